@@ -1,5 +1,5 @@
 """Text to vectors: one small protocol, an exact model that runs offline, and providers behind it.
 
-Nothing here knows a repository, reads the environment or keeps a clock; files come as paths, keys
-as arguments.
+This room does not know repositories, read the environment or use a clock; files are passed as
+paths, keys as arguments.
 """

@@ -1,8 +1,9 @@
-"""Vectors by model and text, so that no text is embedded twice, by whatever process.
+"""A cache of vectors by model and text, shared by all processes, so that no text is embedded twice.
 
-A folder for each model, 256 files in it by the first byte of the text's digest. A file is frames of
-one width: digest of the text, vector, checksum. Frames are appended under a lock and never changed;
-a torn or damaged one is not believed. Everything may be deleted at any time.
+Each model has a folder with 256 files, one for each first byte of a text's digest. A file is a
+sequence of frames of one width: digest of the text, vector, checksum. Frames are appended under a
+lock and only changed to be destroyed; a torn or damaged frame is ignored. Everything may be deleted
+at any time.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class VectorCache:
         self._kept: dict[tuple[bytes, bytes], bytes] = {}
 
     def find(self, model: bytes, dim: int, texts: Sequence[bytes]) -> dict[bytes, Float32s]:
-        """Returns the vectors that are there, (dim,) float32 by the digest of their text."""
+        """Returns the cached vectors, (dim,) float32, by the digest of their text."""
         if self._folder is None:
             kept = ((text, self._kept.get((model, text))) for text in texts)
             return {text: np.frombuffer(data, "<f4") for text, data in kept if data is not None}
@@ -52,7 +53,7 @@ class VectorCache:
         return found
 
     def add(self, model: bytes, vectors: Mapping[bytes, Float32s]) -> None:
-        """Keeps vectors by the digest of their text; where that fails, they are not kept."""
+        """Stores vectors by the digest of their text; a failure to write is ignored."""
         if self._folder is None:
             for text, vector in vectors.items():
                 self._kept[model, text] = vector.astype("<f4").tobytes()
@@ -69,10 +70,10 @@ class VectorCache:
                     _append(folder / f"{number:02x}", frames)
 
     def discard(self, texts: Iterable[bytes]) -> None:
-        """Destroys the vectors of texts by their digests, of whatever model.
+        """Destroys the vectors of texts, given by their digests, in all models.
 
         Raises:
-            StorageError: the disk refuses.
+            StorageError: a file cannot be written.
         """
         gone = frozenset(texts)
         for known in [key for key in self._kept if key[1] in gone]:
@@ -105,7 +106,7 @@ class VectorCache:
 
 
 class CachedEmbedder:
-    """An embedder that asks the cache first."""
+    """An embedder that looks up texts in the cache first."""
 
     def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
         self._embedder = embedder
@@ -113,7 +114,8 @@ class CachedEmbedder:
         self.name, self.digest, self.dim = embedder.name, embedder.digest, embedder.dim
 
     def embed(self, texts: Sequence[str]) -> Float32s:
-        """Returns (n, dim) float32; every text is embedded once, and kept batch by batch."""
+        """Returns (n, dim) float32; every text is embedded once, and the cache is written after
+        each batch."""
         digests = [text_digest(text) for text in texts]
         distinct = dict(zip(digests, texts, strict=True))
         found = self._cache.find(self.digest, self.dim, list(distinct))
@@ -132,11 +134,12 @@ class CachedEmbedder:
 
 
 def _blank(path: Path, texts: frozenset[bytes]) -> None:
-    """Writes zeros over the frames of some texts, in place: others may have the file mapped."""
+    """Writes zeros over the frames of some texts, in place: other processes may have mapped the
+    file."""
     data = path.read_bytes()
     width = _width(bytes.fromhex(path.parent.name), data)
     if width is None:
-        path.unlink()  # nothing in it is believed
+        path.unlink()  # it has no valid frame
         return
     with path.open("r+b") as file:
         for start in range(0, len(data), width):
@@ -146,11 +149,11 @@ def _blank(path: Path, texts: frozenset[bytes]) -> None:
 
 
 def damaged_frames(path: Path) -> tuple[int, int]:
-    """Returns how many frames a file of the cache has, and how many of them are not whole.
+    """Returns the number of frames in a file of the cache, and how many of them are damaged.
 
-    The width of a frame is not written down; it is the one at which the first whole frame ends. A
-    file without one counts as one damaged frame; zeros stand where a frame was destroyed, and one
-    that a crash has cut off at the end was never there.
+    The width of a frame is not stored; it is the one at which the first valid frame ends. A file
+    without a valid frame counts as one damaged frame. A destroyed frame, which is all zeros, is not
+    damaged, and an incomplete frame at the end, left by a crash, does not count.
     """
     model, data = bytes.fromhex(path.parent.name), path.read_bytes()
     if not data.strip(b"\0"):
@@ -194,7 +197,7 @@ def _check(model: bytes, body: bytes) -> bytes:
 
 
 def _append(path: Path, frames: list[bytes]) -> None:
-    """Appends frames after the last whole one: a torn one at the end is cut away."""
+    """Appends frames after the last complete one: a torn one at the end is truncated."""
     with path.open("ab") as file:
         size = file.tell()
         if torn := size % len(frames[0]):

@@ -1,9 +1,9 @@
 """A BERT encoder whose result has the same bits on every machine.
 
-Everything that is summed is an integer, and every sum is below 2^53 whatever the data: so float64
-holds it exactly, in any order, with fused operations or without, on any number of threads and by
-any BLAS. What is not a sum is one rounded operation on one number. Texts are packed one after the
-other without padding, and no row depends on the rows beside it.
+Only integers are summed, and every sum is below 2^53 for any data, so it is exact in float64: in
+any order, with or without fused operations, on any number of threads and with any BLAS. Every other
+step is a single rounded operation on a single number. Texts are packed one after the other without
+padding, and no row depends on its neighbours.
 
 Activations are integers in units of 2^-18, at most 2^24 in size. A row of weights is scaled so that
 its absolute values sum to at most 2^28. Together that is 2^52.
@@ -40,12 +40,12 @@ TOKENS_MAX = 256
 HIDDEN_MAX = 512
 HEAD_DIM_MAX = 64
 ROWS = 128
-"""Rows of one matrix product; OpenBLAS halves its pace above."""
+"""Rows of one matrix product; OpenBLAS is half as fast with more."""
 _SHIFT_MAX = 60
 
 
 def prepare(weights: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Returns the integer form of a BERT checkpoint's weights, and the tables, for `Encoder`.
+    """Returns the integer form of a BERT checkpoint's weights, and the tables that `Encoder` needs.
 
     Args:
         weights: float32 arrays by the names that Hugging Face gives them.
@@ -84,7 +84,7 @@ def integer_weights(matrix: NDArray[Any]) -> tuple[Float64s, Integers]:
     """
     exact = matrix.astype(np.float64)
     size = np.abs(exact).sum(axis=1)
-    # The order of this sum does not matter: it only says where to begin, above the answer.
+    # The order of this sum does not matter: it only gives an upper bound from which to start.
     shifts = 30 - np.frexp(size)[1].astype(np.int64)
     shifts = np.minimum(np.where(size > 0.0, shifts, 0), _SHIFT_MAX)
     while True:
@@ -96,7 +96,7 @@ def integer_weights(matrix: NDArray[Any]) -> tuple[Float64s, Integers]:
 
 
 class Encoder:
-    """The encoder over prepared weights; `encode` is its only use."""
+    """An encoder with prepared weights; it is used through `encode`."""
 
     def __init__(self, prepared: Mapping[str, NDArray[Any]], *, heads: int) -> None:
         self._weights = prepared
@@ -110,7 +110,8 @@ class Encoder:
                 f"encoder: {self._hidden} components in {heads} heads, expected at most "
                 f"{HIDDEN_MAX}, and at most {HEAD_DIM_MAX} in each head"
             )
-        # Of one row block: reused, because fresh memory costs more than the work in it.
+        # Buffers for one block of rows, reused because allocating memory costs more than the work
+        # in it.
         self._wide_rows = np.empty((4, ROWS, self._wide))
         self._index_rows = np.empty((ROWS, self._wide), np.int64)
         self._hidden_rows = np.empty((2, ROWS, self._hidden))
@@ -127,7 +128,7 @@ class Encoder:
         """Returns the mean of each text's token states, of unit norm: (n, d) float32.
 
         Args:
-            texts: token ids of each, 1 to 256 of them.
+            texts: the token ids of each text, 1 to 256 of them.
         """
         if not texts:
             return np.empty((0, self._hidden), np.float32)
@@ -154,7 +155,7 @@ class Encoder:
         return x
 
     def _attend(self, x: Float64s, heads: Float64s, spans: list[tuple[int, int]], at: str) -> None:
-        """Replaces rows `x` by the layer norm of them and what they attend to."""
+        """Replaces rows `x` by the layer norm of their sum with the attention output."""
         for rows in _blocks(len(x)):
             out = heads[rows]
             self._dense(x[rows], f"{at}qkv", out)
@@ -174,7 +175,8 @@ class Encoder:
             self._normalise(x[rows], f"{at}mix")
 
     def _mix(self, query: Float64s, key: Float64s, value: Float64s) -> Float64s:
-        """Returns what one text's tokens attend to, (heads, t, head dim) in units of 2^-18."""
+        """Returns the attention output of one text's tokens, (heads, t, head dim) in units of
+        2^-18."""
         scores = np.matmul(query, key.transpose(0, 2, 1))
         np.subtract(scores.max(axis=2, keepdims=True), scores, out=scores)
         scores *= self._exp_scale
@@ -191,7 +193,7 @@ class Encoder:
         return found
 
     def _feed_forward(self, x: Float64s, at: str) -> None:
-        """Replaces rows `x` by the layer norm of them and what two dense layers make of them."""
+        """Replaces rows `x` by the layer norm of their sum with the output of two dense layers."""
         for rows in _blocks(len(x)):
             count = rows.stop - rows.start
             wide, size, tail, step = self._wide_rows[:, :count]

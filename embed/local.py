@@ -1,8 +1,8 @@
-"""Models on this disk through libraries that are installed or not: sentence-transformers, ONNX.
+"""Models on the local disk, run by optional libraries: sentence-transformers and ONNX Runtime.
 
-Neither library is required, and neither is asked to fetch anything: a model is a folder. Its
-identity is the hash of every file in it. Their arithmetic differs in the last bits between machines
-and numbers of threads, so vectors are kept, and never made twice.
+Neither library is required, and neither downloads anything: a model is a folder. Its identity is
+the hash of every file in it. Their results differ in the last bits between machines and thread
+counts, so vectors are stored and never computed twice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ONNX_TOKENS_MAX = 512
 
 
 class SentenceTransformersEmbedder:
-    """A folder that `SentenceTransformer.save` wrote, run on the processor."""
+    """A folder that `SentenceTransformer.save` wrote, run on the CPU."""
 
     provider = "sentence-transformers"
 
@@ -42,7 +42,7 @@ class SentenceTransformersEmbedder:
         return int(self._model.get_sentence_embedding_dimension())
 
     def embed(self, texts: Sequence[str]) -> Float32s:
-        """Returns (n, dim) float32, as the model gives them."""
+        """Returns (n, dim) float32, as the model returns them."""
         rows = [
             checked(
                 self._model.encode(list(part), convert_to_numpy=True, show_progress_bar=False),
@@ -61,9 +61,10 @@ class SentenceTransformersEmbedder:
 
 
 class OnnxEmbedder:
-    """A folder with `model.onnx` and `tokenizer.json`; states of tokens are averaged to unit norm.
+    """A folder with `model.onnx` and `tokenizer.json`; token states are averaged and scaled to unit
+    norm.
 
-    A model that gives one vector a text, and not one a token, is taken at its word.
+    If a model returns one vector per text instead of one per token, it is used unchanged.
     """
 
     provider = "onnx"
@@ -128,7 +129,7 @@ def package(module: str, name: str) -> Any:
     """Returns an optional library.
 
     Raises:
-        NotFoundError: kind `missing-package`, naming it.
+        NotFoundError: kind `missing-package`; the message names the package.
     """
     try:
         return importlib.import_module(module)
@@ -151,7 +152,7 @@ def _checked_folder(folder: Path) -> Path:
 
 
 def _files(folder: Path) -> dict[str, str]:
-    """Returns the hash of each file by its path in the folder; hidden ones do not count."""
+    """Returns the hash of each file by its path in the folder; hidden files are ignored."""
     found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     return {
         path.as_posix(): sha256_of(folder / path)

@@ -1,8 +1,8 @@
 """all-MiniLM-L6-v2, computed exactly: the offline default.
 
-The weights are not part of this package; `install.py` brings them. Both files are pinned by hash,
-and a known text must come out with known bytes before the model is used: a processor or a library
-that computes otherwise is refused, for its vectors would not be those of everybody else.
+The weights are not part of this package; `install.py` installs them. Both files are pinned by hash,
+and a known text must give known bytes before the model is used: a processor or library that
+computes other bytes is rejected, because its vectors would differ from those of all other machines.
 
 Spec: embedding.
 """
@@ -45,8 +45,8 @@ DIGEST = identity(
 
 
 class ExactMiniLM:
-    """The model in a folder, loaded when it is first used; the same bytes everywhere, one text by
-    one or in batches."""
+    """The model in a folder, loaded when it is first used; the same bytes everywhere, for single
+    texts and for batches."""
 
     name = NAME
     digest = DIGEST
@@ -61,8 +61,8 @@ class ExactMiniLM:
 
         Raises:
             NotFoundError: kind `unknown-model`: the model is not in the folder.
-            CorruptError: a file is not what it was when it was pinned.
-            FormatError: kind `unsupported-semantics`: the self-test gives other bytes.
+            CorruptError: the hash of a file is not the pinned one.
+            FormatError: kind `unsupported-semantics`: the self-test gives different bytes.
         """
         if self._loaded is not None:
             return
@@ -93,13 +93,13 @@ class ExactMiniLM:
         self._loaded = words, encoder
 
     def embed(self, texts: Sequence[str]) -> Float32s:
-        """Returns (n, 384) float32 of unit norm; a text counts up to its 256th token."""
+        """Returns (n, 384) float32 of unit norm; a text is truncated to 256 tokens."""
         self.load()
         assert self._loaded is not None, "BUG: load left nothing"
         return _embed(*self._loaded, texts)
 
     def token_ids(self, text: str) -> list[int]:
-        """Returns the ids that a text is computed from, [CLS] and [SEP] included."""
+        """Returns the token ids of a text, [CLS] and [SEP] included."""
         self.load()
         assert self._loaded is not None, "BUG: load left nothing"
         return self._loaded[0].tokenize(text, tokens_max=TOKENS_MAX)

@@ -1,8 +1,9 @@
-"""The integer form of a checkpoint's weights, kept in a file beside it, so that loading maps it.
+"""The integer form of a checkpoint's weights, cached in a file next to it, so that it is loaded by
+mapping.
 
-The file is a cache: its manifest says of which weights, by which algorithm and with which hash it
-was made, and every open checks the hash. What does not fit is made again; where nothing can be
-written, it is made in memory.
+The manifest of the cache records the weights, the algorithm and the hash of the result, and every
+open checks the hash. A cache that does not match is built again; if it cannot be written, it is
+built in memory.
 """
 
 from __future__ import annotations
@@ -24,18 +25,19 @@ from ibidem.objects.errors import CorruptError
 from ibidem.store.files import write_file
 
 ALGORITHM = "bert-exact-1"
-"""Names the arithmetic of `encoder.py`; another arithmetic has another name."""
+"""The name of the arithmetic in `encoder.py`; a different arithmetic needs a different name."""
 
 
 def prepared_weights(weights: Path, sha256: str) -> Mapping[str, NDArray[Any]]:
-    """Returns what `Encoder` takes, mapped from the cache file, which is made when it is not there.
+    """Returns the arrays for `Encoder`, mapped from the cache file, which is built if it is
+    missing.
 
     Args:
         weights: a safetensors file.
-        sha256: its hash; the file itself is read only to make the cache.
+        sha256: its hash; the file itself is read only to build the cache.
 
     Raises:
-        CorruptError: the weights are not those of the hash, or not of a BERT.
+        CorruptError: the weights do not have the hash, or are not those of a BERT.
         StorageError: they cannot be read.
     """
     found = _cached(weights, sha256)
@@ -52,7 +54,7 @@ def prepared_weights(weights: Path, sha256: str) -> Mapping[str, NDArray[Any]]:
 
 
 def cache_files(weights: Path) -> tuple[Path, Path]:
-    """Returns where the cache of a weights file and its manifest are."""
+    """Returns the paths of a weights file's cache and of its manifest."""
     return weights.with_name(f"{ALGORITHM}.bin"), weights.with_name(f"{ALGORITHM}.json")
 
 
@@ -72,11 +74,11 @@ def _cached(weights: Path, sha256: str) -> Mapping[str, NDArray[Any]] | None:
 def _kept(
     weights: Path, sha256: str, arrays: Mapping[str, NDArray[Any]]
 ) -> Mapping[str, NDArray[Any]] | None:
-    """Writes the cache and returns it mapped; None where it cannot be written."""
+    """Writes the cache and returns it mapped; None if it cannot be written."""
     data, manifest = cache_files(weights)
     ordered = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     with contextlib.suppress(OSError):
-        # Until the manifest is there the hash does not fit, and the cache is made once more.
+        # Until the manifest is written, the hash does not match, and the cache is built again.
         safetensors.write(data, ordered, {"algorithm": ALGORITHM, "weights": sha256})
         hasher = blake3()
         hasher.update_mmap(data)

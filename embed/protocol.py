@@ -1,8 +1,8 @@
-"""What the rooms above ask of an embedder, and how its identity is written.
+"""The protocol of embedders, and the encoding of their identity.
 
-An embedder turns texts into vectors and says which one it is. Two embedders with one digest are
-the same function as far as anybody can tell: the same weights, tokenizer, algorithm, pooling and
-length, or the same model of the same provider.
+An embedder turns texts into vectors and identifies itself by a digest. Embedders with equal digests
+are taken for the same function: the same weights, tokenizer, algorithm, pooling and length, or the
+same model of the same provider.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ BATCH_CHARS = 1 << 18
 
 
 class Embedder(Protocol):
-    """Makes vectors of texts."""
+    """Computes vectors of texts."""
 
     @property
     def name(self) -> str:
-        """The name of the model, under which vectors are kept unless another is asked for."""
+        """The name of the model, under which vectors are stored by default."""
         ...
 
     @property
@@ -45,15 +45,15 @@ class Embedder(Protocol):
         """Returns (n, dim) finite float32, one row for each text, in their order.
 
         Raises:
-            InvalidInputError: a text is no valid Unicode.
-            StorageError: the provider does not answer, or refuses.
-            CorruptError: its answer is not what was asked for.
+            InvalidInputError: a text is not valid Unicode.
+            StorageError: the provider does not answer, or rejects the request.
+            CorruptError: its answer does not match the request.
         """
         ...
 
 
 def identity(parts: Mapping[str, Any]) -> bytes:
-    """Returns the digest of what makes an embedder: blake3 of the parts as canonical DAG-CBOR."""
+    """Returns the digest of an embedder's defining parts: blake3 of them as canonical DAG-CBOR."""
     return blake3(codec.encode(dict(parts))).digest()
 
 
@@ -62,7 +62,7 @@ def batches(
 ) -> Iterator[Sequence[str]]:
     """Yields the texts in order, in parts of bounded count and length, never empty.
 
-    A text that is longer than `chars_max` has a part of its own.
+    A text that is longer than `chars_max` is a part by itself.
     """
     start = chars = 0
     for at, text in enumerate(texts):
@@ -78,8 +78,8 @@ def checked(vectors: Any, *, count: int, dim: int, name: str) -> Float32s:
     """Returns an embedder's answer as (count, dim) float32.
 
     Raises:
-        InvalidInputError: kind `dimension-mismatch`, naming both dimensions; or a component is not
-            finite, or the number of rows is another.
+        InvalidInputError: the dimension is wrong (kind `dimension-mismatch`; the message names
+            both), a component is not finite, or the number of rows is wrong.
     """
     array = np.asarray(vectors, np.float32)
     if array.ndim != 2 or len(array) != count:

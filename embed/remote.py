@@ -1,7 +1,7 @@
-"""Embedders behind a service: anything that speaks OpenAI's embeddings call, and Ollama.
+"""Embedders that call a service: OpenAI's embeddings API, which many servers offer, and Ollama's.
 
-Their weights cannot be seen, so the identity is what the service calls the model. The address is
-not part of it: the same model behind another address is the same model.
+Their weights cannot be inspected, so the identity is the service's name for the model. The address
+is not part of it: the same model at another address is the same model.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PROBE = "dimension"
 
 
 class RemoteEmbedder:
-    """What both have in common: batches, the dimension, the check of answers."""
+    """The common part of both: batches, the dimension, the check of answers."""
 
     provider: str
 
@@ -35,23 +35,23 @@ class RemoteEmbedder:
 
     @property
     def digest(self) -> bytes:
-        """The identity: provider, model and, where it was chosen, the dimension."""
+        """The identity: provider, model and, if it was chosen, the dimension."""
         return identity({"provider": self.provider, "model": self._model, **self._options()})
 
     @property
     def dim(self) -> int:
-        """The number of components: as told, else asked of the service once."""
+        """The number of components: as given, else found by one call of the service."""
         if self._dim is None:
             self._dim = self._ask([_PROBE]).shape[1]
         return self._dim
 
     def embed(self, texts: Sequence[str]) -> Float32s:
-        """Returns (n, dim) float32, as the service gives them.
+        """Returns (n, dim) float32, as the service returns them.
 
         Raises:
-            InvalidInputError: the service refuses, or a vector has another dimension.
-            StorageError: it does not answer.
-            CorruptError: the answer is of another form.
+            InvalidInputError: the service rejects the request, or a vector has the wrong dimension.
+            StorageError: the service does not answer.
+            CorruptError: the answer has the wrong form.
         """
         rows = []
         for part in batches(texts, texts_max=self._batch_texts):
@@ -130,5 +130,5 @@ def _vector(value: object) -> Float32s:
     array = np.asarray(value)
     if array.ndim != 1 or array.dtype.kind not in "fi":
         raise ValueError(f"got {str(value)[:40]}")
-    with np.errstate(over="ignore"):  # what does not fit is found by the check for finite numbers
+    with np.errstate(over="ignore"):  # overflow is detected by the check for finite numbers
         return array.astype(np.float32)

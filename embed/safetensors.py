@@ -1,8 +1,8 @@
-"""The safetensors format: a JSON header with names, types and places, then the arrays.
+"""The safetensors format: a JSON header with names, types and offsets, then the arrays.
 
-Arrays are views of the mapped file; nothing is copied and nothing is read that is not used. Only
-what weights need is known: little-endian numbers, no strings. A header is data from elsewhere, so
-every field of it is checked before it is believed.
+Arrays are views of the mapped file; nothing is copied, and only the parts that are used are read.
+Only the types that weights need are supported: little-endian numbers, no strings. A header is
+untrusted input, so every field of it is checked before use.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
 
     Raises:
         StorageError: the file cannot be read.
-        CorruptError: it is not of this format; the message names the tensor and the field.
+        CorruptError: the file is not of this format; the message names the tensor and the field.
     """
     try:
         size = path.stat().st_size
@@ -57,13 +57,13 @@ def read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
 
 
 def write(path: Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> None:
-    """Writes arrays under their names, in the order of the mapping, each on a 64 byte boundary.
+    """Writes arrays under their names, in the order of the mapping, each on a 64-byte boundary.
 
-    The file is durable on return, and whole under its name whenever it is there. The same arguments
-    give the same bytes.
+    The file is durable on return, and replaced atomically, so it is never seen incomplete. The same
+    arguments give the same bytes.
 
     Raises:
-        StorageError: the disk refuses.
+        StorageError: the file cannot be written.
     """
     header: dict[str, Any] = {"__metadata__": dict(metadata)}
     at = 0

@@ -1,8 +1,8 @@
-"""The two curves of the exact encoder, as tables to interpolate in: exp below 0, and GELU's tail.
+"""The two curves of the exact encoder, as tables for interpolation: exp below 0, and GELU's tail.
 
 A table holds a value and the step to the next one, so that a point costs one multiplication and one
 addition, each rounded on its own: the same bits on every processor. No library's transcendental
-function is used; `decimal` rounds its `exp` correctly wherever it runs.
+function is used; the `exp` of `decimal` is correctly rounded on every machine.
 
 Spec: embedding 4.
 """
@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 Float64s = NDArray[np.float64]
 
 STEPS = 1024
-"""Entries for one unit of the argument."""
+"""Entries per unit of the argument."""
 EXP_UNITS = 16
-"""exp(-16) rounds to nothing at 2^-20."""
+"""The argument range of exp; exp(-16) rounds to 0 at 2^-20."""
 GELU_UNITS = 8
 """Beyond 8, GELU is its argument or 0 to within 2^-48."""
 
 _CONTEXT = Context(prec=40, rounding=ROUND_HALF_EVEN, Emin=-999_999, Emax=999_999, traps=[])
-"""Never that of the running thread, which belongs to the caller."""
+"""The context is our own, because that of the running thread belongs to the caller."""
 _INVERSE_SQRT_TAU = float("0.398942280401432677939946059934")
 _SERIES_TERMS = 150
 
@@ -43,7 +43,8 @@ def gelu_table() -> tuple[Float64s, Float64s]:
     a = np.arange(GELU_UNITS * STEPS, dtype=np.float64) / STEPS
     falls = np.array([_exp(-i * i, 2 * STEPS * STEPS) for i in range(len(a))])
     density = falls * _INVERSE_SQRT_TAU
-    # Phi(a) = 1/2 + density(a) (a + a^3/3 + a^5/15 + ...): all terms positive, nothing cancels.
+    # Phi(a) = 1/2 + density(a) (a + a^3/3 + a^5/15 + ...): all terms are positive, so nothing
+    # cancels.
     term, total = a.copy(), a.copy()
     for n in range(1, _SERIES_TERMS):
         term = term * a * a / float(2 * n + 1)

@@ -1,8 +1,8 @@
-"""Text to the token ids of an uncased BERT, without the tables of the running interpreter.
+"""Converts text to the token ids of an uncased BERT, without the tables of the running interpreter.
 
-What becomes of a code point is read from a frozen table: lower case without accents, control
-characters removed, punctuation and ideographs standing alone. Then words are cut greedily into the
-longest pieces that the vocabulary has.
+A frozen table maps each code point: lower case without accents, control characters removed,
+punctuation and ideographs as words of their own. Then words are cut greedily into the longest
+pieces that the vocabulary has.
 
 Spec: embedding 2.
 """
@@ -22,7 +22,7 @@ from ibidem.objects.errors import CorruptError, InvalidInputError
 
 PAD, UNKNOWN, BEGIN, END, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
 WORD_CHARS_MAX = 100
-"""A longer word is unknown."""
+"""A longer word becomes [UNK]."""
 _SPECIAL = re.compile(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])")
 _CACHE_MAX = 1 << 16
 _STRETCH_CHARS = 2048
@@ -31,7 +31,7 @@ _SYLLABLE, _SYLLABLES, _VOWELS, _TRAILS = 0xAC00, 11172, 21, 28
 
 
 class WordPiece:
-    """A tokenizer over one vocabulary; its cache of words makes it quick and changes nothing."""
+    """A tokenizer over one vocabulary; its cache of words affects only its speed."""
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
         self._ids = {piece: number for number, piece in enumerate(vocabulary)}
@@ -46,11 +46,12 @@ class WordPiece:
 
     @classmethod
     def read(cls, path: Path) -> WordPiece:
-        """Returns the tokenizer of a `vocab.txt`: one piece a line, its number the token id."""
+        """Returns the tokenizer of a `vocab.txt`: one piece per line; the line number from 0 is the
+        token id."""
         return cls(path.read_bytes().decode("utf-8").removesuffix("\n").split("\n"))
 
     def tokenize(self, text: str, *, tokens_max: int) -> list[int]:
-        """Returns the ids of a text between those of [CLS] and [SEP], `tokens_max` at most in all.
+        """Returns the ids of a text between those of [CLS] and [SEP], at most `tokens_max` in all.
 
         Raises:
             InvalidInputError: the text has a lone surrogate.
@@ -77,7 +78,8 @@ class WordPiece:
         return found
 
     def _cut(self, word: str) -> list[int]:
-        """Returns the longest pieces from left to right; [UNK] when a rest begins with none."""
+        """Returns the longest pieces from left to right; [UNK] if the rest of the word begins with
+        no piece."""
         if len(word) > WORD_CHARS_MAX:
             return self._unknown
         pieces: list[int] = []
@@ -94,7 +96,8 @@ class WordPiece:
 
 
 def _stretches(text: str) -> Iterator[str]:
-    """Yields a text in parts that end before a space, so that the rest of a long one is not read.
+    """Yields a text in parts that end before a space, so that the tail of a long text need not be
+    read.
 
     A space ends every word and is in no special token, so the tokens are those of the whole.
     """
@@ -116,7 +119,7 @@ def normalise(text: str) -> str:
 
 
 class _Replacements(dict[int, str]):
-    """For `str.translate`: fills itself as code points are met."""
+    """A table for `str.translate` that is filled on first use of each code point."""
 
     def __missing__(self, code: int) -> str:
         if 0xD800 <= code <= 0xDFFF:

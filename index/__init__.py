@@ -1,1 +1,1 @@
-"""Derived and disposable: snapshots of roots, made of immutable segments."""
+"""Snapshots of roots, built of immutable segments; derived data that may be deleted at any time."""

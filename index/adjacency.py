@@ -53,7 +53,7 @@ class Children:
     ordinals: Ordinals
     """(m,) uint32, in the order of the parts."""
     positions: npt.NDArray[np.uint32]
-    """(m,) uint32: where each stands in `Node.children`."""
+    """(m,) uint32: the position of each in `Node.children`."""
 
 
 def adjacency(parts: FamilyParts, direction: str, ordinal: int, nodes: BitMap) -> Adjacency:
@@ -96,7 +96,7 @@ def children_of(segments: Sequence[SegmentView], ordinal: int, nodes: BitMap) ->
 
 
 def child_counts(segments: Sequence[SegmentView], ordinals: Ordinals) -> npt.NDArray[np.int64]:
-    """Returns how many children each of some nodes lists, (m,), those that do not exist too."""
+    """Returns the number of children that each node lists, (m,), missing children included."""
     counts = np.zeros(len(ordinals), np.int64)
     for segment in segments:
         rows, present = segment.find(ordinals)

@@ -1,8 +1,9 @@
-"""Checks an index directory: files by their hashes, bounds anew, snapshots against the blocks.
+"""Checks an index directory: files by their hashes, bounds by recomputing them, snapshots against
+the blocks.
 
-Retrieval is exact because the bounds in a segment hold, so they are made again from the columns
-that they are about. Bounds whose arithmetic is fixed must be equal; those of dense rows, which may
-be summed in any order, must bound.
+Retrieval is exact only if the bounds in a segment hold, so they are computed again from the columns
+that they bound. Bounds with fixed arithmetic must be equal; those of dense rows, which may be
+summed in any order, must still be bounds.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ def audit(
     """Yields (file, what is wrong with it) for an index directory; nothing is changed.
 
     Args:
-        directory: of the index; it need not be there.
-        blocks: of the roots.
-        whole: roots whose snapshots, where they are remembered, are compared entry by entry with
-            new ones. All others are compared by the ids and CIDs of their rows.
+        directory: the directory of the index; it need not exist.
+        blocks: the source of the roots' blocks.
+        whole: roots whose snapshots, if they are on disk, are compared entry by entry with new
+            ones. All others are compared by the ids and CIDs of their rows.
     """
     segment_store = FolderSegmentStore(directory / "segments")
     damaged: set[str] = set()
@@ -52,7 +53,7 @@ def audit(
     for path in sorted(_files(directory / "snapshots")):
         manifest = read_manifest(path)
         problems = list(_manifest_problems(path, manifest, segment_store, damaged, blocks, whole))
-        # A manifest that others let go or replaced meanwhile was as right as its segments then.
+        # A manifest that another process has removed or replaced in the meantime is not reported.
         if problems and path.exists() and read_manifest(path) == manifest:
             yield from ((f"snapshots/{path.name}", problem) for problem in problems)
 
@@ -85,7 +86,7 @@ def _file_problem(segment_store: FolderSegmentStore, name: str) -> str | None:
 
 
 def bound_problem(segment: Segment) -> str | None:
-    """Returns what is wrong with the bounds in a segment, None where they hold."""
+    """Returns what is wrong with the bounds in a segment, None if they hold."""
     columns = segment.columns()
     if "term.impacts" in columns:
         for name, expected in impact_columns(columns).items():

@@ -1,6 +1,6 @@
-"""What a snapshot says, without its layout: for comparing two snapshots of one root.
+"""The content of a snapshot without its layout, for comparing two snapshots of one root.
 
-Slow and plain on purpose: it is the second opinion of `Index.verify` and of the tests.
+Slow and simple on purpose: `Index.verify` and the tests use it as an independent check.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def differences(held: Snapshot, expected: Snapshot) -> list[str]:
 
 
 def describe(snapshot: Snapshot) -> dict[str, Facts]:
-    """Returns everything a snapshot says, by section, in terms of node ids."""
+    """Returns the whole content of a snapshot, by section, in terms of node ids."""
     return {section: describe_section(snapshot, section) for section in _SECTIONS}
 
 

@@ -1,7 +1,7 @@
 """From blocks of the store to rows of the index.
 
-The text of a node is what `node_text` says. Content longer than CONTENT_INDEXED_BYTES_MAX is
-indexed by that many of its first bytes, less a character that the cut would split.
+The text of a node is the result of `node_text`. Of content longer than CONTENT_INDEXED_BYTES_MAX,
+only that many first bytes are indexed, without a character that the cut would split.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ BATCH_BLOCKS = 1_024
 
 
 Change = tuple[bytes, bytes | None]
-"""A key of a tree, and the CID's 36 bytes that it has now; None where the entry is gone."""
+"""A key of a tree, and the 36 bytes of its CID now; None if the entry was removed."""
 
 
 def changes(blocks: Source, before: TreeCid, after: TreeCid) -> Iterator[Change]:
-    """Yields what turns the tree `before` into `after`, in key order."""
+    """Yields the changes that turn the tree `before` into `after`, in key order."""
     if before == EMPTY_TREE:
         keys, cids = Tree(blocks, after).arrays()
         width = keys.shape[1]
@@ -71,8 +71,7 @@ def indexed_content(node: Node, blocks: Source) -> bytes | None:
 
 
 def cut_text(data: bytes) -> bytes:
-    """Returns UTF-8 bytes that were cut anywhere, without the character at the end that is not
-    whole.
+    """Returns UTF-8 bytes that were cut anywhere, without an incomplete character at the end.
 
     >>> cut_text("né".encode()[:2])
     b'n'
@@ -95,6 +94,6 @@ def cut_text(data: bytes) -> bytes:
 
 
 def checked_id(key: bytes, found: bytes, kind: str) -> None:
-    """Refuses a block that stands in a tree under another id than its own."""
+    """Rejects a block that a tree lists under an id other than its own."""
     if key != found:
         raise CorruptError(f"{kind} at key {key.hex()}: the block's id is {found.hex()}")

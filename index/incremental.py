@@ -1,8 +1,7 @@
-"""From the index of one root to that of another, by the differences of their trees.
+"""Builds the index of one root from that of another, by the differences of their trees.
 
-The same code builds from nothing: the state before is then empty. What it costs is proportional to
-the differences, in either direction of time, and memory is bounded by the chunks in which rows are
-made.
+The same code builds from nothing: the state before is then empty. The cost is proportional to the
+differences, whichever root is older, and memory is bounded by the chunks in which rows are built.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree
 
 CHUNK_ROWS = 131_072
-"""Rows that are made into one segment at most."""
+"""The most rows that are built into one segment."""
 CHUNK_TERMS = 8_000_000
-"""Terms after which a segment of nodes is closed, whatever its rows."""
+"""Terms after which a segment of nodes is closed, however few rows it has."""
 CHUNK_COMPONENTS = 33_554_432
 """Vector components after which a segment of vectors is closed: 128 MiB."""
 
 EMPTY_ROOT = Root(EMPTY_TREE, EMPTY_TREE, EMPTY_TREE, EMPTY_TREE)
-"""What a build from nothing starts from."""
+"""The root from which a build from nothing starts."""
 
 
 class IncrementalBuild:
@@ -106,7 +105,7 @@ class IncrementalBuild:
         return growth
 
     def _add_nodes(self, growth: FamilyWriter, rows: NodeRows) -> None:
-        rows.number_terms()  # here: what the analyser remembers is shared
+        rows.number_terms()  # in this thread: the analyser's cache is shared
         self._add(growth, [*rows.ids, *rows.children], len(rows), rows.columns)
 
     def _edges(self) -> FamilyWriter:
@@ -161,11 +160,12 @@ class IncrementalBuild:
         row_count: int,
         columns: Callable[[Callable[[Bytes], Array]], Columns],
     ) -> None:
-        """Adds rows to a family, after the segment that is being made for any of them."""
+        """Adds rows to a family, after any segment in progress, of whichever family, is
+        finished."""
         if not row_count:
             return
         self._settle()
-        # The table stands still while a thread reads it: ids get their ordinals here and before.
+        # The table must not change while a thread reads it: ids get their ordinals here or earlier.
         self._table.assign(id_array(ids))
         growth.add(lambda: columns(self._table.known), row_count)
 
@@ -186,7 +186,7 @@ class IncrementalBuild:
         return tombstoned
 
     def _kill(self, growth: FamilyWriter, batch: list[Change]) -> None:
-        """Takes the rows of the nodes that changed for dead."""
+        """Marks the rows of the changed nodes as dead."""
         if growth.is_new:
             return
         ordinals = self._table.known(id_array([key for key, _ in batch]))
@@ -195,7 +195,7 @@ class IncrementalBuild:
     def _read(
         self, stream: Iterator[Change], kind: type[Cid]
     ) -> Iterator[tuple[list[Change], Iterator[tuple[bytes, bytes, bytes]]]]:
-        """Yields each batch of changes with (key, CID bytes, block) of the entries that are there
+        """Yields each batch of changes with (key, CID bytes, block) of the entries that exist
         now."""
         for batch in batches(stream, BATCH_BLOCKS):
             present = [(key, cid) for key, cid in batch if cid is not None]
@@ -214,19 +214,19 @@ def advance(
     blocks: Source,
     segment_store: SegmentStore,
 ) -> SnapshotParts:
-    """Returns the state of the root `after`, whose CID is `root`, made from that of `before`.
+    """Returns the state of the root `after`, whose CID is `root`, built from that of `before`.
 
     Raises:
         NotFoundError: a block of one of the two roots is missing.
-        CorruptError: a block, or a segment, is not what it should be.
+        CorruptError: a block or a segment is damaged or invalid.
         StorageError: a segment could not be written.
     """
     return IncrementalBuild(state, before, after, blocks, segment_store).run(root)
 
 
 def _kill_edges(growth: FamilyWriter, batch: list[Change]) -> None:
-    """Takes the live rows of the edges that changed for dead."""
-    if growth.is_new or not growth.parts:  # an earlier batch may have killed all that there was
+    """Marks the live rows of the changed edges as dead."""
+    if growth.is_new or not growth.parts:  # an earlier batch may have killed all rows
         return
     ids = id_array([key for key, _ in batch])
     dead: list[Array] = []

@@ -1,8 +1,8 @@
-"""The index of a repository: snapshots by root, made when they are asked for.
+"""The index of a repository: snapshots by root, built on demand.
 
-Derived and disposable: whatever happens to its directory costs time, never an answer. A snapshot is
-opened when it is remembered, else advanced from one that is near by the differences of the trees,
-else built.
+It is derived data: damage to its directory, or the loss of it, costs time and changes no answer. A
+snapshot is opened if it is on disk, else advanced from a similar one by the differences of the
+trees, else built.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Make = Callable[[SegmentStore], SnapshotParts]
 OPEN_MAX = 4
 """Snapshots kept open by one index."""
 CACHES_MAX = 1
-"""How many of them, the last asked for, keep what was derived from them: some bytes a row each,
-and joined postings."""
+"""The number of them, most recently used first, that keep their caches of derived data: some bytes
+per row, and joined postings."""
 
 
 @record
@@ -53,11 +53,11 @@ class IndexStats:
     """An index, in numbers."""
 
     families: tuple[FamilyStats, ...]
-    """Of the snapshot last used; empty when none was."""
+    """The families of the snapshot last used; empty if none was used."""
     snapshot_count: int
-    """Remembered on disk."""
+    """Snapshots on disk."""
     size_bytes: int
-    """Of all files."""
+    """The size of all files."""
 
 
 class Index:
@@ -69,9 +69,9 @@ class Index:
         """Opens nothing yet.
 
         Args:
-            directory: created when first written; None keeps everything in memory.
-            store: has the blocks of every root that is asked for.
-            is_read_only: what is remembered is used, nothing is written.
+            directory: created on the first write; None keeps everything in memory.
+            store: holds the blocks of every root that is requested.
+            is_read_only: use the snapshots on disk, but write nothing.
         """
         self._store = store
         self._registry = (
@@ -81,23 +81,23 @@ class Index:
         )
         self._is_read_only = is_read_only
         self.write_count = 0
-        """Snapshots that were written into the directory, or begun to be."""
+        """Snapshots whose writing into the directory was at least started."""
         self._merger = MergeScheduler()
         self._open: dict[RootCid, Snapshot] = {}
         self._pinned: frozenset[RootCid] = frozenset()
         self._lock = ForkLock()
 
     def snapshot(self, root: RootCid, *, near: Sequence[RootCid] = ()) -> Snapshot:
-        """Returns the snapshot of a root: open, remembered, advanced or built.
+        """Returns the snapshot of a root: one that is open, read from disk, advanced or built.
 
         Args:
-            root: whose trees are in the store.
+            root: a root with its trees in the store.
             near: roots that differ little from it, such as those of the commit's parents, best
-            first.
+                first.
 
         Raises:
             NotFoundError: a block of the root is missing.
-            CorruptError: a block of the root is not what it should be.
+            CorruptError: a block of the root is damaged or invalid.
         """
         with self._lock:
             found = self._open.pop(root, None) or self._remembered(root)
@@ -107,8 +107,8 @@ class Index:
             return found
 
     def prepare(self, root: RootCid, *, near: Sequence[RootCid]) -> None:
-        """Makes the snapshot of a root where one near it is open and nobody else is at work; raises
-        as `snapshot` does."""
+        """Builds the snapshot of a root if one of `near` is open and no other thread is building;
+        raises as `snapshot` does."""
         if not self._lock.acquire(blocking=False):
             return
         try:
@@ -126,8 +126,8 @@ class Index:
             return found
 
     def compact(self, root: RootCid) -> Snapshot:
-        """Merges the small segments of a root's snapshot and drops dead rows; takes as long as it
-        takes."""
+        """Merges the small segments of a root's snapshot and drops dead rows; its time is not
+        bounded."""
         with self._lock:
             held = self.snapshot(root)
             try:
@@ -142,7 +142,8 @@ class Index:
             return found
 
     def is_remembered(self, root: RootCid) -> bool:
-        """Returns whether the snapshot of a root exists, so that opening it need not build it."""
+        """Returns whether the snapshot of a root exists, so that it can be opened without a
+        build."""
         with self._lock:
             if root in self._open:
                 return True
@@ -151,12 +152,11 @@ class Index:
             )
 
     def pin(self, roots: Iterable[RootCid]) -> None:
-        """Says which roots' snapshots are to be remembered whatever else is asked for, such as
-        heads."""
+        """Sets the roots whose snapshots are always kept on disk, such as heads."""
         self._pinned = frozenset(roots)
 
     def forget(self, root: RootCid | None = None) -> None:
-        """Removes what is remembered of one root, or everything."""
+        """Removes the files of one root's snapshot, or all files."""
         with self._lock:
             if root is None:
                 self._open.clear()
@@ -177,7 +177,7 @@ class Index:
             return [] if self._registry is None else [m.root for m in self._registry.manifests()]
 
     def forget_all(self, roots: Iterable[RootCid]) -> None:
-        """Removes what is remembered of some roots, and every file that no snapshot needs."""
+        """Removes the snapshots of some roots from disk, and every file that no snapshot needs."""
         gone = frozenset(roots)
         with self._lock:
             for root in gone:
@@ -190,17 +190,17 @@ class Index:
             self._registry.sweep()
 
     def recover(self, snapshot: Snapshot) -> bool:
-        """Hashes the files behind a snapshot and forgets what is damaged.
+        """Hashes the files behind a snapshot and removes the damaged ones.
 
-        To be asked when reading a snapshot fails: large files are compared with their checksums
-        when they are read, so their damage shows up late.
+        Call it when reading a snapshot fails: large files are compared with their checksums only
+        when they are read, so their damage is detected late.
 
         Returns:
-            Whether something was damaged; the next `snapshot` is then made anew, in memory when
-            the damaged files cannot be removed.
+            Whether a file was damaged; the next `snapshot` is then built again, in memory if the
+            damaged files cannot be removed.
         """
         with self._lock:
-            # Its files may have been found damaged, and written again, for another snapshot.
+            # Another snapshot may have found its files damaged and written them again.
             was_damaged = any(segment.is_damaged for segment in snapshot.state.segments())
             if self._registry is None:
                 return was_damaged
@@ -213,12 +213,12 @@ class Index:
             return was_damaged or bool(damaged)
 
     def wait(self) -> None:
-        """Waits for what is written beside the answers: after it, only who asks writes."""
+        """Waits for background writes; after it, files are written only by calls."""
         with self._lock:
             self._merger.wait()
 
     def stats(self) -> IndexStats:
-        """Returns the segments of the snapshot last used and the size of the directory."""
+        """Returns figures about the snapshot last used and the size of the directory."""
         with self._lock:
             last = next(reversed(self._open.values()), None)
             families = tuple(_family_stats(last.state)) if last else ()
@@ -230,11 +230,11 @@ class Index:
             )
 
     def verify(self, root: RootCid) -> list[str]:
-        """Compares the snapshot of a root with one built anew from the store.
+        """Compares the snapshot of a root with one that is built again from the store.
 
         Returns:
-            What is wrong, one sentence each; empty when everything is right. Segments on disk are
-            hashed whole.
+            One sentence for each problem; empty if there is none. Segments on disk are hashed as a
+            whole.
         """
         from ibidem.index.describe import differences
 
@@ -271,7 +271,7 @@ class Index:
                     continue
                 return self._step(base.state, before, after, root)
             except (NotFoundError, CorruptError):
-                # The base may have lost blocks or be damaged; a build tells what is wrong here.
+                # The base may lack blocks or be damaged; a build shows whether this root is.
                 self.recover(base)
             except Exception:
                 if not self.recover(base):
@@ -293,7 +293,7 @@ class Index:
             )
 
     def _made(self, root: RootCid, block: Root, make: Make) -> Snapshot:
-        """Makes a state on disk and remembers it; where the disk refuses, in memory."""
+        """Builds a state on disk and writes its manifest; in memory if writing fails."""
         registry = self._registry
         if registry is not None and not self._is_read_only:
             self.write_count += 1
@@ -346,7 +346,7 @@ class Index:
         try:
             return self._remembered(root)
         except (NotFoundError, CorruptError):
-            return None  # its root block is gone: nothing can be compared with it
+            return None  # its root block is gone, so no differences can be computed
 
     def _root(self, root: RootCid) -> Root:
         return Root.decode(self._store.get(root))
@@ -361,7 +361,7 @@ class Index:
 
 
 def _is_compatible(before: Root, after: Root) -> bool:
-    """Returns whether the texts of both roots are made and analysed alike."""
+    """Returns whether both roots build and analyse texts in the same way."""
     one, other = Config.from_map(before.config), Config.from_map(after.config)
     return (one.analyser, one.fields) == (other.analyser, other.fields)
 

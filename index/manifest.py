@@ -1,7 +1,7 @@
-"""Remembers snapshots: one small file a root, that names its segments and says which rows are dead.
+"""Snapshots on disk: one small file per root, which names its segments and their dead rows.
 
 The file has the form of a segment (`segment`): its columns are serialised bitmaps, its header lists
-the rest, and a hash of all of it stands at the end. A manifest that is damaged, of another version
+the rest, and the file ends with a hash of all of it. A manifest that is damaged, of another version
 or that names a missing segment counts as absent.
 """
 
@@ -33,7 +33,8 @@ class Manifest:
 
     root: RootCid
     sequence: int
-    """Grows by one with each manifest written to a directory: the order of creation."""
+    """Increases by one with each manifest written to a directory, which gives the order of
+    creation."""
     identities: tuple[str, ...]
     families: tuple[tuple[str, str, tuple[tuple[str, BitMap | None], ...]], ...]
     """(kind, model or vocabulary, (segment name, dead ordinals) for each part)."""

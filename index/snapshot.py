@@ -1,8 +1,7 @@
-"""A snapshot: everything that retrieval asks about one root, answered from immutable segments.
+"""A snapshot: all data that retrieval needs about one root, read from immutable segments.
 
-Two snapshots of one root may differ in their segments and ordinals; they never differ in what they
-answer once ordinals are read as node ids. Bitmaps that are handed out belong to the snapshot and
-must not be changed.
+Two snapshots of one root may differ in their segments and ordinals, but with ordinals mapped to
+node ids, their results are equal. Returned bitmaps belong to the snapshot and must not be changed.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ class Snapshot:
         self.conflicted = conflicted
         """Ids, 16 bytes, of the nodes and edges in conflict."""
         self.cache: dict[Any, Any] = {}
-        """Room for what is derived from this snapshot alone; may be emptied at any time."""
+        """A cache of data derived from this snapshot alone; it may be emptied at any time."""
 
     @cached_property
     def _identities(self) -> Identities:
@@ -81,7 +80,7 @@ class Snapshot:
 
     @property
     def ordinal_count(self) -> int:
-        """All ordinals are below this."""
+        """All ordinals are below this number."""
         return self._identities.count
 
     @cached_property
@@ -91,7 +90,7 @@ class Snapshot:
 
     @property
     def tombstoned(self) -> BitMap:
-        """Ordinals that a tombstone hides, nodes or not."""
+        """Ordinals that a tombstone hides, whether or not they are nodes of the root."""
         return self.state.tombstoned
 
     def ordinal(self, node: NodeId) -> int | None:
@@ -100,7 +99,7 @@ class Snapshot:
         return found if found is not None and found in self.live else None
 
     def ordinals(self, ids: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-        """Returns the ordinals of (m, 16) ids, -1 for those that are no nodes of the root."""
+        """Returns the ordinals of (m, 16) ids, -1 for ids that are not nodes of the root."""
         found = self._identities.ordinals(ids)
         live = self.live
         for index in np.flatnonzero(found >= 0).tolist():
@@ -109,11 +108,11 @@ class Snapshot:
         return found
 
     def node_ids(self, ordinals: Ordinals) -> npt.NDArray[np.uint8]:
-        """Returns (n, 16) uint8, in the order asked for."""
+        """Returns the ids of ordinals, (n, 16) uint8, in the given order."""
         return self._identities.ids(np.asarray(ordinals, dtype=np.uint32))
 
     def node_cids(self, ordinals: Ordinals) -> list[NodeCid]:
-        """Returns the CIDs of nodes of the root, in the order asked for.
+        """Returns the CIDs of nodes of the root, in the given order.
 
         Raises:
             InvalidInputError: an ordinal is not in `live`.
@@ -138,7 +137,7 @@ class Snapshot:
         ]
 
     def labels(self) -> dict[str, int]:
-        """Returns how many nodes carry each label, by label ascending."""
+        """Returns the number of nodes with each label, by label ascending."""
         names: set[bytes] = set()
         for part in self.state.nodes:
             names.update(inverted(part.segment, "label").keys or ())
@@ -146,7 +145,7 @@ class Snapshot:
         return {name: count for name, count in counts.items() if count}
 
     def label(self, name: str) -> BitMap:
-        """Returns the nodes of a label."""
+        """Returns the nodes with a label."""
         return self._keyed("label", text_key(name))
 
     def property_names(self) -> list[str]:
@@ -173,7 +172,7 @@ class Snapshot:
         return self._keyed("prop", name_key(name) + key)
 
     def exists(self, name: str) -> BitMap:
-        """Returns the nodes that have the property, with whatever value."""
+        """Returns the nodes that have the property, with any value."""
         return self._keyed("prop", name_key(name) + EXISTS)
 
     def between(
@@ -213,8 +212,8 @@ class Snapshot:
         return self.segments("vectors", model)
 
     def segments(self, family: str, name: str) -> tuple[Any, ...]:
-        """Returns the segments of a model or vocabulary, none for one without vectors; each as its
-        family reads it."""
+        """Returns the segments of a model or vocabulary, none for one without vectors; each as an
+        instance of its family's class."""
         key = ("segments", family, name)
         found: tuple[Any, ...] | None = self.cache.get(key)
         if found is None:  # the cache may be emptied at any time
@@ -241,13 +240,14 @@ class Snapshot:
         return children_of(self._node_segments, ordinal, self.live)
 
     def child_counts(self, ordinals: Ordinals) -> npt.NDArray[np.int64]:
-        """Returns how many children each of some nodes lists, (m,), those that do not exist too."""
+        """Returns the number of children that each node lists, (m,), missing children included."""
         return child_counts(self._node_segments, ordinals)
 
     def parent(self, ordinal: int, *, among: BitMap | None = None) -> tuple[int, int] | None:
         """Returns (ordinal, position) of the node that lists this one among its children.
 
-        Where several do, or one does twice: the smallest node id, then the first position.
+        If several do, or one does twice, it is the one with the smallest node id, at its first
+        position.
 
         Args:
             among: the parents that count, None for all.
@@ -276,8 +276,8 @@ def _live_set(part: Part) -> BitMap:
 
 
 def _at_key(part: Part, prefix: str, key: bytes) -> BitMap:
-    """Returns the live ordinals at a key; what does not depend on the snapshot is kept with the
-    segment."""
+    """Returns the live ordinals at a key; the part that does not depend on the snapshot is cached
+    with the segment."""
     cache = part.segment.cache
     found: BitMap | None = cache.get((prefix, key))
     if found is None:
@@ -288,7 +288,7 @@ def _at_key(part: Part, prefix: str, key: bytes) -> BitMap:
 
 
 def _read_set(segment: Segment, prefix: str, index: int | None) -> BitMap:
-    """Returns the ordinals at a key of a segment, from its own bitmap where it has one."""
+    """Returns the ordinals at a key of a segment, from the key's bitmap if it has one."""
     if index is None:
         return BitMap()
     wide = segment[f"{prefix}.wide"]
@@ -312,7 +312,7 @@ def _in_range(part: Part, start: bytes, stop: bytes) -> BitMap:
 
 
 def _names(part: Part) -> tuple[str, ...]:
-    """Returns the property names of a segment, found by leaping from name to name."""
+    """Returns the property names of a segment, found by skipping from name to name."""
     cache = part.segment.cache
     if "names" not in cache:
         keys = inverted(part.segment, "prop").keys

@@ -1,14 +1,14 @@
-"""The directory of an index: which snapshots are remembered, and which files may go.
+"""The directory of an index: which snapshots are kept on disk, and which files may be removed.
 
     DIRECTORY/segments/HASH      columns
-    DIRECTORY/snapshots/ROOT     manifests, by the text of the root's CID
-    DIRECTORY/lock               held while the two above are made to agree
+    DIRECTORY/snapshots/ROOT     manifests, named by the text of the root's CID
+    DIRECTORY/lock               held while the two above are brought into agreement
 
-Who reads needs no lock: files appear whole under their names, segments are named by what is in
-them, and a reader's mapping outlives the name. Who remembers or removes holds the lock, so that no
-manifest names a segment that another process is about to unlink; and the order within is such that
-a process may be killed anywhere: segments come before the manifest that names them and go after it.
-What nobody can wait for is not remembered, and costs time in another process.
+Readers need no lock: files appear complete under their names, segments are named by the hash of
+their content, and a reader's mapping outlives the name. Writing and removing need the lock, so that
+no manifest names a segment that another process is about to unlink. A process may be killed at any
+point: segments are written before the manifest that names them and removed after it. If the lock
+cannot be taken in time, a snapshot is not written, which costs time in another process.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from ibidem.store.lock import writer_lock
 
 Stamp = tuple[int, int, int] | None
 SNAPSHOTS_MAX = 16
-"""Manifests kept beside those of pinned roots."""
+"""Manifests that are kept in addition to those of pinned roots."""
 REMEMBER_SECONDS = 0.5
-"""What a question waits for others that hold the lock, before it goes on without remembering."""
+"""How long a query waits for the lock before it continues without writing its snapshot."""
 REMOVE_SECONDS = 30.0
-"""What is waited where files have to go."""
+"""How long an operation that must remove files waits for the lock."""
 
 
 class SnapshotRegistry:
-    """Remembered snapshots of one directory."""
+    """The snapshots on disk in one directory."""
 
     def __init__(self, directory: Path, *, is_read_only: bool = False) -> None:
         self.segment_store = FolderSegmentStore(directory / "segments")
         self.bytes_written = 0
-        """Bytes of manifests written by this object; `shelf.bytes_written` counts the segments."""
+        """Bytes of manifests written by this object; segments are counted by their store."""
         self._is_read_only = is_read_only
         self._directory = directory
         self._snapshots = directory / "snapshots"
@@ -60,20 +60,20 @@ class SnapshotRegistry:
         return sorted(found, key=lambda one: (one.sequence, one.root), reverse=True)
 
     def open(self, root: RootCid) -> SnapshotParts | None:
-        """Returns the remembered state of a root; None if there is none that can be read."""
+        """Returns the state of a root from disk; None if there is none that can be read."""
         found = self._read(str(root))
         if found is None:
             return None
         try:
             return found.open(self.segment_store)
         except (CorruptError, StorageError):
-            with suppress(StorageError):  # it counts as absent, there or not
+            with suppress(StorageError):  # an unreadable manifest counts as absent
                 self._drop([found], wait_seconds=REMEMBER_SECONDS)
             return None
 
     def discard_damaged(self, state: SnapshotParts) -> tuple[set[str], bool]:
-        """Removes the files of a state that are not what their names say, and the manifests that
-        name them.
+        """Removes the files of a state that do not match their names, and the manifests that name
+        them.
 
         Returns:
             The names of the damaged files, and whether they are gone.
@@ -89,15 +89,15 @@ class SnapshotRegistry:
         return damaged, self.segment_store.discard(damaged)
 
     def remember(self, state: SnapshotParts, *, pinned: Iterable[RootCid] = ()) -> None:
-        """Writes the manifest of a state, and lets the oldest go; does nothing where another
-        process holds the lock for long.
+        """Writes the manifest of a state and removes the oldest ones; does nothing if another
+        process holds the lock for more than REMEMBER_SECONDS.
 
         Raises:
             StorageError: the manifest could not be written.
         """
         assert state.root is not None, "BUG: only the state of a root is remembered"
         if any(segment.name not in self.segment_store for segment in state.segments()):
-            return  # made in memory while the disk refused
+            return  # built in memory because writing failed
         try:
             with self._lock(REMEMBER_SECONDS):
                 self._remember(state, {state.root, *pinned})
@@ -111,7 +111,7 @@ class SnapshotRegistry:
         Raises:
             StorageError: kind `locked`, as `forget` and `sweep` do.
         """
-        import shutil  # brings every compressor along
+        import shutil  # imports every compressor
 
         self._known.clear()
         if not self._directory.is_dir():
@@ -121,11 +121,11 @@ class SnapshotRegistry:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def forget(self, manifests: Iterable[Manifest]) -> None:
-        """Removes manifests, and the segments that only they name."""
+        """Removes manifests and the segments that no other manifest names."""
         self._drop(list(manifests))
 
     def sweep(self) -> int:
-        """Removes segment files that no manifest names; returns how many."""
+        """Removes segment files that no manifest names; returns their number."""
         if self._is_read_only or not self._directory.is_dir():
             return 0
         with self._lock(REMOVE_SECONDS):
@@ -158,14 +158,14 @@ class SnapshotRegistry:
         self._unlink_unnamed(_names(before), [manifest, *staying])
 
     def _put_missing(self, state: SnapshotParts) -> None:
-        """Puts those segments again that another process has unlinked."""
+        """Writes again the segments that another process has unlinked."""
         present = set(names_in(self.segment_store.directory))
         for segment in state.segments():
             if segment.name not in present:
                 self.segment_store.put(segment.columns(), segment.meta)
 
     def _drop(self, gone: list[Manifest], *, wait_seconds: float = REMOVE_SECONDS) -> None:
-        """Unlinks the manifests `gone`, then the segments that only they name."""
+        """Unlinks the manifests `gone`, then the segments that no other manifest names."""
         if self._is_read_only or not gone:
             return
         with self._lock(wait_seconds):
@@ -178,8 +178,8 @@ class SnapshotRegistry:
             unlink(self._snapshots / str(found.root))
 
     def _unlink_unnamed(self, candidates: set[str], staying: Iterable[Manifest]) -> int:
-        """Unlinks those segments that none of the manifests names, which are all there are; returns
-        how many. The lock is held."""
+        """Unlinks the candidates that no manifest in `staying` names and returns their number. The
+        caller holds the lock, and `staying` is every manifest that remains."""
         orphans = candidates - _names(staying)
         self.segment_store.unlink(sorted(orphans))
         return len(orphans)
@@ -196,7 +196,8 @@ class SnapshotRegistry:
         return found
 
     def _stamp(self, name: str) -> Stamp:
-        """Returns what another file under the same name has not; None if there is none."""
+        """Returns a stamp that differs for another file under the same name; None if there is no
+        file."""
         try:
             status = os.stat(f"{self._snapshots}{os.sep}{name}")  # noqa: PTH116  three a commit each
         except OSError:

@@ -1,1 +1,1 @@
-"""Documents and JSON lines to graph: `ibidem.ingest.ingest` has the one function that does it."""
+"""Imports documents and JSON lines into the graph; `ibidem.ingest.ingest` is the entry point."""

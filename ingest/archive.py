@@ -1,7 +1,7 @@
-"""The parts of a zip archive, in memory and within limits: nothing is written, no name is followed.
+"""Reads the parts of a zip archive, in memory and within limits; nothing is written to disk.
 
-Sizes that an archive states are not believed: what is unpacked is counted. A name is only a key, so
-one that leads out of a folder (`../`) names nothing.
+The sizes that an archive states are not trusted: unpacked bytes are counted. A name is only a key,
+never a path, so one that leads out of a folder (`../`) does no harm.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError
 
 PARTS_MAX = 20_000
 UNPACKED_BYTES_MAX = 128 << 20
-"""Of all parts of one archive that are read; the text of a thick book has some 5 MB."""
+"""Limit on the unpacked bytes read from one archive; the text of a thick book has some 5 MB."""
 
 _BROKEN = (
     zipfile.BadZipFile,
@@ -31,7 +31,8 @@ _BROKEN = (
     EOFError,
     ValueError,
 )
-"""What `zipfile` raises for a part that is damaged, encrypted or packed in a way it lacks."""
+"""The errors of `zipfile` for a part that is damaged, encrypted or compressed by an unknown
+method."""
 
 
 @dataclass
@@ -50,7 +51,7 @@ class Archive:
         """Opens an archive.
 
         Raises:
-            InvalidInputError: it is none, or has more than `PARTS_MAX` parts.
+            InvalidInputError: the bytes are not an archive, or it has more than `PARTS_MAX` parts.
         """
         try:
             archive = zipfile.ZipFile(io.BytesIO(data))
@@ -74,8 +75,8 @@ class Archive:
         """Returns the bytes of a part.
 
         Raises:
-            InvalidInputError: there is none of this name, it cannot be unpacked, or the parts that
-                were read exceed `unpacked_bytes_max`.
+            InvalidInputError: there is no part of this name, it cannot be unpacked, or the parts
+                that were read exceed `unpacked_bytes_max`.
         """
         if name not in self._names:
             raise InvalidInputError(f"archive: has no part {name!r:.200}")
@@ -94,10 +95,11 @@ class Archive:
         return data
 
     def xml(self, name: str) -> Element:
-        """Returns a part that is XML, as a tree.
+        """Returns an XML part as a tree.
 
         Raises:
-            InvalidInputError: as for `read`; or it declares entities, which no such part needs.
+            InvalidInputError: as for `read`; or the part declares entities, which no valid part
+                needs.
         """
         data = self.read(name)
         text = data.decode(
@@ -112,7 +114,7 @@ class Archive:
 
 
 def resolved(base: str, target: str) -> str:
-    """Returns the name of the part that a reference in the part `base` leads to.
+    """Returns the name of the part to which a reference in the part `base` points.
 
     >>> resolved("OEBPS/text/a.xhtml", "../b.xhtml#c"), resolved("a.opf", "../../etc/passwd")
     ('OEBPS/b.xhtml', '../../etc/passwd')

@@ -1,6 +1,6 @@
 """Chunks of a text: pieces of at most some size that overlap, cut where a reader would pause.
 
-Unlike passages (`split.py`), chunks repeat a little of the one before, as some indexes want it.
+Unlike passages (`split.py`), each chunk repeats a little of the one before, as some indexes need.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ SIZE_DEFAULT, OVERLAP_DEFAULT = 1000, 200
 _PAUSES = tuple(
     re.compile(one) for one in (r"\n[ \t\r]*\n", r"\n", r"[.!?\u3002\uff01\uff1f]", r"\s")
 )
-"""Ends of paragraphs, lines, sentences and words: the first kind that there is, is taken."""
+"""Ends of paragraphs, lines, sentences and words, in order of preference."""
 
 
 def chunks(
@@ -22,9 +22,9 @@ def chunks(
     """Returns half-open ranges of code points that cover a text in order.
 
     Args:
-        text: any; the empty one has no chunks.
-        size: code points in a chunk at most.
-        overlap: how many of the end of a chunk the next one repeats at most.
+        text: any text; an empty text has no chunks.
+        size: the most code points in a chunk.
+        overlap: the most code points at the end of a chunk that the next one repeats.
 
     Raises:
         InvalidInputError: `overlap` is not below `size`.
@@ -44,7 +44,7 @@ def chunks(
 
 
 def _cut(text: str, covered: int, stop: int) -> int:
-    """Returns where a chunk ends: after the last pause of the best kind beyond what is covered."""
+    """Returns where a chunk ends: after the last pause of the best kind beyond `covered`."""
     if stop == len(text):
         return stop
     for pause in _PAUSES:

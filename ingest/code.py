@@ -1,7 +1,9 @@
-"""Program source to marks by tree-sitter: a passage a definition, under the names around it.
+"""Program source to marks by tree-sitter: one passage per definition, under the names that enclose
+it.
 
-Byte for byte, as for Python: a name is a heading without source, and what stands above a definition
-(comments, attributes) goes with it. Source that does not parse is cut as far as it does.
+The source is stored byte for byte, as for Python: a name is a heading without source, and the
+comments and attributes above a definition belong to it. Source with syntax errors is cut as far as
+it can be parsed.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ _BODIES = words(
     interface_body object_type program statement_block linkage_specification enum_body_declarations
     """
 )
-"""Nodes in which definitions stand; what is inside any other node stays with it."""
+"""Nodes that can contain definitions; the content of any other node is not cut."""
 _WRAPPERS = words("export_statement template_declaration")
 _COMMENTS = ("comment", "attribute", "decorator")
 _FUNCTIONS = words(
@@ -47,13 +49,13 @@ _CONTAINERS = words(
     """
 )
 _CLOSING = re.compile(r"(?:[^\w\s]|\s|\bend\b)*")
-"""What closes a definition and says nothing."""
+"""Text that closes a definition and has no content of its own."""
 _LINE_REST = re.compile(r"[ \t]*[;,]*")
 
 
 @record
 class Grammar:
-    """Where a language's grammar is: a module, and the function in it."""
+    """The location of a language's grammar: a module and the function in it."""
 
     module: str
     function: str = "language"
@@ -74,7 +76,7 @@ GRAMMARS = {
 
 
 def extract(data: bytes, language: str) -> Extraction:
-    """Returns the marks of a program; its text stays what it is, and is not given back."""
+    """Returns the marks of a program; its text is unchanged and is not returned."""
     from tree_sitter import Language, Parser
 
     source = data.decode("utf-8")
@@ -95,7 +97,7 @@ class _Cut:
         self._bytes = self._chars = 0
 
     def body(self, node: Any, start: int, stop: int, level: int) -> Iterator[Mark]:
-        """Yields the marks of a program, or of a definition with others in it."""
+        """Yields the marks of a program, or of a definition that contains others."""
         done = start
         found = list(self._definitions(node, start))
         for index, (inner, begin, end) in enumerate(found):
@@ -114,7 +116,8 @@ class _Cut:
         yield from self._own(done, stop, level)
 
     def _end(self, end: int, stop: int, *, is_last: bool) -> int:
-        """Returns where a definition ends, with what closes it and what is around it."""
+        """Returns the end of a definition, including the text that closes it and its enclosing
+        nodes."""
         if is_last and _CLOSING.fullmatch(self._source, end, stop):
             return stop
         rest = _LINE_REST.match(self._source, end, stop)
@@ -127,8 +130,8 @@ class _Cut:
             yield from code_marks(self._source, self._language, start, stop)
 
     def _definitions(self, node: Any, start: int) -> Iterator[tuple[Any, int, int]]:
-        """Yields the definitions in a node, with where each begins (comments above included) and
-        ends."""
+        """Yields the definitions in a node, with the start (comments above included) and end of
+        each."""
         stack = [(child, None) for child in reversed(node.children)]
         begin = start
         while stack:
@@ -145,7 +148,7 @@ class _Cut:
                 begin = max(begin, stop)
 
     def _char(self, at: int) -> int:
-        """Returns the character of a byte; places are asked for in about ascending order."""
+        """Returns the character offset of a byte offset; calls come in roughly ascending order."""
         if self._ascii:
             return at
         if at < self._bytes:

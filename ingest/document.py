@@ -1,8 +1,7 @@
-"""One source to its drafts: read or extract the format, outline, name.
+"""Turns one source into drafts: reads or extracts the format, builds the outline, assigns ids.
 
-Nothing here touches a repository or a file. The parts joined give the stored text back, whatever
-the format module made of it: of a text format that is the source, of any other what its extractor
-wrote.
+This module does not access repositories or files. For every format, joining the parts gives the
+stored text: the source of a text format, or the extractor's text of any other.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ PATH_CHARS_MAX = 4096
 TITLE_CHARS_MAX = 2000
 
 EXTRACTION_PROPS = ("extractor", "extractor_version", "source_sha256")
-"""What a document says of the program that read it, and of the bytes it read."""
+"""Properties that record the extractor of a document, and the hash of its source."""
 
 RESERVED = frozenset(
     {
@@ -45,12 +44,13 @@ RESERVED = frozenset(
         "key",
     }
 )
-"""Names that front matter may not take; such an entry is stored as `front_matter_<name>`."""
+"""Reserved names for front matter; such an entry is stored as `front_matter_<name>`."""
 
 
 @record
 class Reading:
-    """What one source came to: its nodes (the document last) and what to tell the user."""
+    """The result of reading one source: its nodes (the document last) and the messages for the
+    user."""
 
     drafts: list[Draft]
     warnings: list[str] = field(default_factory=list)
@@ -63,13 +63,13 @@ def read_document(
 
     Args:
         path: the document's name in the repository, POSIX, relative; it decides the document's id.
-        source: bytes, or decoded text, its line endings and byte order mark as they were.
-        media_type: by default what the name of `path` says.
-        sandbox: extracts what is no text; None: one of its own.
+        source: bytes, or decoded text with its line endings and byte order mark unchanged.
+        media_type: by default derived from the name of `path`.
+        sandbox: extracts sources that are not text; None uses a temporary one.
 
     Raises:
-        InvalidInputError: the path or the media type is not one, or the source is not of its format
-            or cannot be read here (kind `missing-package`).
+        InvalidInputError: the path or the media type is invalid, or the source is not of its format
+            or needs a package that is not installed (kind `missing-package`).
     """
     check_path(path)
     source_format = format_of(path, media_type)
@@ -89,7 +89,7 @@ def _extracted(
     props: dict[str, Value],
     sandbox: Sandbox | None,
 ) -> Reading:
-    """Reads a source of which the text is stored that its extractor wrote."""
+    """Reads a source by its extractor, whose text is stored."""
     data = source.encode("utf-8") if isinstance(source, str) else source
     props["extractor"], props["extractor_version"] = source_format.extractor
     props["source_sha256"] = hashlib.sha256(data).hexdigest()
@@ -108,7 +108,7 @@ def _text(
     props: dict[str, Value],
     sandbox: Sandbox | None,
 ) -> Reading:
-    """Reads a source that is stored as it is."""
+    """Reads a source that is stored unchanged."""
     warnings = (
         ["byte order mark at the start, kept in the source"] if source.startswith(BOM) else []
     )
@@ -161,7 +161,7 @@ def _drafts(
 
 
 def stored_name(name: str) -> str:
-    """Returns the property that a front matter entry becomes."""
+    """Returns the name of the property for a front matter entry."""
     return f"front_matter_{name}" if name in RESERVED else name
 
 

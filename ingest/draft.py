@@ -1,8 +1,9 @@
-"""Drafts: the nodes that a source calls for, with their ids, before anything is written.
+"""Drafts: the nodes for a source, with their ids, before anything is written.
 
-A document's id comes from its path; a section's from the document, the headings above it and its
-turn among equal ones; a passage's from the document, the digest of its text and its turn. No id
-depends on a position, so text that is inserted above a passage leaves it and its id alone.
+A document's id is derived from its path; a section's from the document, the headings above it and
+its index among equal ones; a passage's from the document, the digest of its text and its index
+among equal ones. No id depends on a position, so inserting text above a passage changes neither the
+passage nor its id.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ibidem.objects.text import text_digest
 
 @record
 class Draft:
-    """One node to be; the fields are those of `Node` that ingest owns."""
+    """A node that is to be written; the fields are those of `Node` that ingest owns."""
 
     id: NodeId
     ntype: str
@@ -53,7 +54,7 @@ def drafts(path: str, outlined: Outline, *, title: str, props: Mapping[str, Valu
 
 @record
 class _Item:
-    """A child in the making: what the parent will say of it."""
+    """A child before its parent exists: the data that the parent records about it."""
 
     child: Child
     level: int
@@ -99,7 +100,8 @@ class _Drafting:
         return self._container(lead, key, part.heading, part.level, children, part.tail)
 
     def _join(self, items: Sequence[_Item]) -> _Item:
-        """Makes a section without heading of a run; its lead is the one of its first child."""
+        """Joins a run of items into a section without heading; its lead is that of its first
+        child."""
         first, *rest = (item.child for item in items)
         inner = (Child(first.id, "", first.size_bytes, first.size_lines), *rest)
         key: Value = [self.document.raw, first.id.raw]

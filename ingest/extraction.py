@@ -1,8 +1,8 @@
-"""What an extractor makes of a source that is no text: text of its own, with its marks.
+"""The result of extracting a source that is not text: the extractor's text, with its marks.
 
-The text is what is stored, so it is written to be read: headings, tables and code as in Markdown.
-The marks are recorded while it is written and nothing parses it again: a paragraph that happens to
-begin with `#` stays a paragraph.
+The text is stored, so it is written for readers: headings, tables and code as in Markdown. The
+marks are recorded while the text is written, and it is never parsed again: a paragraph that happens
+to begin with `#` stays a paragraph.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.record import record
 
 TABLE_CHARS = 1000
-"""A passage of a table goes on to the next good place after this many characters."""
+"""A passage of a table ends at the next good place after this many characters."""
 TABLE_CHARS_MAX = 2000
 CELL_CHARS_MAX = 2000
 HEADER_CHARS_MAX = 1000
@@ -43,7 +43,8 @@ SOURCE_PROPS = frozenset(
 )
 """Every property that an extractor may give a document; a second ingest replaces them all."""
 _ROW_ODDS = 4
-"""One row in so many is a good place to cut a table, by its hash: an edit moves few cuts."""
+"""One row in this many is a good place to cut a table, chosen by its hash, so that an edit moves
+few cuts."""
 
 _FINDERS: dict[str, tuple[Finder, ...]] = {"list": ROWS, "table": ROWS, "code": CODE}
 _FENCE = re.compile(r"`{3,}")
@@ -53,19 +54,19 @@ _SPACES = re.compile(r"[ \t\r\n\f\v\u00a0]+")
 
 @record
 class Extraction:
-    """What one source came to."""
+    """The extracted text of one source, with its marks."""
 
     text: str
     marks: tuple[Mark, ...]
     title: str | None = None
     props: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
-    """What the source says of itself, such as the sender of an e-mail."""
+    """Properties from the source's metadata, such as the sender of an e-mail."""
     warnings: tuple[str, ...] = ()
 
 
 @dataclass
 class Writer:
-    """Text that grows by blocks, with a blank line between two, and remembers what they are."""
+    """Builds text from blocks, with a blank line between two, and records their marks."""
 
     bytes_max: int = DOCUMENT_BYTES_MAX
     marks: list[Mark] = field(default_factory=list)
@@ -141,7 +142,7 @@ class Writer:
         title: str | None = None,
         props: Mapping[str, str | tuple[str, ...]] | None = None,
     ) -> Extraction:
-        """Returns what was written."""
+        """Returns the text written so far, with its marks."""
         assert SOURCE_PROPS.issuperset(props or {}), f"BUG: properties {props}"
         text = "".join(self._parts)
         title = one_line(title or "") or None
@@ -163,7 +164,8 @@ class Writer:
 
 
 def clean(text: str) -> str:
-    """Returns text without what no document holds: NUL, lone surrogates, carriage returns."""
+    """Returns text without the characters that no document may have: NUL, lone surrogates, carriage
+    returns."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _SURROGATE.sub("\ufffd", text.replace("\0", ""))

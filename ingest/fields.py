@@ -1,7 +1,7 @@
-"""JSON checked field by field: every refusal names the field, the value and the expectation.
+"""Checks JSON field by field: every error names the field, the value and the expectation.
 
-`json` alone takes NaN, repeated names, lone surrogates and infinite numbers; none of them gets past
-this module.
+`json` alone takes NaN, repeated names, lone surrogates and infinite numbers; this module rejects
+all of them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _constant(name: str) -> NoReturn:
 
 
 class Fields:
-    """The fields of a record's body, taken one by one; what is left over is refused."""
+    """The fields of a record's body, taken one by one; fields that remain are rejected."""
 
     __slots__ = ("_body", "_form")
 
@@ -68,11 +68,11 @@ class Fields:
         self._body: dict[str, Any] = dict(body)
 
     def has(self, name: str) -> bool:
-        """Whether the field is there and not yet taken."""
+        """Whether the field exists and is not yet taken."""
         return name in self._body
 
     def take(self, name: str) -> Any:
-        """Returns a field that has to be there."""
+        """Returns a required field."""
         if name not in self._body:
             raise InvalidInputError(f"{self._form}.{name}: missing")
         return self._body.pop(name)
@@ -85,7 +85,7 @@ class Fields:
         return _encodable(f"{self._form}.{name}", value)
 
     def optional_text(self, name: str, default: str | None = None) -> str | None:
-        """Returns text, or the default where the field is missing or null."""
+        """Returns text, or the default if the field is missing or null."""
         value = self._body.pop(name, None)
         if value is None:
             return default
@@ -99,7 +99,7 @@ class Fields:
         return finite(f"{self._form}.{name}", value)
 
     def value(self, name: str) -> Any:
-        """Returns any value that the format can hold, None where the field is missing."""
+        """Returns any value that the format can hold, None if the field is missing."""
         if name not in self._body:
             return None
         value = self._body.pop(name)
@@ -109,7 +109,7 @@ class Fields:
         return value
 
     def props(self) -> Mapping[str, Any]:
-        """Returns the properties, empty where there are none."""
+        """Returns the properties, empty if there are none."""
         value = self._body.pop("props", {})
         if not isinstance(value, dict):
             refuse(f"{self._form}.props", value, "an object")
@@ -147,20 +147,21 @@ class Fields:
         return value
 
     def one_of(self, first: str, second: str) -> str:
-        """Returns which of two fields is there; both or neither is refused."""
+        """Returns the name of the field that exists; both or neither is an error."""
         if self.has(first) == self.has(second):
             raise InvalidInputError(f"{self._form}: expected either {first!r} or {second!r}")
         return first if self.has(first) else second
 
     def end(self) -> None:
-        """Refuses whatever was not taken."""
+        """Rejects fields that were not taken."""
         if self._body:
             names = ", ".join(_short(name) for name in self._body)
             raise InvalidInputError(f"{self._form}: unknown field {names}")
 
 
 def _check(field: str, value: object) -> None:
-    """Refuses what the format cannot hold; the codec would too, without the field's name."""
+    """Rejects values that the format cannot represent; the codec would too, without naming the
+    field."""
     found = _misfit(value, JSON_DEPTH_MAX)
     if found is not None:
         place, misfit, expected = found
@@ -168,7 +169,7 @@ def _check(field: str, value: object) -> None:
 
 
 def _misfit(value: object, depth: int) -> tuple[str, object, str] | None:
-    """The first value inside that does not fit: (path to it, value, what was expected)."""
+    """Returns the first invalid value inside: (path to it, value, expectation)."""
     if depth < 0:
         return "", "a deeper value", f"at most {JSON_DEPTH_MAX} levels"
     match value:
@@ -206,7 +207,7 @@ def to_float(value: float) -> float:
 
 
 def finite(field: str, value: object) -> float:
-    """Returns a finite number, or refuses the field."""
+    """Returns a finite number; any other value is an error."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         refuse(field, value, "a number")
     number = to_float(value)

@@ -1,7 +1,7 @@
 """The formats that ingest reads, in one table: suffixes, media type, reader, extra.
 
 A *text* format is kept byte for byte; its reader finds marks in it. Any other is *extracted*, in a
-child process (`sandbox.py`), and what is stored is the text that its extractor wrote.
+child process (`sandbox.py`), and the text of its extractor is stored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NDJSON = "application/x-ndjson"
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 
 EXTRACTOR_VERSION = "1"
-"""Of the extractors that are written here; one that would write other text gets another."""
+"""Version of the extractors in this package; it changes whenever their text would change."""
 
 Reader = Callable[[str, int], Iterator[Mark]]
 
@@ -36,18 +36,18 @@ class Format:
     media_type: str
     suffixes: tuple[str, ...]
     read: Reader | None = None
-    """Marks of a text from a place on; None where there is an entry."""
+    """Finds the marks of a text from an offset; None if there is an entry."""
     entry: str | None = None
-    """`module:function` of an extractor, or of what cuts program source."""
+    """`module:function` of an extractor, or of a splitter of program source."""
     language: str | None = None
-    """Of program source."""
+    """The language of program source."""
     packages: tuple[str, ...] = ()
-    """Distributions that the entry needs, the first of which gives the extractor's version."""
+    """Distributions that the entry needs; the first one determines the extractor's version."""
     extra: str | None = None
 
     @property
     def is_extracted(self) -> bool:
-        """Whether what is stored is not the source itself."""
+        """Whether extracted text is stored instead of the source."""
         return self.entry is not None and self.language is None
 
     @property
@@ -73,7 +73,7 @@ class Format:
 
     @property
     def is_installed(self) -> bool:
-        """Whether what the entry needs is there."""
+        """Whether the packages that the entry needs are installed."""
         try:
             return bool(self.extractor)
         except InvalidInputError:
@@ -81,7 +81,7 @@ class Format:
 
     @property
     def install(self) -> str:
-        """The command that installs what the entry needs."""
+        """The command that installs the packages that the entry needs."""
         return f"pip install 'ibidem[{self.extra}]'"
 
 
@@ -93,7 +93,8 @@ def _rst_marks(source: str, start: int) -> Iterator[Mark]:
 
 
 def _code(name: str, language: str, suffixes: str, package: str = "") -> Format:
-    """Program source; where `package` has a grammar for it and is installed, cut by that."""
+    """Returns the format of program source, cut by the grammar in `package` if that is
+    installed."""
     return Format(
         name,
         PLAIN,
@@ -173,7 +174,7 @@ FORMATS = (
     _code("Zig", "zig", ".zig"),
 )
 TEXT = next(each for each in FORMATS if each.name == "plain text")
-"""What a file of any other suffix is read as."""
+"""The format of files with any other suffix."""
 
 MEDIA_TYPES = tuple(dict.fromkeys(each.media_type for each in FORMATS))
 
@@ -184,11 +185,11 @@ def format_of(path: str, media_type: str | None = None) -> Format:
     """Returns the format of a document.
 
     Args:
-        path: its suffix tells, where `media_type` does not.
+        path: its suffix decides if `media_type` is None.
         media_type: one of `MEDIA_TYPES`, or None.
 
     Raises:
-        InvalidInputError: the media type is not one.
+        InvalidInputError: the media type is unknown.
     """
     found = _BY_SUFFIX.get(PurePosixPath(path).suffix.lower(), TEXT)
     if media_type in (None, found.media_type):

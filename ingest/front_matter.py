@@ -1,8 +1,8 @@
 """Front matter: the `key: value` lines between two `---` lines at the top of a Markdown file.
 
 A strict, small subset of YAML, read without a YAML library: scalars and lists of scalars, one
-level. Whatever else stands there stays in the source, changes nothing, and is reported by line. The
-source text is never lost: it is the document's first lead.
+level. Anything else is kept in the source, sets no property, and is reported by line. The source
+text is never lost: it is the document's first lead.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BOOLEANS = {
 
 @dataclass(slots=True)
 class FrontMatter:
-    """What was read: `stop` is where the body begins (0 without front matter)."""
+    """The front matter that was read; `stop` is the offset of the body (0 without front matter)."""
 
     stop: int = 0
     values: dict[str, Scalar | list[Scalar]] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class FrontMatter:
 
 
 def read_front_matter(source: str, start: int = 0) -> FrontMatter:
-    """Returns the front matter that begins at `start`, which is empty where there is none.
+    """Returns the front matter that begins at `start`, empty if there is none.
 
     >>> read_front_matter('---\\ntitle: A "b"\\ntags: [x, y]\\n---\\nBody').values
     {'title': 'A "b"', 'tags': ['x', 'y']}
@@ -120,7 +120,7 @@ def _flow_list(text: str) -> list[Scalar]:
 
 
 def _scalar(text: str) -> Scalar:
-    """Returns the value of one scalar; raises ValueError for what the subset leaves out."""
+    """Returns the value of one scalar; raises ValueError for syntax outside the subset."""
     if text[:1] == '"':
         return _double_quoted(text)
     if text[:1] == "'":

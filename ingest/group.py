@@ -1,9 +1,8 @@
-"""Groups of children, so that no parent lists more than 1,000 and an edit rewrites one short list.
+"""Groups children, so that no parent lists more than 1,000 and an edit rewrites one short list.
 
 Where a group begins depends only on the ids of the children near that place: a child begins a group
-of level l when the hash of its id is divisible by 64^l. An inserted passage thus changes the group
-it falls into and leaves the others alone. A run that still is too long is cut again at its smallest
-hash.
+of level l when the hash of its id is divisible by 64^l. An inserted passage thus changes only the
+group it falls into. A run that is still too long is cut again at its smallest hash.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ibidem.objects.ids import NodeId
 
 CHILDREN_MAX = 1000
 GROUP_SIZE = 64
-"""Children a group has on average."""
+"""The average number of children in a group."""
 
 _Item = TypeVar("_Item")
 
@@ -27,9 +26,9 @@ def group(
     identify: Callable[[_Item], NodeId],
     join: Callable[[Sequence[_Item]], _Item],
 ) -> Sequence[_Item]:
-    """Returns at most `CHILDREN_MAX` items: the ones given, or groups of them made by `join`.
+    """Returns at most `CHILDREN_MAX` items: the given ones, or groups of them built by `join`.
 
-    `join` is never given an empty sequence; groups are made of groups where there are too many.
+    `join` is never given an empty sequence; if there are too many groups, they are grouped again.
     """
     divisor = GROUP_SIZE
     weights = [_weight(identify(item)) for item in items] if len(items) > CHILDREN_MAX else []

@@ -1,7 +1,7 @@
 """HTML to text: headings, paragraphs, lists, tables as rows, code, links with their target.
 
-What a page repeats on every page is left out: scripts, styles, navigation, forms, footers. Where a
-page says which part is its own (`main`), only that part counts.
+The parts that a site repeats on every page are left out: scripts, styles, navigation, forms,
+footers. If a page marks its own part (`main`), only that part is read.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BLOCKS = words(
     """
 )
 _ANCHORS = frozenset({"\u00b6", "\u00a7", "#", "\U0001f517"})
-"""What a link to a heading itself shows."""
+"""The texts of links from a heading to itself."""
 _CELLS = ("td", "th")
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight)-([A-Za-z0-9+#_.-]+)")
 _NO_LANGUAGES = frozenset({"default", "none", "text", "plaintext", "source"})
@@ -76,7 +76,7 @@ def decode(data: bytes) -> str:
 
 
 def write_html(writer: Writer, source: str, level: int = 0) -> str | None:
-    """Writes the text of a page, its headings `level` deeper than they say; returns its title."""
+    """Writes the text of a page, with its headings `level` levels deeper; returns its title."""
     root = parse(source)
     before = len(writer.marks)
     for content in _contents(root):
@@ -92,7 +92,7 @@ def write_html(writer: Writer, source: str, level: int = 0) -> str | None:
 
 
 def _contents(root: Element) -> list[Element]:
-    """Returns what to read of a page: the first of these that has text."""
+    """Returns the elements of a page to read: the first candidate that has text."""
     main = [
         element
         for element in root.walk()
@@ -114,14 +114,14 @@ def _is_dropped(element: Element) -> bool:
 
 
 class _Page:
-    """One page being written: text gathers in a line until a block begins or ends."""
+    """A page being written: text is collected in a line until a block begins or ends."""
 
     def __init__(self, writer: Writer, level: int) -> None:
         self._writer = writer
         self._level = level
         self._line: list[str] = []
         self._term = ""
-        """What a definition list says first: it goes into the block that follows."""
+        """The term of a definition list, which becomes part of the block that follows."""
         self._language: str | None = None
 
     def page(self, root: Element) -> None:
@@ -129,7 +129,7 @@ class _Page:
         self._end_term()
 
     def _parts(self, element: Element) -> None:
-        """Writes what is in an element, as blocks of their own."""
+        """Writes the content of an element as separate blocks."""
         self._flush()
         for child in element.children:
             self._part(child)
@@ -224,12 +224,12 @@ class _Page:
 
 
 def _has(element: Element, tags: frozenset[str]) -> bool:
-    """Whether an element of one of these names stands inside another."""
+    """Whether an element contains one with one of these names."""
     return any(inner.tag in tags for inner in element.walk() if inner is not element)
 
 
 def _items(element: Element, depth: int) -> list[str]:
-    """Returns the items of a list as lines, those of lists in it deeper."""
+    """Returns the items of a list as lines, with nested lists indented."""
     lines: list[str] = []
     number = 0
     for item in element.children:
@@ -254,7 +254,7 @@ def _items(element: Element, depth: int) -> list[str]:
 
 
 def _inline(part: Element | str, *, links: bool = True) -> str:
-    """Returns what stands in a line as text: code between backticks, links with their target."""
+    """Returns inline content as text: code between backticks, links with their target."""
     if isinstance(part, str):
         return part
     if _is_dropped(part):

@@ -1,8 +1,9 @@
-"""HTML and XML to a tree, by a scanner that is the same on every machine.
+"""Parses HTML and XML to a tree, by a scanner that is the same on every machine.
 
 The library's parser changes with Python, and a document's text must not. This one reads any text in
-one pass and never fails: what a browser would repair is repaired simply. Entities that a document
-declares are never expanded, nothing is fetched, and nesting over `DEPTH_MAX` is flattened.
+one pass and never fails: errors that a browser would repair are repaired in a simple way. Entities
+that a document declares are never expanded, nothing is fetched, and nesting over `DEPTH_MAX` is
+flattened.
 """
 
 from __future__ import annotations
@@ -49,12 +50,13 @@ _ENDED_BY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "tbody": (frozenset({"thead", "tbody"}), frozenset({"table"})),
     "option": (frozenset({"option"}), frozenset({"select"})),
 }
-"""Which open elements a start tag ends, and at which it stops looking."""
+"""The open elements that a start tag closes, and the elements at which the search for them
+stops."""
 
 
 @dataclass
 class Element:
-    """An element, with text and elements in it; names are in lower case."""
+    """An element with its text and child elements; names are in lower case."""
 
     tag: str
     attributes: dict[str, str] = field(default_factory=dict)
@@ -75,7 +77,7 @@ class Element:
         return next((element for element in self.walk() if element.tag == tag), None)
 
     def text(self) -> str:
-        """Returns all text in it, as it stands."""
+        """Returns all text in it, unchanged."""
         pieces: list[str] = []
         stack: list[Element | str] = [self]
         while stack:
@@ -88,11 +90,11 @@ class Element:
 
 
 def parse(source: str, *, xml: bool = False) -> Element:
-    """Returns a root without name that holds all of `source`.
+    """Returns an unnamed root that contains all of `source`.
 
     Args:
         source: any text.
-        xml: whether every element is closed by itself, and none is special.
+        xml: whether to read XML: every element is closed explicitly, and none is special.
     """
     tree = _Tree(xml)
     at = 0
@@ -108,7 +110,7 @@ def parse(source: str, *, xml: bool = False) -> Element:
 
 
 def _markup(source: str, at: int, tree: _Tree) -> int:
-    """Reads what begins with `<` at `at`, and returns where it ends."""
+    """Reads the markup that begins with `<` at offset `at`, and returns its end."""
     if source.startswith("<!--", at):
         return _after(source, "-->", at + 4)
     if source.startswith("<![CDATA[", at):

@@ -1,4 +1,4 @@
-"""Which files of a folder `.gitignore` leaves out: nested files, the deeper one decides."""
+"""Decides which files `.gitignore` excludes; of nested ones, the deeper one takes precedence."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ IGNORE_BYTES_MAX = 1 << 20
 
 @record
 class Ignore:
-    """The patterns of one `.gitignore`, for what is below `folder` (POSIX, "" for the root)."""
+    """The patterns of one `.gitignore`, for the files below `folder` (POSIX, "" for the root)."""
 
     folder: str
     spec: GitIgnoreSpec
 
 
 def parse_ignore(folder: str, data: bytes) -> Ignore:
-    """Returns the patterns in the bytes of a `.gitignore` that stands in `folder`.
+    """Returns the patterns in the bytes of a `.gitignore` in `folder`.
 
     Raises:
         ValueError: a line is not a pattern, or the bytes are not UTF-8.
@@ -30,7 +30,8 @@ def parse_ignore(folder: str, data: bytes) -> Ignore:
 
 
 def is_ignored(path: str, ignores: Sequence[Ignore], *, folder: bool) -> bool:
-    """Whether `path` is left out by the innermost of `ignores` (outermost first) that has a say."""
+    """Whether the innermost of `ignores` (outermost first) with a matching pattern excludes
+    `path`."""
     for ignore in reversed(ignores):
         below = path[len(ignore.folder) + 1 :] if ignore.folder else path
         verdict = ignore.spec.check_file(below + "/" if folder else below).include

@@ -1,8 +1,8 @@
-"""Files, folders and standard input into a transaction: the whole of ingest behind one function.
+"""Ingests files, folders and standard input into a transaction, through one function.
 
 Each document is read, planned and written on its own, so one bad file is reported and does not stop
 the rest. The same input gives the same root on any machine: document paths are relative, ids are
-derived, and nothing of the file system but names and bytes goes in.
+derived, and only names and bytes are read from the file system.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = "-"
 AHEAD_BYTES = 1 << 20
-"""Files whose documents are read at once: a part has some 500 bytes, so they are 2,000 nodes."""
+"""Bytes of files whose documents are read in one batch: a part has some 500 bytes, so these are
+about 2,000 nodes."""
 
 
 @record
@@ -60,26 +61,27 @@ def ingest(
     size_bytes_max: int = DOCUMENT_BYTES_MAX,
     progress: Callable[[Progress], None] | None = None,
 ) -> Report:
-    """Ingests files and folders; `-` stands for `stdin`.
+    """Ingests files and folders; the path `-` means `stdin`.
 
-    Nothing is published: that is the transaction's, which also undoes all of it on an error.
+    Nothing is published: the transaction does that, and on an error it discards everything.
 
     Args:
         tx: written to; a document that has not changed writes nothing.
-        paths: in the order given; a folder is walked in byte order of names.
-        root: document paths are relative to it. None: a folder is its own root, and a file is
-            named by its name.
+        paths: ingested in the given order; a folder is walked in byte order of names.
+        root: the folder that document paths are relative to. None: a folder is its own root, and a
+            file's path is its name.
         prune: remove the documents of files that are gone from an ingested folder; needs `root`.
-        strict: raise at the first file or line that is wrong instead of reporting it. What is left
-            out on purpose (hidden, ignored, binary) is not wrong.
-        media_type: of all input; None: by a file's name, and JSON lines on standard input.
-        stdin: read, not closed, when `paths` has "-".
-        stdin_path: path of the document that standard input becomes, where it is not JSON lines.
+        strict: raise an error at the first invalid file or line instead of reporting it. Files that
+            are skipped by rule (hidden, ignored, binary) are not errors.
+        media_type: the media type of all input; None: by a file's name, and JSON lines on standard
+            input.
+        stdin: read, but not closed, if `paths` contains "-".
+        stdin_path: the document path of standard input, if it is not JSON lines.
         size_bytes_max: the largest document; JSON lines are streamed and bounded by line instead.
         progress: called after each file.
 
     Raises:
-        InvalidInputError: an argument is wrong, or `strict` and some input is; let it leave the
+        InvalidInputError: an argument is invalid, or with `strict` some input is; let it leave the
             transaction's block, so that nothing is published.
     """
     options = _Options(
@@ -106,10 +108,10 @@ def ingest_text(
     media_type: str | None = None,
     report: Report | None = None,
 ) -> Report:
-    """Ingests one text as the document `path`; errors are raised.
+    """Ingests one text as the document `path`; errors are raised, not reported.
 
     Raises:
-        InvalidInputError: the path or media type is not one, or the text has a NUL or lone
+        InvalidInputError: the path or media type is invalid, or the text has a NUL or lone
             surrogates.
     """
     report = report or Report()
@@ -151,7 +153,7 @@ class _Ingest:
     _folders: list[str] = field(default_factory=list)
     """Paths of the folders walked to the end."""
     _missing: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Programs that an extra would cut better, each with its language, by what installs it."""
+    """By install command, the programs that an extra could cut better, each with its language."""
 
     def run(self, paths: Sequence[str]) -> Report:
         found = [entry for path in paths for entry in self._entries(path)]
@@ -180,7 +182,7 @@ class _Ingest:
 
     def _read_ahead(self, found: Sequence[Found | None], start: int) -> int:
         """Reads the documents of the files from `start` on in batches, as many as are read ahead
-        at once; returns where the files begin whose documents are not read yet."""
+        at once; returns the index of the first file whose document is not read yet."""
         size_bytes, stop = 0, start
         while stop < len(found) and size_bytes < AHEAD_BYTES:
             entry = found[stop]
@@ -190,7 +192,7 @@ class _Ingest:
         return stop
 
     def _entries(self, path: str) -> Iterator[Found | None]:
-        """Yields the files that one argument stands for, None for standard input."""
+        """Yields the files that one argument names, None for standard input."""
         if path == STANDARD_INPUT:
             yield None
             return
@@ -313,7 +315,7 @@ def _absolute(path: str) -> Path:
 
 
 def _unfit(data: bytes, source_format: Format) -> str | None:
-    """Why these bytes become no document."""
+    """Returns why these bytes cannot become a document, None if they can."""
     if has_private_key(data):
         return "holds a private key"
     if source_format.is_extracted:

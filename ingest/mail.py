@@ -1,7 +1,7 @@
-"""E-mail to text: the part that a reader sees; the header becomes properties of the document.
+"""E-mail to text: the visible part of the message; the header becomes properties of the document.
 
 In a mailbox each message is a section under its subject, with sender and date as its first lines.
-Attachments are named and not read.
+Attachments are named but not read.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _headers(message: EmailMessage) -> dict[str, str]:
         try:
             text = one_line(str(message.get(name, "")))[:HEADER_CHARS_MAX]
         except (MessageError, ValueError, IndexError, AttributeError, TypeError):
-            continue  # a header that the library cannot read says nothing
+            continue  # a header that the library cannot read is ignored
         if text:
             found[prop] = text
     return found

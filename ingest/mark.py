@@ -1,8 +1,9 @@
-"""Marks: what a reader of one source format finds, as half-open character ranges of the source.
+"""Marks: headings and blocks that a format's reader finds, as half-open character ranges of the
+source.
 
-A format module turns text into marks and nothing else; the tree of parts is made from marks in one
-place (`outline.py`), so that no format can lose a character. Marks ascend and never overlap. What
-lies between two marks is layout (blank lines, rules) and is kept as the `lead` of the part that
+A format module turns text into marks and nothing else; the tree of parts is built from marks in one
+place (`outline.py`), so that no format can lose a character. Marks ascend and never overlap. The
+text between two marks is layout (blank lines, rules) and is kept as the `lead` of the part that
 follows.
 """
 
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from ibidem.objects.record import record
 
 BLANK = " \t\r\n\f\v"
-"""The characters that are layout; `str.isspace` would change with Python's Unicode."""
+"""The characters that count as layout; `str.isspace` would change with Python's Unicode version."""
 
 BOM = "\ufeff"
 
@@ -25,7 +26,7 @@ BLANK_CHARS_MAX = 4000
 
 _LAYOUT = re.compile(r"[ \t\r\n\f\v*_=~^\"'#+.:`-]*")
 _INTRODUCTION = re.compile(r"[:\uff1a][*_`\"')]{0,3}\Z")
-"""How a paragraph ends that introduces the block after it."""
+"""The end of a paragraph that introduces the block after it."""
 _INTRODUCTION_CHARS_MAX = 4
 _INTRODUCTION_ENDS = frozenset(":\uff1a*_`\"')")
 
@@ -34,7 +35,7 @@ _INTRODUCTION_ENDS = frozenset(":\uff1a*_`\"')")
 class Heading:
     """A heading: `start:stop` is its source without the line end, `text` has the markup removed.
 
-    One that is no source of its own, such as the name of a function, is empty: `start == stop`.
+    A heading without source of its own, such as the name of a function, is empty: `start == stop`.
     """
 
     start: int
@@ -63,8 +64,8 @@ class Block:
 
 @record
 class SectionEnd:
-    """The end of the sections of `level` or deeper, where no heading follows that would end them;
-    it is empty: `start == stop`."""
+    """The end of the sections of `level` or deeper, if no following heading ends them; it is empty:
+    `start == stop`."""
 
     start: int
     stop: int
@@ -95,7 +96,7 @@ def trim(source: str, start: int, stop: int) -> tuple[int, int] | None:
 def with_gaps(source: str, start: int, marks: list[Mark]) -> Iterator[Mark]:
     """Yields `marks` and, for any stretch between them that is more than layout, a mark of its own.
 
-    So nothing that a reader overlooked escapes the search, and no lead grows without bound.
+    So text that a reader has missed is still searchable, and no lead grows without bound.
     """
     at = start
     for mark in marks:
@@ -112,8 +113,8 @@ def with_gaps(source: str, start: int, marks: list[Mark]) -> Iterator[Mark]:
 def introduced(source: str, marks: Iterable[Mark], size_max: int) -> Iterator[Mark]:
     """Yields `marks`, with each paragraph that ends in a colon joined to the block after it.
 
-    The passage has the format and language of what is introduced. Nothing is joined over a heading,
-    or to more than `size_max` characters.
+    The passage has the format and language of the introduced block. Nothing is joined across a
+    heading, or to more than `size_max` characters.
     """
     held: Block | None = None
     for mark in marks:

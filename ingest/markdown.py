@@ -1,8 +1,8 @@
 """Markdown to marks: CommonMark with tables, read by markdown-it-py, cut by line ranges.
 
 Only the block structure is parsed; passages are ranges of the source, so markup inside them is kept
-as it stands. A fenced block is never cut at a blank line unless it is over the limit, where all is
-cut. Inline markup is resolved for headings only, whose text names sections.
+unchanged. A fenced block is cut at a blank line only if it is over the size limit. Inline markup is
+resolved for headings only, whose text names sections.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _heading(
 
 
 def _plain_text(content: str, environment: dict[str, object]) -> str:
-    """The text of a heading as a reader sees it, on one line."""
+    """Returns the text of a heading without markup, on one line."""
     if _INLINE_MARKUP.search(content):
         children = _parser().parseInline(content, environment)[0].children or []
         content = "".join(_token_text(token) for token in children)
@@ -106,7 +106,7 @@ def _language(token: Token) -> str | None:
 
 def _item_starts(tokens: list[Token], index: int, lines: list[int]) -> list[int]:
     starts: list[int] = []
-    for place in range(index + 1, len(tokens)):  # not a slice, which would copy all that follows
+    for place in range(index + 1, len(tokens)):  # a slice would copy the rest
         token = tokens[place]
         if token.level == 0:
             break
@@ -116,7 +116,7 @@ def _item_starts(tokens: list[Token], index: int, lines: list[int]) -> list[int]
 
 
 def _line_starts(source: str, start: int) -> list[int]:
-    """The place where each line begins, and the end of the source as the last entry."""
+    """Returns the offset of each line, and the end of the source as the last entry."""
     starts = [start]
     starts.extend(match.end() for match in _LINE_END.finditer(source, start))
     if starts[-1] != len(source):

@@ -1,8 +1,8 @@
 """JSON lines to nodes, edges and vectors that refer to each other by local name.
 
-One pass: a record that refers to a name not yet seen waits for the end of the input; removals and
-tombstones always do. Lines are read with a bound, so a line of any length costs bounded memory. A
-line that is refused is reported with its number and changes nothing; the others count.
+The input is read in one pass: a record that refers to an unknown name is applied at the end of the
+input; removals and tombstones always are. The length of a line that is read is limited, so memory
+is bounded. A rejected line is reported with its number and changes nothing; the others are applied.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 LINE_BYTES_MAX = 16 << 20
 ERRORS_MAX = 1000
-"""Lines reported one by one; the rest are counted in one more entry."""
+"""The most lines that are reported one by one; the rest are counted in one more entry."""
 
 _READ_BYTES = 1 << 16
 _BLANKS = b" \t\r\n"
@@ -60,7 +60,7 @@ def ingest_records(
     """Applies the records of `stream` to the transaction and counts them in `report`.
 
     Raises:
-        InvalidInputError: `strict`, and a line was refused. What came before it is in the
+        InvalidInputError: `strict` is set and a line was rejected. The lines before it are in the
             transaction, so let the error leave the transaction's block, which then publishes
             nothing.
     """
@@ -127,7 +127,8 @@ class _Applying:
                 return True
 
     def _find(self, reference: Reference) -> NodeId | None:
-        """The node that is meant, if it is there by now; an id is looked up once."""
+        """Returns the node that the reference names, None if it does not exist yet; an id is looked
+        up once."""
         if isinstance(reference, str):
             return self._names.get(reference)
         if reference not in self._present:
@@ -194,11 +195,11 @@ class _Applying:
 
 
 def _id_of(record: NodeRecord) -> NodeId:
-    """The id that the transaction will give: of the key, else of the content."""
+    """Returns the id that the transaction will assign: from the key, else from the content."""
     if record.key is not None:
         return node_id(record.namespace, record.key)
     values = record.values()
-    del values["namespace"]  # of the key, which there is none of
+    del values["namespace"]  # part of the key, and there is no key
     values["content"], _ = split_content(record.content or b"")
     node = Node(NodeId(bytes(ID_BYTES)), **values)
     return content_node_id(node.to_map())

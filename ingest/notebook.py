@@ -1,4 +1,4 @@
-"""Notebooks to text: cells of Markdown with their headings, code, and what it printed."""
+"""Notebooks to text: Markdown cells with their headings, code cells, and their text output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ibidem.ingest.extraction import Extraction, Writer
 from ibidem.objects.errors import InvalidInputError
 
 OUTPUT_CHARS_MAX = 2000
-"""Of one output; what a training run prints would bury the text."""
+"""The most characters kept of one output; the log of a training run would bury the text."""
 
 
 def extract(data: bytes) -> Extraction:
@@ -39,7 +39,7 @@ def extract(data: bytes) -> Extraction:
 
 def _cells(notebook: Any) -> list[dict[str, Any]]:
     if isinstance(notebook, dict):
-        sheets = _dicts(notebook.get("worksheets"))  # of format 3
+        sheets = _dicts(notebook.get("worksheets"))  # in format 3
         if isinstance(notebook.get("cells"), list) or sheets:
             return _dicts(notebook.get("cells")) + [
                 cell for sheet in sheets for cell in _dicts(sheet.get("cells"))

@@ -1,7 +1,7 @@
-"""DOCX and PPTX to text: both are archives of XML, of which headings, text and tables are read.
+"""DOCX and PPTX to text: both are archives of XML; their headings, text and tables are read.
 
-Left out: pictures, headers and footers of pages, comments, tracked deletions. Nothing that a
-document links to or embeds is opened.
+Pictures, page headers and footers, comments and tracked deletions are left out. Linked and embedded
+files are not opened.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def extract_docx(data: bytes) -> Extraction:
 
 
 def extract_pptx(data: bytes) -> Extraction:
-    """Returns the text of a presentation: a section a slide, with its notes."""
+    """Returns the text of a presentation: one section per slide, with its notes."""
     archive = Archive.open(data)
     slides = _relations(archive, _PRESENTATION)
     order = [
@@ -151,7 +151,7 @@ def _rows(table: Element, links: dict[str, str]) -> list[list[str]]:
 
 
 def _text(part: Element, links: dict[str, str]) -> str:
-    """Returns the text of a paragraph, links with their target."""
+    """Returns the text of a paragraph, with the target of each link."""
     pieces: list[str] = []
     for child in part.children:
         if isinstance(child, str) or child.tag in _SKIPPED:
@@ -176,7 +176,8 @@ def _style(part: Element) -> str:
 
 
 def _styles(archive: Archive) -> dict[str, str]:
-    """Returns the names of the styles by id; the built-in ones are English in every language."""
+    """Returns the names of the styles by id; built-in styles have English names in every
+    language."""
     if "word/styles.xml" not in archive:
         return {}
     found: dict[str, str] = {}

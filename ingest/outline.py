@@ -3,8 +3,7 @@
 Invariant: walking the tree and joining each child's `lead`, the child's own source and finally
 `tail` gives the source back, character for character. A section's source begins with its heading,
 which sits in the lead of its first child (in its tail when it has none). Layout after the last part
-of a section belongs to whatever part comes next, so that appending there touches no finished
-section.
+of a section belongs to the next part, so that appending text changes no finished section.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class Passage:
 
 @record
 class Section:
-    """A heading and what stands under it. `children` pairs each part with the source before it."""
+    """A heading and its content. `children` pairs each part with the source before it."""
 
     heading: str
     level: int
@@ -37,7 +36,7 @@ class Section:
 
 @record
 class Outline:
-    """The whole of one source."""
+    """The tree of one whole source."""
 
     children: tuple[tuple[str, Passage | Section], ...]
     tail: str

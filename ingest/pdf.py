@@ -1,4 +1,4 @@
-"""PDF to text, by `pypdf`: a section a page. A page that is a picture has no text."""
+"""PDF to text, by `pypdf`: one section per page. Scanned pages have no text."""
 
 from __future__ import annotations
 

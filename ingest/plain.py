@@ -1,7 +1,8 @@
 """Plain text and program source to marks.
 
-Prose: a passage is a paragraph, set apart by blank lines. Program source: a passage is what stands
-between blank lines at the left margin, so a function keeps the blank lines inside it.
+In prose, a passage is a paragraph, separated by blank lines. In program source, a passage ends at a
+blank line that is followed by a line at the left margin, so a function keeps the blank lines inside
+it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ _CONTINUES = frozenset(" \t)]}")
 
 
 def plain_marks(source: str, start: int = 0) -> Iterator[Mark]:
-    """Yields a mark a paragraph from `start`; one over the limit is cut at ends of sentences."""
+    """Yields one mark per paragraph from `start`; one over the limit is cut at ends of
+    sentences."""
     for match in _PARAGRAPH.finditer(source, start):
         yield from blocks(source, match.start(), match.end(), "paragraph", None, PROSE)
 
@@ -27,7 +29,7 @@ def plain_marks(source: str, start: int = 0) -> Iterator[Mark]:
 def code_marks(
     source: str, language: str | None, start: int = 0, stop: int | None = None
 ) -> Iterator[Mark]:
-    """Yields a mark a top-level stretch of program source between `start` and `stop`."""
+    """Yields one mark per top-level piece of program source between `start` and `stop`."""
     begin = end = start
     for match in _PARAGRAPH.finditer(source, start, len(source) if stop is None else stop):
         if source[match.start()] not in _CONTINUES:
@@ -40,7 +42,7 @@ def code_marks(
 def blocks(
     source: str, start: int, stop: int, name: str, language: str | None, finders: tuple[Finder, ...]
 ) -> Iterator[Block]:
-    """Yields the passages of a stretch of source, trimmed, cut by `finders` if it is too long."""
+    """Yields the passages of a range of source, trimmed, cut by `finders` if it is too long."""
     for piece in split(source, start, stop, finders):
         text_range = trim(source, *piece)
         if text_range is not None:

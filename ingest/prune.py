@@ -1,4 +1,4 @@
-"""Documents whose files are gone from a folder that was ingested again."""
+"""Removes documents whose files are gone from a folder that is ingested again."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def prune_documents(tx: Transaction, folders: Sequence[str], root: Path, report: Report) -> None:
-    """Removes the documents below `folders` whose file no longer stands under `root`.
+    """Removes the documents below `folders` whose file no longer exists under `root`.
 
-    A file that is there but was left out (ignored, binary, refused) keeps its document.
+    A file that exists but was left out (ignored, binary, rejected) keeps its document.
     """
     for node in _documents(tx):
         source = str(node.key[1]) if node.key else ""
@@ -37,7 +37,7 @@ def prune_documents(tx: Transaction, folders: Sequence[str], root: Path, report:
 
 
 def _documents(tx: Transaction) -> list[Node]:
-    """The documents that ingest made, by id."""
+    """Returns the documents that ingest created, by id."""
     return [
         node
         for node in tx.nodes(label="Document")

@@ -1,9 +1,9 @@
-"""Python source to marks: a passage a function or method, under the names that it stands in.
+"""Python source to marks: one passage per function or method, under the names that enclose it.
 
-Where a definition begins and ends follows from indentation, brackets and strings alone, so the
-source is scanned and not parsed: `ast` reads other programs in each version of Python, and the cuts
-of a document must be the same on every machine. What does not scan (a string or bracket that never
-closes) is cut at blank lines as any other program.
+The start and end of a definition follow from indentation, brackets and strings alone, so the source
+is scanned, not parsed: each version of Python has an `ast` for a different language, and the cuts
+of a document must be the same on every machine. Source that cannot be scanned (a string or bracket
+is never closed) is cut at blank lines like any other program.
 
 A definition is a section without source of its own: its name is the heading, and the passage has
 `def`, decorators, docstring and the comment above. Attributes and docstring of a class are a
@@ -45,7 +45,7 @@ class _Statement:
     stop: int
     indent: int
     code: int
-    """Where its first character stands."""
+    """The offset of its first character that is not indentation."""
 
 
 def python_marks(source: str, start: int = 0) -> Iterator[Mark]:
@@ -85,7 +85,8 @@ def _body(
 
 
 def _own(source: str, start: int, stop: int, level: int) -> Iterator[Mark]:
-    """Yields what is no definition: of a module cut at blank lines, of a class in one piece."""
+    """Yields the source that is not a definition: of a module cut at blank lines, of a class in one
+    piece."""
     if level > 1:
         yield from blocks(source, start, stop, "code", LANGUAGE, CODE)
     else:
@@ -93,7 +94,8 @@ def _own(source: str, start: int, stop: int, level: int) -> Iterator[Mark]:
 
 
 def _after(source: str, statements: Sequence[_Statement], at: int) -> int:
-    """Returns the place after a statement, its decorators before and what is indented under it."""
+    """Returns the offset after a statement and the lines indented under it, decorators before it
+    included."""
     indent = statements[0].indent
     while source[statements[at].code] == "@" and at + 1 < len(statements):
         if statements[at + 1].indent != indent:
@@ -106,7 +108,8 @@ def _after(source: str, statements: Sequence[_Statement], at: int) -> int:
 
 
 def _definition(source: str, held: Sequence[_Statement]) -> tuple[int, re.Match[str]] | None:
-    """Returns which of these statements is `class` or `def`, after decorators, and its match."""
+    """Returns the index of the `class` or `def` among these statements, after decorators, and its
+    match."""
     for index, statement in enumerate(held):
         if source[statement.code] != "@":
             match = _DEFINITION.match(source, statement.code)
@@ -115,7 +118,7 @@ def _definition(source: str, held: Sequence[_Statement]) -> tuple[int, re.Match[
 
 
 def _statements(source: str, start: int) -> list[_Statement] | None:
-    """Returns the logical lines of a program, None if it does not scan."""
+    """Returns the logical lines of a program, None if it cannot be scanned."""
     found: list[_Statement] = []
     depth, line = 0, start
     for match in _TOKEN.finditer(source, start):

@@ -1,7 +1,7 @@
-"""Records: what one line of JSON lines says, checked field by field, before anything is looked up.
+"""Records: the parsed lines of JSON lines, checked field by field, before anything is looked up.
 
 A reference (`Reference`) names a node by a local name of the same input, by its id, or by its key;
-which node that is, is for `ndjson.py` to find out.
+`ndjson.py` resolves it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
 
 OWN_NAMESPACES = ("document", "section", "passage")
-"""A line may refer to a document, but not take its place: its parts would be lost."""
+"""A line may refer to a document, but not replace it: its parts would be lost."""
 
 
 @record
 class NodeRecord:
-    """`{"node": {...}}`; `key` is None where the line has none (a JSON null key is refused)."""
+    """`{"node": {...}}`; `key` is None where the line has none (a JSON null key is rejected)."""
 
     name: str | None
     ntype: str
@@ -64,7 +64,7 @@ class NodeVectorRecord:
     node: Reference
 
     def stage(self, tx: Transaction, node: NodeId) -> None:
-        """Stages the vector for the node that is meant."""
+        """Stages the vector for a node."""
         raise NotImplementedError
 
 
@@ -120,7 +120,8 @@ def parse_record(line: bytes) -> Record:
     """Returns the record on one line.
 
     Raises:
-        InvalidInputError: the line is not one JSON object of a known form; names the field.
+        InvalidInputError: the line is not one JSON object of a known form; the message names the
+            field.
     """
     value = load_json(line)
     if not isinstance(value, dict) or len(value) != 1:
@@ -133,7 +134,7 @@ def parse_record(line: bytes) -> Record:
 
 
 def is_record_line(line: bytes) -> bool:
-    """Whether a line has the outer form of a record, so that a file of them is taken for ours."""
+    """Whether a line has the outer form of a record, so that a file of such lines is recognised."""
     try:
         value = load_json(line)
     except InvalidInputError:

@@ -1,4 +1,4 @@
-"""What an ingest did: counts, and everything that was left out, went wrong or deserves a word."""
+"""The report of an ingest: counts, and everything that was skipped, failed or needs a warning."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Report:
     skipped: list[tuple[str, str]] = field(default_factory=list)
     """(path, reason), in the order of the walk."""
     errors: list[tuple[str, str]] = field(default_factory=list)
-    """(path, error); of JSON lines, the error begins with the line's number."""
+    """(path, error); for JSON lines, the error begins with the line number."""
     warnings: list[tuple[str, str]] = field(default_factory=list)
     """(path, warning)."""
 

@@ -1,9 +1,9 @@
 """reStructuredText to marks: a scanner of blocks at the left margin, without docutils.
 
-Sections, and where a block ends, are decided at the left margin alone, so what is indented needs no
-reading: a directive, a literal block, a definition or an item stays with the line that opens it. A
-title is a line over, or between, repeated punctuation; its level is the place of its style among
-the styles in order of appearance. Not read: roles, substitutions, and what a directive includes.
+The left margin alone determines sections and the ends of blocks, so indented lines need not be
+parsed: a directive, a literal block, a definition or an item belongs to the line that opens it. A
+title is a line above, or between, lines of repeated punctuation; its level is the index of its
+style among the styles in order of appearance. Roles, substitutions and included files are not read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TITLE_CHARS_MAX = 2000
 
 LANGUAGE_CHARS_MAX = 64
 _ADORNMENT_MIN = 4
-"""A shorter line under a longer title, or over any, is ordinary text, as docutils has it."""
+"""A shorter line under a longer title, or over any, is ordinary text, as in docutils."""
 
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*[ \t]*")
@@ -41,10 +41,10 @@ _KINDS = (
     ("reference", re.compile(r"\.\. +(?:_[^ ]|__:|\[[^\]]+\](?: |$)|\|[^|]+\| )|__(?: |$)")),
     ("comment", re.compile(r"\.\.(?: |$)")),
 )
-"""Blocks that a line opens by its first characters; the first that matches counts."""
+"""Kinds of block by the first characters of their first line; the first match decides."""
 _ENUMERATED = re.compile(r"\(?(?:[0-9]+|[A-Za-z]|[ivxlcdmIVXLCDM]+|#)[.)](?: |$)")
 _GATHERED = frozenset({"list", "fields", "lines", "reference"})
-"""Neighbours of one of these kinds are one block, as the items of a Markdown list are."""
+"""Adjacent blocks of one of these kinds form one block, as the items of a Markdown list do."""
 
 _FINDERS: dict[str, tuple[Finder, ...]] = {"paragraph": PROSE, "list": ROWS, "table": ROWS}
 _PEP_HEADER = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*:(?: [^\r\n]*)?|[ \t]+[^\r\n]*)")
@@ -55,7 +55,7 @@ class _Line:
     start: int
     stop: int
     text: str
-    """Without its line end and the blanks before that."""
+    """The line without its line end and trailing blanks."""
 
     @property
     def is_indented(self) -> bool:
@@ -69,7 +69,7 @@ class _Scan:
     at: int = 0
     styles: list[str] = field(default_factory=list)
     open: tuple[int, int, str, str | None] | None = None
-    """The block that is being gathered: start, stop, kind and language."""
+    """The block that is being collected: start, stop, kind and language."""
 
     def marks(self) -> Iterator[Mark]:
         while self.at < len(self.lines):
@@ -86,13 +86,13 @@ class _Scan:
         yield from self._flush()
 
     def _indented(self, line: _Line) -> None:
-        """Takes a line into the block that is open: what is indented belongs to what precedes."""
+        """Adds a line to the open block: indented lines belong to the block before them."""
         start, _, kind, language = self.open or (line.start, line.stop, "quote", None)
         self.open = (start, line.stop, kind, language)
         self.at += 1
 
     def _title(self) -> Heading | None:
-        """Returns the title that begins at this line, and goes past it."""
+        """Returns the title that begins at this line, and moves past it."""
         first, *rest = self.lines[self.at : self.at + 3]
         if _ADORNMENT.fullmatch(first.text):
             if len(rest) < 2 or rest[1].text != first.text or not rest[0].text:
@@ -120,7 +120,7 @@ class _Scan:
         return Heading(first.start, stop.start + len(stop.text), self.styles.index(style) + 1, text)
 
     def _block(self, line: _Line) -> Iterator[Mark]:
-        """Gathers the lines of one block up to a blank line, or to where another one must begin."""
+        """Collects the lines of one block up to a blank line, or to the start of another block."""
         start = self.at
         if self._is_transition():
             self.at += 1
@@ -155,7 +155,7 @@ class _Scan:
         return bool(line.text) and not line.is_indented
 
     def _table_stop(self) -> int:
-        """Returns the line after a table's last: blank lines may stand inside a simple one."""
+        """Returns the line after a table's last one; a simple table may contain blank lines."""
         stop = self.at + 1
         if _GRID_TOP.fullmatch(self.lines[self.at].text):
             while stop < len(self.lines) and self.lines[stop].text[:1] in ("+", "|"):
@@ -187,8 +187,8 @@ def rst_marks(source: str, start: int = 0) -> Iterator[Mark]:
 def rst_title(source: str, start: int, marks: list[Mark]) -> str | None:
     """Returns the title of a document.
 
-    That of a PEP stands in its header; any other is a first title that has no equal below it, as
-    docutils has it.
+    The title of a PEP is in its header; any other is a first title that is the only one of its
+    level, as in docutils.
     """
     header = _pep_header(source, start)
     if "PEP" in header and "Title" in header:
@@ -198,7 +198,7 @@ def rst_title(source: str, start: int, marks: list[Mark]) -> str | None:
 
 
 def _pep_header(source: str, start: int) -> dict[str, str]:
-    """Returns the fields of a header of the form of e-mail, which only PEPs have."""
+    """Returns the fields of a header in e-mail format, which only PEPs have."""
     fields: dict[str, str] = {}
     if source.startswith("PEP:", start):
         for match in _LINE.finditer(source, start):

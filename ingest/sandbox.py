@@ -1,9 +1,9 @@
-"""Extraction in a child process, with limits on time, memory and what comes back.
+"""Extraction in a child process, with limits on time, memory and the size of the reply.
 
 A parser of a foreign format may hang, crash or grow without bound, and the process that holds a
-repository open must not. The child (`worker.py`) is started at the first source that needs one and
-serves all that follow; after it was stopped another one is started. Limits end in an error, never
-in another text, so they cannot change what a source becomes.
+repository open must not. The child (`worker.py`) is started for the first source that needs it and
+serves all that follow; if it was stopped, another one is started. Exceeding a limit is an error and
+never gives a different text, so limits cannot change the result for a source.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _REPLY_BYTES_MAX = 4 * DOCUMENT_BYTES_MAX
 
 @record
 class Limits:
-    """What one source may cost."""
+    """Limits for one source."""
 
     seconds: int = 60
-    """Of processor time; a machine that is busy may take `patience` times as long."""
+    """CPU time in seconds; in elapsed time, a busy machine may take `patience` times as long."""
     memory_bytes: int = 1 << 30
     patience: int = 5
 
 
 @dataclass
 class Sandbox(Closing):
-    """A child process that extracts; close it."""
+    """A child process that extracts text; it must be closed."""
 
     limits: Limits = field(default_factory=Limits)
     _child: subprocess.Popen[bytes] | None = None
@@ -56,7 +56,7 @@ class Sandbox(Closing):
             child.communicate()
 
     def extract(self, source_format: Format, data: bytes) -> Extraction:
-        """Returns what the format's extractor makes of `data`.
+        """Returns the text that the format's extractor gives for `data`, with its marks.
 
         Raises:
             InvalidInputError: the source is not of the format, or exceeds a limit (kind
@@ -109,7 +109,7 @@ class Sandbox(Closing):
         child.kill()
 
     def _ending(self) -> str:
-        """Says how the child ended, and takes leave of it."""
+        """Returns how the child ended, and releases it."""
         child = self._child
         assert child is not None, "BUG: no child"
         self.close()

@@ -1,8 +1,7 @@
-"""What is never ingested: what looks like a secret by its name, or holds a private key.
+"""Files that are never ingested: those with the name of a secret, or with a private key in them.
 
-A repository of knowledge is copied and pushed, and what was committed once stays in its history. So
-a file that is a secret on most machines is left out, and reported, even when it is named on
-purpose.
+A repository of knowledge is copied and pushed, and committed data stays in its history. So a file
+that is a secret on most machines is left out and reported, even if it is named explicitly.
 """
 
 from __future__ import annotations
@@ -37,7 +36,8 @@ def is_secret_name(name: str) -> bool:
 
 
 def has_private_key(data: bytes) -> bool:
-    """Whether there is a private key block in `data`: its first line, and a line of key after it.
+    """Whether there is a private key block in `data`: its first line, followed by a line of key
+    data.
 
     A text that only talks about such blocks is not one.
     """

@@ -1,4 +1,4 @@
-"""Cuts of what is too long for one passage, at places that an edit elsewhere does not move.
+"""Cuts text that is too long for one passage, at places that an edit elsewhere does not move.
 
 Cutting every 4,000 characters would shift every later cut with each inserted word. So within the
 window where a cut is allowed, the place is chosen by the smallest hash of the text just before it:
@@ -18,7 +18,7 @@ PASSAGE_CHARS_MIN = 1000
 _CONTEXT_CHARS = 48
 
 Finder = Callable[[str, int, int], list[int]]
-"""Returns the places where a cut is good, ascending, inside the half-open window it is given."""
+"""Returns the good places for a cut, ascending, inside a half-open window."""
 
 
 def at_pattern(pattern: str) -> Finder:
@@ -57,8 +57,8 @@ def split(
 ) -> Iterator[tuple[int, int]]:
     """Yields ranges that cover `start:stop` without gaps, each at most `PASSAGE_CHARS_MAX` long.
 
-    The first finder that offers a place inside the window decides; without any place the cut falls
-    at the maximum.
+    The first finder that offers a place inside the window decides; if none does, the cut is at the
+    maximum length.
     """
     while stop - start > PASSAGE_CHARS_MAX:
         cut = _cut(source, start + PASSAGE_CHARS_MIN, start + PASSAGE_CHARS_MAX, finders)

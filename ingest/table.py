@@ -14,14 +14,14 @@ _FIELD_CHARS_MAX = 1 << 20
 
 
 def extract_csv(data: bytes) -> Extraction:
-    """Returns a table whose columns are set apart by what is most frequent in its first line."""
+    """Returns a table; the separator is the most frequent candidate in its first line."""
     text = clean(decode(data))
     first = text.lstrip("\n").partition("\n")[0]
     return _table(text, max(_SEPARATORS, key=first.count))
 
 
 def extract_tsv(data: bytes) -> Extraction:
-    """Returns a table whose columns are set apart by tabs."""
+    """Returns a table with tabs as separators."""
     return _table(clean(decode(data)), "\t")
 
 

@@ -1,9 +1,9 @@
-"""One document into a transaction: what is new, what changed, what is gone, and nothing else.
+"""Writes one document into a transaction: only parts that are new, changed or removed.
 
-The plan is made before anything is written, from the document's tree as the transaction has it.
-Ingest owns what it derives (type, summary, the properties it set, children, tail); a property,
-context sentence or content that someone else gave a node stays. Parts that the source no longer has
-are removed with their edges.
+The plan is made before anything is written, from the document's tree in the transaction. Ingest
+owns the fields that it derives (type, summary, the properties it set, children, tail); a property,
+context sentence or content from another writer is kept. Parts that the source no longer has are
+removed with their edges.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _OWNED: Mapping[str, frozenset[str]] = {
 
 @dataclass(slots=True)
 class Change:
-    """What one document's ingest comes to."""
+    """The changes that ingesting one document makes."""
 
     added: list[Draft] = field(default_factory=list)
     changed: list[tuple[Draft, Node]] = field(default_factory=list)
-    """Each with the node as it is."""
+    """Each changed draft, with the existing node."""
     removed: list[NodeId] = field(default_factory=list)
     is_new: bool = False
 
@@ -48,9 +48,10 @@ class Change:
 
 
 def plan(tx: Transaction, drafts: list[Draft]) -> Change:
-    """Returns what has to be written so that the transaction has this document (the last draft).
+    """Returns the changes after which the transaction has this document (the last draft).
 
-    A forgotten part that the source no longer has is left as it is: its tombstone must not be lost.
+    A forgotten part that the source no longer has is left unchanged: its tombstone must not be
+    lost.
 
     Raises:
         InvalidInputError: kind `forgotten`: a node that would change has a tombstone.
@@ -110,9 +111,9 @@ def apply(tx: Transaction, change: Change) -> None:
 
 
 def parts_of(tx: Transaction, document: Node) -> Iterator[Node]:
-    """Yields a document's node and those of its parts, by the children that they list.
+    """Yields a document's node and those of its parts, following their lists of children.
 
-    A child that ingest did not make for this document is neither followed nor yielded.
+    A child that ingest did not create for this document is neither followed nor yielded.
     """
     yield document
     seen = {document.id}
@@ -157,8 +158,8 @@ def _is_same(node: Node, draft: Draft) -> bool:
 
 
 def _owned(node: Node) -> frozenset[str]:
-    """The properties that ingest gave a node; of a document, its front matter tells,
-    or that it was extracted."""
+    """Returns the properties that ingest gave a node; those of a document depend on its front
+    matter and on whether it was extracted."""
     if node.key is None or node.key[0] != DOCUMENT:
         return _OWNED.get(node.ntype, frozenset())
     owned = frozenset({"source", "media_type", "language", *EXTRACTION_PROPS})

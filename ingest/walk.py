@@ -1,9 +1,9 @@
-"""Files to read, from a folder that a user named: sorted, bounded, and never outside of it.
+"""Finds the files to read in a folder that a user named: sorted, bounded, and never outside of it.
 
 Folders are opened one below the other without following a link, in the walk and again when a file
-is read; so nothing that is swapped in between leads out of the tree. A file is opened without
-waiting (a pipe cannot hang the walk) and must be a regular file once it is open, not before. What
-is left out is reported with its reason; a folder that is left out is reported once.
+is read; so a file that is replaced in between cannot lead out of the tree. A file is opened without
+blocking (a pipe cannot hang the walk), and the check that it is a regular file is made after
+opening. Each skipped file is reported with its reason; a folder that is left out is reported once.
 """
 
 from __future__ import annotations
@@ -33,31 +33,33 @@ _FOLDER = _FILE | getattr(os, "O_DIRECTORY", 0)
 
 @record
 class Found:
-    """A file to read: `path` is its name in the repository, `base / below` where it is here."""
+    """A file to read: `path` is its name in the repository, `base / below` its path on disk."""
 
     path: str
     base: Path
     below: str
-    """From `base`, with "/" between folders; no link on the way is followed."""
+    """The path from `base`, with "/" between folders; no link in it is followed."""
     size_bytes: int = 0
-    """As the walk saw it; what is read is bounded again."""
+    """The size at the time of the walk; reading is bounded again."""
     follow: bool = False
-    """Whether the file itself may be a link: only when the user named it."""
+    """Whether the file itself may be a link: only if the user named it."""
 
 
 @record
 class Skipped:
-    """Something that is left out, and why."""
+    """A file or folder that is left out, and the reason."""
 
     path: str
     reason: str
 
 
 def walk(folder: Path, prefix: str, ignores: Sequence[Ignore] = ()) -> Iterator[Found | Skipped]:
-    """Yields what is in `folder` and below, by name in byte order, folders and files mixed.
+    """Yields the files in `folder` and below, and the skipped entries, by name in byte order,
+    folders and files mixed.
 
     Args:
-        folder: where to begin; a link here is followed, for the user named it.
+        folder: the folder to start from; if it is a link, it is followed, because the user named
+            it.
         prefix: name of the folder in the repository, "" for its root.
         ignores: patterns of the folders above, outermost first.
 
@@ -72,7 +74,7 @@ def walk(folder: Path, prefix: str, ignores: Sequence[Ignore] = ()) -> Iterator[
 
 
 def ignores_above(root: Path, folder: Path) -> list[Ignore]:
-    """Returns the patterns that stand in `root` and below it, above `folder`; outermost first."""
+    """Returns the patterns in the folders from `root` to above `folder`, outermost first."""
     found: list[Ignore] = []
     prefix = ""
     for part in folder.relative_to(root).parts:
@@ -80,17 +82,17 @@ def ignores_above(root: Path, folder: Path) -> list[Ignore]:
             with opened(root / prefix, IGNORE_NAME) as descriptor:
                 found.append(parse_ignore(prefix, read(descriptor, IGNORE_BYTES_MAX)))
         except (OSError, ValueError):
-            pass  # there is none, or it cannot be used: then it says nothing
+            pass  # a missing or unusable file has no patterns
         prefix = _join(prefix, part)
     return found
 
 
 @contextmanager
 def opened(base: Path, below: str, *, follow: bool = False) -> Iterator[int]:
-    """Opens the regular file `base / below` and gives its descriptor.
+    """Opens the regular file `base / below` and yields its descriptor.
 
     Raises:
-        OSError: it cannot be opened, or a link stands on the way.
+        OSError: it cannot be opened, or its path contains a link.
         ValueError: it is not a regular file.
     """
     *folders, name = below.split("/")
@@ -112,7 +114,7 @@ def opened(base: Path, below: str, *, follow: bool = False) -> Iterator[int]:
 
 
 def read(descriptor: int, size_bytes_max: int) -> bytes:
-    """Returns the bytes of an open file, refusing one over the limit before and while reading it.
+    """Returns the bytes of an open file, rejecting one over the limit before and while reading it.
 
     Raises:
         OSError: it cannot be read.
@@ -139,7 +141,7 @@ class _Walk:
     def entries(
         self, descriptor: int, below: str, ignores: list[Ignore], depth: int
     ) -> Iterator[Found | Skipped]:
-        """Yields what the open folder `below` holds."""
+        """Yields the entries of the open folder `below`."""
         with os.scandir(descriptor) as listed:
             entries = sorted(listed, key=lambda entry: os.fsencode(entry.name))
         if any(entry.name == IGNORE_NAME for entry in entries):
@@ -183,12 +185,12 @@ class _Walk:
 
 
 def printable(path: str) -> str:
-    """Returns a path that can be shown and encoded, whatever bytes the file system has."""
+    """Returns a path that can be displayed and encoded, for any bytes in the file system."""
     return path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _reason(entry: os.DirEntry[str], path: str, ignores: Sequence[Ignore]) -> str | None:
-    """Why an entry is left out, by its name and kind alone."""
+    """Returns why an entry is left out, by its name and kind alone, None if it is not."""
     folder = entry.is_dir(follow_symlinks=False)
     if path != printable(path):
         return "name is not UTF-8"
@@ -208,7 +210,7 @@ def _reason(entry: os.DirEntry[str], path: str, ignores: Sequence[Ignore]) -> st
 def _size_bytes(entry: os.DirEntry[str]) -> int:
     try:
         return entry.stat(follow_symlinks=False).st_size
-    except OSError:  # gone since it was listed: opening it will say so
+    except OSError:  # it was removed after it was listed: opening it reports that
         return 0
 
 

@@ -1,8 +1,8 @@
 """The child process in which sources are extracted; `sandbox.py` is its parent.
 
 It reads a request from standard input, writes one reply, and waits for the next. It may not write
-files, and its memory and processor time are limited where the system can do that. Whatever a parser
-raises becomes a reply; after one that ran out of memory the process ends.
+files, and its memory and CPU time are limited if the system supports that. Any error of a parser
+becomes a reply; after running out of memory, the process ends.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from ibidem.ingest.mark import Block, Heading, Mark, SectionEnd
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 
 HEADER_BYTES = 8
-"""Requests and replies are a length, big-endian, and so many bytes of JSON; a source follows."""
+"""Size of the big-endian length that precedes the JSON of a request or reply; in a request, the
+source follows."""
 
 _RECURSION_MAX = 3000
 
@@ -29,7 +30,7 @@ def main() -> None:
     """Serves requests until the input ends."""
     replies = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)  # what a parser prints is no reply
+    os.dup2(nowhere, 1)  # output of a parser must not become a reply
     sys.setrecursionlimit(_RECURSION_MAX)
     requests = sys.stdin.buffer
     while header := requests.read(HEADER_BYTES):
@@ -79,7 +80,7 @@ def _encoded_mark(mark: Mark) -> list[Any]:
 
 
 def decoded(reply: dict[str, Any]) -> Extraction:
-    """Returns what a reply holds; the parent's side of `_encoded`."""
+    """Returns the extraction in a reply; the parent's counterpart of `_encoded`."""
     kinds: dict[str, Callable[..., Mark]] = {
         "heading": Heading,
         "block": Block,
@@ -98,7 +99,8 @@ def decoded(reply: dict[str, Any]) -> Extraction:
 
 
 def _limit(seconds: int, memory_bytes: int) -> None:
-    """Limits this process, from here on; what the system does not know is left to the parent."""
+    """Limits this process from now on; limits that the system does not support are left to the
+    parent."""
     try:
         import resource
     except ImportError:  # Windows

@@ -1,8 +1,8 @@
 """Text to terms, the same for documents and queries, on every machine and every Python.
 
 An analyser is a name for a frozen function: folding (`fold.py`), word finding (`words.py`) and, for
-English, stop words and stems. What a chunk of text between spaces gives is remembered, so that
-running text costs one dictionary look-up a word.
+English, stop words and stems. The terms of each chunk of text between spaces are cached, so that
+running text costs one dictionary look-up per word.
 
 Spec: analysis 2.
 """
@@ -35,8 +35,8 @@ _REMEMBERED_LENGTH_MAX = 64
 def analyse(text: str, analyser: str) -> list[str]:
     """Returns the terms of a text in text order, repeats kept.
 
-    Where a word and its parts both are terms, they come in order of their start, the longer first.
-    Any text is accepted, lone surrogates included: they separate words. A text of nothing but stop
+    If a word and its parts are both terms, they are ordered by their start, the longer first. Any
+    text is accepted, lone surrogates included: they separate words. A text of nothing but stop
     words keeps them.
 
     Raises:
@@ -75,18 +75,18 @@ def analyse_positions(text: str, analyser: str) -> list[tuple[str, int, int]]:
 
 def folded(text: str) -> str:
     """Returns a text folded, in chunks between spaces that can be analysed each on its own."""
-    # A line feed separates, whatever stands beside it, so that lines fold alone: most are ASCII and
+    # A line feed always separates words, so lines can be folded one at a time: most are ASCII and
     # fold fast.
     plain = fold(text) if text.isascii() else " ".join(map(fold, text.split("\n")))
-    # A point before a space ends a sentence: taking it off here lets "word." and "word" share a
-    # memory.
+    # A point before a space ends a sentence: removing it here lets "word." and "word" share a cache
+    # entry.
     return plain.replace(". ", " ")
 
 
 class Remembered(dict[str, tuple[str, ...]]):
-    """The terms of chunks met lately, in two generations of at most `_GENERATION_MAX` chunks.
+    """A cache of the terms of chunks, in two generations of at most `_GENERATION_MAX` chunks.
 
-    A full younger generation becomes the older; what is asked for again comes back from there.
+    A full younger generation becomes the older one; a hit in the older one moves the chunk back.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class Remembered(dict[str, tuple[str, ...]]):
         self.older: dict[str, tuple[str, ...]] = {}
 
     def spans(self, chunk: str) -> Iterator[Span]:
-        """Yields the terms of a chunk with their places."""
+        """Yields the terms of a chunk with their ranges."""
         return plain_spans(chunk)
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
@@ -123,8 +123,8 @@ class _EnglishWhole(_English):
 
 @cache
 def remembered_terms(analyser: str) -> tuple[Remembered, Remembered | None]:
-    """Returns the terms by chunk, and those of texts that have nothing but stop words, where there
-    are such.
+    """Returns the cache of terms by chunk, and the one for texts of stop words only (None if the
+    analyser has no stop words).
 
     Raises:
         FormatError: `analyser` is unknown (kind unsupported-semantics).
@@ -143,9 +143,10 @@ def remembered_terms(analyser: str) -> tuple[Remembered, Remembered | None]:
 def _positions(
     text: str, origins: list[int], size: int, remembered: Remembered
 ) -> list[tuple[str, int, int]]:
-    """Returns terms with ranges; a range reaches to where the next folded character comes from.
+    """Returns terms with ranges; a range ends at the origin of the next folded character.
 
-    So what folds to nothing, such as a trailing vowel sign, belongs to the term before it.
+    So a character that folds to nothing, such as a trailing vowel sign, belongs to the term before
+    it.
     """
     origins = [*origins, size]
     out = []

@@ -1,9 +1,9 @@
 """Numbers for the chunks of folded text, many texts at a time.
 
-Looking up every word of a load in a dictionary costs most of its analysis: a word is a new object
-and a few lines of memory far from each other. Here the chunks stay where they are in the bytes;
-the first sixteen bytes of each are two integers, looked up all at once in a table of open
-addressing, a line of memory each. Chunks that are new, or longer, take the dictionary.
+In a bulk load, looking up every word in a dictionary is most of the cost of analysis: each word is
+a new object and touches several distant cache lines. Here the chunks are read in place; the first
+sixteen bytes of each are two integers, which are looked up for all chunks at once in a hash table
+with open addressing, one cache line each. New and longer chunks use the dictionary.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Keys = npt.NDArray[np.uint64]
 _KEY_BYTES = 16
 _SLOTS_MIN = 1 << 12
 _PROBES = 8
-"""Slots that are looked at together; what is not found by then takes the dictionary."""
+"""Slots that are probed together; a chunk that is not found in them uses the dictionary."""
 _LOW = np.array([(1 << 8 * min(size, 8)) - 1 for size in range(_KEY_BYTES + 1)], np.uint64)
 _HIGH = np.array([(1 << 8 * max(size - 8, 0)) - 1 for size in range(_KEY_BYTES + 1)], np.uint64)
 _FACTOR_LOW, _FACTOR_HIGH = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
@@ -30,7 +30,7 @@ class ChunkNumbers:
     """Gives each new chunk the next number."""
 
     def __init__(self, meet: Callable[[str], None]) -> None:
-        """Begins without chunks.
+        """Creates an empty numbering.
 
         Args:
             meet: called with each new chunk, in the order of the numbers.
@@ -47,13 +47,13 @@ class ChunkNumbers:
     def numbers(self, folded: bytes) -> tuple[Numbers, npt.NDArray[np.int64]]:
         """Returns the number of each chunk in UTF-8 bytes, in order, and where each begins.
 
-        Chunks are what stands between spaces; no byte is zero.
+        Chunks are separated by spaces; no byte is zero.
         """
         raw = np.frombuffer(b"".join((b" ", folded, b" ", bytes(_KEY_BYTES))), np.uint8)
         is_space = raw[: len(folded) + 2] == 0x20
         edges = np.flatnonzero(is_space[1:] != is_space[:-1])
         starts, sizes = edges[0::2] + 1, edges[1::2] - edges[0::2]
-        # Eight bytes from any place on, as a little-endian integer; reading them is not copying.
+        # Eight bytes at any offset as a little-endian integer, read without copying.
         words: Keys = np.ndarray((len(raw) - 7,), "<u8", raw, strides=(1,))
         position = np.minimum(sizes, _KEY_BYTES)
         low, high = words[starts] & _LOW[position], words[starts + 8] & _HIGH[position]
@@ -72,7 +72,7 @@ class ChunkNumbers:
         return found.astype(np.uint32), starts - 1
 
     def _looked_up(self, low: Keys, high: Keys) -> npt.NDArray[np.int64]:
-        """Returns the numbers of keys, -1 where the table has none."""
+        """Returns the numbers of keys, -1 for keys that are not in the table."""
         slots = self._slots(low, high)
         rows = self._table[slots]
         found = rows[:, 2].astype(np.int64)
@@ -105,7 +105,8 @@ class ChunkNumbers:
         return number
 
     def _keep(self, low: Keys, high: Keys, numbers: Keys) -> None:
-        """Puts keys that are not there into the table, in a larger one when it is half full."""
+        """Inserts keys that are not in the table; a table that is half full is replaced by a larger
+        one."""
         self._kept += len(numbers)
         if 2 * self._kept > len(self._table):
             held = self._table[self._table[:, 0] != 0]
@@ -119,7 +120,7 @@ class ChunkNumbers:
         slots = self._slots(low, high)
         while len(rows):
             is_free = self._table[slots, 0] == 0
-            self._table[slots[is_free]] = rows[is_free]  # where several meet, the last one stays
+            self._table[slots[is_free]] = rows[is_free]  # on a collision, the last one stays
             is_left = self._table[slots, 2] != rows[:, 2]
             rows, slots = rows[is_left], (slots[is_left] + np.uint64(1)) & self._mask
 

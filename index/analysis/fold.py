@@ -1,9 +1,9 @@
-"""Text to folded text, by frozen tables and never by those of the running interpreter.
+"""Folds text by frozen tables, never by the tables of the running interpreter.
 
-The folded text holds word characters, marks, `_`, `.`, `'` and spaces, the spaces being all that
-separates. It is compatibility decomposed, case folded except for ASCII letters (whose case tells
-the parts of an identifier) and canonically ordered, so that all canonically equivalent texts fold
-to the same. Hangul syllables stand composed. Code points that Unicode 14.0 did not assign separate.
+The folded text holds word characters, marks, `_`, `.`, `'` and spaces; only spaces separate. It is
+compatibility decomposed, case folded except for ASCII letters (whose case tells the parts of an
+identifier) and canonically ordered, so that all canonically equivalent texts fold to the same.
+Hangul syllables are composed. Code points that are unassigned in Unicode 14.0 separate words.
 
 Spec: analysis 3.
 """
@@ -49,7 +49,8 @@ def fold(text: str) -> str:
 
 
 def fold_with_origins(text: str) -> tuple[str, list[int]]:
-    """Returns `fold(text)`, and for each of its code points where in `text` it came from."""
+    """Returns `fold(text)`, and for each of its code points the index in `text` that it came
+    from."""
     replacements = ASCII_FOLD if text.isascii() else _replacements()
     pairs = [
         (char, index) for index, source in enumerate(text) for char in replacements[ord(source)]
@@ -67,7 +68,7 @@ def is_mark(char: str) -> bool:
 
 
 class _Tables:
-    """The parsed table file, searched by bisection; lookups are remembered by those who ask."""
+    """The parsed table file, searched by bisection; callers cache the lookups."""
 
     def __init__(self, data: bytes) -> None:
         range_count, fold_count = struct.unpack_from("<II", data)
@@ -100,7 +101,8 @@ class _Tables:
         return chr(code)
 
     def ordered_marks(self, stop: int) -> str:
-        """Returns a character class: all below `stop` whose combining class is not 0."""
+        """Returns a character class of all code points below `stop` with a combining class other
+        than 0."""
         stops = [*self.starts[1:], 0x110000]
         ranges = zip(self.starts, stops, self.combining_classes, strict=True)
         return "".join(
@@ -111,7 +113,8 @@ class _Tables:
 
 
 class _Replacements(dict[int, str]):
-    """For `str.translate`: fills itself as code points are met, bounded by the size of Unicode."""
+    """A table for `str.translate` that is filled on first use of each code point; Unicode bounds
+    it."""
 
     def __missing__(self, code: int) -> str:
         found = self[code] = _tables().replacement(code)
@@ -129,14 +132,15 @@ def _replacements() -> dict[int, str]:
 
 
 def _mark_runs(text: str) -> re.Pattern[str]:
-    """Returns the pattern of ordered marks in a row; without astral ones 30 times faster."""
+    """Returns the pattern of runs of ordered marks; it is 30 times faster without astral ones."""
     return _mark_pattern(0x110000 if _BEYOND_BMP.search(text) else 0x10000)
 
 
 @cache
 def _mark_pattern(stop: int) -> re.Pattern[str]:
     marks = f"[{_tables().ordered_marks(stop)}]"
-    # Twice the class, and not {2,}, so that the engine can look for the first character alone.
+    # The class is written twice, not as {2,}, so that the engine can look for the first character
+    # alone.
     return re.compile(f"{marks}{marks}+")
 
 

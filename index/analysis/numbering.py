@@ -1,8 +1,8 @@
-"""The terms of many texts as numbers: `analyse`, for those who build an index.
+"""The terms of many texts as numbers: the form of `analyse` that builds an index.
 
-What a chunk gives depends on the chunk alone, so that chunks are numbered first (`chunks.py`) and
-each stands for a row of a table of term numbers. The terms of a text are those of `analyse`, in its
-order.
+The terms of a chunk depend on the chunk alone, so chunks are numbered first (`chunks.py`), and each
+chunk number selects a row of a table of term numbers. The terms of a text are those of `analyse`,
+in its order.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from ibidem.index.arrays import ranges
 
 _CHUNKS_MAX = 1 << 18
 _CHUNK_BYTES_MAX = 1 << 24
-"""Chunks that are remembered at most, and their bytes."""
+"""The largest number of chunks that are cached, and of their bytes."""
 _FEW_TEXTS = 8
 _WHOLE = "\x01"
-"""Begins a chunk that keeps its stop words; folded text does not have it."""
+"""Prefix of a chunk that keeps its stop words; it does not occur in folded text."""
 
 Numbers = npt.NDArray[np.uint32]
 Counts = npt.NDArray[np.int64]
@@ -32,7 +32,7 @@ class TermNumbering:
     """Numbers of terms: each new term gets the next one."""
 
     def __init__(self, analyser: str) -> None:
-        """Begins without terms.
+        """Creates an empty numbering.
 
         Raises:
             FormatError: `analyser` is unknown (kind unsupported-semantics).
@@ -65,7 +65,7 @@ class TermNumbering:
         return self._numbered(parts)[:2]
 
     def _one_by_one(self, texts: Sequence[str]) -> tuple[Numbers, Counts]:
-        """Does the same for so few texts that numbering their chunks first would not pay."""
+        """Does the same for a few texts, where numbering their chunks first would not pay off."""
         found = [analyse(text, self._analyser) for text in texts]
         known = self._numbers
         numbers = [known.setdefault(term, len(known)) for terms in found for term in terms]
@@ -90,7 +90,7 @@ class TermNumbering:
         self._items, self._ends = array("I"), array("I", [0])
 
     def _meet(self, chunk: str) -> None:
-        """Takes down the terms of a new chunk."""
+        """Records the terms of a new chunk."""
         self._chunk_bytes += len(chunk)
         if chunk[0] == _WHOLE:
             assert self._whole_terms is not None, "BUG: asked of analysers with stop words alone"

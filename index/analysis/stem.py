@@ -1,8 +1,8 @@
 """English stemming: the Porter2 algorithm as published for Snowball, frozen.
 
-Works on lower-case ASCII letters only; apostrophes are gone before (`words.py`). Words of one or
+It accepts lower-case ASCII letters only; `words.py` has removed apostrophes before. Words of one or
 two letters are their own stem. Stems are keys, not words: "general" and "generic" stay apart,
-"relate" and "relational" meet in "relat".
+"relate" and "relational" share the stem "relat".
 
 Spec: analysis 6.
 """

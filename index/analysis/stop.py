@@ -2,7 +2,7 @@
 
 Articles, pronouns, prepositions, conjunctions, auxiliaries, question words and a few adverbs,
 frozen with semantics version 1. "may", "us" and "mine" are not on the list: they also name a month,
-a country, a pit. Contracted endings ("'ll", "n't") never reach it: `words.py` takes them off.
+a country, a pit. Contracted endings ("'ll", "n't") never get here: `words.py` removes them.
 
 Spec: analysis 5.
 """

@@ -1,4 +1,4 @@
-"""The edge family: one row an edge version.
+"""The edge family: one row per edge version.
 
 Its ordinals are serial numbers of rows, not of edges: an edge that changes gets a new row. An edge
 is found by its id among the rows that are live.
@@ -78,7 +78,7 @@ def merge_edges(parts: Sequence[Part]) -> Columns:
 
 
 def _finish(columns: Columns) -> Columns:
-    """Adds what is derived from other columns."""
+    """Adds the columns that are derived from others."""
     columns |= id_columns(columns["ids"])
     for name, end in (("out", "source"), ("in", "target")):
         order = np.argsort(columns[end], kind="stable")

@@ -1,8 +1,8 @@
 """A row family: the parts that together hold its live rows, and how they grow and are merged.
 
 A part is a segment and the rows of it that are dead. A new snapshot adds a small segment; small
-ones are joined into tiers, so that a family of n rows has O(log n) parts. `FamilyWriter` collects
-the rows of one advance and the large segment that is being built.
+ones are merged in tiers, so that a family of n rows has O(log n) parts. `FamilyWriter` collects the
+rows of one advance and the large segment that is being built.
 """
 
 from __future__ import annotations
@@ -16,29 +16,31 @@ from ibidem.index.segments.segment import Segment
 from ibidem.index.segments.store import SegmentStore
 
 FRESH_ROWS = 32
-"""New rows are merged into the last part while it stays within this."""
+"""New rows are merged into the last part if the result has at most this many live rows."""
 TAIL_ROWS = 512
-"""And that into the one before it while it stays within this."""
+"""Otherwise the last two parts are merged if the result has at most this many live rows."""
 STEP_ROWS_MAX = 4_096
-"""Rows that a merge inside a commit moves at most: the bound of its pause."""
+"""The most rows that a merge inside a commit moves, which bounds the pause."""
 TIER_ROWS = (4_096, 32_768, 65_536)
-"""Parts with fewer live rows than a bound are merged with each other beside the commits."""
+"""Parts with fewer live rows than a bound are merged with each other, in parallel with commits."""
 TIER_PARTS = 8
-"""How many parts of one tier there are before they are merged."""
+"""The number of parts in one tier at which they are merged."""
 PATIENCE = 3
-"""Tiers this many times full are merged at once: processes that end before their merges do."""
+"""Tiers this many times full are merged synchronously, because short processes end before their
+background merges do."""
 MERGE_BYTES_MAX = 96 << 20
-"""Size of the segments that one merge reads, about what it holds in memory."""
+"""Size of the segments that one merge reads, which is about the memory that it needs."""
 COMPACT_ROWS = 131_072
-"""Rows of a part that `compact` leaves alone, and the size of those it makes."""
+"""The largest number of live rows in a part that `compact` builds; it leaves parts of half this
+size or more alone if few of their rows are dead."""
 
 Merge = Callable[[Sequence[Part]], Columns]
 FamilyParts = tuple[Part, ...]
 
 
 def without(parts: FamilyParts, ordinals: Array) -> FamilyParts:
-    """Returns the parts with the rows of `ordinals`, (m,) uint32, dead; parts without live rows
-    go."""
+    """Returns the parts with the rows of `ordinals`, (m,) uint32, dead; parts without live rows are
+    dropped."""
     if not len(ordinals):
         return parts
     result = []
@@ -55,7 +57,7 @@ def without(parts: FamilyParts, ordinals: Array) -> FamilyParts:
 def appended(
     parts: FamilyParts, columns: Columns, merge: Merge, segment_store: SegmentStore
 ) -> FamilyParts:
-    """Returns the parts with new rows, whose ordinals are live nowhere in `parts`."""
+    """Returns the parts with new rows, whose ordinals are not live in `parts`."""
     count = len(columns["ordinals"])
     if not count:
         return parts
@@ -71,7 +73,7 @@ def appended(
 def joined(
     parts: FamilyParts, part: Part, merge: Merge, segment_store: SegmentStore
 ) -> FamilyParts:
-    """Returns the parts with one more, the last, after a small merge where one is due."""
+    """Returns the parts with one more at the end, after a small merge if one is due."""
     return _stepped([*parts, part], merge, segment_store)
 
 
@@ -103,11 +105,11 @@ def compacted(parts: FamilyParts, merge: Merge, segment_store: SegmentStore) -> 
 
 
 def full_tier(parts: FamilyParts, *, patience: int = 1) -> FamilyParts:
-    """Returns the parts of the first tier that is full, as many as one merge takes; the tail is
-    left out. Empty where no tier is full.
+    """Returns the parts of the first full tier, as many as one merge reads, without the tail; empty
+    if no tier is full.
 
     Args:
-        patience: how many times full.
+        patience: how many times full the tier must be.
     """
     for bound in TIER_ROWS:
         small = [part for part in parts[:-1] if part.live_count < bound]
@@ -126,7 +128,7 @@ def full_tier(parts: FamilyParts, *, patience: int = 1) -> FamilyParts:
 
 
 def _stepped(parts: list[Part], merge: Merge, segment_store: SegmentStore) -> FamilyParts:
-    """Merges the smallest parts before the last, where there are many and that is a small step."""
+    """Merges the smallest parts before the last if there are many and the merge is a small step."""
     small = [part for part in parts[:-1] if part.live_count < STEP_ROWS_MAX]
     chosen: FamilyParts = ()
     if len(small) >= TIER_PARTS:
@@ -141,7 +143,7 @@ def _stepped(parts: list[Part], merge: Merge, segment_store: SegmentStore) -> Fa
 
 
 def _within(parts: Sequence[Part], row_count: int) -> FamilyParts:
-    """Returns the first parts that have so many live rows together at most."""
+    """Returns the longest run of first parts with at most `row_count` live rows together."""
     chosen: list[Part] = []
     for part in parts:
         row_count -= part.live_count
@@ -152,11 +154,11 @@ def _within(parts: Sequence[Part], row_count: int) -> FamilyParts:
 
 
 BESIDE_ROWS = 16_384
-"""With fewer rows a thread gains nothing."""
+"""With fewer rows than this, a thread saves no time."""
 
 
 class Making:
-    """A segment that a thread makes."""
+    """A segment that a thread is building."""
 
     def __init__(self, make: Callable[[], Segment]) -> None:
         self._make = make
@@ -172,11 +174,11 @@ class Making:
             self._error = error
 
     def end(self) -> None:
-        """Waits until the thread has ended, whatever came of it."""
+        """Waits until the thread has ended, whether or not it succeeded."""
         self._thread.join()
 
     def segment(self) -> Segment:
-        """Waits for the segment; raises what its making raised."""
+        """Waits for the segment; raises the error of the thread if there was one."""
         self._thread.join()
         if self._error is not None:
             raise self._error
@@ -189,30 +191,30 @@ class FamilyWriter:
 
     def __init__(self, parts: FamilyParts, merge: Merge, segment_store: SegmentStore) -> None:
         self.is_new = not parts
-        """Whether all rows are added here: keys are met once, so none of them dies here either."""
+        """Whether the family was empty before: each key is then added once, and no row can die."""
         self._parts = parts
         self._merge, self._segment_store = merge, segment_store
         self._making: Making | None = None
 
     @property
     def parts(self) -> FamilyParts:
-        """The parts, once the segment that is being made is one of them."""
+        """The parts, including the segment that is being built; waits for it."""
         self.settle()
         return self._parts
 
     def settle(self) -> None:
-        """Waits for the segment that is being made, and takes it in; raises what its making did."""
+        """Waits for the segment that is being built and adds it; raises the error of its thread."""
         if self._making is not None:
             making, self._making = self._making, None
             part = Part(making.segment())
             self._parts = joined(self._parts, part, self._merge, self._segment_store)
 
     def kill(self, ordinals: Array) -> None:
-        """Takes the rows of (m,) uint32 ordinals for dead."""
+        """Marks the rows of (m,) uint32 ordinals as dead."""
         self._parts = without(self.parts, ordinals)
 
     def add(self, make: Callable[[], Columns], row_count: int) -> None:
-        """Adds the rows in the columns that `make` returns, whose ordinals are live nowhere."""
+        """Adds the rows in the columns that `make` returns; none of their ordinals is live."""
         parts = self.parts
         if row_count < BESIDE_ROWS:
             self._parts = appended(parts, make(), self._merge, self._segment_store)

@@ -1,10 +1,10 @@
-"""Merges large segments beside the commits, so that none of them waits.
+"""Merges large segments in the background, so that no commit waits for a merge.
 
-A merge reads segments that never change, so it needs no lock: one thread makes the merged segment
-while snapshots go on with the parts that they have, and a later one takes it over. What died in the
-parts meanwhile is dead in the merged segment too; where rows came back to life, or a part is gone,
-the work is thrown away. Layout is all that depends on when a merge ends, and no answer depends on
-layout.
+A merge reads segments that never change, so it needs no lock: one thread builds the merged segment
+while snapshots continue to use their parts, and a later snapshot replaces the parts by it. Rows
+that died in the parts in the meantime are dead in the merged segment too; if rows became live
+again, or a part is gone, the merged segment is discarded. Only the layout depends on when a merge
+ends, and no answer depends on the layout.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ibidem.index.segments.segment import Segment
 from ibidem.index.segments.store import SegmentStore
 
 STEPS_BEFORE = 8
-"""Snapshots that an index makes before it begins merges: a process of one command ends too soon to
-gain by them."""
+"""Snapshots that an index builds before it starts merges: a process that runs one command ends too
+soon to benefit from them."""
 
 
 @dataclass(slots=True)
 class _Job:
-    """A merge under way: what it is made of, and what came of it."""
+    """A merge in progress: its sources, and its result or failure."""
 
     key: Key
     parts: FamilyParts
@@ -39,8 +39,8 @@ class _Job:
     merged: Segment | None = None
 
     def run(self, merge: Merge, segment_store: SegmentStore) -> None:
-        # Whatever a full disk or a damaged segment raises here: the parts stay as they are, and
-        # whoever needs them next tells, in its own thread.
+        # If a full disk or a damaged segment raises an error here, the parts stay unchanged, and
+        # the next reader of them raises it in its own thread.
         with suppress(Exception):
             self.merged = segment_store.put(merge(self.parts))
         self.is_done.set()
@@ -54,7 +54,7 @@ class MergeScheduler:
         self._step_count = 0
 
     def taken_over(self, state: SnapshotParts) -> SnapshotParts:
-        """Returns the state with a finished merge in the place of its parts, where it fits."""
+        """Returns the state with a finished merge in place of its parts, if it still fits."""
         job = self._job
         if job is None or not job.is_done.is_set():
             return state
@@ -66,7 +66,7 @@ class MergeScheduler:
         return replace(state, families={**state.families, job.key: found})
 
     def begin(self, state: SnapshotParts, segment_store: SegmentStore) -> None:
-        """Begins a merge where a family has a full tier, unless one is under way."""
+        """Starts a merge if a family has a full tier and no merge is in progress."""
         job = self._job
         self._step_count += 1
         if self._step_count < STEPS_BEFORE or (job is not None and job.process == os.getpid()):
@@ -79,21 +79,21 @@ class MergeScheduler:
                 return
 
     def wait(self) -> None:
-        """Waits for the merge that is under way."""
+        """Waits for the merge in progress."""
         if self._job is not None and self._job.process == os.getpid():
             self._job.is_done.wait()
 
 
 def _start(job: _Job, merge: Merge, segment_store: SegmentStore) -> None:
-    """Runs in a thread that the process waits for when it ends: cut down in the middle of native
-    code, a thread can take the process with it."""
+    """Starts a thread that the process joins at exit: a thread that is killed inside native code
+    can crash the process."""
     threading.Thread(
         target=job.run, args=(merge, segment_store), name="ibidem-merge", daemon=False
     ).start()
 
 
 def _exchanged(parts: FamilyParts, sources: FamilyParts, merged: Segment) -> FamilyParts | None:
-    """Returns the parts with `merged` in the place of `sources`; None where it does not fit."""
+    """Returns the parts with `merged` in place of `sources`; None if it does not fit."""
     now = {part.segment.name: part for part in parts}
     dead = BitMap()
     for source in sources:
@@ -106,6 +106,6 @@ def _exchanged(parts: FamilyParts, sources: FamilyParts, merged: Segment) -> Fam
         dead |= after - before
     result = Part(merged, dead or None)
     kept = [part for part in parts if part.segment.name in now]
-    # The tail stays last; it is what new rows join.
+    # The tail stays last, because new rows are merged into it.
     position = len(kept) - 1 if kept and kept[-1] is parts[-1] else len(kept)
     return (*kept[:position], *([result] if result.live_count else []), *kept[position:])

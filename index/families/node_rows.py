@@ -1,4 +1,4 @@
-"""The node family: one row a node version, with its label, properties, parts and terms.
+"""The node family: one row per node version, with its label, properties, parts and terms.
 
 Columns of n rows:
     ordinals (n,) ascending, cids (n, 32) digests, lengths (n,) terms in the node's text
@@ -32,7 +32,7 @@ INVERTED = ("label", "prop", "term")
 WIDE_ROWS = 1_024
 """Labels and property keys with at least as many rows have a bitmap of their own."""
 _PENDING_CHARS = 1 << 17
-"""Texts are analysed so much at a time: what that needs stays in a near cache."""
+"""Characters of text that are analysed at a time: the working set then fits into a CPU cache."""
 
 
 class NodeRows:
@@ -50,7 +50,7 @@ class NodeRows:
         self._pending: list[str] = []
         self._pending_chars = 0
         self.term_count = 0
-        """Of the texts analysed so far, which are all but the last few."""
+        """Terms in the texts analysed so far, which are all but the last few."""
         self._prop_counts, self._child_counts = array("I"), array("I")
         self.children: list[bytes] = []
 
@@ -125,7 +125,7 @@ class NodeRows:
         return _finish(columns)
 
     def number_terms(self) -> None:
-        """Analyses the texts that are still texts."""
+        """Analyses the texts that have not been analysed yet."""
         numbers, lengths = self._terms.numbers(self._pending)
         self._term_numbers.append(numbers)
         self._lengths.append(lengths)
@@ -155,7 +155,7 @@ def merge_nodes(parts: Sequence[Part]) -> Columns:
 
 
 def _finish(columns: Columns) -> Columns:
-    """Adds what is derived from other columns."""
+    """Adds the columns that are derived from others."""
     starts, items = columns["child.starts"].astype(np.int64), columns["child.items"]
     counts = np.diff(starts)
     rows = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
@@ -178,7 +178,7 @@ def _places(lengths: Array) -> Array:
 
 
 def _wide_columns(prefix: str, columns: Columns) -> Columns:
-    """Returns the bitmaps of the keys that many rows have, ready to be read."""
+    """Returns the columns with the bitmaps of the keys that many rows have."""
     starts, rows = columns[f"{prefix}.starts"], columns[f"{prefix}.rows"]
     wide = np.flatnonzero(np.diff(starts.astype(np.int64)) >= WIDE_ROWS)
     sets = [

@@ -13,20 +13,19 @@ from ibidem.objects.errors import IndexUnavailableError
 
 ORDINALS_MAX = (1 << 32) - 2
 IDENTITIES_MERGED_MAX = 65_536
-"""Ids that are moved in one step at most."""
+"""The most ids that are moved in one step."""
 _FEW = 64
-"""Ids that are worth remembering one by one."""
+"""Requests of at most this many ids are cached id by id."""
 
 
 class OrdinalTable:
-    """Ids to ordinals, with new ids given the next ones; `segments` is what to keep."""
+    """Maps ids to ordinals and gives new ids the next ones; `segments` returns the result."""
 
     def __init__(self, segments: tuple[Segment, ...], segment_store: SegmentStore) -> None:
         self._identities = Identities(segments)
         self._segment_store = segment_store
         self._met: dict[bytes, int] = {}
-        """The ordinals of ids that were asked for a few at a time: a commit asks for its own again
-        and again."""
+        """A cache for small requests: a commit looks up its own ids several times."""
 
     @property
     def segments(self) -> tuple[Segment, ...]:

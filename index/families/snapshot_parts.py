@@ -32,7 +32,7 @@ _ORDER = {kind: position for position, kind in enumerate(MERGES)}
 
 @record
 class SnapshotParts:
-    """The parts of one snapshot; nothing in it is ever changed."""
+    """The parts of one snapshot; immutable."""
 
     root: RootCid | None = None
     identities: tuple[Segment, ...] = ()
@@ -60,7 +60,8 @@ class SnapshotParts:
         return sorted(name for found, name in self.families if found == kind)
 
     def items(self) -> Iterator[tuple[Key, FamilyParts]]:
-        """Yields each family with its parts, those of a kind by name; nodes and edges always."""
+        """Yields each family with its parts, those of one kind by name; nodes and edges even if
+        empty."""
         keys = self.families.keys() | {NODES, EDGES}
         for key in sorted(keys, key=lambda key: (_ORDER[key[0]], key[1])):
             yield key, self.of(key)

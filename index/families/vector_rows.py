@@ -1,4 +1,4 @@
-"""The vector families, one a model and one a vocabulary: one row a vector version.
+"""The vector families, one for each model and each vocabulary: one row per vector version.
 
 Columns of n rows:
     ordinals (n,) ascending, cids (n, 32) digests, of (n, 32) digests of the embedded texts
@@ -6,7 +6,7 @@ Columns of n rows:
     codes, norms, residual, scale, lean, centre.*: dense only, see `codes.py`
     token.* inverted by token id, values = weight float32: sparse only
     set: the ordinals as a serialised bitmap
-A column without a dot in its name has one entry a row; merging carries such columns along.
+A column without a dot in its name has one entry per row; merging copies such columns.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class FamilySegment(SegmentView):
 
     @property
     def digests(self) -> Column:
-        """(n, 32) uint8: the digest of the text that each vector was made from."""
+        """(n, 32) uint8: the digest of the text from which each vector was computed."""
         return self.part.segment.column("of")
 
     @property
@@ -64,7 +64,7 @@ class FamilySegment(SegmentView):
         return self.part.segment.column("cids")
 
     def values(self) -> Iterator[Any]:
-        """Yields what each row says, to be compared."""
+        """Yields the value of each row, for comparisons."""
         raise NotImplementedError
 
 
@@ -72,12 +72,12 @@ class VectorSegment(FamilySegment):
     """Dense vectors of one model."""
 
     def made_from(self, row: int) -> bytes:
-        """Returns the digest of the text that the vector of a live row was made from.
+        """Returns the digest of the text from which the vector of a live row was computed.
 
-        What is returned of the row is compared with the row's block, once in a process.
+        The row is compared with its block once per process.
 
         Raises:
-            CorruptError: the row is not what its block says.
+            CorruptError: the row differs from its block.
         """
         digest = self.digests[row : row + 1].tobytes()
         compared: set[int] = self.cache.setdefault("compared with blocks", set())
@@ -117,8 +117,8 @@ class SparseSegment(FamilySegment):
     """Sparse vectors of one vocabulary."""
 
     def postings(self, token: int) -> tuple[Rows, npt.NDArray[np.float32]] | None:
-        """Returns (rows ascending, weights), dead rows included; None for a token that no row
-        has."""
+        """Returns (rows ascending, weights), dead rows included; None for a token that occurs in no
+        row."""
         column = inverted(self.part.segment, "token")
         keys = self.part.segment["token.keys"]
         index = int(np.searchsorted(keys, np.uint32(token)))
@@ -147,7 +147,7 @@ class FamilyRows:
     segment."""
 
     segment: ClassVar[type[FamilySegment]]
-    """What reads the columns."""
+    """The class that reads the columns."""
 
     def __init__(self, name: str) -> None:
         self.ids: list[bytes] = []
@@ -160,7 +160,7 @@ class FamilyRows:
 
     @classmethod
     def begin(cls, name: str, config: Config) -> Self:
-        """Returns the first rows of a model or vocabulary."""
+        """Returns an empty collection for the first rows of a model or vocabulary."""
         return cls(name)
 
     def another(self) -> Self:
@@ -168,11 +168,12 @@ class FamilyRows:
         return type(self)(self._name)
 
     def follow(self, growth: FamilyWriter) -> None:
-        """Takes from the rows that are there what new ones must have in common with them."""
+        """Takes over the properties of the existing rows that new ones must share, such as the
+        dimension."""
 
     @property
     def component_count(self) -> int:
-        """How many numbers were collected, where every row has as many."""
+        """The number of components collected; only families of fixed dimension have one."""
         return 0
 
     def add_blocks(
@@ -183,7 +184,7 @@ class FamilyRows:
         raise NotImplementedError
 
     def columns(self, ordinals_of: Callable[[Bytes], Array]) -> Columns:
-        """Returns the columns, which ends the collecting."""
+        """Returns the columns; no rows can be added afterwards."""
         raise NotImplementedError
 
     @staticmethod
@@ -204,7 +205,7 @@ class VectorRows(FamilyRows):
 
     @classmethod
     def begin(cls, name: str, config: Config) -> Self:
-        """Returns the first rows of a model, which may be registered."""
+        """Returns an empty collection for the first rows of a model, registered or not."""
         known = config.models.get(name)
         return cls(name, known.dim if known else None)
 
@@ -213,7 +214,7 @@ class VectorRows(FamilyRows):
         return type(self)(self._name, self.dim)
 
     def follow(self, growth: FamilyWriter) -> None:
-        """Takes the dimension of the rows that are there."""
+        """Takes over the dimension of the existing rows."""
         if self.dim is None and growth.parts:
             self.dim = growth.parts[0].segment.column("rows").shape[1]
 
@@ -225,7 +226,8 @@ class VectorRows(FamilyRows):
     def add_blocks(
         self, keys: Sequence[bytes], digests: Sequence[bytes], blocks: Sequence[bytes]
     ) -> None:
-        """Adds vectors from their blocks, those that follow the pattern of the first all at once.
+        """Adds vectors from their blocks; those that follow the pattern of the first are added in
+        one step.
 
         Raises as `add` does.
         """
@@ -247,7 +249,8 @@ class VectorRows(FamilyRows):
         """Adds the vector of the node with the id `raw`, and the digest of the vector's CID.
 
         Raises:
-            CorruptError: `dimension-mismatch`: not as long as the others of its model.
+            CorruptError: kind `dimension-mismatch`: the vector differs in length from the others of
+                its model.
         """
         if self.dim is None:
             self.dim = vector.dim
@@ -265,7 +268,8 @@ class VectorRows(FamilyRows):
         self._rows.append(components[None])
 
     def columns(self, ordinals_of: Callable[[Bytes], Array]) -> Columns:
-        """Returns the columns; the components are handed over, so this ends the collecting."""
+        """Returns the columns; they take over the components, so no rows can be added
+        afterwards."""
         ordinals, order = _ordered(self.ids, ordinals_of)
         rows = np.empty((len(order), self.dim or 0), dtype=np.float32)
         position = np.empty(len(order), dtype=np.int64)
@@ -282,8 +286,8 @@ class VectorRows(FamilyRows):
     def merge(parts: Sequence[Part]) -> Columns:
         """Returns the live rows of several segments of one model as the columns of one.
 
-        Codes are copied, unless a part was written without them, or with a centre of its own, or
-        the rows together have one.
+        Codes are copied, unless a part has no codes or has its own centre, or the merged rows have
+        a centre.
         """
         columns = _merge(parts)
         rows = columns["rows"]
@@ -297,20 +301,20 @@ class VectorRows(FamilyRows):
 
 @record
 class VectorPattern:
-    """What the blocks of vectors of one dimension and component type have in common: every byte but
-    those of the text's digest and of the components."""
+    """The bytes that all vector blocks of one dimension and component type share: all but those of
+    the text's digest and of the components."""
 
     dim: int
     dtype: str
     sample: Bytes
-    """(size,) the bytes of one of them."""
+    """(size,) the bytes of one such block."""
     of_start: int
     data_start: int
     data_stop: int
 
     @classmethod
     def of(cls, vector: Vector) -> Self:
-        """Returns the pattern that a vector follows, unless it has fields that are not known."""
+        """Returns the pattern that a vector follows, None if it has unknown fields."""
         low, high = (
             np.frombuffer(
                 Vector(vector.dtype, vector.dim, byte * 32, byte * len(vector.data)).encode(),
@@ -330,7 +334,7 @@ class VectorPattern:
         )
 
     def read(self, blocks: Sequence[bytes]) -> tuple[Bytes, Array] | None:
-        """Returns digests (n, 32) and components (n, d) float32; None where a block differs."""
+        """Returns digests (n, 32) and components (n, d) float32; None if a block differs."""
         merged = b"".join(blocks)
         size = len(self.sample)
         if len(merged) != size * len(blocks) or any(len(block) != size for block in blocks):
@@ -396,11 +400,11 @@ class SparseRows(FamilyRows):
 
 
 ROWS: Mapping[str, type[FamilyRows]] = {"vectors": VectorRows, "sparse": SparseRows}
-"""How the vectors of a family are indexed; one that is not here has no index."""
+"""The row class of each kind of vector family; other kinds are not indexed."""
 
 
 def _merge(parts: Sequence[Part]) -> Columns:
-    """Merges every column of rows that all parts have; a column that one lacks is given up."""
+    """Merges every per-row column that all parts have; a column that one part lacks is dropped."""
     plan = plan_merge(parts)
     columns: Columns = {"ordinals": plan.ordinals}
     names = set.intersection(*(set(segment) for segment in plan.segments))

@@ -34,22 +34,22 @@ CENTRE, CENTRE_NUMBERS, LEAN = "centre.direction", "centre.numbers", "lean"
 CENTRE_COLUMNS = (CENTRE, CENTRE_NUMBERS, LEAN)
 LEVELS = 127
 CENTRED_ROWS_MIN = 1_024
-"""Segments with fewer rows have no centre: telling their rows apart saves nothing."""
+"""Segments with fewer rows have no centre: a better bound for so few rows saves no time."""
 CENTRE_SQUARE_MIN = 0.25
-"""The least |m|²: with less, a centre gains little and costs a pass over the products."""
+"""The least |m|²: below it, a centre saves little and costs a pass over the products."""
 _SAMPLE_ROWS = 1_024
 _CHECK_COMPONENTS = 1 << 20
 """Components checked at a time: 8 MB of float64, in a handful of arrays."""
 _CHUNK_COMPONENTS = 1 << 16
-"""Components worked on at a time: half a megabyte, so that temporaries stay in a near cache."""
+"""Components worked on at a time: half a megabyte, so that temporaries fit into a CPU cache."""
 _SLACK = 2.0**-21
-"""Absolute and relative: more than the float64 roundings here, the error of the norm, and the
-rounding of the residual to float32."""
+"""An absolute and relative allowance: more than the float64 roundings here, the error of the norm,
+and the rounding of the residual to float32."""
 _UPWARDS = 1.0 + 2.0**-30
 _NORM_ERROR = 2.0**-38
 _CHECK_SLACK = 2.0**-36
-"""Of a check, relative and absolute: more than float64 sums of `VECTOR_DIM_MAX` products in any
-order can differ by, and less than what codes, reach and lean leave for it."""
+"""The relative and absolute tolerance of a check: more than float64 sums of `VECTOR_DIM_MAX`
+products in any order can differ by, and less than what codes, reach and lean leave for it."""
 
 
 def encode_rows(rows: npt.NDArray[np.float32]) -> Columns:
@@ -87,8 +87,9 @@ def encode_rows(rows: npt.NDArray[np.float32]) -> Columns:
 
 
 def centre_of(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32] | None:
-    """Returns the mean direction of some rows spread over all, (d,); None where it is short, or the
-    rows are few. Any would do: only how many rows a scan leaves depends on it."""
+    """Returns the mean direction of some rows spread over all, (d,); None if it is short or the
+    rows are few. Any centre is correct: only the number of rows that a scan cannot exclude depends
+    on it."""
     if len(rows) < CENTRED_ROWS_MIN:
         return None
     found, _ = directions(rows[:: -(-len(rows) // _SAMPLE_ROWS)])
@@ -110,13 +111,13 @@ def directions(rows: npt.NDArray[np.float32]) -> tuple[Array, Array]:
 
 
 def quantised(rest: Array) -> tuple[Array, Array, Array, Array]:
-    """Returns codes, scale, residual, and at least |s c|, of (n, d) float64 values of length 2 at
-    most; `rest` is used up."""
+    """Returns codes, scale, residual, and an upper bound of |s c|, of (n, d) float64 values of
+    length 2 at most; `rest` is overwritten."""
     largest = np.maximum(rest.max(axis=1), -rest.min(axis=1))
-    # Below this, dividing could overflow; the codes are then 0, and the residual says how far off.
+    # Below this, dividing could overflow; the codes are then 0, and the residual bounds the error.
     largest[largest < 1e-290] = np.inf
     codes = rest * (LEVELS / largest)[:, None]
-    # Roundings bring none as far as LEVELS and a half.
+    # No rounding error makes a value reach LEVELS + 1/2.
     np.rint(codes, out=codes)
     weight = np.einsum("ij,ij->i", codes, codes)
     weight[weight == 0.0] = 1.0
@@ -129,10 +130,10 @@ def quantised(rest: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def codes_problem(columns: Columns) -> str | None:
-    """Returns which of the properties above do not hold of a segment's rows, None where all do.
+    """Returns which of the properties above a segment's rows violate, None if there is none.
 
     Everything is computed again from `rows` and compared with the stored bounds, so that a bound
-    which was written too small is found though the file has its hash.
+    that was written too small is found even though the hash of the file is correct.
 
     Args:
         columns: `rows` and `CODE_COLUMNS`, with `CENTRE_COLUMNS` or without.
@@ -155,7 +156,7 @@ def codes_problem(columns: Columns) -> str | None:
 
 
 def _are_bounded(columns: Columns, part: slice, direction: Array | None) -> bool:
-    """Returns whether the properties of the module's text hold of some rows.
+    """Returns whether some rows have the properties in the module docstring.
 
     Comparisons are written so that NaN fails them.
     """

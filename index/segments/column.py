@@ -1,4 +1,4 @@
-"""A column of a segment: no byte of it is handed out before it was compared with its checksum.
+"""A column of a segment: no byte of it is returned before it was compared with its checksum.
 
 Problem: a file of an index is mapped, and its bytes come from a medium when they are first read. A
 bit that rotted, or a page that a power cut tore, would be scored like any other, and hashing files
@@ -13,10 +13,10 @@ child goes on with the marks of its parent, whose pages it shares.
 
 Cost: one read of what is touched, at the speed of memory: xxh3 takes 27 GB/s on one core of the
 machine that it was chosen on, where a sum of the same numbers takes 30, zlib's CRC-32 6 and blake3
-7. Once a column was read in whole, reading it costs what reading an array costs.
+7. Once a column was read completely, reading it costs the same as reading an array.
 
-This protects against accidents. It does not against somebody who can write the files, since the
-checksums are not keyed, nor against a page that changes in memory after its comparison.
+This protects against accidents. It does not protect against an attacker who can write the files,
+since the checksums are not keyed, nor against a page that changes in memory after its comparison.
 """
 
 from __future__ import annotations
@@ -33,18 +33,19 @@ from ibidem.objects.record import record
 
 CHECKSUM_BYTES = 8
 CHUNK_BYTES = 1 << 15
-"""Size of a chunk at most, unless a row is larger: what a row read by itself costs to check."""
+"""Size of a chunk at most, unless a row is larger: the amount that is checked when a single row is
+read."""
 SCANNED_CHUNK_BYTES = 1 << 18
-"""The same of columns that are mostly read from end to end. `xxhash` 4 lets other threads run while
+"""The same for columns that are mostly read sequentially. `xxhash` 4 lets other threads run while
 it reads more than 65,536 bytes, and a call of it costs a tenth of what such a chunk does."""
 SCANNED = frozenset({"codes"})
 WHOLE_BYTES = 1 << 19
-"""Columns up to this size are compared as a whole when first read: 0.02 ms."""
+"""Columns up to this size are compared as a whole on the first read, which takes 0.02 ms."""
 
 
 @record
 class Checksums:
-    """What the chunks of one column are compared with."""
+    """The checksums of the chunks of one column."""
 
     chunk_rows: int
     """Rows of each chunk but the last; a power of two."""
@@ -53,7 +54,7 @@ class Checksums:
 
     @classmethod
     def of(cls, name: str, array: Array) -> Self:
-        """Returns the checksums of a C-contiguous column, by whose name the chunks are cut."""
+        """Returns the checksums of a C-contiguous column; its name decides the chunk size."""
         size = SCANNED_CHUNK_BYTES if name in SCANNED else CHUNK_BYTES
         chunk_rows = 1 << max(1, size // _row_bytes(array)).bit_length() - 1
         data, width = _bytes_of(array), chunk_rows * _row_bytes(array)
@@ -79,16 +80,16 @@ class Column:
     )
 
     def __init__(self, array: Array, checksums: Checksums | None = None, name: str = "") -> None:
-        """Takes an array that nobody changes from now on.
+        """Wraps an array that must not change from now on.
 
         Args:
             array: (n, ...), C-contiguous where it has checksums.
-            checksums: None for an array that this process made.
-            name: says in errors which column of which file it is.
+            checksums: None for an array that this process computed.
+            name: the column and file that errors name.
         """
         self.name = name
         self.is_damaged = False
-        """Whether a chunk was found that does not have its checksum."""
+        """Whether a chunk with a wrong checksum was found."""
         self._array = array
         self._whole: Array | None = array
         if checksums is not None and array.nbytes:
@@ -106,7 +107,7 @@ class Column:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of its numbers."""
+        """The dtype."""
         return self._array.dtype
 
     @property
@@ -116,7 +117,7 @@ class Column:
 
     @property
     def is_checked(self) -> bool:
-        """Whether all of it was compared."""
+        """Whether every chunk has been compared."""
         return self._whole is not None
 
     def __len__(self) -> int:
@@ -126,7 +127,7 @@ class Column:
         """Returns the column as a read-only array.
 
         Raises:
-            CorruptError: some bytes do not have their checksum; the other methods raise it too.
+            CorruptError: some bytes do not match their checksum; the other methods raise it too.
         """
         if self._whole is None:
             self._compare(0, len(self._marks))
@@ -172,7 +173,7 @@ class Column:
         return int(self._whole[row])
 
     def _compare(self, first: int, last: int) -> None:
-        """Compares those of the chunks [first, last) that have not been."""
+        """Compares those of the chunks [first, last) that have not been compared yet."""
         width = self._width
         chunk = self._marks.find(0, first, last)
         while chunk >= 0:

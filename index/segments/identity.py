@@ -6,8 +6,8 @@ Columns of n ids:
     order  (n,) uint32: the row of each place in `high`; equal `high` are ordered by the other eight
     bytes
 
-The family of node identities gives every id that a lineage of snapshots ever saw its ordinal: the
-position in the concatenation of its segments. It says nothing about what is live.
+The family of node identities gives an ordinal to every id that a lineage of snapshots has ever
+seen: the position in the concatenation of its segments. It does not record which ids are live.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def find_row(segment: Segment, raw: bytes) -> list[int]:
 def find_rows(segment: Segment, ids: Bytes) -> Array:
     """Returns the row of each of (m, 16) ids, (m,) int64, -1 where the segment has none.
 
-    Where an id stands in several rows, any of them.
+    If several rows have the id, any of them is returned.
     """
     high, low = id_halves(ids)
     column = segment["high"]

@@ -1,11 +1,11 @@
-"""Quantised impacts: a byte beside each posting that bounds what the posting can add to a score.
+"""Quantised impacts: one byte per posting, which bounds what the posting can add to a score.
 
 With tf the frequency, n the length of the row and m the mean length of the segment's rows,
 
     ratio = tf / (tf + k1 · ((1 - b) + b · n / m))          between 0 and 1
 
-and the impact q, 1 to 255, has (q - 1) / 255 <= ratio <= (1 + 2^-39) q / 255. It is made for the
-parameters in `term.reference`; for others the reader widens the bound.
+and the impact q, 1 to 255, has (q - 1) / 255 <= ratio <= (1 + 2^-39) q / 255. It is computed for
+the parameters in `term.reference`; for others the reader widens the bound.
 
 Columns, p postings of k terms in n rows:
     term.impacts   (p,) uint8
@@ -28,14 +28,14 @@ LEVELS = 255
 DENSE_ROWS_MIN = 4_096
 """Segments with fewer rows have no dense columns."""
 DENSE_SHARE = 8
-"""Terms that one row in so many has are dense: adding a whole column is then faster than adding
-single postings."""
+"""Terms that at least one in this many rows has are dense: adding a whole column is then faster
+than adding single postings."""
 _DOWN = 1.0 - 2.0**-40
 _CHUNK = 1 << 20
 
 
 def impact_columns(columns: Columns) -> Columns:
-    """Returns the columns that follow from the terms of a segment's rows."""
+    """Returns the impact columns for the terms of a segment's rows."""
     starts, rows = columns["term.starts"].astype(np.int64), columns["term.rows"]
     frequencies, lengths = columns["term.values"], columns["lengths"]
     documents, terms = int(np.count_nonzero(lengths)), int(lengths.sum(dtype=np.uint64))

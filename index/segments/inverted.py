@@ -1,15 +1,15 @@
-"""Inverted columns: from a key to the rows that hold it, with an optional number beside each row.
+"""Inverted columns: from a key to the rows that have it, with an optional number for each row.
 
 Columns under a prefix P, p postings of k distinct keys:
     P.keys   all keys, ascending by bytes, concatenated (or, for number keys, (k,) uint32 ascending)
     P.ends   (k,) where each key ends, byte keys only
     P.starts (k + 1,) where each key's postings begin
     P.rows   (p,) uint32: rows of the segment, ascending within a key, each once
-    P.values (p,) what stands beside the row: term frequency or weight; may be absent
+    P.values (p,) the number for each row: term frequency or weight; may be absent
 Terms have positions as well (`positions.py`), and impacts (`impacts.py`).
 
-Nothing is decoded at open: a lookup is a binary search in the mapped bytes, and only the postings
-that are asked for are read.
+Nothing is decoded at open: a lookup is a binary search in the mapped bytes, and only the requested
+postings are read.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ from ibidem.index.segments.segment import Segment
 _ROW_BITS = np.uint64(32)
 _ROW_MASK = np.uint64(0xFFFFFFFF)
 _FOUND_MAX = 8_192
-"""Keys whose places are remembered."""
+"""The most keys whose indexes are cached."""
 _SMALL_SHARE = 16
-"""Postings this many times fewer than those they join are inserted, not sorted in."""
+"""New postings are inserted one by one if the existing ones are at least this many times as many;
+else all are sorted."""
 
 
 class Inverted:
@@ -66,8 +67,8 @@ class Inverted:
         return starts
 
     def find(self, key: bytes) -> int | None:
-        """Returns the index of a byte key, None if there is none; the last ones are remembered,
-        over all snapshots."""
+        """Returns the index of a byte key, None if there is none; recent ones are cached, across
+        snapshots."""
         assert self.keys is not None, "BUG: number keys are searched by their column"
         try:
             return self._found[key]
@@ -80,13 +81,14 @@ class Inverted:
         return found
 
     def span(self, index: int, stop: int | None = None) -> slice:
-        """Returns where the postings of the keys index..stop (one key when None) stand."""
+        """Returns the range of the postings of the keys from `index` to before `stop` (of one key
+        if None)."""
         stop = index + 1 if stop is None else stop
         return slice(self._starts.item(index), self._starts.item(stop))
 
 
 def inverted(segment: Segment, prefix: str) -> Inverted:
-    """Returns the reader of a group of columns, kept with the segment."""
+    """Returns the reader of a group of columns, cached with the segment."""
     found: Inverted | None = segment.cache.get(prefix)
     if found is None:
         found = segment.cache[prefix] = Inverted(segment, prefix)
@@ -105,13 +107,14 @@ def build_inverted(
     """Returns the columns for postings given one by one.
 
     Args:
-        prefix: of the column names.
+        prefix: the prefix of the column names.
         vocabulary: key to number, numbers 0..k-1 in the order of insertion.
         numbers: (t,) number of the key of each occurrence.
         rows: (t,) uint32, the row of each occurrence, best ascending; pairs may repeat.
-        is_counted: whether the repeats of a pair become its value; else they are dropped.
-        positions: (t,) uint32, where in its row each occurrence stands, ascending in each row; they
-            get columns of their own.
+        is_counted: whether the number of repeats of a pair becomes its value; else repeats are
+            dropped.
+        positions: (t,) uint32, the position of each occurrence in its row, ascending in each row;
+            they get columns of their own.
     """
     keys = sorted(vocabulary)
     rank = np.empty(len(keys), dtype=np.uint32)
@@ -149,7 +152,7 @@ def merge_inverted(
     """Returns the columns of several segments as one, without the rows that were dropped.
 
     Args:
-        prefix: of the column names.
+        prefix: the prefix of the column names.
         segments: all with byte keys, or all with number keys.
         renumbered: for each segment (rows,) uint32 from its row to the new one, NO_ROW to drop.
     """
@@ -187,8 +190,8 @@ def _merged_positions(
 ) -> Columns:
     """Returns the position columns of merged postings.
 
-    `order` says for each posting which one it is among the kept ones of all segments, `values` how
-    many positions it has.
+    `order` is the index of each posting among the kept ones of all segments, `values` its number of
+    positions.
     """
     kept_positions, kept_counts = [], []
     for segment, reader, rows_new in zip(segments, readers, renumbered, strict=True):
@@ -217,7 +220,7 @@ def _kept_keys(blob: Array, ends: Array, used: Array) -> tuple[Array, Array]:
 
 
 def _stable_order(ranks: Array, rows: Array) -> Array:
-    """Returns the order by (rank, row): a radix sort, since 16 bits at a time are quick."""
+    """Returns the order by (rank, row): a radix sort, since sorting by 16 bits is fast."""
     order = None
     if len(rows) and not bool((rows[1:] >= rows[:-1]).all()):
         order = np.argsort(rows, kind="stable")
@@ -233,7 +236,7 @@ def _renumber(
 ) -> tuple[Array, Array | None, Array]:
     """Returns all kept postings, packed as key << 32 | row and ascending, and their values.
 
-    And which one each was among the kept ones, (p,) int64.
+    The third is the index of each among the kept ones before sorting, (p,) int64.
     """
     packed_parts, value_parts = [], []
     for reader, table, rows_new in zip(readers, tables, renumbered, strict=True):

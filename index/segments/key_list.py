@@ -14,9 +14,9 @@ from ibidem.index.arrays import Array, Bytes, Columns, offsets
 from ibidem.index.segments.column import Column
 
 _SMALL_SHARE = 16
-"""A list this many times shorter than the other is inserted key by key."""
+"""If one list is this many times shorter than the other, its keys are inserted one by one."""
 _FOUND_BEFORE_SAMPLE = 32
-"""Searches of a list after which it takes a sample of its keys into memory."""
+"""The number of searches after which a list keeps a sample of its keys in memory."""
 _SAMPLED_EVERY = 64
 
 
@@ -31,7 +31,8 @@ class Numbering(dict[bytes, int]):
 class KeyList:
     """The keys of an inverted column as a sorted sequence of bytes, read in place.
 
-    The first searches read the few keys that they pass; then all of it is read and a sample kept.
+    The first searches read only the keys that they compare; then all keys are read and a sample is
+    kept.
     """
 
     __slots__ = ("_blob", "_ends", "_found_count", "_sample", "_views")
@@ -61,18 +62,18 @@ class KeyList:
             start = end
 
     def start(self, index: int) -> int:
-        """Returns where key `index` begins in all of them; their end for the index after the last
-        key."""
+        """Returns the offset of key `index` in the concatenated keys, and their end for the index
+        after the last key."""
         return self._ends.item(index - 1) if index else 0
 
     def part(self, start: int, stop: int) -> KeyList:
-        """Returns the keys from one index to before another."""
+        """Returns the list of the keys from `start` to before `stop`."""
         first = self.start(start)
         blob = np.ascontiguousarray(self._blob[first : self.start(stop)])
         return KeyList(Column(blob), Column(self._ends[start:stop].astype(np.int64) - first))
 
     def between(self, start: int, stop: int) -> memoryview:
-        """Returns the bytes of the keys from one index to before another."""
+        """Returns the bytes of the keys from `start` to before `stop`."""
         return self._blob[self.start(start) : self.start(stop)].data
 
     def lengths(self) -> Array:
@@ -85,7 +86,7 @@ class KeyList:
         if self._found_count < _FOUND_BEFORE_SAMPLE:
             self._found_count += 1
         elif high > _SAMPLED_EVERY:
-            # Every so many keys one is in memory, which leaves the last steps to the column.
+            # A sample of the keys is in memory, so only the last steps read the column.
             if not self._sample:
                 self._whole()
                 self._sample = [self[index] for index in range(0, high, _SAMPLED_EVERY)]
@@ -131,7 +132,7 @@ def key_columns(prefix: str, keys: Sequence[bytes]) -> Columns:
 def union_keys(lists: Sequence[KeyList]) -> tuple[Bytes, Array, list[Array]]:
     """Returns the distinct keys of several lists, ascending, as blob and ends.
 
-    And for each list (k,) uint64: where each of its keys is among them.
+    The third is, for each list, (k,) uint64: the index of each of its keys among the distinct ones.
     """
     if len(lists) == 2 and len(lists[1]) * _SMALL_SHARE < len(lists[0]):
         return _with_few(lists[0], list(lists[1]))
@@ -139,7 +140,7 @@ def union_keys(lists: Sequence[KeyList]) -> tuple[Bytes, Array, list[Array]]:
     met = [
         np.fromiter(map(numbers.__getitem__, one), dtype=np.uint32, count=len(one)) for one in lists
     ]
-    keys = list(numbers)  # in order of first meeting: sorted runs, which `sort` merges
+    keys = list(numbers)  # in order of first occurrence: sorted runs, which `sort` merges
     keys.sort()
     rank = np.empty(len(keys), dtype=np.uint64)
     rank[np.fromiter(map(numbers.__getitem__, keys), dtype=np.int64, count=len(keys))] = np.arange(
@@ -151,7 +152,8 @@ def union_keys(lists: Sequence[KeyList]) -> tuple[Bytes, Array, list[Array]]:
 
 
 def _with_few(many: KeyList, few: Sequence[bytes]) -> tuple[Bytes, Array, list[Array]]:
-    """Returns the union without looking at more of `many` than the places of `few` in it."""
+    """Returns the union, reading only as much of `many` as finding the keys of `few` in it
+    needs."""
     positions, is_new, low = [], [], 0
     for key in few:
         low = many.find(key, low)

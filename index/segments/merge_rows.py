@@ -1,6 +1,6 @@
-"""Merges rows of several segments into one: in ordinal order, without the rows that are dead.
+"""Merges the live rows of several segments into one, in ordinal order.
 
-The plan is made once for a set of segments; every column is then moved by it.
+The plan is computed once for a set of segments; every column is then merged by it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ibidem.objects.record import record
 
 @record
 class Part:
-    """A segment in a snapshot, and which of its rows no longer count there."""
+    """A segment in a snapshot, with the rows that are dead there."""
 
     segment: Segment
     dead: BitMap | None = None
@@ -26,22 +26,22 @@ class Part:
 
     @property
     def dead_count(self) -> int:
-        """How many rows of the segment are dead."""
+        """The number of dead rows."""
         return len(self.dead) if self.dead else 0
 
     @property
     def live_count(self) -> int:
-        """How many rows of the segment are live."""
+        """The number of live rows."""
         return self.segment.row_count - self.dead_count
 
 
 @record
 class Plan:
-    """Where the rows of each of several segments go."""
+    """The new row numbers of the rows of several segments."""
 
     parts: tuple[Part, ...]
     ordinals: Array
-    """(n,) uint32 ascending: of the merged rows."""
+    """(n,) uint32 ascending: the ordinals of the merged rows."""
     renumbered: tuple[Array, ...]
     """For each part (rows,) uint32: the new row, NO_ROW where it is dropped."""
 
@@ -75,9 +75,10 @@ def plan_merge(parts: Sequence[Part]) -> Plan:
 
 
 def live_mask(part: Part) -> Array | None:
-    """Returns (rows,) bool, None when every row is live; read, never changed.
+    """Returns (rows,) bool, None if every row is live; it must not be changed.
 
-    The last mask is kept with the segment, so that a commit costs what it kills.
+    The last mask is cached with the segment, so the cost is proportional to the rows that died
+    since.
     """
     if not part.dead:
         return None
@@ -99,7 +100,7 @@ def live_mask(part: Part) -> Array | None:
 
 
 def merge_rows(plan: Plan, name: str) -> Array:
-    """Returns a column with one entry a row, (n, ...) of the parts' dtype."""
+    """Returns a merged column with one entry per row, (n, ...) of the parts' dtype."""
     columns = [part.segment[name] for part in plan.parts]
     shape = (len(plan.ordinals), *columns[0].shape[1:])
     result = np.empty(shape, dtype=np.result_type(*columns))

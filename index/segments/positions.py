@@ -1,11 +1,11 @@
-"""Positions: where in its row's list of terms each occurrence of a term stands.
+"""Positions: the index of each occurrence of a term in its row's list of terms.
 
 Columns, k terms:
     position.bytes  occurrences in the order of the postings, ascending within one; little-endian
         integers of 1, 2 or 4 bytes, the fewest that hold every position of the term
     position.starts (k + 1,) where the bytes of each term begin
 
-Frequencies say how many occurrences belong to each posting. Nothing but phrases reads them.
+The frequency of a posting is its number of occurrences. Only phrase queries read positions.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def position_columns(positions: Array, counts: Array) -> Columns:
 
 
 def all_positions(data: Array, starts: Array, counts: Array) -> Array:
-    """Returns what was given to `position_columns`, (t,) uint32."""
+    """Returns the positions that were given to `position_columns`, (t,) uint32."""
     widths = np.diff(starts.astype(np.int64)) // np.maximum(counts, 1)
     if len(widths) and int(widths.max()) == 1:
         return data.astype(np.uint32)

@@ -1,14 +1,14 @@
 """Property keys: one byte string for (name, value) whose byte order is the order of the values.
 
 With such keys a single sorted dictionary answers equality (one key), ranges (a run of keys) and
-existence (one key a name). Equality is by canonical value: `True`, `1` and `1.0` have three keys.
+existence (one key per name). Equality is by canonical value: `True`, `1` and `1.0` have three keys.
 Ranges compare numbers exactly, integers with floats; 1 and 1.0 lie side by side.
 
     key   = canonical CBOR of the name | tag | body
     tag 0 the property exists, whatever its value; no body
     tag 1 null   2 boolean   3 number   4 text (UTF-8)   5 bytes   6 link
 
-A number's body is the largest float64 not above it, in sortable form (8 bytes), what is missing to
+A number's body is the largest float64 not above it, in sortable form (8 bytes), the difference to
 the exact integer (2 bytes; below 2048 up to 2^64), and its type. Every list member that is a scalar
 counts; maps and nested lists have no key of their own.
 """
@@ -31,7 +31,7 @@ _INTEGER, _FLOAT = b"\x00", b"\x01"
 _AFTER = b"\x02"
 _REST_MAX = 0xFFFF
 _EXACT_MAX = 1 << 53
-"""Integers below this are floats."""
+"""Integers below this are exact as float64."""
 _NO_REST = bytes(2)
 _DOUBLE, _NUMBER = struct.Struct(">d"), struct.Struct(">Q")
 _FLOAT_MAX = sys.float_info.max
@@ -79,7 +79,7 @@ def scalar_key(value: object) -> bytes | None:
 
 
 def number_order(value: float) -> bytes:
-    """Returns 10 bytes that order like the number, exactly, over 65-bit integers and finite floats.
+    """Returns 10 bytes that sort exactly like the number, over 65-bit integers and finite floats.
 
     >>> number_order(2**53 + 1) > number_order(float(2**53)), number_order(-1) < number_order(-0.5)
     (True, True)
@@ -136,7 +136,8 @@ def _float_below(value: int) -> float:
 
 
 def _past(tag: bytes) -> bytes:
-    """Returns what makes a bound greater than its equals and smaller than the next value."""
+    """Returns a suffix that makes a bound greater than equal values and smaller than the next
+    one."""
     return _AFTER if tag == NUMBER else b"\x00"
 
 

@@ -1,8 +1,8 @@
-"""The order of a property's values: every (node, value) pair with the place of the value.
+"""The order of a property's values: every (node, value) pair with the rank of the value.
 
-Property keys are made so that their byte order is the order of the values
-(`index/segments/property_keys.py`), and every segment has them sorted. So the order over all
-segments is a union of sorted lists, and no node has to be read.
+The byte order of property keys is the order of the values (`index/segments/property_keys.py`), and
+every segment stores them sorted. So the order over all segments is a union of sorted lists, and no
+node has to be read.
 """
 
 from __future__ import annotations
@@ -23,23 +23,25 @@ from ibidem.objects.record import record
 
 @record
 class PropertyOrder:
-    """The values of one property over all nodes, distinct and ascending, and who has which."""
+    """The distinct values of one property over all nodes, ascending, and the nodes that have
+    them."""
 
     ordinals: Ordinals
     """(m,) uint32: the node of each pair; a node has one for each value of its list."""
     ranks: npt.NDArray[np.int64]
-    """(m,) the place of the value."""
+    """(m,) the rank of the value: its index in `keys`."""
     keys: KeyList
     """The values as property keys, ascending."""
     prefix: bytes
-    """What each key begins with: the property's name."""
+    """The prefix of each key, which encodes the property's name."""
 
     def key(self, rank: int) -> bytes:
-        """Returns a value as tag and body, which order as values do."""
+        """Returns a value as tag and body, which sort as the values do."""
         return self.keys[rank][len(self.prefix) :]
 
     def find(self, key: bytes) -> tuple[int, bool]:
-        """Returns the place of a value, and whether it is there; else where it would be."""
+        """Returns the rank of a value and True, or the rank at which it would be inserted and
+        False."""
         wanted = self.prefix + key
         rank = self.keys.find(wanted)
         return rank, rank < len(self.keys) and self.keys[rank] == wanted

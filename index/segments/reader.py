@@ -1,8 +1,8 @@
-"""Segments as retrieval reads them: which rows count, and their columns in place.
+"""Segments as retrieval reads them: their live rows, and their columns in place.
 
-A view puts the rows that are still live, given by a snapshot, over the columns of one segment,
-which never change. There is one class for each kind of row: texts; edges, which answer for many
-nodes at once with every arc that leaves or reaches them; vectors have theirs in `vector_rows.py`.
+A view combines the columns of one segment, which never change, with the rows that are live in a
+snapshot. There is one class for each kind of row: texts; edges, which returns the arcs from or to
+many nodes at once; the classes of vectors are in `vector_rows.py`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ Rows = npt.NDArray[np.uint32]
 
 
 def ordinal_set(part: Part) -> BitMap:
-    """Returns the ordinals of a segment as a bitmap, kept with it; never changed."""
+    """Returns the ordinals of a segment as a bitmap, which is cached with it and must not be
+    changed."""
     found: BitMap | None = part.segment.cache.get("set")
     if found is None:
         found = part.segment.cache["set"] = bitmap_of_bytes(part.segment["set"])
@@ -35,7 +36,7 @@ def ordinal_set(part: Part) -> BitMap:
 
 
 class SegmentView:
-    """One segment of a family in one snapshot. A row counts when it is live here and its node
+    """One segment of a family in one snapshot. A row counts if it is live here and its node
     exists."""
 
     def __init__(self, part: Part, nodes: BitMap | None = None) -> None:
@@ -47,12 +48,12 @@ class SegmentView:
 
     @property
     def name(self) -> str:
-        """Names the segment: equal names, equal columns, in whichever snapshot."""
+        """The name of the segment: in all snapshots, equal names mean equal columns."""
         return self.part.segment.name
 
     @property
     def cache(self) -> dict[Any, Any]:
-        """Room for what is derived from the columns alone; kept with them, over all snapshots."""
+        """A cache of data derived from the columns alone; kept with them, across snapshots."""
         return self.part.segment.cache
 
     @property
@@ -62,13 +63,13 @@ class SegmentView:
 
     @cached_property
     def live(self) -> npt.NDArray[np.bool_] | None:
-        """(n,) bool, or None when every row is live."""
+        """(n,) bool, or None if every row is live."""
         return live_mask(self.part)
 
     @cached_property
     def _first(self) -> int | None:
-        """The first ordinal where no number is left out up to the last, as a load leaves them: no
-        row has to be searched for then, which waits for memory at every step."""
+        """The first ordinal if the ordinals are consecutive, as after a bulk load, else None. A row
+        is then computed, not searched for, which saves a cache miss per step."""
         column = self.ordinals
         is_run = len(column) and int(column[-1]) - int(column[0]) == len(column) - 1
         return int(column[0]) if is_run else None
@@ -100,12 +101,13 @@ class LexicalSegment(SegmentView):
 
     @property
     def lengths(self) -> npt.NDArray[np.uint32]:
-        """(n,) uint32: terms in each row's text, repeats counted; 0 for a node without any."""
+        """(n,) uint32: terms in each row's text, repeats included; 0 for a node without terms."""
         return self.part.segment["lengths"]
 
     @cached_property
     def totals(self) -> tuple[int, int]:
-        """(rows with a term, terms) over the live rows; costs what is dead, not what is live."""
+        """(rows with a term, terms) over the live rows; the cost is proportional to the dead rows,
+        not to the live ones."""
         lengths = self.lengths
         documents, terms, _ = self.counted
         if self.part.dead:
@@ -137,18 +139,18 @@ class LexicalSegment(SegmentView):
 
     @property
     def reference(self) -> tuple[float, float, float]:
-        """k1, b and the mean length that impacts are made for."""
+        """The k1, b and mean length for which the impacts were computed."""
         k1, b, mean = self.part.segment["term.reference"][:3].tolist()
         return k1, b, mean
 
     def term(self, text: str) -> Term | None:
-        """Returns what is kept of a term, None for one that no row has."""
+        """Returns the data of a term, None if no row has it."""
         segment = self.part.segment
         index = inverted(segment, "term").find(text_key(text))
         return None if index is None else Term(segment, index)
 
     def terms_from(self, text: str) -> Iterator[str]:
-        """Yields the terms in text order, from the first that is not below `text` on."""
+        """Yields the terms in ascending order, from the first that is not below `text`."""
         keys = inverted(self.part.segment, "term").keys
         assert keys is not None, "BUG: terms are byte keys"
         for index in range(keys.find(text_key(text)), len(keys)):
@@ -156,21 +158,21 @@ class LexicalSegment(SegmentView):
 
 
 _FEW_ROWS = 256
-"""Up to so many rows are asked one by one whether they are dead."""
+"""Up to this many rows are looked up one by one among the dead rows."""
 
 
 @record
 class Arcs:
-    """m arcs, those of one node side by side, in no order that means anything."""
+    """m arcs, grouped by node, in no particular order within a group."""
 
     places: npt.NDArray[np.intp]
-    """(m,) the node of each arc, as its place among those asked for; ascending."""
+    """(m,) the node of each arc, as its index in the request; ascending."""
     neighbours: Ordinals
-    """(m,) uint32: the node at the other end, which need not exist."""
+    """(m,) uint32: the node at the other end, which may not exist."""
     weights: npt.NDArray[np.float64]
     """(m,) float64, as the edges have them."""
     codes: npt.NDArray[np.uint32]
-    """(m,) uint32: the edge's type, as its place in the segment's `etypes`."""
+    """(m,) uint32: the edge's type, as an index into the segment's `etypes`."""
 
 
 class EdgeSegment(SegmentView):
@@ -184,7 +186,7 @@ class EdgeSegment(SegmentView):
         return tuple(key.decode() for key in names)
 
     def etype_counts(self) -> npt.NDArray[np.int64]:
-        """Returns how many live rows there are of each type, beside `etypes`."""
+        """Returns the number of live rows of each type, in the order of `etypes`."""
         columns = self.part.segment
         codes = columns["code"]
         if "etype counts" not in self.cache:
@@ -199,10 +201,10 @@ class EdgeSegment(SegmentView):
     def arcs(self, nodes: Ordinals, *, outgoing: bool) -> Arcs:
         """Returns the arcs from nodes to their targets, or from nodes to their sources.
 
-        Costs what it returns, and a search for each node.
+        The cost is proportional to the number of arcs returned, plus a search for each node.
 
         Args:
-            nodes: (k,) uint32, in any order; ascending is quickest.
+            nodes: (k,) uint32, in any order; ascending order is fastest.
             outgoing: whether the nodes are the sources.
         """
         columns = self.part.segment

@@ -1,4 +1,4 @@
-"""A segment: one immutable set of columns, and the one file that holds it.
+"""A segment: an immutable set of columns, and the file that holds it.
 
     offset 0   magic (8) | header length (8, little-endian) | file size (8) | 0 (8)
     offset 32  blake3 of the first 32 bytes and of the header (32)
@@ -9,10 +9,10 @@
     then       the columns, each at a multiple of 64 bytes, zeros between them
 
 A file is mapped, never read as a whole: a column is a view of the mapping, and the mapping lives as
-long as an array on it does, also after the file was unlinked. The name of a file is the hash at
-offset 32, so a file that was cut, or put in the place of another, is noticed when it is opened. The
-bytes of columns are compared with their checksums when they are read (`column.py`); `check_digest`
-compares all of them with `digest`.
+long as an array on it, even after the file was unlinked. The name of a file is the hash at offset
+32, so a file that was truncated or replaced by another is detected when it is opened. The bytes of
+columns are compared with their checksums when they are read (`column.py`); `check_digest` compares
+all of them with `digest`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _DTYPES = frozenset(("|u1", "|i1", "<u2", "<u4", "<u8", "<i8", "<f4", "<f8"))
 
 
 class Segment:
-    """Columns of one segment. `cache` keeps what was derived from them; it dies with the
+    """Columns of one segment. `cache` holds data derived from them and lives as long as the
     segment."""
 
     def __init__(
@@ -64,12 +64,12 @@ class Segment:
         """Returns a whole column.
 
         Raises:
-            CorruptError: some of its bytes do not have their checksum.
+            CorruptError: some of its bytes do not match their checksum.
         """
         return self._columns[name].whole()
 
     def column(self, name: str) -> Column:
-        """Returns a column that is read in part."""
+        """Returns a column, which can be read in part."""
         return self._columns[name]
 
     def __contains__(self, name: str) -> bool:
@@ -84,11 +84,11 @@ class Segment:
 
     @property
     def is_damaged(self) -> bool:
-        """Whether some column was found that does not have its checksums, or is wrong."""
+        """Whether a column was found damaged, by its checksums or by `refuse`."""
         return self._is_wrong or any(column.is_damaged for column in self._columns.values())
 
     def refuse(self, problem: str) -> NoReturn:
-        """Takes the segment for damaged: it says other things than the blocks it was made from.
+        """Marks the segment as damaged: it differs from the blocks from which it was built.
 
         Raises:
             CorruptError: always.
@@ -99,7 +99,7 @@ class Segment:
 
 @record
 class SegmentFile:
-    """A file of a segment that is to be written."""
+    """The file of a segment, before it is written."""
 
     name: str
     size_bytes: int
@@ -134,11 +134,11 @@ def read_segment(name: str, data: bytes | memoryview | mmap.mmap) -> Segment:
     """Returns the segment in `data`, named by its hash; columns are compared as they are read.
 
     Args:
-        name: of the file, for errors.
+        name: the file name, for errors.
         data: all bytes of the file.
 
     Raises:
-        CorruptError: not a segment, or cut short.
+        CorruptError: not a segment, or truncated.
     """
     head, table, start = _header(name, data)
     columns: dict[str, Column] = {}
@@ -168,7 +168,7 @@ def check_digest(name: str, data: bytes | memoryview | mmap.mmap) -> None:
 
 
 def _header(name: str, data: bytes | memoryview | mmap.mmap) -> tuple[bytes, Any, int]:
-    """Returns the first 64 bytes, the header, and where columns begin."""
+    """Returns the first 64 bytes, the header, and the offset at which the columns begin."""
     size = len(data)
     head = bytes(data[:HEAD_BYTES])
     if size < HEAD_BYTES or head[:8] != MAGIC or int.from_bytes(head[16:24], "little") != size:

@@ -1,10 +1,10 @@
 """Where segments are kept: in memory, or as files named by their hash.
 
-A file is written under a temporary name and renamed, so a name is a whole file or nothing. Large
-files are flushed before the rename. Small ones are not, because every commit writes some: after a
-power cut they may hold anything, so their columns are compared with their checksums when a process
-first opens them; those of large files when they are read. Either way a file that is missing or
-damaged means "build again", never a wrong answer.
+A file is written under a temporary name and renamed, so a name always has a complete file, or none.
+Large files are flushed before the rename. Small ones are not, because every commit writes some:
+after a power cut they may hold anything, so their columns are compared with their checksums when a
+process first opens them; those of large files when they are read. Either way a file that is missing
+or damaged means "build again", never a wrong answer.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SegmentStore(Protocol):
 
 
 class MemorySegmentStore:
-    """Keeps nothing beyond the segments themselves: they live while a snapshot holds them."""
+    """Keeps no references to its segments: they live while a snapshot holds them."""
 
     def put(self, columns: Columns, meta: Mapping[str, Any] | None = None) -> Segment:
         """Returns the columns as a segment; they must not be changed from then on."""
@@ -68,7 +68,7 @@ class FolderSegmentStore:
         """Writes the columns as a file and returns it, mapped.
 
         Raises:
-            StorageError: the file could not be written; nothing is left of it.
+            StorageError: the file could not be written; no part of it remains.
         """
         file = SegmentFile.of(columns, meta or {})
         path = self.directory / file.name
@@ -87,7 +87,7 @@ class FolderSegmentStore:
         return segment
 
     def open(self, name: str) -> Segment:
-        """Returns the segment of that name, whose columns are compared at once in small files.
+        """Returns the segment of that name; in a small file, its columns are checked at once.
 
         Raises:
             CorruptError: missing, cut short or damaged.
@@ -105,7 +105,7 @@ class FolderSegmentStore:
         return segment
 
     def verify(self, name: str) -> None:
-        """Hashes the file of that name whole.
+        """Hashes the whole file of that name.
 
         Raises:
             CorruptError: missing, cut short or damaged.
@@ -116,16 +116,17 @@ class FolderSegmentStore:
             raise CorruptError(f"index file {name}: it holds another segment")
 
     def __contains__(self, name: str) -> bool:
-        """Returns whether a segment came from here, whatever became of its file."""
+        """Returns whether this store has opened or written a segment, whether or not its file still
+        exists."""
         return name in self._open
 
     def damaged(self, names: Iterable[str]) -> set[str]:
-        """Returns those of the files of this shelf that are not what their names say, or were not
-        when they were read; all are hashed."""
+        """Returns the names of damaged files: those that do not match their names now, or did not
+        when they were read. All files are hashed."""
         return {name for name in names if name in self and self._is_damaged(name)}
 
     def discard(self, names: Iterable[str]) -> bool:
-        """Removes files and forgets that they were open; returns whether all of them are gone."""
+        """Removes files and drops their open segments; returns whether all files are gone."""
         gone = set(names)
         for name in gone:
             self._open.pop(name, None)
@@ -137,7 +138,7 @@ class FolderSegmentStore:
         return sorted(names_in(self.directory))
 
     def unlink(self, names: Iterable[str]) -> None:
-        """Removes files; those that are mapped stay readable until their last array is gone."""
+        """Removes files; mapped files stay readable until their last array is released."""
         for name in names:
             unlink(self.directory / name)
 
@@ -153,7 +154,7 @@ class FolderSegmentStore:
 
 
 def names_in(directory: Path) -> list[str]:
-    """Returns the names of all files; none where it is not there yet, or not readable."""
+    """Returns the names of all files; none if the directory does not exist or is not readable."""
     try:
         return os.listdir(directory)  # noqa: PTH208  asked at every commit
     except OSError:
@@ -161,10 +162,10 @@ def names_in(directory: Path) -> list[str]:
 
 
 def make_folder(path: Path) -> None:
-    """Makes a folder where there is none.
+    """Creates a folder if it does not exist.
 
     Raises:
-        StorageError: the medium refused.
+        StorageError: the folder cannot be created.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -173,7 +174,7 @@ def make_folder(path: Path) -> None:
 
 
 def unlink(path: Path) -> None:
-    """Removes a file if that is possible; a file too many is no harm."""
+    """Removes a file if possible; a leftover file does no harm."""
     with suppress(OSError):
         path.unlink()
 
@@ -206,12 +207,12 @@ def map_file(path: Path) -> mmap.mmap:
 
 
 def write_file(path: Path, pieces: Sequence[Piece], *, is_flushed: bool) -> None:
-    """Writes a file in one step: under its name it is whole, or not there.
+    """Writes a file atomically: under its name it is complete or absent.
 
-    Its folder is made where there is none, or no more.
+    Its folder is created if it does not exist, or no longer exists.
 
     Raises:
-        StorageError: the medium refused; the temporary file is removed.
+        StorageError: the file cannot be written; the temporary file is removed.
     """
     try:
         files.write_file(path, pieces, is_durable=is_flushed)
@@ -223,4 +224,4 @@ def write_file(path: Path, pieces: Sequence[Piece], *, is_flushed: bool) -> None
 
 
 _memory_names = itertools.count()
-"""Over all shelves: a name stands for the same columns wherever it is met."""
+"""Shared by all stores: a name identifies the same columns everywhere."""

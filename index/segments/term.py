@@ -1,6 +1,6 @@
-"""A term of one segment: its postings, and what else is kept of them.
+"""A term of one segment: its postings, with their impacts and positions.
 
-Arrays are views of the columns; nothing is read or decoded until it is asked for.
+Arrays are views of the columns; nothing is read or decoded before it is used.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ibidem.index.segments.segment import Segment
 
 
 class Term:
-    """The rows that have a term, ascending, dead ones included, and what is known of each."""
+    """The rows that have a term, ascending, dead ones included, with the data of each."""
 
     __slots__ = ("_index", "_segment", "_span", "frequencies", "rows")
 
@@ -31,7 +31,7 @@ class Term:
 
     @property
     def impacts(self) -> npt.NDArray[np.uint8]:
-        """(m,) uint8: bounds what each posting adds, see `impacts.py`."""
+        """(m,) uint8: bounds of what each posting adds, see `impacts.py`."""
         return self._segment.column("term.impacts")[self._span]
 
     @property
@@ -41,7 +41,7 @@ class Term:
 
     @property
     def dense(self) -> npt.NDArray[np.uint8] | None:
-        """(n,) uint8: the impacts by row, where many rows have the term."""
+        """(n,) uint8: the impacts by row; None unless many rows have the term."""
         indices: dict[int, int] | None = self._segment.cache.get("dense places")
         if indices is None:
             wide = self._segment["dense.terms"].tolist()
@@ -56,7 +56,7 @@ class Term:
         return found
 
     def positions(self) -> tuple[Array, Array]:
-        """Returns (ends, positions): posting i stands at positions[ends[i - 1]:ends[i]]."""
+        """Returns (ends, positions): those of posting i are positions[ends[i - 1]:ends[i]]."""
         starts = self._segment.column("position.starts")
         start, stop = starts.item(self._index), starts.item(self._index + 1)
         ends = np.cumsum(self.frequencies, dtype=np.int64)
