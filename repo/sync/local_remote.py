@@ -88,8 +88,8 @@ class LocalRemote:
 
 
 def offer(repository: Core, prefixes: Sequence[str]) -> Bundle:
-    """Returns the description of a repository that starts an exchange: its refs, head, config and
-    erasures.
+    """Returns what an exchange begins with: the refs, current branch, config and erasures of a
+    repository.
     """
     operations = repository.operation_log
     state, known = operations.retry_if_collected(
