@@ -168,7 +168,7 @@ class RestrictedGraph(UnrestrictedGraph):
         """Returns a node as it is visible, None if it is not."""
         node = check_id("id", id, NodeId)
 
-        def found(snapshot: Snapshot) -> Node | None:  # in one call: ordinals belong to one snapshot
+        def found(snapshot: Snapshot) -> Node | None:  # in one call: ordinals are of one snapshot
             ordinal = snapshot.ordinal(node)
             if ordinal is None:
                 return None

@@ -230,8 +230,9 @@ class Graph:
         return self._snapshot
 
     def asked(self, question: Callable[[Snapshot], T]) -> T:
-        """Runs a question against the snapshot. If it fails because index files are damaged, they
-        are rebuilt and it runs again, so that a broken index never prevents an answer.
+        """Returns the result of a function of the snapshot. If it fails because index files are
+        damaged, they are rebuilt and it runs again, so that a broken index never prevents an
+        answer.
         """
         try:
             return question(self.snapshot())
