@@ -69,7 +69,7 @@ class UnrestrictedGraph(Graph):
         return cast("Snapshot", restrict(self._whole.snapshot(), self.trust, self._load))
 
     def asked(self, question: Callable[[Snapshot], T]) -> T:
-        """Runs a question against the visible part of the snapshot; as `Graph.asked` if files fail."""
+        """Runs a function of the visible part of the snapshot; as `Graph.asked` if files fail."""
         return self._whole.asked(
             lambda whole: question(cast("Snapshot", restrict(whole, self.trust, self._load)))
         )

@@ -329,7 +329,7 @@ class RootCheck:
             self._removals.append(_Removal(at.owner, at.root.edges, removed, grounds))
 
     def _check_conflicts(self, at: _Open, bases: Iterable[Root], removed: list[bytes]) -> None:
-        """Checks that every entry with a conflict has a value too, except edges that lack a node."""
+        """Checks that every entry with a conflict has a value, except edges that lack a node."""
         if at.root.conflicts == EMPTY_TREE:
             return
         gone = {NODE: removed, EDGE: self._removed(at.root, bases, "edges")}

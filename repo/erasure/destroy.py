@@ -111,7 +111,7 @@ def _all_traces(repository: Core) -> Copies:
 
 
 def _is_closed(repository: Core, done: TreeCid) -> bool:
-    """Removes the `erasing` cell if no more than `done` was erased; returns whether it is removed."""
+    """Removes the `erasing` cell unless more than `done` was erased; returns whether it is gone."""
 
     def attempt(state: State) -> bool:
         head, pending = state.cid.raw, state.cells.get(ERASING_CELL)

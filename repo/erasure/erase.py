@@ -254,7 +254,7 @@ class _Work:
     def _without(
         self, ref: Ref, erased: Erased, edges: Collection[bytes] | None, buffer: WriteBatch
     ) -> CommitCid | None:
-        """Returns a commit on top of a ref's without the nodes; None if it contains none of them."""
+        """Returns a commit on top of a ref's without the nodes; None if it has none of them."""
         message = "erase " + ", ".join(str(id_) for id_ in self._ids)
         signature = CommitInfo(self._author, message, self._time, key=self._key)
         target = CommitCid(ref.target.raw)

@@ -183,7 +183,7 @@ def sweep_index(folder: Path, kept: Path | None) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Removes a file or a folder; other processes may remove it too, or add to it at the same time."""
+    """Removes a file or a folder; other processes may remove it too, or add to it meanwhile."""
     for attempt in range(_REMOVALS_MAX):
         try:
             if path.is_dir():

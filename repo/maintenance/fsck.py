@@ -269,7 +269,7 @@ def _check_sources(store: Store, blocks: BlockCheck) -> Iterator[Fault]:
         bases = [roots[parent.raw] for parent in commit.parents if parent.raw in roots]
         if commit.root in bases:
             continue
-        with suppress(IbidemError):  # told of by the walk
+        with suppress(IbidemError):  # reported by the walk
             before = _nodes(store, bases[0]) if bases else EMPTY_TREE
             for node, error in check.check(_nodes(store, commit.root), before):
                 if node not in named:
@@ -288,7 +288,7 @@ def _check_notes(store: Store, operations: list[tuple[OperationCid, Operation]])
     views: an undo may restore any of them.
     """
     named: set[Cid] = set()
-    with suppress(IbidemError):  # told of by the walk
+    with suppress(IbidemError):  # reported by the walk
         views = (View.decode(store.get(operation.view)) for _, operation in operations)
         for name, head, before in heads_of_notes(store, views):
             for cid, said in damaged_events(store, head, before):

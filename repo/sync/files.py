@@ -1,4 +1,4 @@
-"""Files of copies, written completely or not at all; and token files, readable by their owner only."""
+"""Files of copies, written completely or not at all; and token files, for their owner only."""
 
 from __future__ import annotations
 

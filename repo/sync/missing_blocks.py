@@ -117,7 +117,7 @@ class _Child(NamedTuple):
 
 
 class _Shared:
-    """The blocks of some trees, level by level, as far as they overlap with the requested ranges."""
+    """The blocks of some trees, level by level, as far as they overlap with given ranges."""
 
     def __init__(self, source: Source, trees: list[TreeCid]) -> None:
         self._source = source

@@ -269,7 +269,7 @@ def _moved(repository: Core, quarantine: Quarantine, push: Push) -> Moves:
 
 
 def _checked(source: Source, ref: Ref | None, name: str, update: Update) -> RefMove:
-    """Returns the move of one ref, after checking that it is where the sender saw it and may move."""
+    """Returns the move of one ref, if it is where the sender saw it and may move."""
     expected = update.expected
     found = None if ref is None else (ref.target, ref.seq)
     if found != (None if expected is None else (expected.target, expected.seq)):

@@ -31,7 +31,7 @@ class Remote(Protocol):
         ...
 
     def known(self, cids: Sequence[CommitCid]) -> set[CommitCid]:
-        """Returns which of the commits, ASKED_MAX at most, the remote has with all their ancestors."""
+        """Returns which of the commits, ASKED_MAX at most, are there with all their ancestors."""
         ...
 
     def fetch(self, want: Sequence[Cid], have: Sequence[Cid]) -> AbstractContextManager[Blocks]:
