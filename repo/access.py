@@ -1,7 +1,7 @@
-"""A graph as one caller sees it: what trust keeps from it is not there, by any name.
+"""A graph as one caller sees it: nodes that the trust policy hides are absent, by any name.
 
-Reading goes by the same view that retrieval takes (`retrieve/access/restricted_snapshot.py`). What
-is missing and what may not be seen end in the same error, after the same reads.
+Reads use the same view as retrieval (`retrieve/access/restricted_snapshot.py`). Missing and hidden
+nodes give the same error, after the same reads.
 
 Spec: trust 3, 4.
 """
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 def restricted(graph: Graph, trust: TrustContext | None) -> Graph:
-    """Returns a graph as a caller sees it; itself where it has no trust policy.
+    """Returns a graph as a caller sees it; the same graph if it has no trust policy.
 
     Raises:
         InvalidInputError: kind `trust-required`.
@@ -42,7 +42,7 @@ def restricted(graph: Graph, trust: TrustContext | None) -> Graph:
 
 
 class UnrestrictedGraph(Graph):
-    """All of a graph that has a trust policy, for somebody who may see all of it."""
+    """The whole graph of a root with a trust policy, for a caller who may see all of it."""
 
     def __init__(self, whole: Graph, trust: TrustContext) -> None:
         self.root_cid, self.commit, self.root = whole.root_cid, whole.commit, whole.root
@@ -55,7 +55,7 @@ class UnrestrictedGraph(Graph):
         self._whole = whole
 
     def seen_by(self, trust: TrustContext | None) -> Graph:
-        """Returns the graph as a caller sees it; no other one than it was opened for.
+        """Returns the graph as a caller sees it, which must be the caller that it was opened for.
 
         Raises:
             InvalidInputError: another caller.
@@ -65,29 +65,29 @@ class UnrestrictedGraph(Graph):
         return self
 
     def snapshot(self) -> Snapshot:
-        """Returns what the caller sees of the index snapshot."""
+        """Returns the part of the index snapshot that the caller sees."""
         return cast("Snapshot", restrict(self._whole.snapshot(), self.trust, self._load))
 
     def asked(self, question: Callable[[Snapshot], T]) -> T:
-        """Returns what a question makes of what is seen; as `Graph.asked` when files fail."""
+        """Runs a function of the visible part of the snapshot; as `Graph.asked` if files fail."""
         return self._whole.asked(
             lambda whole: question(cast("Snapshot", restrict(whole, self.trust, self._load)))
         )
 
     def _check_open(self) -> None:
-        """Somebody has said who asks."""
+        """Does nothing: the caller is known."""
 
     def _load(self, cid: object) -> Node:
         return Node.decode(self._store.get(cid))  # type: ignore[arg-type]
 
 
 class RestrictedGraph(UnrestrictedGraph):
-    """The part of a graph that a caller may know of."""
+    """The part of a graph that a caller may see."""
 
     is_restricted = True
 
     def node(self, id: NodeId, *, include_tombstoned: bool = False) -> Node:  # noqa: A002
-        """Returns a node, without the parts that are not seen; as `Graph.node` otherwise."""
+        """Returns a node, without the parts that are not visible; otherwise as `Graph.node`."""
         found = self._found(id)
         if found is None:
             raise NotFoundError(f"node {id} is not in the graph at this revision")
@@ -96,15 +96,16 @@ class RestrictedGraph(UnrestrictedGraph):
         return found
 
     def find_nodes(self, ids: Iterable[NodeId]) -> dict[NodeId, Node]:
-        """Returns those of some nodes that are seen and not hidden, without the parts that are
-        not."""
+        """Returns those of the nodes that are visible and have no tombstone, without the parts that
+        are not visible.
+        """
         wanted = [check_id("id", id_, NodeId) for id_ in ids]
         visible = super().find_nodes(id_ for id_ in wanted if self._ordinal(id_) is not None)
         found = {id_: self._found(id_) if node.children else node for id_, node in visible.items()}
         return {id_: node for id_, node in found.items() if node is not None}
 
     def nodes(self, *, include_tombstoned: bool = False) -> Iterator[Node]:
-        """Yields the nodes that are seen, by id."""
+        """Yields the visible nodes, by id."""
         for node in super().nodes(include_tombstoned=include_tombstoned):
             if self._ordinal(node.id) is None:
                 continue
@@ -113,7 +114,7 @@ class RestrictedGraph(UnrestrictedGraph):
                 yield found
 
     def edge(self, id: EdgeId) -> Edge:  # noqa: A002
-        """Returns an edge between nodes that are seen; raises `NotFoundError` for any other."""
+        """Returns an edge between visible nodes; raises `NotFoundError` for any other."""
         try:
             found = super().edge(id)
         except NotFoundError:
@@ -123,26 +124,26 @@ class RestrictedGraph(UnrestrictedGraph):
         return found
 
     def edges(self) -> Iterator[Edge]:
-        """Yields the edges between nodes that are seen, by id."""
+        """Yields the edges between visible nodes, by id."""
         return (edge for edge in super().edges() if self._joins(edge))
 
     def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
-        """Returns the edges of a node to and from nodes that are seen, by id."""
+        """Returns the edges of a node to and from visible nodes, by id."""
         self.node(id, include_tombstoned=True)
         incident = self.core.incident(self.root_cid, self.root, id)
         found = (Graph.edge(self, edge) for edge in sorted(set(incident)))
         return [edge for edge in found if self._joins(edge)]
 
     def vector(self, cls: type[V], id: NodeId, name: str) -> V | None:  # noqa: A002
-        """Returns the vector of a node that is seen, None for any other."""
+        """Returns the vector of a visible node, None for any other."""
         return None if self._ordinal(id) is None else super().vector(cls, id, name)
 
     def tombstone(self, id: NodeId) -> str | None:  # noqa: A002
-        """Returns why a node that is seen is hidden, None for any other."""
+        """Returns the tombstone of a visible node, None for any other."""
         return None if self._ordinal(id) is None else super().tombstone(id)
 
     def log(self) -> Iterator[Commit]:
-        """Refuses: what commits say of themselves, no policy covers.
+        """Raises an error: no policy covers the information in commits.
 
         Raises:
             InvalidInputError: always.
@@ -153,7 +154,7 @@ class RestrictedGraph(UnrestrictedGraph):
         )
 
     def is_visible(self, id: NodeId) -> bool:  # noqa: A002
-        """Tells whether a node is seen, forgotten or not."""
+        """Returns whether a node is visible, with or without a tombstone."""
         return self._ordinal(id) is not None
 
     def _is_edge_visible(self, id: EdgeId) -> bool:  # noqa: A002
@@ -163,10 +164,10 @@ class RestrictedGraph(UnrestrictedGraph):
         return self.asked(lambda snapshot: snapshot.ordinal(check_id("id", id, NodeId)))
 
     def _found(self, id: NodeId) -> Node | None:  # noqa: A002
-        """Returns a node as it is seen, None for one that is not."""
+        """Returns a node as it is visible, None if it is not."""
         node = check_id("id", id, NodeId)
 
-        def found(snapshot: Snapshot) -> Node | None:  # in one go: another snapshot has others
+        def found(snapshot: Snapshot) -> Node | None:  # in one call: ordinals are of one snapshot
             ordinal = snapshot.ordinal(node)
             if ordinal is None:
                 return None

@@ -23,7 +23,7 @@ S = TypeVar("S", bound=Store)
 
 
 def check_choice(config: Config | None) -> None:
-    """Raises for what no repository should begin with.
+    """Raises for a configuration that a new repository must not have.
 
     Raises:
         InvalidInputError: it is no configuration.

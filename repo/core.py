@@ -1,7 +1,7 @@
-"""An open repository below its public face: the store and what is kept beside it.
+"""An open repository below its public API: the store and the files next to it.
 
-`Repository` is the face; nothing here or below imports it. Opening reads a small file and one cell,
-whatever grows is read when it is needed, and readers never wait.
+`Repository` is the API; nothing here or below imports it. Opening reads a small file and one cell,
+everything that grows is read on demand, and readers never wait.
 """
 
 from __future__ import annotations
@@ -50,9 +50,11 @@ if TYPE_CHECKING:
 Clock = Callable[[], int]
 T = TypeVar("T")
 SCANNED_MAX = 256
-"""Up to so many edges are read one by one; an index of them would cost more to open."""
+"""Up to this many edges are read one by one; opening an index of them would cost more."""
 FOLLOWED_BLOCKS_MAX = 1_024
-"""A commit of more blocks waits for who asks to be indexed: it would take noticeably longer."""
+"""A commit of more blocks is indexed only when a question is asked: indexing it at once would make
+the commit noticeably slower.
+"""
 
 
 class Core(Closing):
@@ -65,44 +67,45 @@ class Core(Closing):
         self.receipts = ReceiptLog(None if folder is None else folder / "receipts")
         self.operation_log = OperationLog(store, clock)
         self.guard = ErasureGuard(self.operation_log, self._forget_logs)
-        """Knows what was erased; the store asks it."""
+        """Knows what was erased; the store consults it."""
         store.guard = self.guard
         self.embedders: dict[str, Embedder] = {}
-        """By the name of the model: what `retrieve(model=...)` embeds questions with."""
+        """By the name of the model: embed the questions of `retrieve(model=...)`."""
         self.note_logs: dict[str, dict[CommitCid, Log]] = {}
-        """Events that were read, by the space that they were read for."""
+        """Cached events, by space and notes head."""
         self.signing_key: SigningKey | None = None
-        """Signs the commits that are made through this object; see `keys.sign_with`."""
+        """Signs the commits made through this object; see `keys.sign_with`."""
         self._vector_cache: VectorCache | None = None
         self._keyring: Keyring | None = None
         self._index: tuple[View, Index] | None = None
-        """With the newest view that was asked for, whose erasures it was made after."""
+        """With the newest view for which it was requested, whose erasures it excludes."""
         self._head: tuple[OperationCid, CommitCid | None] | None = None
         self._graph: tuple[CommitCid, TreeCid, Graph] | None = None
-        """That of the commit last asked for, and after which erasures."""
+        """The graph of the last requested commit, and the erasures that it excludes."""
         self._is_asked = False
-        """Whether a snapshot was asked for since the last commit through this object."""
+        """Whether a snapshot was requested since the last commit through this object."""
         self._base: tuple[Root, RootCid] | None = None
-        """The root that a transaction last asked for edges of, and its CID."""
+        """The root whose edges a transaction last requested, and its CID."""
         self.erasing_finisher: Callable[[Core], bool] | None = None
-        """Finishes an erasure that another process was killed in, as opening does; False where it
-        could not. None leaves such an erasure alone."""
+        """Completes an erasure that another process was killed in, as opening does; returns False
+        if it could not. None leaves such an erasure alone.
+        """
         self._unfinished: TreeCid | None = None
-        """The erasures that could not be finished here, which is not tried again."""
+        """The erasures that could not be completed here, which is not tried again."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.folder or 'in memory'}>"
 
     def close(self) -> None:
-        """Lets go of the files; closing twice is allowed."""
+        """Closes the files; closing twice is allowed."""
         self.receipts.close()
         self.store.close()
 
-    # -- where things stand --------------------------------------------------------------------
+    # -- current state -------------------------------------------------------------------------
 
     @property
     def view(self) -> View:
-        """Every ref as it stands now."""
+        """The current view, with every ref."""
         return self.operation_log.state().view
 
     @property
@@ -120,7 +123,7 @@ class Core(Closing):
 
         Args:
             rev: text, a CommitCid, or a datetime with an offset.
-            missing_ok: None for a branch without commits; otherwise that is an error.
+            missing_ok: returns None for a branch without commits; otherwise that is an error.
 
         Raises:
             NotFoundError: kind `revision-not-found`, or `ambiguous`.
@@ -135,7 +138,9 @@ class Core(Closing):
         return found
 
     def _resolved(self, state: State, rev: object) -> CommitCid | None:
-        """Returns the commit that a revision names; the head's is known while its state lasts."""
+        """Returns the commit that a revision names; that of the head is cached while the state is
+        unchanged.
+        """
         if rev != revspec.HEAD:
             return revspec.resolve(self.operation_log, state, rev)
         last = self._head
@@ -159,8 +164,9 @@ class Core(Closing):
         """Returns the graph at a revision, or of a root given by its RootCid, read-only.
 
         Args:
-            trust: the caller; a root with a trust policy is not read without.
-            state: what the revision is looked for in; by default the newest.
+            rev: the revision, or the RootCid.
+            trust: the caller; required for reading if the root has a trust policy.
+            state: the state in which the revision is resolved; by default the newest.
         """
         found = self.operation_log.retry_if_collected(
             lambda state: self._graph_in(self.without_interrupted(state), rev), state=state
@@ -180,10 +186,10 @@ class Core(Closing):
         return last[2]
 
     def of_head(self, ask: Callable[[Graph], T]) -> T:
-        """Returns what a question makes of the graph at the head.
+        """Returns the result of a function of the graph at the head.
 
-        It is asked of the new head where the head moved and blocks of the old one were erased or
-        collected meanwhile.
+        It is called again with the new head if the head moved and blocks of the old one were erased
+        or collected meanwhile.
         """
         head = self.graph()
         try:
@@ -209,11 +215,11 @@ class Core(Closing):
         """Returns a time in microseconds since 1970 UTC: the one given, else the clock's."""
         return self.operation_log.time(checked_time(time))
 
-    # -- what is kept beside the store ---------------------------------------------------------
+    # -- files next to the store ---------------------------------------------------------------
 
     @property
     def vector_cache(self) -> VectorCache:
-        """The vectors of texts that were embedded here before."""
+        """The cached vectors of texts that were embedded here before."""
         if self._vector_cache is None:
             from ibidem.embed.cache import VectorCache
 
@@ -231,34 +237,35 @@ class Core(Closing):
         return self._keyring
 
     def key_for(self, sign: str | bool | None) -> SigningKey | None:
-        """Returns the private key that a call asks for; where it says None, that of
-        `keys.sign_with`."""
+        """Returns the private key selected by a `sign` argument; for None, that of
+        `keys.sign_with`.
+        """
         return self.signing_key if sign is None else self.keyring.chosen(sign)
 
     @property
     def index(self) -> Index:
-        """The index of this repository, as of now."""
+        """The current index of this repository."""
         return self._index_after(self.view)
 
     def _index_after(self, view: View) -> Index:
-        """Returns the index as of a view, or of a newer one that was asked for before."""
+        """Returns the index for a view, or for a newer one requested before."""
         if self._index is None or self._index[0].seq < view.seq:
             if self._index is not None and self._index[0].erasures == view.erasures:
                 self._index = view, self._index[1]
                 return self._index[1]
-            # What was made before an erasure quotes what was erased: no process goes on with it.
+            # An index built before an erasure contains erased text: no process keeps using it.
             from ibidem.index.index import Index
 
             self.drop_index()
             folder = self._index_folder(view)
             if view.erasures != EMPTY_TREE and self.folder is not None:
-                with suppress(OSError):  # who erases removes it, and takes no error for success
+                with suppress(OSError):  # the erasing process removes it and reports errors
                     sweep_index(self.folder / "index", folder)
             self._index = view, Index(folder, self.store)
         return self._index[1]
 
     def drop_index(self) -> None:
-        """Lets go of everything derived that is held in memory; files stay, and none is added."""
+        """Drops all derived data held in memory; files stay, and none is added."""
         if self._index is not None:
             self._index[1].wait()
         self._graph = None
@@ -266,7 +273,7 @@ class Core(Closing):
 
     @property
     def index_folder(self) -> Path | None:
-        """Where the files of the index are, another place after each erasure; None in memory."""
+        """The folder of the index files, a different one after each erasure; None in memory."""
         return self._index_folder(self.view)
 
     def _index_folder(self, view: View) -> Path | None:
@@ -282,23 +289,25 @@ class Core(Closing):
         """Returns the index snapshot of a root.
 
         Args:
-            commit: one that has the root; those of its parents are near.
-            state: what the call works on; by default the newest.
+            root_cid: the root.
+            commit: one that has the root; the snapshots of its parents are similar.
+            state: the state that the call works on; by default the newest.
         """
         self._is_asked = True
         near = self._parents(commit)
         return self._indexing(lambda index: index.snapshot(root_cid, near=near), state=state)
 
     def index_after_commit(self, block_count: int) -> None:
-        """Brings the index to the head after a small commit, where somebody has asked since the
-        last: who asks between commits need not wait then, and who only commits never does.
+        """Updates the index to the head after a small commit, if a question was asked since the
+        last one. So questions between commits need not wait, and a process that only commits does
+        not index.
 
         Args:
             block_count: of the commit.
         """
         if self._is_asked and block_count <= FOLLOWED_BLOCKS_MAX:
             self._is_asked = False
-            # The commit is made, whatever comes of this; who asks next is told.
+            # The commit is complete even if this fails; the next question reports the error.
             with suppress(Exception):
                 state = self.operation_log.state()
                 head = self.graph(state=state)
@@ -306,10 +315,10 @@ class Core(Closing):
                 self._indexing(lambda index: index.prepare(head.root_cid, near=near), state=state)
 
     def reindex(self, *, compact: bool = False) -> None:
-        """Builds the index of the head from nothing; no data is affected.
+        """Rebuilds the index of the head from scratch; no data is affected.
 
         Args:
-            compact: keeps what the index has, merges its small segments and drops its dead rows.
+            compact: keeps the existing index, merges its small segments and drops its dead rows.
         """
         self._graph = None
         if compact:
@@ -321,7 +330,7 @@ class Core(Closing):
     def _indexing(self, work: Callable[[Index], T], *, state: State | None = None) -> T:
         state = state or self.operation_log.state()
         index = self._index_after(state.view)
-        # The head's snapshot stays remembered, however many old revisions are asked.
+        # The head's snapshot stays cached, however many old revisions are queried.
         index.pin([self.graph(state=state).root_cid])
         write_count = index.write_count
         try:
@@ -338,8 +347,9 @@ class Core(Closing):
         return [Commit.decode(self.store.get(parent)).root for parent in parents]
 
     def without_interrupted(self, state: State) -> State:
-        """Returns a state, or a newer one after finishing an erasure that an interrupted process
-        left: as opening does, for a process that was open already. Otherwise nothing is read."""
+        """Returns the state, or a newer one after completing an erasure that an interrupted process
+        left, as opening does: for a process that was already open. Otherwise nothing is read.
+        """
         finish = self.erasing_finisher
         if ERASING_CELL not in state.cells or finish is None:
             return state
@@ -349,32 +359,32 @@ class Core(Closing):
         return self.operation_log.state()
 
     def _forget_logs(self) -> None:
-        """Drops the notes that were read before an erasure: they may quote what it erased."""
+        """Drops the notes cached before an erasure: they may quote erased text."""
         for logs in self.note_logs.values():
             logs.clear()
 
     # -- nodes and edges -----------------------------------------------------------------------
 
     def content_of(self, node: Node) -> bytes | None:
-        """Returns the whole content of a node, None when it has none."""
+        """Returns the whole content of a node, None if it has none."""
         content = node.content
         if not isinstance(content, tuple):
             return content
         return b"".join(self.store.get_many(content))
 
     def incident(self, root_cid: RootCid | None, root: Root, id: NodeId) -> Iterable[EdgeId]:  # noqa: A002
-        """Returns the ids of the edges that begin or end at a node of a root."""
+        """Returns the ids of the edges that start or end at a node of a root."""
         if root.edges == EMPTY_TREE:
             return ()
         if root_cid is None:
-            # A transaction asks of its base, node after node.
+            # A transaction requests the edges of its base, node after node.
             if self._base is None or self._base[0] is not root:
                 self._base = root, root.cid
             root_cid = self._base[1]
         return self._incident(root_cid, root, (id,))
 
     def incident_to(self, root_cid: RootCid, nodes: Sequence[bytes]) -> list[bytes]:
-        """Returns the ids of the edges of a root here that begin or end at some nodes, by id."""
+        """Returns the ids of the edges of a root here that start or end at some nodes, by id."""
         root = Root.decode(self.store.get(root_cid))
         if root.edges == EMPTY_TREE:
             return []
@@ -382,10 +392,11 @@ class Core(Closing):
         return [edge.raw for edge in self._incident(root_cid, root, ids)]
 
     def _incident(self, root_cid: RootCid, root: Root, ids: Sequence[NodeId]) -> list[EdgeId]:
-        """Returns the ids of the edges at some nodes, ascending: the edges are read one by one
-        while a root has few, else looked up in the index."""
+        """Returns the ids of the edges at some nodes, ascending: from the edges themselves if the
+        root has few, else from the index.
+        """
         if len(Tree(self.store, root.edges)) > SCANNED_MAX:
-            # A root from before an erasure has no index; what is left of it can still be read.
+            # A root from before an erasure has no index; its remaining edges can still be read.
             with suppress(ErasedError):
                 found = self.graph(root_cid).asked(lambda snapshot: _ends_at(snapshot, ids))
                 return [EdgeId(raw) for raw in sorted(found)]

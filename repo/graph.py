@@ -45,7 +45,7 @@ class Graph:
     """
 
     is_restricted = False
-    """Whether there may be more than is shown here."""
+    """Whether the root may contain more than is visible here."""
     trust: TrustContext | None = None
     """The caller; None if not given."""
     erasures: tuple[Erasure, ...] = ()
@@ -57,8 +57,11 @@ class Graph:
         """Reads the root.
 
         Args:
+            core: the repository.
+            root_cid: of the root.
+            commit: a commit with that root; None if there is none.
             state: the state in which it was found and in which its snapshot is opened; by default
-            the newest.
+                the newest.
         """
         self.root_cid = root_cid
         self.commit = commit
@@ -96,7 +99,8 @@ class Graph:
     def node(self, id: NodeId, *, include_tombstoned: bool = False) -> Node:  # noqa: A002
         """Returns a node.
 
-        Raises: NotFoundError: there is no such node; kind `forgotten`: a tombstone hides it.
+        Raises:
+            NotFoundError: there is no such node; kind `forgotten`: a tombstone hides it.
         """
         self._check_open()
         cid = self._tree(NODES).get(check_id("id", id, NodeId).raw)
@@ -226,8 +230,9 @@ class Graph:
         return self._snapshot
 
     def asked(self, question: Callable[[Snapshot], T]) -> T:
-        """Runs a question against the snapshot. If it fails because index files are damaged, they
-        are rebuilt and it runs again, so that a broken index never prevents an answer.
+        """Returns the result of a function of the snapshot. If it fails because index files are
+        damaged, they are rebuilt and it runs again, so that a broken index never prevents an
+        answer.
         """
         try:
             return question(self.snapshot())
@@ -248,12 +253,12 @@ class Graph:
             checked_trust(policy_of(self.config), None)
 
     def is_visible(self, id: NodeId) -> bool:  # noqa: A002
-        """Tells whether there is a node that whoever asks may know of, forgotten or not."""
+        """Returns whether a node exists that the caller may see, with or without a tombstone."""
         self._check_open()
         return self._tree(NODES).get(check_id("id", id, NodeId).raw) is not None
 
     def _is_edge_visible(self, id: EdgeId) -> bool:  # noqa: A002
-        """Tells whether whoever asks may know of an edge in the tree."""
+        """Returns whether the caller may see an edge in the tree."""
         return True
 
     def _tree(self, tree_name: TreeName) -> Tree:

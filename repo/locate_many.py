@@ -1,7 +1,7 @@
-"""Where parts stand in their documents, for many parts in a few reads.
+"""The locations of parts in their documents, for many parts in a few reads.
 
-The parents are in the index, in memory. So the parts are read in one batch, and all that stand
-above them in a second.
+The parents are known from the index, in memory. So the parts are read in one batch, and all their
+ancestors in a second.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 
 
 class Graph(Protocol):
-    """Where the parts are; a revision is one."""
+    """The graph that contains the parts, such as a revision."""
 
     def node(self, id_: NodeId, /) -> Node:
         """Returns a node; raises `NotFoundError`."""
         ...
 
     def find_nodes(self, ids: Iterable[NodeId]) -> dict[NodeId, Node]:
-        """Returns those of some nodes that are there, read in one batch."""
+        """Returns those of the nodes that exist, read in one batch."""
         ...
 
     def asked(self, question: Callable[[Snapshot], Parents]) -> Parents:
-        """Returns what a question makes of the index."""
+        """Returns the result of a function of the index snapshot."""
         ...
 
 
 def locate_many(graph: Graph, ids: Sequence[NodeId]) -> list[Location | None]:
-    """Returns where each part stands in its document, None for one that is part of none.
+    """Returns the location of each part in its document, None for a node that is part of none.
 
     Raises:
-        NotFoundError: there is no such node, or a tombstone hides it or one above it.
+        NotFoundError: there is no such node, or it or one of its ancestors has a tombstone.
     """
     nodes = graph.find_nodes(ids)
     inner = [node.id for node in nodes.values() if node.ntype != "Document"]
@@ -62,7 +62,7 @@ def locate_many(graph: Graph, ids: Sequence[NodeId]) -> list[Location | None]:
 
 
 def _parents(snapshot: Snapshot, ids: Iterable[NodeId]) -> dict[NodeId, NodeId]:
-    """Returns the parents of some nodes, and of all that stand above them."""
+    """Returns the parents of some nodes, and of all their ancestors."""
     found: dict[NodeId, NodeId] = {}
     for id_ in ids:
         at: NodeId | None = id_

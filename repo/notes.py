@@ -1,12 +1,12 @@
-"""Annotations: events about nodes, kept as commits on a ref of their own, `notes/SPACE`.
+"""Annotations: events about nodes, stored as commits on a separate ref, `notes/SPACE`.
 
-An event is a node that is only ever added, so two histories of events merge without a conflict,
-travel and are erased as everything else is. Nothing that reads events asks for the newest ones by
-itself: it names one commit, the notes head, and what it says follows from that commit alone.
+An event is a node that is added and never changed, so two histories of events merge without a
+conflict, and are copied and erased like everything else. No reader of events uses the newest ones
+implicitly: it names one commit, the notes head, and its result depends on that commit alone.
 
-The id of an event begins with its place in that history. So events of one time are in the order in
-which they were added, and two writers of equal events at the same microsecond both count: the one
-who is second adds its own after the other's.
+The id of an event begins with its position in that history. So events of the same time are in the
+order in which they were added, and two writers of equal events at the same microsecond both count:
+the second writer's event is added after the first one's.
 
 Spec: memory 1.
 """
@@ -49,10 +49,10 @@ _LOGS_KEPT = 4
 
 
 class Notes:
-    """The events of one space, to add to and to read."""
+    """The events of one space, for reading and adding."""
 
     def __init__(self, repository: Core, space: str, logs: dict[CommitCid, Log]) -> None:
-        """Opens a space; `logs` is where what was read stays known."""
+        """Opens a space; `logs` caches the events that were read."""
         self.space = refs.check_name("space", space)
         self._repository = repository
         self._operations = repository.operation_log
@@ -65,17 +65,17 @@ class Notes:
         return None if ref is None else CommitCid(ref.target.raw)
 
     def at(self, head: CommitCid | None) -> Log:
-        """Returns the events at a notes head, none at None; what was read before is not read again.
+        """Returns the events at a notes head, none for None; cached events are not read again.
 
         Raises:
             NotFoundError: there is no such commit here.
-            CorruptError: its blocks are damaged. What is well and no event is left out and told of
-                in `Log.damaged`.
+            CorruptError: its blocks are damaged. Intact nodes that are no events are left out and
+                listed in `Log.damaged`.
         """
         return read_log(self._repository, head, self._logs)
 
     def log(self) -> Log:
-        """Returns the events as they stand now."""
+        """Returns the current events."""
         full_name = NOTES + self.space
 
         def read(state: State) -> Log:
@@ -92,15 +92,17 @@ class Notes:
         message: str = "",
         time: int | datetime | None = None,
     ) -> CommitCid:
-        """Adds events in one commit and returns the notes head that has them.
+        """Adds events in one commit and returns the new notes head.
 
         Args:
             events: an event whose `time` is 0 gets that of the commit, one without an actor the
                 author.
+            author: of the commit.
+            message: of the commit.
             time: of the commit; by default the clock's.
 
         Raises:
-            InvalidInputError: an event is of the wrong form, or there is none; nothing was added.
+            InvalidInputError: an event is malformed, or there is none; nothing was added.
         """
         now = self._operations.time(checked_time(time))
         found = [
@@ -131,7 +133,9 @@ class Notes:
         actor: str = "",
         time: int | datetime | None = None,
     ) -> CommitCid:
-        """Says that a node was of use; without `gain` its own, or the default, counts."""
+        """Records that a node was useful; without `gain`, the node's own or the default gain
+        applies.
+        """
         value = None if gain is None else _amount("gain", gain)
         return self._one(REINFORCE, target, value, actor, time)
 
@@ -143,7 +147,7 @@ class Notes:
         actor: str = "",
         time: int | datetime | None = None,
     ) -> CommitCid:
-        """Says that a node should count less, by an amount from 0 on."""
+        """Records that a node should have less weight, by an amount of at least 0."""
         return self._one(PENALIZE, target, _amount("amount", amount), actor, time)
 
     def vote(
@@ -156,7 +160,7 @@ class Notes:
         detail: Mapping[str, Any] | None = None,
         time: int | datetime | None = None,
     ) -> CommitCid:
-        """Says that a node was right, 1, or wrong, -1, in answer `about`."""
+        """Records that a node was right, 1, or wrong, -1, in answer `about`."""
         if type(value) is not int or value not in (-1, 1):
             raise InvalidInputError(f"value: got {value!r:.80}, expected 1 or -1")
         if not actor:
@@ -172,7 +176,7 @@ class Notes:
         actor: str = "",
         time: int | datetime | None = None,
     ) -> CommitCid:
-        """Says that doing what a node says went well, or did not."""
+        """Records that following a node's content succeeded or failed."""
         if type(ok) is not bool:
             raise InvalidInputError(f"ok: got {ok!r:.80}, expected True or False")
         return self._one(OUTCOME, target, 1.0 if ok else 0.0, actor, time)
@@ -180,7 +184,9 @@ class Notes:
     def _add_on_head(
         self, state: State, events: Sequence[Event], signed: CommitInfo, time: int
     ) -> CommitCid:
-        """Adds events after all that are there; another writer who is first is read again."""
+        """Adds events after all existing ones; after a lost race, the other writer's events are
+        read.
+        """
         operations, full_name = self._operations, NOTES + self.space
         now = tip(operations.store, state, full_name)
         buffer, edits = WriteBatch(operations.store), ChangeSet()
@@ -222,10 +228,12 @@ class Notes:
 def read_log(
     repository: Core, head: CommitCid | None, logs: dict[CommitCid, Log] | None = None
 ) -> Log:
-    """Returns the events at a notes head, made from the nearest log in `logs`, where it is kept."""
+    """Returns the events at a notes head, computed from the nearest log in `logs`, which caches the
+    result.
+    """
     if head is None:
         return Log(None, ())
-    repository.guard.erased()  # a new erasure empties `logs`
+    repository.guard.erased()  # clears `logs` after a new erasure
     kept = {} if logs is None else logs
     found = kept.get(head)
     if found is None:
@@ -249,7 +257,7 @@ def read_log(
 
 
 def is_notes(full_name: str) -> bool:
-    """Returns whether a ref is one of notes, here or as they were seen at a remote."""
+    """Returns whether a ref is one of notes, local or remote-tracking."""
     parts = full_name.split("/", 2)
     return (parts[-1] if parts[0] == _REMOTES else full_name).startswith(NOTES)
 
@@ -257,7 +265,9 @@ def is_notes(full_name: str) -> bool:
 def damaged_events(
     source: Source, head: CommitCid, before: CommitCid | None = None
 ) -> Iterator[tuple[Cid, str]]:
-    """Yields what is new at a notes head, since `before`, and no event: its CID and why."""
+    """Yields CID and fault of the nodes that were added at a notes head since `before` and are no
+    events.
+    """
     old = EMPTY_TREE if before is None else _nodes(source, before)
     for _, _, cid in diff(source, old, _nodes(source, head)):
         if cid is None:
@@ -274,8 +284,9 @@ def damaged_events(
 def heads_of_notes(
     source: Source, views: Iterable[View]
 ) -> Iterator[tuple[str, CommitCid, CommitCid | None]]:
-    """Yields where refs of notes stand in some views, newest first: the full name, the head, and
-    the head of that name that was yielded before."""
+    """Yields the positions of refs of notes in some views, newest first: the full name, the head,
+    and the head of that name that was yielded before.
+    """
     last = EMPTY_TREE
     heads: dict[str, CommitCid] = {}
     for view in views:
@@ -309,7 +320,7 @@ def _order(event: Event) -> tuple[int, bytes]:
 
 
 def _amount(field_name: str, value: object) -> float:
-    """Returns a finite float from 0 on."""
+    """Returns a finite float of at least 0."""
     is_number = type(value) in (int, float)
     if not is_number or not 0.0 <= value < float("inf"):  # type: ignore[operator]
         raise InvalidInputError(

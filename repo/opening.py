@@ -51,12 +51,12 @@ def _finish_erasing(core: Core) -> bool:
 
 
 def write_format(folder: Path) -> None:
-    """Writes the file that says which layout a new repository has."""
+    """Writes the file with the layout version of a new repository."""
     write_file(folder / _FORMAT_FILE, (json.dumps({"version": LAYOUT_VERSION}) + "\n").encode())
 
 
 def check_format(folder: Path) -> None:
-    """Raises as `open` does unless the folder is a repository that this program reads."""
+    """Raises as `open` does unless the folder is a repository that this program can read."""
     try:
         found = json.loads((folder / _FORMAT_FILE).read_bytes())["version"]
     except PermissionError as error:

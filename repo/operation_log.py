@@ -1,8 +1,8 @@
-"""The local log: every change of the refs is an operation, and one cell names the last of them.
+"""The operation log: every change of the refs is an operation, and one cell names the newest.
 
-A state is an operation with its view. It moves by compare-and-swap of the cell `head`, together
-with all blocks that it needs, in one durable step; who loses a race reads the new state and tries
-again.
+A state is an operation with its view. It is replaced by compare-and-swap of the cell `head`,
+together with all blocks that the new state needs, in one durable step; a writer that loses a race
+reads the new state and retries.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ OPERATIONS_KEPT = 10_000
 """How many of the newest operations `gc` keeps by default: months of undo for a person, and 4 MB of
 operations and views (350 bytes each, measured)."""
 RETRIES_MAX = 1000
-"""Lost races in a row before giving up; each loss means that another writer got on."""
+"""Lost races in a row before giving up; each loss means that another writer succeeded."""
 
 _UNDONE = "undoes"
 _REDONE = "redoes"
 ERASES = "erases"
-"""The field of an operation that erased something: nobody undoes it."""
+"""The field of an operation that erased something; it cannot be undone."""
 LINK_FIELDS = (_UNDONE, _REDONE, ERASES)
 """Fields of operations that this program adds; each is a link."""
 _VERBS = {_UNDONE: "undo", _REDONE: "redo"}
@@ -56,16 +56,17 @@ _VERBS = {_UNDONE: "undo", _REDONE: "redo"}
 
 @record
 class Restored:
-    """What an undo or a redo did."""
+    """The result of an undo or a redo."""
 
     operation: Operation
     kept: tuple[NodeId, ...] = ()
-    """Nodes whose tombstones stayed, though the restored state has none on them; by id. Only
-    `untombstone` takes them away."""
+    """Nodes whose tombstones stayed, although the restored state has none on them; by id. Only
+    `untombstone` removes them.
+    """
 
 
 class OperationLog:
-    """Reads and moves the state of one store."""
+    """Reads and replaces the state of one store."""
 
     def __init__(self, store: Store, clock: Callable[[], int]) -> None:
         self.store = store
@@ -93,7 +94,7 @@ class OperationLog:
         raise lost_every_race()
 
     def entry(self, head: bytes) -> LogEntry:
-        """Returns the operation that a value of the cell `head` names; the newest is remembered."""
+        """Returns the operation that a value of the cell `head` names; the newest is cached."""
         last = self._last
         if last is None or last.cid.raw != head:
             last = self._last = self.at(OperationCid(head))
@@ -101,23 +102,24 @@ class OperationLog:
 
     def at(self, cid: OperationCid) -> LogEntry:
         """Returns an operation with its view."""
-        # Everything hangs on these two, so they are hashed again, which takes microseconds.
+        # Everything depends on these two, so their hashes are verified, which takes microseconds.
         operation = Operation.decode(self.store.get(cid))
         return LogEntry(cid, operation, View.decode(self.store.get(operation.view)))
 
     def before(self, entry: LogEntry) -> LogEntry:
-        """Returns what an operation, not the first one, was made on."""
+        """Returns the operation before one that is not the first."""
         return self.at(entry.operation.parents[0])
 
     def retry_if_collected(self, read: Callable[[State], T], *, state: State | None = None) -> T:
-        """Returns what `read` finds in a state, called again with a newer one where that was given
-        up meanwhile.
+        """Returns the result of `read` on a state; calls it again with a newer one if that state
+        was garbage collected meanwhile.
 
-        `gc` deletes what only older operations held; who is overtaken between reading a state and
-        what that refers to has to read the newer one.
+        `gc` deletes blocks that only older operations needed; a reader that it overtakes between
+        reading a state and the blocks of that state has to read the newer state.
 
         Args:
-            state: where to begin; by default the newest.
+            read: reads from a state.
+            state: the first state to try; by default the newest.
         """
         for _ in range(RETRIES_MAX):
             state = state or self.state()
@@ -130,14 +132,14 @@ class OperationLog:
         raise lost_every_race()
 
     def is_overtaken(self, state: State, error: NotFoundError) -> bool:
-        """Returns whether a block may be missing because a state that needed it was given up."""
+        """Returns whether a block may be missing because `gc` dropped a state that needed it."""
         return self._is_given_up(state.cid.raw, error)
 
     def _is_given_up(self, head: bytes, error: NotFoundError) -> bool:
         return error.kind is ErrorKind.BLOCK_NOT_FOUND and self.store.cell(HEAD_CELL) != head
 
     def history(self, state: State) -> Iterator[LogEntry]:
-        """Yields the operations from that of a state back to the oldest one kept."""
+        """Yields the operations from that of a state back to the oldest kept one."""
         entry: LogEntry = state
         while True:
             yield entry
@@ -152,11 +154,11 @@ class OperationLog:
                 return
 
     def ref(self, full_name: str) -> Ref | None:
-        """Returns the ref of that full name as it stands now, None if there is none."""
+        """Returns the current ref of that full name, None if there is none."""
         return self.retry_if_collected(lambda state: refs.read(self.store, state.view, full_name))
 
     def targets(self, prefix: str) -> dict[str, Any]:
-        """Returns the short names under a prefix with their targets as they stand now, by name."""
+        """Returns the short names under a prefix with their current targets, by name."""
         return self.retry_if_collected(lambda state: refs.listed(self.store, state.view, prefix))
 
     def time(self, given: int | None) -> int:
@@ -181,10 +183,10 @@ class OperationLog:
         """Makes `view` the successor of `state`, with the buffer's blocks, in one durable step.
 
         Args:
-            more: blocks that go along, read one by one.
+            more: additional blocks, read one by one.
 
         Raises:
-            ConflictError: kind `head-moved`: another operation came first, or a cell has moved.
+            ConflictError: kind `head-moved`: another operation came first, or a cell has changed.
         """
         view = replace(view, seq=state.view.seq + 1, previous=state.operation.view)
         view_block = view.encode()
@@ -219,7 +221,9 @@ class OperationLog:
         description: str,
         more: Mapping[Cid, bytes] | None = None,
     ) -> LogEntry:
-        """Publishes the view that `make` returns, called again after a lost race; None: nothing."""
+        """Publishes the view that `make` returns; calls it again after a lost race. If it returns
+        None, nothing is published.
+        """
         refused: list[ConflictError] = []
 
         def attempt(state: State) -> LogEntry:
@@ -251,20 +255,21 @@ class OperationLog:
         is_lost: Callable[[State], bool] = lambda _: False,
         is_queued: bool = True,
     ) -> T:
-        """Returns what `attempt` returns, called again with a newer state after each lost race.
+        """Returns the result of `attempt`, called again with a newer state after each lost race.
 
         Args:
-            attempt: publishes on a state; it raises `ConflictError` of kind `head-moved` where
-                another writer came first.
-            state: what is tried first, where no other writer has the turn; by default the newest.
-            is_lost: tells of the state after a lost race that no retry can help.
-            is_queued: whether others wait meanwhile; not where an attempt reads the whole store.
+            attempt: publishes on a state; raises `ConflictError` of kind `head-moved` if another
+                writer was first.
+            state: the first state to try, if no other writer has the turn; by default the newest.
+            is_lost: whether no retry can succeed, given the state after a lost race.
+            is_queued: whether other writers wait meanwhile; False if an attempt reads the whole
+                store.
 
         Raises:
-            ConflictError: kind `head-moved`: no retry helped.
+            ConflictError: kind `head-moved`: no retry succeeded.
         """
         with queued(self.store) if is_queued else nullcontext(True) as is_free:
-            if state is None or not is_free:  # whoever had the turn has moved the head
+            if state is None or not is_free:  # the writer that had the turn moved the head
                 state = self.state()
             for losses in range(1, RETRIES_MAX + 1):
                 try:
@@ -286,12 +291,14 @@ class OperationLog:
     def undo(
         self, *, author: str = "", time: int | None = None, key: SigningKey | None = None
     ) -> Restored:
-        """Restores the refs from before the newest change that was not undone yet.
+        """Restores the refs from before the newest change that is not undone yet.
 
-        A branch with tombstones that the restored state lacks goes to a commit that has them; see
+        A branch with tombstones that the restored state lacks moves to a commit that has them; see
         `repo.merge.tombstones`.
 
         Args:
+            author: of the operation.
+            time: of the operation; by default the clock's.
             key: signs such a commit.
 
         Raises:
@@ -300,7 +307,7 @@ class OperationLog:
         return self._restore(_undo_target, _UNDONE, author=author, time=time, key=key)
 
     def redo(self, *, author: str = "", time: int | None = None) -> Restored:
-        """Restores the refs from before the newest undo that no other change has followed.
+        """Restores the refs from before the newest undo that is not followed by another change.
 
         Raises:
             InvalidInputError: there is nothing to redo.
@@ -358,8 +365,9 @@ class OperationLog:
     def _with_tombstones(
         self, before: State, after: View, signature: CommitInfo, time: int, buffer: WriteBatch
     ) -> tuple[View, tuple[NodeId, ...]]:
-        """Returns a view with the tombstones of the one before it on every branch that both have,
-        and the nodes that would have lost theirs."""
+        """Returns a view with the tombstones of the previous one on every branch that both have,
+        and the nodes that would have lost theirs.
+        """
         from ibidem.repo.merge.tombstones import branches_with_tombstones
 
         unborn = (after.head, before.origin)
@@ -370,10 +378,10 @@ class OperationLog:
 
 
 def _named(new: Mapping[Cid, bytes]) -> list[Cid]:
-    """Returns the blocks that new refs and commits name and that are not new themselves.
+    """Returns the existing blocks that new refs and commits name.
 
-    They are looked for in the transaction that publishes: one of them may come from outside, as a
-    CID that somebody typed, and be garbage that is about to go.
+    Their presence is checked in the transaction that publishes: one of them may be named by a CID
+    that a user typed, and be garbage that is about to be deleted.
     """
     named = []
     for own, block in new.items():
@@ -384,7 +392,7 @@ def _named(new: Mapping[Cid, bytes]) -> list[Cid]:
 
 
 def lost_every_race() -> ConflictError:
-    """Returns the error for a writer that others outran `RETRIES_MAX` times."""
+    """Returns the error for a writer that lost `RETRIES_MAX` races in a row."""
     return ConflictError(
         f"head: other writers came first {RETRIES_MAX} times in a row",
         kind=ErrorKind.HEAD_MOVED,
@@ -433,9 +441,10 @@ def _undo_target(operations: OperationLog, state: State) -> tuple[LogEntry, LogE
 
 
 def _redo_target(operations: OperationLog, state: State) -> tuple[LogEntry, LogEntry]:
-    """Returns the undo to take back and what to restore, the one from before it.
+    """Returns the undo to revert and the operation to restore, the one before it.
 
-    That is what it undid, with the tombstones that undos before it have kept."""
+    That is the operation that it undid, with the tombstones that earlier undos have kept.
+    """
     entry = _last_change(operations, state, state)
     while _REDONE in entry.operation.extra:
         undo = _at(operations, entry, _REDONE)
@@ -446,7 +455,7 @@ def _redo_target(operations: OperationLog, state: State) -> tuple[LogEntry, LogE
 
 
 def _at(operations: OperationLog, entry: LogEntry, name: str) -> LogEntry:
-    """Returns what an operation's field names; raises `CorruptError` where it names nothing."""
+    """Returns the operation that a field names; raises `CorruptError` if it names none."""
     cid = linked(entry.operation, name)
     if cid is None:
         raise CorruptError(f"operation {entry.cid}: got no field {name!r}, expected a link")
@@ -458,8 +467,9 @@ def _says(view: View) -> tuple[object, ...]:
 
 
 def _last_change(operations: OperationLog, state: State, entry: LogEntry) -> LogEntry:
-    """Returns the newest operation, from one on, that is more than a record of a run or a receipt,
-    or of nothing, as where `gc` gave up older operations."""
+    """Returns the newest operation, starting from one, that changed more than runs and receipts.
+    Operations that changed nothing, as when `gc` drops older ones, are skipped too.
+    """
     while not state.is_oldest(entry):
         before = operations.before(entry)
         is_nothing = not entry.operation.extra and _says(before.view) == _says(entry.view)

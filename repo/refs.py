@@ -1,8 +1,8 @@
 """Refs: names that point to commits, runs and receipts, in a tree of ref blocks inside the view.
 
-A full name is such as `heads/NAME` or `tags/NAME`. What is under `runs/` and `receipts/` is a
-record of the past: undoing a change does not take it back. Names are lower-case ASCII, so that no
-two of them look alike on any system. A ref counts its moves and knows what it pointed to before.
+Examples of full names are `heads/NAME` and `tags/NAME`. Refs under `runs/` and `receipts/` record
+the past: undo does not affect them. Names are lower-case ASCII, so that no two of them look alike
+on any system. A ref contains the number of its moves and its previous target.
 """
 
 from __future__ import annotations
@@ -64,14 +64,16 @@ def read(source: Source, view: View, full_name: str) -> Ref | None:
 
 
 def listed(source: Source, view: View, prefix: str) -> dict[str, Any]:
-    """Returns the short names under such as `heads/` or `runs/` with their targets, by name."""
+    """Returns the short names under a prefix, such as `heads/` or `runs/`, with their targets, by
+    name.
+    """
     found = [Ref.decode(source.get(cid)) for _, cid in Tree(source, view.refs).items()]
     targets = {ref.name: ref.target for ref in found if ref.name.startswith(prefix)}
     return {name[len(prefix) :]: targets[name] for name in sorted(targets)}
 
 
 def changed(view: View, moves: Mapping[str, Cid | None], buffer: WriteBatch) -> TreeCid:
-    """Returns the refs tree with each full name at its target, or dropped where that is None."""
+    """Returns the refs tree with each full name at its new target, or removed if that is None."""
     edits: dict[bytes, Cid | None] = {}
     for full_name, target in moves.items():
         before = read(buffer, view, full_name)
@@ -102,7 +104,7 @@ def with_records_of(now: TreeCid, restored: TreeCid, buffer: WriteBatch) -> Tree
 
 
 def is_only_records(source: Source, before: TreeCid, after: TreeCid) -> bool:
-    """Returns whether two refs trees differ, and in nothing but runs and kept receipts."""
+    """Returns whether two refs trees differ, and only in runs and kept receipts."""
     return before != after and all(
         _is_record(source, was or now) for _, was, now in diff(source, before, after)
     )

@@ -71,9 +71,9 @@ def init(
     """Creates a repository in the folder `path`, completely or not at all, and opens it.
 
     Args:
-        path: created if it is missing; existing files stay. `memory:` for one in memory. config:
-        the configuration on which answers depend, recorded in every root. author: of the first
-        operation.
+        path: created if it is missing; existing files stay. `memory:` for one in memory.
+        config: the configuration on which answers depend, recorded in every root.
+        author: of the first operation.
 
     Raises:
         InvalidInputError: a repository exists there already.
@@ -116,7 +116,7 @@ def open(  # noqa: A001
 
     Args:
         finish_erasing: completes an interrupted erasure before anything is read, as far as the
-        medium permits. If there is none, this costs one cell read.
+            medium permits. If there is none, this costs one cell read.
 
     Raises:
         NotFoundError: kind `repository-not-found`.
@@ -249,8 +249,8 @@ class Repository(Closing):
         """Returns the graph at a revision, or of a root given by its RootCid, read-only.
 
         Args:
-            trust: the caller; required for reading if the root has a trust policy. allow_erased:
-            leaves out nodes erased since; `erasures` of the revision lists them.
+            trust: the caller; required for reading if the root has a trust policy.
+            allow_erased: leaves out nodes erased since; `erasures` of the revision lists them.
         """
         if not allow_erased:
             return Revision(self.core.graph(rev, trust=trust))
@@ -298,8 +298,9 @@ class Repository(Closing):
         """Returns a prompt with numbered sources and their citations.
 
         Args:
-            question: the question for the model. packs: the sources; by default the result of
-            `packs(question, **options)`. style: `qa`, or `summarize`.
+            question: the question for the model.
+            packs: the sources; by default the result of `packs(question, **options)`.
+            style: `qa`, or `summarize`.
         """
         return self.core.of_head(
             lambda head: Revision(head).prompt(question, packs, style=style, **options)
@@ -342,8 +343,8 @@ class Repository(Closing):
             sign: the name of the private key that signs the commit, or True for the only one; by
                 default that of `keys.sign_with`.
             on_conflict: what to do if another writer has changed the same thing meanwhile: `record`
-            merges by property and records a conflict where both differ; `raise` rejects everything
-            with `ConflictError`, for changes that depend on values read before.
+                merges by property and records a conflict where both differ; `raise` rejects
+                everything with `ConflictError`, for changes that depend on values read before.
         """
         signed = commit_info(author, message, time, agent, task, self.core.key_for(sign))
         from ibidem.repo.transaction.begin import begin, branch_publisher
@@ -373,13 +374,16 @@ class Repository(Closing):
 
         Args:
             model: the name of the vectors, by default the embedder's; its first use records the
-            embedder's digest. label: only nodes of this type. batch_nodes: nodes per commit.
-            is_dry_run: only counts. message: of every commit; by default a summary. progress:
-            called with the number done and the total.
+                embedder's digest.
+            label: only nodes of this type.
+            batch_nodes: nodes per commit.
+            is_dry_run: only counts.
+            message: of every commit; by default a summary.
+            progress: called with the number done and the total.
 
         Raises:
             InvalidInputError: kind `model-mismatch`: vectors of that name come from another
-            embedder; kind `dimension-mismatch`.
+                embedder; kind `dimension-mismatch`.
         """
         from ibidem.repo.retrieval import embedding
 
@@ -558,10 +562,12 @@ class Repository(Closing):
         """Resolves a conflict at the head of the current branch.
 
         Args:
-            id: of the node or edge. take: `ours` (the values of the branch), `theirs` (the values
-            merged into it), `base` (those of the common ancestor), or `value` (the current ones).
-            Other fields stay unchanged. value: values by field to set after that, `props.NAME` for
-            a property; None removes one. message: of the commit; by default it names the conflict.
+            id: of the node or edge.
+            take: `ours` (the values of the branch), `theirs` (the values merged into it), `base`
+                (those of the common ancestor), or `value` (the current ones). Other fields stay
+                unchanged.
+            value: values by field to set after that, `props.NAME` for a property; None removes one.
+            message: of the commit; by default it names the conflict.
 
         Raises:
             NotFoundError: `id` has no conflict.

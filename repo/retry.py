@@ -1,7 +1,7 @@
-"""When a writer tries: in its turn where the store has turns, and again after a pause.
+"""When a writer attempts to publish: in turn if the store has a queue, and again after a pause.
 
-Both spare writers that meet often their lost races. They decide when something is written, never
-what.
+Both reduce the number of lost races when writers compete. They decide when something is written,
+never what.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ class SupportsTurns(Protocol):
     """A store whose writers can queue."""
 
     def turn(self) -> AbstractContextManager[bool]:
-        """Holds the turn to publish; yields whether nobody else had it."""
+        """Holds the turn to publish; yields whether it was free."""
         ...
 
 
 def queued(store: object) -> AbstractContextManager[bool]:
-    """Holds the turn to publish into a store; yields whether nobody else had it."""
+    """Holds the turn to publish into a store; yields whether it was free."""
     return store.turn() if isinstance(store, SupportsTurns) else nullcontext(True)
 
 
 def pause(losses: int) -> None:
-    """Waits after so many races lost in a row, from 1 on: for a random time from a range that
-    doubles with every loss."""
+    """Waits after a number of races lost in a row, at least 1: for a random time from a range that
+    doubles with every loss.
+    """
     longest = min(LONGEST_SECONDS, FIRST_SECONDS * 2.0 ** min(losses, 16))
-    # `random` would be imported by every process, for the few that lose a race.
+    # Importing `random` would slow down every process, for the few that lose a race.
     share = int.from_bytes(os.urandom(_RANDOM_BYTES), "big") / 256**_RANDOM_BYTES
     time.sleep(share * longest)

@@ -104,12 +104,12 @@ class Revision:
 
     @property
     def trust(self) -> TrustContext | None:
-        """The caller it was opened for; None where no caller was named."""
+        """The caller it was opened for; None if not given."""
         return self.graph.trust
 
     @property
     def is_restricted(self) -> bool:
-        """Whether there may be more than is shown here."""
+        """Whether the root may contain more than is visible here."""
         return self.graph.is_restricted
 
     @property
@@ -159,8 +159,9 @@ class Revision:
     snapshot = _read(Graph.snapshot)
 
     def newest(self, name: str) -> int | None:
-        """Returns the time of the commit, None where a root is asked; for a restricted caller the
-        greatest time, in the property `name`, of a node that he sees."""
+        """Returns the time of the commit, None for a root without one; for a restricted caller, the
+        greatest time in the property `name` of a visible node.
+        """
         from ibidem.repo.retrieval.newest import newest_time
 
         return newest_time(self.graph, name)
@@ -169,7 +170,8 @@ class Revision:
         """Returns the time of a question about records, in microseconds since 1970 UTC.
 
         Args:
-            as_of: that time, where it is known. notes: the notes head whose events count.
+            as_of: that time, if it is known.
+            notes: the notes head whose events count.
         """
         from ibidem.repo.retrieval.records import moment_of
 

@@ -1,6 +1,6 @@
 """The grammar of revisions: the ways to name a commit in any command or call.
 
-main   heads/main   v1   tags/v1   HEAD   a CID, or its beginning of 8 characters or more
+main   heads/main   v1   tags/v1   HEAD   a CID, or a prefix of 8 characters or more
 main@{2026-01-01T00:00:00Z}   2026-01-01T00:00:00Z       where that pointed then, by the local log
 any of these with ~N (N first parents back), ^ (the first parent) or ^N (the Nth parent) after it
 """
@@ -40,7 +40,7 @@ def resolve(operations: OperationLog, state: State, rev: object) -> CommitCid | 
 
     Raises:
         NotFoundError: kind `revision-not-found`, or `ambiguous`.
-        InvalidInputError: not the form of a revision.
+        InvalidInputError: the text is not a revision.
     """
     if isinstance(rev, CommitCid):
         return _checked_commit(operations, rev)
@@ -62,7 +62,7 @@ def time_of(text: str) -> int:
     """Returns an ISO 8601 time with an offset, in microseconds since 1970 UTC.
 
     Raises:
-        InvalidInputError: another form, or a time without an offset.
+        InvalidInputError: a malformed time, or one without an offset.
     """
     try:
         moment = datetime.fromisoformat(text)

@@ -1,16 +1,16 @@
-"""What a root must mean beyond the form of its blocks: one check for copies and for `repo fsck`.
+"""What makes a root valid beyond the form of its blocks: one check for copies and for `repo fsck`.
 
-A block that is well-formed by itself can still be wrong in its place: a node under the id of
-another, a vector without its node, a conflict whose sides are versions of something else, a
-configuration that no question can be asked under. `RootCheck` is told the values of a root, or
-those that differ from a root that was checked before, and reports what no commit made here could
-contain. A copy refuses the first fault, `repo fsck` lists them all, so that what a copy takes in is
-what `repo fsck` calls whole.
+A block that is well-formed by itself can still be wrong in its place: a node under another id, a
+vector without its node, a conflict whose sides are versions of something else, a configuration
+under which no question can be answered. `RootCheck` receives the values of a root, or those that
+differ from a root that was checked before, and reports everything that no commit made here could
+contain. A copy refuses the first fault, `repo fsck` lists them all, so a copy accepts exactly the
+roots in which `repo fsck` finds no fault.
 
-The cost follows the differences. What a root adds is looked up in its trees, in the order of the
-keys. What it removes is harder, because an edge names its nodes and no node its edges: edges that
-were told to this check are kept, 48 bytes each, and those of a root that was there before are asked
-of an index, as they are where a transaction removes a node.
+The cost is that of the differences. Added values are looked up in the trees of the root, in the
+order of the keys. Removed nodes are harder, because an edge names its nodes but a node does not
+name its edges: edges passed to this check are kept, 48 bytes each, and those of a root that existed
+before are looked up in an index, as when a transaction removes a node.
 
 Spec: format 5.6, 5.13; sync 5; trust 1.
 """
@@ -44,33 +44,34 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
 
 Report = Callable[[Fault], None]
-"""What is done with each thing that is wrong."""
+"""Called with each fault."""
 Incident = Callable[[RootCid, Sequence[bytes]], Iterable[bytes]]
-"""The ids of the edges of a root that begin or end at some nodes."""
+"""Returns the ids of the edges of a root that start or end at some nodes."""
 Fields = Mapping[str, Any]
 
 _ATTACHED = {family.kind: family.name for family in VECTOR_FAMILIES}
-"""Kinds of values that stand under the id of a node and need it; a tombstone does not: that of an
-erased node stays (merge 2-e)."""
+"""Kinds of values whose key is the id of a node that must exist. Tombstones are not among them:
+that of an erased node stays (merge 2-e).
+"""
 _IDENTIFIED = frozenset(("node", "edge"))
 _ROW_BYTES = 3 * ID_BYTES
 _BATCH_KEYS = 65_536
-"""Looked up together, so that each leaf of a tree is read about once a batch."""
+"""Keys looked up together, so that each leaf of a tree is read about once a batch."""
 
 
 def refuse(fault: Fault) -> None:
-    """Raises what is wrong, for those who take nothing in that has a fault."""
+    """Raises the fault as an error, for callers that accept no faults."""
     is_dangling = fault.kind is FaultKind.DANGLING
     kind = ErrorKind.DANGLING_REFERENCE if is_dangling else ErrorKind.CORRUPT
     raise CorruptError(f"{fault.where}: {fault.detail}", kind=kind)
 
 
 def place_problem(kind: str, key: bytes, fields: Fields) -> str | None:
-    """Returns what is wrong with a value of a root in its place, None for nothing.
+    """Returns why a value is wrong in its place in a root, None if it is right.
 
     Args:
-        kind: of the tree that it stands in.
-        key: that it stands under.
+        kind: of the tree that contains it.
+        key: its key in the tree.
         fields: the decoded block.
     """
     if fields.get("kind") != kind:
@@ -81,11 +82,11 @@ def place_problem(kind: str, key: bytes, fields: Fields) -> str | None:
 
 
 def conflict_problem(source: Source, key: bytes, conflict: Conflict) -> str | None:
-    """Returns what is wrong with the parts of a conflict, None for nothing.
+    """Returns why the parts of a conflict are wrong, None if they are right.
 
-    Its sides and its base are versions of the node or edge that it is about; its nodes are those
-    that the edge connects. A part that is not there is passed: whether it may be missing is not
-    decided here.
+    Its sides and its base must be versions of the node or edge that it is about; its nodes must be
+    those that the edge connects. Missing parts are ignored: another check decides whether they may
+    be missing.
 
     Spec: format 5.13-b.
     """
@@ -118,7 +119,7 @@ def conflict_problem(source: Source, key: bytes, conflict: Conflict) -> str | No
 
 
 def checked_config(root: Root) -> Config:
-    """Returns the configuration of a root, every field of which has its form.
+    """Returns the configuration of a root, after checking the form of every field.
 
     Raises:
         CorruptError: naming the field.
@@ -141,11 +142,13 @@ def checked_config(root: Root) -> Config:
 
 
 def tree_problem(source: Source, tree: TreeCid, old: TreeCid) -> str | None:
-    """Returns why a tree is not what building it from its entries gives, None where it is.
+    """Returns why a tree is not the one built from its entries, None if it is.
 
     Args:
-        old: a tree that is. The differences, laid on it, must give the same tree: trees have one
-            form only, so this is proof, and it costs what differs.
+        source: has the blocks of both trees.
+        tree: the tree to check.
+        old: a tree known to be right. Applying the differences to it must give the same tree: trees
+            are canonical, so this is proof, and it costs only the differences.
 
     Raises:
         NotFoundError: a block of one of the trees is missing.
@@ -171,10 +174,10 @@ def tree_problem(source: Source, tree: TreeCid, old: TreeCid) -> str | None:
 
 
 class RootCheck:
-    """Checks roots one after the other, each against roots that are known to be right.
+    """Checks a sequence of roots, each against roots that are known to be right.
 
-    For each root, `begin`, then `value` for the values that it has and none of the roots that it is
-    compared with has in the same place, then `end`; after the last one `finish`.
+    For each root, call `begin`, then `value` for the values that none of the roots that it is
+    compared with has in the same place, then `end`; after the last root, call `finish`.
     """
 
     def __init__(
@@ -184,11 +187,12 @@ class RootCheck:
         *,
         incident: Incident | None = None,
     ) -> None:
-        """Checks nothing yet.
+        """Prepares the check.
 
         Args:
-            report: may raise; then nothing more is asked of the check.
-            incident: asked about roots that others are compared with and that were not checked.
+            source: has the blocks of the roots.
+            report: may raise; then the check must not be used any more.
+            incident: called for roots that others are compared with and that were not checked.
         """
         self._source = source
         self._report = report
@@ -197,14 +201,16 @@ class RootCheck:
         self._edges = _EdgeTable()
         self._removals: list[_Removal] = []
         self._grounds: dict[RootCid, frozenset[RootCid]] = {}
-        """Of each root that was checked, those behind it that were there before."""
+        """For each checked root, the previously existing roots that it derives from."""
         self._at: _Open | None = None
 
     def begin(self, cid: RootCid, root: Root, owner: str = "") -> None:
-        """Begins with a root.
+        """Starts a root.
 
         Args:
-            owner: what a fault is said to be needed by.
+            cid: of the root.
+            root: the root.
+            owner: named by its faults as what needs it.
         """
         dims: dict[str, int] = {}
         try:
@@ -214,12 +220,14 @@ class RootCheck:
         self._at = _Open(cid, root, owner, dims, len(self._edges))
 
     def value(self, kind: str, key: bytes, name: str, cid: Cid, fields: Fields | None) -> None:
-        """Takes a value of the root.
+        """Checks a value of the root.
 
         Args:
             kind: of the values of its tree, one of `root.VALUE_KINDS`.
+            key: its key in the tree.
             name: of a vector: its model or vocabulary.
-            fields: the decoded block, well-formed for its kind; None where it was erased.
+            cid: of the value.
+            fields: the decoded block, well-formed for its kind; None if it was erased.
         """
         at = self._open
         if kind in _ATTACHED:
@@ -243,10 +251,10 @@ class RootCheck:
             self._edges.add(key, fields["src"], fields["dst"])
 
     def end(self, bases: Mapping[RootCid, Root]) -> None:
-        """Ends with the root whose values were told.
+        """Completes the root whose values were passed.
 
         Args:
-            bases: those that it was compared with, the first one of which differs little.
+            bases: the roots that it was compared with; the first one is similar.
 
         Raises:
             NotFoundError: a block of a tree is missing.
@@ -265,7 +273,7 @@ class RootCheck:
         self._check_conflicts(at, bases.values(), removed)
 
     def finish(self) -> None:
-        """Looks for edges that a root has kept where it removed one of their nodes."""
+        """Reports edges that a root has kept although it removed one of their nodes."""
         if not self._removals:
             return
         by_node = self._edges.by_node()
@@ -321,7 +329,7 @@ class RootCheck:
             self._removals.append(_Removal(at.owner, at.root.edges, removed, grounds))
 
     def _check_conflicts(self, at: _Open, bases: Iterable[Root], removed: list[bytes]) -> None:
-        """Checks that what has a conflict has a value too, but for an edge that lacks a node."""
+        """Checks that every entry with a conflict has a value, except edges that lack a node."""
         if at.root.conflicts == EMPTY_TREE:
             return
         gone = {NODE: removed, EDGE: self._removed(at.root, bases, "edges")}
@@ -338,7 +346,7 @@ class RootCheck:
                 self._report(Fault(FaultKind.MALFORMED, where, detail, None, at.owner))
 
     def _removed(self, root: Root, bases: Iterable[Root], field: str) -> list[bytes]:
-        """Returns the keys of a tree that one of the bases has and the root has not, ascending."""
+        """Returns the keys of a tree that one of the bases has and the root does not, ascending."""
         return sorted(
             {
                 key
@@ -362,7 +370,7 @@ class RootCheck:
 
 
 class _Open:
-    """The root that values are told of."""
+    """The root whose values are being passed."""
 
     def __init__(
         self, cid: RootCid, root: Root, owner: str, dims: Mapping[str, int], first_row: int
@@ -373,14 +381,14 @@ class _Open:
         self.dims = dims
         self.first_row = first_row
         self.attached: dict[TreeName, bytearray] = {}
-        """Keys of vectors, one after the other, by kind and name."""
+        """Keys of vectors, concatenated, by kind and name."""
         self.values_of: dict[str, list[bytes]] = {}
-        """Keys of conflicts about something that must be in the graph, by what they are about."""
+        """Keys of conflicts whose subject must be in the graph, by the kind of subject."""
 
 
 @record
 class _Removal:
-    """Nodes that a root does not have any more."""
+    """Nodes that a root has removed."""
 
     owner: str
     edges: TreeCid
@@ -389,7 +397,7 @@ class _Removal:
 
 
 class _EdgeTable:
-    """Ids and ends of edges, 48 bytes each, in the order in which they were told."""
+    """Ids and ends of edges, 48 bytes each, in the order in which they were added."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -402,12 +410,12 @@ class _EdgeTable:
         self._bytes += key + source + target
 
     def rows(self, start: int) -> NDArray[np.uint8]:
-        """Returns the edges from one on: (n, 48) uint8, id, source and target; a copy."""
+        """Returns the edges from index `start` on: (n, 48) uint8, id, source and target; a copy."""
         part = bytes(memoryview(self._bytes)[start * _ROW_BYTES :])
         return np.frombuffer(part, np.uint8).reshape(-1, _ROW_BYTES)
 
     def by_node(self) -> Callable[[bytes], Iterator[bytes]]:
-        """Returns what yields the ids of the edges at a node."""
+        """Returns a function that yields the ids of the edges at a node."""
         rows = self.rows(0)
         ends = _texts(rows[:, ID_BYTES:])
         order = np.argsort(ends, kind="stable")
@@ -426,8 +434,9 @@ _SIDES: tuple[Any, Any] = ("left", "right")
 
 
 def _texts(columns: NDArray[np.uint8]) -> NDArray[np.bytes_]:
-    """Returns (n, 16·m) uint8 as n·m byte strings of 16, row by row; of one width, trailing zeros
-    do not matter to their order."""
+    """Returns (n, 16·m) uint8 as n·m byte strings of 16, row by row; as their width is equal,
+    trailing zeros do not affect their order.
+    """
     return np.ascontiguousarray(columns).reshape(-1).view(f"S{ID_BYTES}")
 
 
@@ -440,7 +449,7 @@ def _split(ids: bytes) -> list[bytes]:
 
 
 def _looked_up(source: Source, tree: TreeCid, keys: Sequence[bytes]) -> Iterator[Cid | None]:
-    """Yields what a tree has at ascending keys."""
+    """Yields the CIDs in a tree at ascending keys, None for a missing key."""
     found = Tree(source, tree)
     for start in range(0, len(keys), _BATCH_KEYS):
         batch = keys[start : start + _BATCH_KEYS]
@@ -448,7 +457,7 @@ def _looked_up(source: Source, tree: TreeCid, keys: Sequence[bytes]) -> Iterator
 
 
 def _fields(source: Source, cid: Cid) -> Fields | None:
-    """Returns a decoded block, None if it is not there."""
+    """Returns a decoded block, None if it is missing."""
     try:
         fields = codec.decode(source.get(cid))
     except NotFoundError:

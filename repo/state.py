@@ -1,7 +1,8 @@
-"""What a call works on: the cells of the store at one moment, and the operation they name.
+"""The state that a call works on: the cells of the store at one moment, and the operation they
+name.
 
-A public call reads a state once, all cells in one step, and hands it down; nothing below reads a
-cell again unless a race was lost or a block was collected meanwhile.
+A public call reads a state once, all cells in one step, and passes it down; lower layers read a
+cell again only after a lost race, or if a block was collected meanwhile.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
 
 HEAD_CELL = "head"
 HORIZON_CELL = "horizon"
-"""Names the oldest operation that is kept, where `gc` gave up older ones."""
+"""Names the oldest kept operation, if `gc` dropped older ones."""
 ORIGIN_CELL = "origin"
 """Names the root of a repository without commits: empty trees and the configuration."""
 ERASING_CELL = "erasing"
-"""There while an erasure is published and not everything of it is destroyed yet."""
+"""Set while a published erasure has not destroyed everything yet."""
 ERASING = b"1"
 """The value of that cell."""
 STAGE_CELL = "stage"

@@ -1,4 +1,6 @@
-"""A repository in numbers: trees and store from the counts that they keep, logs by reading them."""
+"""The statistics of a repository: trees and store from the counts that they keep, logs by reading
+them.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,12 @@ if TYPE_CHECKING:
 
 @record
 class RepositoryStats:
-    """What the repository and its current head hold."""
+    """Statistics of the repository and one revision."""
 
     head: CommitCid | None
     branch_name: str
     node_count: int
-    """Tombstoned nodes included."""
+    """Including nodes with tombstones."""
     edge_count: int
     tombstone_count: int
     vector_counts: Mapping[str, Mapping[str, int]]
@@ -35,19 +37,19 @@ class RepositoryStats:
     block_count: int
     """Of all revisions."""
     store_bytes: int
-    """What the block store occupies on disk."""
+    """The size of the block store on disk."""
 
 
 @record
 class LogSize:
-    """How large a log is, and what bounds it."""
+    """The size of a log, and its bound."""
 
     count: int
     size_bytes: int
     count_max: int | None = None
-    """Entries that stay when the log is cut; None where its bytes are bounded."""
+    """Entries that stay when the log is cut; None if its bytes are bounded instead."""
     size_bytes_max: int | None = None
-    """Bytes that it never exceeds; None where its entries are bounded."""
+    """Bytes that it never exceeds; None if its entries are bounded instead."""
 
 
 @record
@@ -55,15 +57,17 @@ class LogStats:
     """The logs of a repository: both grow with use, and both are bounded."""
 
     receipts: LogSize
-    """What answers left beside the history; the files are cut as they grow. Kept receipts are
-    blocks, and not counted."""
+    """Receipts of answers, stored outside the history; the files are cut as they grow. Kept
+    receipts are blocks, and not counted.
+    """
     operations: LogSize
-    """What can be undone: operations with their views, without what these hold. Garbage
-    collection cuts this log."""
+    """Operations that can be undone, with their views, but without the blocks that these refer to.
+    Garbage collection cuts this log.
+    """
 
 
 def log_stats(repository: Core) -> LogStats:
-    """Returns the sizes of the logs; reads both, some 30 microseconds for an operation."""
+    """Returns the sizes of the logs; reads both, about 30 microseconds per operation."""
     operations = repository.operation_log
 
     def sizes(state: State) -> list[int]:
@@ -81,7 +85,7 @@ def log_stats(repository: Core) -> LogStats:
 
 
 def repository_stats(repository: Core, rev: object) -> RepositoryStats:
-    """Returns the numbers of a revision; the cost does not grow with the repository."""
+    """Returns the statistics of a revision; the cost does not grow with the repository."""
     return repository.operation_log.retry_if_collected(
         lambda state: _stats_in(repository, state, rev)
     )

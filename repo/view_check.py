@@ -1,8 +1,8 @@
-"""What refs, views and the log of operations must mean: one check for copies and for `repo fsck`.
+"""What makes refs, views and the operation log valid: one check for copies and for `repo fsck`.
 
-A ref points to what its name says, stands under the key of its name and has a name that can be
-typed; an erasure stands under the hash of its block and carries no false signature; a view has a
-branch as its current one; operations and their views follow one another.
+A ref has a target of the kind given by its name, its key is its name's, and the name is
+well-formed; the key of an erasure is the hash of its block, and its signature is not false; the
+current branch of a view is a branch; operations and their views follow one another.
 
 Spec: format 5.8, 5.9, 5.10, 5.14; sync 3.
 """
@@ -33,25 +33,25 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
 
 NEVER_ERASED = frozenset(("commit", "root", "tree", "view", "ref", "operation", "erasure"))
-"""Kinds of blocks that no erasure names (format 5.14): without them nothing verifies."""
+"""Kinds of blocks that no erasure names (format 5.14): verification needs them."""
 
 
 def is_target(source: Source, name: str, target: Cid) -> bool:
     """Returns whether a ref of that full name may point to a block.
 
     Raises:
-        NotFoundError: the block is not there.
-        CorruptError, FormatError: it is no block of ours.
+        NotFoundError: the block is missing.
+        CorruptError, FormatError: it is not a valid block.
     """
     return not target.is_raw and target_kind(name) == _kind(source, target)
 
 
 def target_problem(source: Source, name: str, target: Cid) -> str | None:
-    """Returns why a ref of that full name may not point to a block, None where it may.
+    """Returns why a ref of that full name may not point to a block, None if it may.
 
     Raises:
-        NotFoundError: the block is not there.
-        CorruptError, FormatError: it is no block of ours.
+        NotFoundError: the block is missing.
+        CorruptError, FormatError: it is not a valid block.
 
     Spec: format 5.8-a.
     """
@@ -62,8 +62,9 @@ def target_problem(source: Source, name: str, target: Cid) -> str | None:
 
 
 def has_wrong_ref(source: Source, view: View, newer: View | None) -> bool:
-    """Returns whether a view has a ref that points to what its name does not say, among those that
-    `newer` has not; raises as `target_problem`, but for a target that is not there."""
+    """Returns whether a view has a ref with a target of the wrong kind for its name, among those
+    that `newer` does not have; raises as `target_problem`, except for a missing target.
+    """
     for _, cid in _added(source, view.refs, EMPTY_TREE if newer is None else newer.refs):
         ref = Ref.decode(source.get(cid))
         with suppress(NotFoundError):
@@ -78,7 +79,11 @@ def check_view(
     """Checks a view, as far as it differs from one that was checked.
 
     Args:
-        newer: None for none.
+        source: has the blocks.
+        view: the view to check.
+        newer: the view that was checked; None if there is none.
+        report: called with each fault.
+        owner: named by the faults as what needs the view.
 
     Raises:
         NotFoundError: a ref, an erasure or a block of a tree is missing.
@@ -102,7 +107,7 @@ def check_view(
 
 
 def erasure_problem(erasure: Erasure, key: bytes) -> str | None:
-    """Returns what is wrong with an erasure under a key, None for nothing."""
+    """Returns why an erasure is wrong under its key, None if it is right."""
     if key != erasure.key:
         return f"it stands at key {key.hex()}, expected {erasure.key.hex()}"
     if erasure.signature is not None and signer_of(erasure) is None:
@@ -116,11 +121,13 @@ def check_log(
     horizon: OperationCid | None,
     report: Report,
 ) -> None:
-    """Checks how operations and views follow one another.
+    """Checks that operations and views follow one another.
 
     Args:
-        operations: those that are kept, newest first.
-        horizon: the oldest that is kept, where there were older ones.
+        source: has the blocks.
+        operations: the kept ones, newest first.
+        horizon: the oldest kept one, if there were older ones.
+        report: called with each fault.
 
     Raises:
         NotFoundError, CorruptError, FormatError: a view is missing or not well-formed by itself.
@@ -164,7 +171,7 @@ def _ref_problem(source: Source, ref: Ref, key: bytes) -> str | None:
     try:
         return target_problem(source, ref.name, ref.target)
     except NotFoundError:
-        return None  # whether it may be missing is not decided here
+        return None  # another check decides whether it may be missing
 
 
 def _added(source: Source, tree: TreeCid, before: TreeCid) -> Iterable[tuple[bytes, Cid]]:

@@ -1,7 +1,7 @@
-"""Erasures from elsewhere: carried out only when a key that may erase here has signed them.
+"""Erasures received from elsewhere are carried out only if a key that may erase here signed them.
 
-An erasure destroys data, so it is believed for its signature and for nothing else: not because the
-remote is trusted otherwise, nor because the node is gone there.
+An erasure destroys data, so only its signature counts: neither general trust in the remote nor the
+absence of the node there is enough.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 @record
 class AcceptReport:
-    """What became of erasures from elsewhere."""
+    """The result of accepting erasures from elsewhere."""
 
     accepted: tuple[Erasure, ...]
-    """Carried out now, or before."""
+    """Carried out, now or earlier."""
     refused: tuple[Erasure, ...]
-    """Without a valid signature of a key that may erase here; nothing was done about them."""
+    """Without a valid signature of a key that may erase here; they were ignored."""
     done: EraseReport | None = None
-    """What was destroyed; None where all was done before."""
+    """What was destroyed; None if everything had been destroyed before."""
 
 
 def accept(
@@ -37,7 +37,7 @@ def accept(
     author: str = "",
     time: int | None = None,
 ) -> AcceptReport:
-    """Carries out those erasures that are signed by a key that may erase here."""
+    """Carries out the erasures that are signed by a key that may erase here."""
     trust = repository.keyring.trust()
     known = {erasure.cid for erasure in repository.guard.erased().erasures}
     accepted: list[Erasure] = []

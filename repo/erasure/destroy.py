@@ -1,10 +1,11 @@
-"""Destroys what an erasure has named: derived files first, then the blocks, then their remains.
+"""Destroys what an erasure names: derived files first, then the blocks, then remains of deleted
+blocks.
 
-In this order, because the blocks say what to look for in the rest. Every step can be done again, by
-several at once too: the mark that there is something to destroy goes when all that was erased by
-then is destroyed, whoever erased it. So whatever fails or is killed in the middle, the mark stays,
-and doing it all again finishes it. No step passes over an error: what was not destroyed would be
-taken for destroyed.
+The order matters, because the blocks are needed to find copies in the other files. Every step can
+be repeated, also by several processes at once: the `erasing` cell is removed only when everything
+erased by then has been destroyed, by whichever process. After a failure or a crash the cell is
+still set, and repeating all steps completes the erasure. No step ignores an error, because data
+that still exists would be taken for destroyed.
 """
 
 from __future__ import annotations
@@ -34,21 +35,21 @@ _LOCK = "blocks/erasing.lock"
 
 @record
 class Known:
-    """What is left to destroy where all of these erasures, and no others, are in the view."""
+    """What is left to destroy if exactly these erasures are in the view."""
 
     copies: Copies
     erasures: TreeCid
 
 
 def finish(repository: Core, known: Known | None = None) -> bool:
-    """Destroys what is erased and still here; tells whether there was anything to do.
+    """Destroys what is erased and still here; returns whether there was anything to do.
 
     Args:
-        repository: whose newest view names what is erased.
-        known: what is left to destroy, where the caller knows.
+        repository: its newest view names what is erased.
+        known: what is left to destroy, if the caller knows it.
 
     Raises:
-        StorageError: the disk refuses, or a reader of an old state does not end.
+        StorageError: a disk error, or a reader of an old state does not finish.
     """
     if repository.store.cell(ERASING_CELL) is None:
         return False
@@ -57,11 +58,11 @@ def finish(repository: Core, known: Known | None = None) -> bool:
 
 
 def finish_on_open(repository: Core) -> bool:
-    """Destroys what an erasure that was cut short has left, unless another process is at it.
+    """Completes an interrupted erasure, unless another process is doing so.
 
     Returns:
-        False where that fails, as on a full or read-only medium. The repository opens all the
-        same: the mark stays, and `fsck` says what can still be read.
+        False if that fails, for example on a full or read-only medium. The repository opens
+            nevertheless: the `erasing` cell stays, and `fsck` reports what can still be read.
     """
     try:
         with _lock(repository, is_needed=True):
@@ -73,10 +74,10 @@ def finish_on_open(repository: Core) -> bool:
 
 @contextmanager
 def _lock(repository: Core, *, is_needed: bool) -> Iterator[None]:
-    """Holds the lock that says that somebody is destroying what is erased.
+    """Holds the lock of the process that destroys erased data.
 
     Args:
-        is_needed: raises where another process holds it. Otherwise both go on, which is safe.
+        is_needed: raises if another process holds the lock. Otherwise both continue, which is safe.
 
     Raises:
         StorageError: kind `locked`.
@@ -110,7 +111,7 @@ def _all_traces(repository: Core) -> Copies:
 
 
 def _is_closed(repository: Core, done: TreeCid) -> bool:
-    """Takes the mark away where no more was erased than is `done`; tells whether it is gone."""
+    """Removes the `erasing` cell unless more than `done` was erased; returns whether it is gone."""
 
     def attempt(state: State) -> bool:
         head, pending = state.cid.raw, state.cells.get(ERASING_CELL)

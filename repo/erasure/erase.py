@@ -1,14 +1,15 @@
-"""Erases nodes: takes them out of every branch, records that, and destroys every byte of them.
+"""Erases nodes: removes them from every branch, records the erasure, and destroys every byte of
+them.
 
-First one operation moves all branches that have the nodes to commits without them, with tombstones
-in their place, and puts the erasures into the view. From then on no store takes the blocks back.
-Then what was derived is destroyed, then the blocks, then what the file still holds of them. The
-cell `erasing` stands until that is done, so that a process that dies in between, or a medium that
-fails, leaves work, not a secret: `finish` goes on with it, called by the next open, the next
-erasure, of the same nodes too, and the next `gc`.
+First, one operation moves all branches that contain the nodes to commits without them, with
+tombstones in their place, and adds the erasures to the view. From then on no store accepts the
+blocks again. Then derived data is destroyed, then the blocks, then what the file still holds of
+deleted blocks. The cell `erasing` is set until that is done, so a crash or a disk error in between
+leaves unfinished work, not a hidden copy: `finish` continues it, and is called by the next open,
+the next erasure (also of the same nodes) and the next `gc`.
 
-Commits, roots and trees stay, and verify as before. What cannot be reached is said in
-`docs/how-to/forget.md`: copies elsewhere, and that a CID confirms a guess of a short text.
+Commits, roots and trees stay, and verify as before. `docs/how-to/forget.md` lists what an erasure
+cannot reach: copies elsewhere, and the fact that a CID confirms a guess of a short text.
 
 Spec: format 5.14.
 """
@@ -51,9 +52,9 @@ if TYPE_CHECKING:
     from ibidem.store.protocol import Store
 
 MOVED = ("heads/", "notes/")
-"""Refs that are moved to commits without the nodes; tags and what a fetch saw stay."""
+"""Refs that are moved to commits without the nodes; tags and remote-tracking refs stay."""
 CIDS_MAX = 20_000
-"""CIDs in one erasure: it must fit into a block."""
+"""Maximal number of CIDs in one erasure, which must fit into a block."""
 
 
 @record
@@ -65,13 +66,15 @@ class EraseReport:
     block_count: int
     """Blocks destroyed: versions, contents, vectors, edges, records that quoted the nodes."""
     commits: Mapping[str, CommitCid] = field(default_factory=empty)
-    """By full name of the ref, the commit that took the nodes out."""
+    """The commit that removed the nodes, by full name of the ref."""
     shared: tuple[Cid, ...] = ()
     """Content and vectors that other nodes have too; they stay."""
     elsewhere: tuple[tuple[str, Cid], ...] = ()
-    """Kind and CID of blocks that say the same and stay, such as another node or a message."""
+    """Kind and CID of blocks that contain the same text and stay, such as another node or a
+    message.
+    """
     settings: tuple[str, ...] = ()
-    """Names of files with settings that say the same and stay, such as `local/remotes.json`."""
+    """Names of settings files that contain the same text and stay, such as `local/remotes.json`."""
 
 
 def erase(
@@ -86,16 +89,16 @@ def erase(
     """Erases nodes here, from every branch and every file of the repository.
 
     Args:
-        repository: others may read and write it meanwhile.
-        ids: of the nodes; every version of them goes, on whatever branch.
-        reason: stands in the tombstones and the erasures, for all to read.
-        key: signs, so that other copies can carry it out.
+        repository: other processes may read and write it at the same time.
+        ids: of the nodes; every version of them is destroyed, on any branch.
+        reason: recorded in the tombstones and the erasures, readable by everybody.
+        key: signs the erasures, so that other copies can carry them out.
 
     Raises:
         NotFoundError: a node is nowhere in the store, and was not erased before.
         InvalidInputError: the stage changes one of the nodes.
-        StorageError: the medium refuses. Where the erasure was published, what is left to destroy
-            is destroyed by erasing again, by the next open or by `gc`.
+        StorageError: a disk error. If the erasure was published, the rest is destroyed by erasing
+            again, by the next open or by `gc`.
     """
     wanted = sorted({check_id("ids", id_, NodeId) for id_ in ids}, key=lambda id_: id_.raw)
     if not wanted:
@@ -107,8 +110,9 @@ def erase(
 def carry_out(
     repository: Core, erasures: Sequence[Erasure], *, author: str = "", time: int | None = None
 ) -> EraseReport | None:
-    """Carries out erasures from elsewhere, whose signatures the caller has accepted; None where all
-    of them are known here."""
+    """Carries out erasures from elsewhere, whose signatures the caller has accepted; returns None
+    if all of them are known here.
+    """
     known = {erasure.cid for erasure in repository.guard.erased().erasures}
     given = [erasure for erasure in erasures if erasure.cid not in known]
     if not given:
@@ -120,7 +124,7 @@ def carry_out(
 
 
 class _Work:
-    """One erasure, tried until no other writer comes between."""
+    """One erasure, retried until no other writer interferes."""
 
     def __init__(
         self,
@@ -157,9 +161,10 @@ class _Work:
     def _attempt(
         self, state: State, given: Sequence[Erasure]
     ) -> tuple[Copies, list[Erasure], dict[str, CommitCid], Known | None]:
-        """Publishes the erasure; returns the copies, the erasures, the commits by ref, and what is
-        left to destroy, None where that is more: what somebody else has begun, and may have left,
-        is destroyed with the rest."""
+        """Publishes the erasure and returns the copies, the erasures, the commits by ref, and what
+        is left to destroy. The last is None if there may be more than this erasure: the remains of
+        an earlier one, which are destroyed together with it.
+        """
         fields = self._repository.graph(state=state).config.fields
         erased = read_erased(self._store, state.view.erasures)
         copies = find_copies(self._store, set(self._ids), fields)
@@ -197,13 +202,13 @@ class _Work:
     ) -> tuple[list[Erasure], dict[str, CommitCid], TreeCid]:
         """Returns the erasures of the nodes, the commits by ref, and the tree of all erasures.
 
-        Where all of it was erased before and no branch has the nodes, nothing is published.
+        Publishes nothing if everything was erased before and no branch has the nodes.
         """
         new = [*given, *self._erasures(copies, [*given, *erased.erasures])]
         found = [*new, *(each for each in erased.erasures if each.node in self._ids)]
         buffer = WriteBatch(self._store)
         gone = index_of(tuple(found))
-        # The blocks of what was erased before do not say any more which edges there were.
+        # Blocks erased before can no longer show which edges there were.
         edges = None if len(found) > len(new) else copies.edges
         commits: dict[str, CommitCid] = {}
         for ref in _refs(self._store, state):
@@ -235,7 +240,7 @@ class _Work:
         return found, commits, view.erasures
 
     def _erasures(self, copies: Copies, known: Sequence[Erasure]) -> list[Erasure]:
-        """Returns erasures of our own for everything that those known do not name."""
+        """Returns new erasures for everything that the known ones do not name."""
         named = {cid for erasure in known for cid in erasure.cids}
         made = []
         for id_ in self._ids:
@@ -249,7 +254,7 @@ class _Work:
     def _without(
         self, ref: Ref, erased: Erased, edges: Collection[bytes] | None, buffer: WriteBatch
     ) -> CommitCid | None:
-        """Returns a commit on a ref's without the nodes; None where it has nothing of them."""
+        """Returns a commit on top of a ref's without the nodes; None if it has none of them."""
         message = "erase " + ", ".join(str(id_) for id_ in self._ids)
         signature = CommitInfo(self._author, message, self._time, key=self._key)
         target = CommitCid(ref.target.raw)

@@ -1,8 +1,8 @@
-"""Finds what a store holds of some nodes: every version, attachment, edge, and what quotes them.
+"""Finds everything that a store holds of some nodes: versions, attachments, edges, and quotations.
 
-Everything stored is read, reachable or not: a version that no branch has any more is as readable on
-the disk as one that all have. What others share with the nodes, such as a part of content that two
-documents have, is told apart: it is not theirs alone.
+All stored blocks are read, reachable or not, because an unreachable version on the disk is as
+readable as any other. Blocks shared with other nodes, such as a part of content that two documents
+have in common, are reported separately.
 """
 
 from __future__ import annotations
@@ -33,45 +33,47 @@ if TYPE_CHECKING:
     from ibidem.store.protocol import Store
 
 QUOTE_BYTES_MIN = 16
-"""A shorter text is found in too many places to be a quotation."""
+"""A shorter text occurs in too many places to count as a quotation."""
 _RESULT = "result"
 """The kind of a record that has no table."""
 
 
 @dataclass(slots=True)
 class Copies:
-    """What is stored of some nodes."""
+    """Everything stored of some nodes."""
 
     cids: dict[bytes, set[Cid]] = field(default_factory=dict)
-    """By node id, the blocks that are its own: versions, content, vectors, edges at it."""
+    """By node id, its own blocks: versions, content, vectors, incident edges."""
     edges: set[bytes] = field(default_factory=set)
-    """Ids of the edges that begin or end at one of the nodes."""
+    """Ids of the edges that start or end at one of the nodes."""
     texts: set[bytes] = field(default_factory=set)
-    """What the nodes say: summaries, contents, texts in properties."""
+    """Texts of the nodes: summaries, contents, texts in properties."""
     ids: set[bytes] = field(default_factory=set)
-    """What in their keys is as long as an id: one of the texts only where no node has that id. The
-    key of a passage has the id of its document, and what names the document quotes no passage."""
+    """Values in their keys that have the length of an id. One counts as a text only if no node has
+    that id: the key of a passage contains the id of its document, and naming the document does not
+    quote the passage.
+    """
     digests: set[bytes] = field(default_factory=set)
     """Digests of the texts that may have been embedded."""
     shared: set[Cid] = field(default_factory=set)
-    """Content and vectors that other nodes have too: they stay."""
+    """Content and vectors that other nodes use too; they stay."""
     elsewhere: list[tuple[str, Cid]] = field(default_factory=list)
     """Kind and CID of other blocks that quote the nodes and stay."""
 
     @property
     def quotations(self) -> list[bytes]:
-        """The texts that are long enough to be looked for elsewhere, also as JSON writes them."""
+        """The texts that are long enough to be searched for elsewhere, also in JSON encoding."""
         texts = [text for text in self.texts if len(text) >= QUOTE_BYTES_MIN]
         return list(dict.fromkeys(form for text in texts for form in _forms(text)))
 
 
 def find_copies(store: Store, ids: set[NodeId], fields: tuple[str, ...] = TEXT_FIELDS) -> Copies:
-    """Reads the whole store for the nodes.
+    """Searches the whole store for the nodes.
 
     Args:
         store: all of it is read, twice.
         ids: of the nodes.
-        fields: what a node's text is made of; see `objects.text`.
+        fields: the fields that make up a node's text; see `objects.text`.
     """
     found = Copies(cids={node.raw: set() for node in ids})
     attached: dict[Cid, set[bytes]] = {}
@@ -94,8 +96,9 @@ def find_copies(store: Store, ids: set[NodeId], fields: tuple[str, ...] = TEXT_F
 
 
 def _forms(text: bytes) -> Iterator[bytes]:
-    """Yields a text as it stands in a block, and as it stands in JSON, with and without letters
-    that are not ASCII."""
+    """Yields a text as a block encodes it, and as JSON does, with and without escapes of non-ASCII
+    characters.
+    """
     yield text
     with suppress(UnicodeDecodeError):
         words = text.decode()
@@ -106,11 +109,11 @@ def _forms(text: bytes) -> Iterator[bytes]:
 def _blocks(store: Store) -> Iterator[tuple[Cid, bytes]]:
     for cid, block in read_blocks(store, store.cids()):
         if isinstance(block, bytes):
-            yield cid, block  # another is gone meanwhile, or damaged: nobody can read it
+            yield cid, block  # others were deleted meanwhile, or are damaged: unreadable
 
 
 def _read(block: bytes) -> Any:
-    """Returns a decoded block, in the form of this version if it can be read."""
+    """Returns a decoded block, upgraded to this version's form if it can be read."""
     return _known(codec.decode(block))
 
 
@@ -122,7 +125,7 @@ def _known(fields: Any) -> Any:
 
 
 def _value_of(store: Store, cid: Cid) -> Map:
-    """Returns the fields of a block, none where it is raw or cannot be read."""
+    """Returns the fields of a block; empty if it is raw or unreadable."""
     try:
         return {} if cid.is_raw else codec.decode(store.get(cid))
     except IbidemError:
@@ -130,7 +133,7 @@ def _value_of(store: Store, cid: Cid) -> Map:
 
 
 def _note_parts(value: Map, owners: Iterable[bytes], contents: dict[Cid, set[bytes]]) -> None:
-    """Takes note of the raw blocks that a block of some nodes has."""
+    """Records the raw blocks that a block of some nodes links to."""
     for part in links_in(value):
         if part.is_raw:
             contents.setdefault(part, set()).update(owners)
@@ -169,7 +172,7 @@ def _take_texts(found: Copies, store: Store, fields: tuple[str, ...]) -> None:
             value = _known(written)
             table = TABLES.get(str(value.get("kind")))
             if value.get("kind") == "node" and value.get("id") == raw:
-                with suppress(IbidemError):  # damaged parts: nobody can read them
+                with suppress(IbidemError):  # damaged parts are unreadable
                     _take_node(found, value, store, fields)
             elif table is not None:
                 found.texts.update(text for _, text in table.texts(value))
@@ -183,12 +186,13 @@ def _take_texts(found: Copies, store: Store, fields: tuple[str, ...]) -> None:
 
 
 def _take_node(found: Copies, value: Map, store: Store, fields: tuple[str, ...]) -> None:
-    """Takes what a node says, by the table of its fields: one that is over the limits of the format
-    is no `Node` and can be erased all the same."""
+    """Collects the texts of a node from the map of its fields: a node that exceeds the limits of
+    the format does not decode as a `Node`, but can still be erased.
+    """
     for one, text in NODE.texts(value):
         is_id = one is not None and one.type is KEY and len(text) == ID_BYTES
         (found.ids if is_id else found.texts).add(text)
-    # Of more parts than a node may have, nothing was ever put together, nor embedded.
+    # Content with more parts than a node may have was never assembled or embedded.
     distinct = islice(dict.fromkeys(links_in(value)), CONTENT_PARTS_MAX)
     found.texts.update(map(store.get, distinct))
     with suppress(CorruptError):
@@ -201,7 +205,7 @@ def _take_node(found: Copies, value: Map, store: Store, fields: tuple[str, ...])
 
 
 def _look_elsewhere(found: Copies, store: Store) -> None:
-    """Tells apart what is shared, and finds what quotes the nodes."""
+    """Separates shared blocks, and finds blocks that quote the nodes."""
     own = {cid: raw for raw, cids in found.cids.items() for cid in cids}
     quotations = found.quotations
     of_nodes: set[Cid] = set()

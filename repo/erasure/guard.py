@@ -1,8 +1,8 @@
-"""What was erased from a repository: which blocks may never come back, and why one is missing.
+"""The erasures of a repository: which blocks must never return, and why a block is missing.
 
-The erasures stand in the view, so they are there for every process from the operation on that
-published them. A store asks its guard: no block that an erasure names is put, and no node under an
-id that was erased; where such a block is missing, the error says so.
+Erasures are in the view, so every process sees them from the operation on that published them. The
+store consults its guard: it rejects blocks that an erasure names, and nodes with an erased id; if
+an erased block is requested, the error says that it was erased.
 
 Spec: format 5.14.
 """
@@ -38,15 +38,17 @@ if TYPE_CHECKING:
     from ibidem.repo.state import LogEntry
 
 _ID_MARK = b"bidP"
-"""The field `id` with 16 bytes, which stands at one place in every node and edge."""
+"""The encoded field `id` with 16 bytes, which every node and edge contains once."""
 _ID_AT = 8
 _REMOVALS_MAX = 100
-"""Attempts to empty a folder that another process still adds to; it stops at its next call."""
+"""Attempts to empty a folder that another process still adds to; that process stops at its next
+call.
+"""
 
 
 @record
 class Erased:
-    """Everything that one view says was erased."""
+    """Everything that was erased according to one view."""
 
     erasures: tuple[Erasure, ...] = ()
     cids: Mapping[bytes, Erasure] = field(default_factory=empty)  # type: ignore[arg-type]
@@ -59,13 +61,14 @@ NOTHING_ERASED = Erased()
 
 
 class ErasureGuard:
-    """Answers for a store from the newest view; safe to use from several threads."""
+    """Answers a store's questions from the newest view; safe to use from several threads."""
 
     def __init__(self, operations: OperationLog, forget: Callable[[], None]) -> None:
-        """Answers for the store of a log.
+        """Creates the guard for the store of a log.
 
         Args:
-            forget: called when there is a new erasure; drops what was read before it.
+            operations: the log; its newest view is used.
+            forget: called when there is a new erasure; drops what was cached before it.
         """
         self._operations = operations
         self._forget = forget
@@ -73,28 +76,28 @@ class ErasureGuard:
         self._asking = threading.local()
 
     def erased(self) -> Erased:
-        """Returns what was erased, as of now."""
+        """Returns the current erasures."""
         return self._operations.retry_if_collected(self.erased_in)
 
     def erased_in(self, state: LogEntry) -> Erased:
-        """Returns what was erased as of a state."""
+        """Returns the erasures of a state."""
         tree = state.view.erasures
         last, found = self._last
         if tree != last:
             found = read_erased(self._operations.store, tree)
-            self._operations.store.renew()  # its buffers may hold what is erased now
+            self._operations.store.renew()  # its buffers may hold erased data
             self._forget()
             self._last = (tree, found)
         return found
 
     def refuse(self, cids: Iterable[Cid], *, cells: Mapping[str, bytes | None] = NO_CELLS) -> None:
-        """Raises when one of the blocks was erased.
+        """Raises if one of the blocks was erased.
 
         Args:
-            cids: CIDs, or a mapping from them to the blocks: then versions of an erased node that
-                no erasure names are refused too.
-            cells: what they hold when the blocks are put. An erasure moves the head, so where that
-                is among them, the state that it names says everything.
+            cids: CIDs, or a mapping from CIDs to blocks: then versions of an erased node that no
+                erasure names are rejected too.
+            cells: their values at the time the blocks are put. An erasure moves the head, so if the
+                head is among them, the state that it names is sufficient.
 
         Raises:
             InvalidInputError: kind `forgotten`.
@@ -111,13 +114,14 @@ class ErasureGuard:
                 raise forgotten(erasure.node)
 
     def missing(self, cid: Cid) -> Exception:
-        """Returns the error that tells why a block is not here."""
+        """Returns the error that explains why a block is missing."""
         erasure = self._erased_if_readable().cids.get(cid.raw)
         return missing_block(cid) if erasure is None else erased_block(cid, erasure)
 
     def _erased_if_readable(self, head: bytes | None = None) -> Erased:
-        """Returns what was erased, as of a head or of now; nothing while that itself is being read,
-        or cannot be."""
+        """Returns the erasures at a head, by default the current one; none if they are being read
+        or cannot be.
+        """
         if getattr(self._asking, "busy", False):
             return Erased()
         self._asking.busy = True
@@ -130,14 +134,14 @@ class ErasureGuard:
 
 
 def read_erased(source: Source, tree: TreeCid) -> Erased:
-    """Returns what the erasures in a tree say."""
+    """Returns the erasures in a tree."""
     if tree == EMPTY_TREE:
         return NOTHING_ERASED
     return index_of(tuple(Erasure.decode(source.get(cid)) for _, cid in Tree(source, tree).items()))
 
 
 def index_of(erasures: tuple[Erasure, ...]) -> Erased:
-    """Returns what some erasures say."""
+    """Returns some erasures, indexed by block and node."""
     return Erased(
         erasures,
         {cid.raw: erasure for erasure in erasures for cid in erasure.cids},
@@ -146,7 +150,7 @@ def index_of(erasures: tuple[Erasure, ...]) -> Erased:
 
 
 def forgotten(node: NodeId) -> InvalidInputError:
-    """Returns the error for bringing back what was erased."""
+    """Returns the error for an attempt to add an erased node again."""
     return InvalidInputError(
         f"node {node} was erased and cannot come back",
         kind=ErrorKind.FORGOTTEN,
@@ -164,7 +168,8 @@ def erased_block(cid: Cid, erasure: Erasure) -> ErasedError:
 
 
 def sweep_index(folder: Path, kept: Path | None) -> None:
-    """Removes every index in a folder but one: what was made before an erasure quotes it.
+    """Removes every index in a folder except one, because an index built before an erasure contains
+    erased text.
 
     Raises:
         OSError: something cannot be removed.
@@ -178,7 +183,7 @@ def sweep_index(folder: Path, kept: Path | None) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Removes a file or a folder; others may remove it too, or add to it meanwhile."""
+    """Removes a file or a folder; other processes may remove it too, or add to it meanwhile."""
     for attempt in range(_REMOVALS_MAX):
         try:
             if path.is_dir():
@@ -202,6 +207,6 @@ def _id_of(block: bytes) -> bytes:
         return block[_ID_AT : _ID_AT + 16]
     if b"dkinddnode" not in block:
         return b""
-    fields = codec.decode(block)  # a field that this version does not know may come first
+    fields = codec.decode(block)  # an unknown field may precede it
     found = fields.get("id") if isinstance(fields, dict) else None
     return found if isinstance(found, bytes) else b""

@@ -1,9 +1,9 @@
-"""Every file of a repository beside its history: what it holds, and what an erasure does to it.
+"""All files of a repository outside its history: their contents, and what an erasure does to them.
 
-This one table is what an erasure walks, the next open after one that was cut short, and `repo
-fsck`. The first row whose pattern has a file decides; a file without a row is removed where it
-quotes what was erased, so that a forgotten row keeps no secret. A row is wanted all the same, and
-the tests list the folder after every feature was used.
+This one table is used by an erasure, by the next open after an interrupted erasure, and by `repo
+fsck`. The first row whose pattern matches a file applies; a file without a row is removed if it
+quotes erased text, so that a missing row does not leave a copy. Every file should have a row
+nevertheless: the tests list the folder after every feature was used.
 
 No answer depends on a file that is removed here.
 
@@ -34,24 +34,26 @@ if TYPE_CHECKING:
 
 
 class Rule(StrEnum):
-    """What an erasure does to files."""
+    """What an erasure does with a file."""
 
     STORE = "store"
-    """Blocks: the store deletes them and overwrites what is left of them."""
+    """Blocks: the store deletes them and overwrites their remains."""
     DERIVED = "derived"
-    """All of them are removed, but what was made after the newest erasure."""
+    """All are removed except those built after the newest erasure."""
     RECEIPTS = "receipts"
-    """The receipts in them that concern the nodes are overwritten."""
+    """Receipts that concern the nodes are overwritten."""
     VECTORS = "vectors"
     """The vectors of the nodes' texts are overwritten."""
     QUARANTINE = "quarantine"
-    """Removed where the process that made them is gone; a live one removes its own."""
+    """Removed if the process that created them has ended; a running one removes its own."""
     QUOTING = "quoting"
     """A file that quotes the nodes is removed."""
     SETTINGS = "settings"
-    """What somebody set is no copy of a node: it stays, and is named where it quotes them."""
+    """Settings made by a person are no copy of a node: they stay, and are reported if they quote
+    one.
+    """
     NO_WORDS = "no-words"
-    """Nothing of a node can be in them."""
+    """Cannot contain anything of a node."""
 
 
 @record
@@ -59,7 +61,7 @@ class LocalFiles:
     """Some files in the folder of a repository."""
 
     pattern: str
-    """Of the path in the folder, as `fnmatch` takes it: `*` has slashes too."""
+    """An `fnmatch` pattern of the path in the folder: `*` also matches slashes."""
     holds: str
     rule: Rule
 
@@ -85,7 +87,7 @@ LOCAL_FILES = (
 UNLISTED = LocalFiles("*", "unknown", Rule.QUOTING)
 RECEIPTS = "receipts"
 _LOCKED = ("keys", "local", RECEIPTS)
-"""Folders whose files are replaced under a lock: what is read is what is removed."""
+"""Folders whose files are replaced under a lock, so that the file read is the file removed."""
 
 
 def row_of(path: str) -> LocalFiles:
@@ -94,10 +96,10 @@ def row_of(path: str) -> LocalFiles:
 
 
 def purge(repository: Core, copies: Copies) -> None:
-    """Takes what was erased out of every file beside the history.
+    """Removes erased data from every file outside the history.
 
     Raises:
-        StorageError, OSError: the medium refuses.
+        StorageError, OSError: a disk error.
     """
     folder = repository.folder
     repository.drop_index()
@@ -113,7 +115,7 @@ def purge(repository: Core, copies: Copies) -> None:
 
 
 def remaining(repository: Core, copies: Copies) -> Iterator[str]:
-    """Yields the files beside the history that an erasure has still to look after, by name."""
+    """Yields the names of files outside the history that an erasure still has to process."""
     folder, index = repository.folder, repository.index_folder
     assert folder is not None, "BUG: files of a repository in memory"
     quotations = copies.quotations
@@ -128,7 +130,7 @@ def remaining(repository: Core, copies: Copies) -> Iterator[str]:
 
 
 def settings_quoting(folder: Path, copies: Copies) -> list[str]:
-    """Returns the settings that quote the nodes and stay, by name of the file.
+    """Returns the names of settings files that quote the nodes and stay.
 
     Raises:
         StorageError: one of them cannot be read.
@@ -142,12 +144,12 @@ def settings_quoting(folder: Path, copies: Copies) -> list[str]:
 
 
 def unlisted(folder: Path) -> list[str]:
-    """Returns the files that are in no row, by name."""
+    """Returns the names of files that match no row."""
     return [path.relative_to(folder).as_posix() for path, row in _rows(folder) if row is UNLISTED]
 
 
 def _concerns(block: bytes, copies: Copies) -> bool:
-    """Tells whether a receipt names one of the nodes or says what they said."""
+    """Returns whether a receipt names one of the nodes or quotes their text."""
     if any(raw in block for raw in copies.cids):
         try:
             rows = codec.decode(block).get("items", ())
@@ -170,13 +172,14 @@ def _files(folder: Path, rule: Rule) -> list[Path]:
 
 
 def _blank_receipts(folder: Path, copies: Copies) -> None:
-    """Overwrites the receipts that concern the nodes, and what an earlier attempt, or a crash, has
-    left of such receipts."""
+    """Overwrites the receipts that concern the nodes, including remains of them from an earlier
+    attempt or a crash.
+    """
     if not (folder / RECEIPTS).is_dir():
         return
     needles = (*copies.cids, *copies.quotations)
     concerned = partial(_concerns, copies=copies)
-    with folder_lock(folder / RECEIPTS):  # no log takes the place of the older one meanwhile
+    with folder_lock(folder / RECEIPTS):  # prevents the log's rotation meanwhile
         for path in _files(folder, Rule.RECEIPTS):
             data = path.read_bytes()
             spans = [
@@ -195,7 +198,7 @@ def _remove_quoting(folder: Path, copies: Copies) -> None:
             if (folder / name).is_dir():
                 locks.enter_context(folder_lock(folder / name))
         for path in _files(folder, Rule.QUOTING):
-            with suppress(FileNotFoundError):  # replaced meanwhile, or let go of
+            with suppress(FileNotFoundError):  # replaced or removed meanwhile
                 if _quotes(path.read_bytes(), quotations):
                     path.unlink(missing_ok=True)
 

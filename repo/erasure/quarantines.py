@@ -1,8 +1,8 @@
-"""The folders in which blocks from elsewhere wait to be checked, and who has them.
+"""The folders in which received blocks wait to be checked, and their owners.
 
-A process holds a lock in its folder as long as it lives. A folder whose lock is free was left by
-one that was killed, with whatever it was sent; it is removed when the next one is made, when the
-repository is opened, and by an erasure.
+A process holds a lock in its folder as long as it lives. A folder whose lock is free was left by a
+killed process, with everything it had received. It is removed when the next quarantine is created,
+when the repository is opened, and by an erasure.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from ibidem.store.lock import writer_lock
 PREFIX = "quarantine-"
 _LOCK = "held"
 _CLAIM, _CLAIM_SECONDS = "blocks/quarantine.lock", 30.0
-"""Held while one folder is made and what others have left is removed."""
+"""Held while one folder is created and abandoned ones are removed."""
 
 
 def claimed(parent: Path | None, held: ExitStack) -> Path:
-    """Returns a new folder that is ours: between the making of one and the taking of its lock, it
-    looks like one that nobody has.
+    """Returns a new folder owned by this process. Before its lock is taken, it looks abandoned; a
+    second lock covers that interval.
 
     Args:
-        parent: the folder of the repository; None for the system's.
-        held: gets the lock.
+        parent: the folder of the repository; None for the system's temporary folder.
+        held: receives the lock.
     """
-    import tempfile  # brings randomness along, for an opening that needs none
+    import tempfile  # imports `random`, which opening does not need
 
     with ExitStack() as alone:
         if parent is not None:
@@ -39,14 +39,14 @@ def claimed(parent: Path | None, held: ExitStack) -> Path:
 
 
 def sweep(parent: Path) -> None:
-    """Removes what killed processes have left, unless one that makes a folder is at it."""
+    """Removes folders left by killed processes, unless another process is creating one."""
     if any(parent.glob(f"{PREFIX}*")):
         with suppress(StorageError), writer_lock(parent / _CLAIM, timeout_seconds=0):
             _remove_abandoned(parent)
 
 
 def _remove_abandoned(parent: Path) -> None:
-    import shutil  # brings every compressor along
+    import shutil  # imports every compression module
 
     for folder in parent.glob(f"{PREFIX}*"):
         with suppress(StorageError), writer_lock(folder / _LOCK, timeout_seconds=0):

@@ -1,1 +1,1 @@
-"""Keeping a repository whole and small: checking every byte, mending, collecting garbage."""
+"""Maintenance of a repository: checking every byte, repair, garbage collection."""

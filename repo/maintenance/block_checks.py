@@ -1,8 +1,8 @@
-"""Reads every reachable block once and checks it for itself and for its place.
+"""Reads every reachable block once and checks it, both by itself and in its context.
 
-A block is read, which hashes it, decoded as if it came from a stranger and encoded again. In a
-tree, keys ascend, children end where their parents say, and every value carries the id that it
-stands under. What is missing because it was erased is counted and is no fault.
+A block is read, which verifies its hash, decoded as untrusted input and encoded again. In a tree,
+keys ascend, the last key of each child is the one its parent names, and every value carries the id
+that is its key. Blocks that are missing because they were erased are counted and are no fault.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _USE_MASK = (1 << 8 * NOTE_BYTES) - 1
 Progress = Callable[[int, int], None]
 
 Look = Callable[[Cid, bytes], None]
-"""What else is done with each block that is read and has the hash of its CID."""
+"""Called with each block that was read and matches the hash of its CID."""
 
 
 class BlockCheck:
-    """A visitor of everything that some links lead to."""
+    """A visitor of everything reachable from some links."""
 
     def __init__(
         self,
@@ -61,25 +61,25 @@ class BlockCheck:
         self._total, self._progress = total, progress
         self.faults: list[Fault] = []
         self.seen = CidTable(total)
-        """What was met, each with what it was needed as first."""
+        """The blocks met so far, each with the role in which it was needed first."""
         self._needed_again: set[tuple[bytes, bytes]] = set()
-        """What was needed as something else too, with that."""
+        """Blocks needed in a further role, with that role."""
         self.by_kind: dict[str, set[bytes]] = {"commit": set(), "root": set()}
         """CIDs of the commits and of the roots that were read."""
         self.parts: dict[bytes, Part] = {}
         """By CID, the nodes that list others."""
         self.whole_count = 0
-        """Blocks that were read and are right."""
+        """Blocks that were read and are valid."""
         self.erased: set[bytes] = set()
         self.counts: Counter[str] = Counter()
         self.size_bytes = 0
 
     def run(self, links: Iterable[Link]) -> None:
-        """Follows the links, and those of what they lead to, depth first."""
+        """Follows the links and those of their targets, depth first."""
         walk(self._source, links, self)
 
     def enter(self, link: Link) -> bool:
-        """Returns whether a block has not been met as what the link says."""
+        """Returns whether a block has not been met before in the role given by the link."""
         use = _use(link)
         first = self.seen.add(link.raw, use)
         if first is not None:
@@ -89,12 +89,12 @@ class BlockCheck:
         return True
 
     def fault(self, kind: FaultKind, link: Link, detail: str, where: str | None = None) -> None:
-        """Records what is wrong with a block."""
+        """Records a fault of a block."""
         cid = Cid(link.raw)
         self.faults.append(Fault(kind, where or f"{_noun(link)} {cid}", detail, cid, link.owner))
 
     def block(self, link: Link, block: bytes) -> Iterable[Link]:
-        """Checks a block; returns what it needs, nothing where it is not right."""
+        """Checks a block; returns its links, none if it is invalid."""
         cid, is_new = Cid(link.raw), self._is_new(link)
         if is_new and self._look is not None:
             self._look(cid, block)
@@ -127,7 +127,7 @@ class BlockCheck:
         return found
 
     def missing(self, link: Link, error: NotFoundError | CorruptError) -> None:
-        """Records that a block is damaged or not there, unless it was erased."""
+        """Records that a block is damaged or missing, unless it was erased."""
         if _is_empty_tree(link):
             return
         if isinstance(error, CorruptError):
@@ -142,14 +142,14 @@ class BlockCheck:
         return not self._needed_again or (link.raw, _use(link)) not in self._needed_again
 
     def _check_record(self, link: Link, block: bytes, value: Block) -> None:
-        """Checks the values in a step or a receipt; what it leads to is read all the same."""
+        """Checks the values in a step or a receipt; its links are followed in any case."""
         try:
             check_record(self._source, block, value)
         except (CorruptError, FormatError) as error:
             self.fault(FaultKind.MALFORMED, link, str(error))
 
     def _check_place(self, link: Link, block: bytes, value: Block | None) -> None:
-        """Checks that a block fits the place in a tree that it was found in."""
+        """Checks that a block fits its position in the tree."""
         if link.kind == TREE:
             tree = decode(block)
             if any(one >= other for one, other in pairwise(tree.key_list)):
@@ -170,12 +170,14 @@ def _id_of(value: Block) -> bytes | None:
 
 
 def _is_empty_tree(link: Link) -> bool:
-    """Returns whether a link leads to what reads as empty whether or not it is here."""
+    """Returns whether a link leads to the empty tree, which can be read even if its block is
+    missing.
+    """
     return link.raw == EMPTY_RAW and link.kind == TREE
 
 
 def _use(link: Link) -> bytes:
-    """Returns what a block is needed as, in short: its kind, the kind of its values, its key."""
+    """Returns the role of a block in compact form: its kind, the kind of its values, its key."""
     use = hash((link.kind, link.of, link.key)) & _USE_MASK
     return use.to_bytes(NOTE_BYTES, "little")
 

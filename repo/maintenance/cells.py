@@ -1,8 +1,8 @@
-"""Where a repository begins: the cells of its store, and the operations that it keeps.
+"""The starting points of a repository: the cells of its store, and the operations it keeps.
 
-`gc` may give up the oldest operations. The cell `horizon` then names the oldest one that is kept;
-what came before it is not there, and nobody follows its parents. A cell whose meaning is not known
-stops whoever needs to know everything that is held.
+`gc` may drop the oldest operations. The cell `horizon` then names the oldest kept one; earlier ones
+are missing, and its parents are never followed. A cell of unknown meaning stops every procedure
+that needs the complete set of references.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ HORIZON_CELL = "horizon"
 
 
 def cell_links(name: str, value: bytes) -> Iterator[Link]:
-    """Yields what a cell holds on to, apart from the operations, which `kept_operations` yields.
+    """Yields the blocks that a cell refers to, except the operations, which `kept_operations`
+    yields.
 
     Raises:
-        FormatError: a cell whose meaning this program does not know.
-        CorruptError: its value is not what it should be.
+        FormatError: this program does not know the meaning of the cell.
+        CorruptError: its value is invalid.
     """
     read = CELLS.get(name)
     if read is None:
@@ -45,7 +46,7 @@ def cell_links(name: str, value: bytes) -> Iterator[Link]:
 def kept_operations(
     source: BlockReader, head: OperationCid, horizon: OperationCid | None
 ) -> Iterator[tuple[OperationCid, Operation]]:
-    """Yields the operations from `head` back to `horizon`, that one included, or to the first."""
+    """Yields the operations from `head` back to `horizon`, inclusive, or to the first."""
     waiting, seen = [head], {head}
     while waiting:
         cid = waiting.pop()
@@ -94,4 +95,4 @@ CELLS: Mapping[str, Callable[[bytes], Iterator[Link]]] = {
     STAGE_CELL: _stage,
     ERASING_CELL: _erasing,
 }
-"""Every cell that there may be, with what reads its value."""
+"""Every known cell, with the function that reads its value."""

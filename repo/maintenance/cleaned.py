@@ -1,8 +1,8 @@
-"""Roots without what was erased from them.
+"""Roots without their erased entries.
 
-What refers to erased blocks cannot be merged and answers nothing. So no branch moves to such a
-root: what was erased is taken out first, and a tombstone is left in the place of each node, as the
-erasure left one where it found the node.
+An entry that refers to erased blocks cannot be merged or queried, so no branch moves to a root with
+such entries. They are removed first, and each node is replaced by a tombstone, as in the erasure
+itself.
 
 Spec: merge 10.
 """
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 def entries_of_erased(
     source: Source, root: Root, erased: Erased, *, edges: Collection[bytes] | None = None
 ) -> ChangeSet:
-    """Returns the edits that take out of a root what refers to an erased block.
+    """Returns the edits that remove all references to erased blocks from a root.
 
-    Where none of the nodes is in the root and it has no conflicts, that costs one look for each.
+    If the root contains none of the nodes and has no conflicts, this costs one lookup per node.
 
     Args:
-        edges: the ids of all edges at the nodes, as far as the caller knows them; None where it
-            does not: then every edge of a root with one of the nodes is looked at.
+        edges: the ids of all edges at the nodes, if the caller knows them; None otherwise: then
+            every edge of a root that contains one of the nodes is read.
     """
     edits = ChangeSet()
     nodes = Tree(source, root.nodes)
@@ -80,14 +80,14 @@ def cleaned_root(
     is_base: bool = False,
     edges: Collection[bytes] | None = None,
 ) -> RootCid:
-    """Returns a root without what was erased, with tombstones in its place; itself where it has
-    nothing of it.
+    """Returns a root with erased nodes replaced by tombstones; the same root if it has nothing
+    erased.
 
     Args:
-        buffer: reads the root, and gets the blocks of a new one.
-        is_base: for the base of a merge, which gets no tombstones: a side without the node has
-            not taken one away.
-        edges: as `entries_of_erased` takes them.
+        buffer: reads the root, and receives the blocks of a new one.
+        is_base: for the base of a merge, which gets no tombstones: a side without the node has not
+            removed one.
+        edges: see `entries_of_erased`.
 
     Spec: merge 10.
     """
@@ -116,9 +116,9 @@ def cleaned_commit(
     *,
     edges: Collection[bytes] | None = None,
 ) -> CommitCid:
-    """Returns a commit whose root has nothing that was erased: itself, or a new one on it.
+    """Returns a commit whose root has nothing erased: the given one, or a new one on top of it.
 
-    Without a message in the signature, the commit has one of its own.
+    If the signature has no message, a default message is used.
     """
     found = Commit.decode(buffer.get(cid)).root
     root = cleaned_root(buffer, found, erased, edges=edges)

@@ -1,8 +1,8 @@
-"""Checks the files of a repository beside its blocks: layout, receipts, index, embedding cache.
+"""Checks the files of a repository other than its blocks: layout, receipts, index, embedding cache.
 
-None of these is believed without a checksum when it is used; here every one of them is read, so
-that damage is known before something is missed. Bytes that a crash has cut off at the end of a log
-are a note, not a fault: nothing that was promised is gone with them.
+All of them are verified by checksums when they are used. Here each is read completely, so that
+damage is found before the data is needed. An incomplete entry at the end of a log, left by a crash,
+is a note and not a fault: it was never acknowledged.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _WAIT_SECONDS = 5.0
 
 
 def check_layout(folder: Path) -> tuple[list[Fault], int]:
-    """Returns what is wrong with the pages of the store's file, and how many there are.
+    """Returns the faults of the pages of the store's file, and the number of pages.
 
-    To be asked before the store is opened: what opens a file with a damaged layout may not survive.
+    Call it before opening the store: opening a file with a damaged layout can crash the process.
     """
     try:
         report = lmdb_file.check_layout(folder / "blocks")
@@ -55,13 +55,13 @@ def unscrubbed_bytes(folder: Path) -> int:
 
 
 def check_receipts(folder: Path) -> tuple[list[Fault], list[str], int]:
-    """Returns the faults and notes of the receipt logs in a folder, and how many receipts."""
+    """Returns the faults and notes of the receipt logs in a folder, and the number of receipts."""
     faults: list[Fault] = []
     notes: list[str] = []
     count = 0
     for path in sorted(folder.glob("log*")):
         where = f"receipts/{path.name}"
-        data = read_file(path) or b""  # it may have taken the place of the older one meanwhile
+        data = read_file(path) or b""  # the log may have been rotated meanwhile
         for start, stop, problem in _log_parts(data):
             if problem is None:
                 count += 1
@@ -74,7 +74,9 @@ def check_receipts(folder: Path) -> tuple[list[Fault], list[str], int]:
 
 
 def blank_damaged(folder: Path) -> list[str]:
-    """Writes zeros over the damaged parts of the receipt logs; returns the names of those files."""
+    """Overwrites the damaged parts of the receipt logs with zeros; returns the names of those
+    files.
+    """
     changed = []
     with folder_lock(folder / "receipts"):
         for path in sorted((folder / "receipts").glob("log*")):
@@ -90,8 +92,9 @@ def blank_damaged(folder: Path) -> list[str]:
 
 
 def blank(path: Path, spans: list[tuple[int, int]]) -> None:
-    """Writes zeros over parts of a file, in place: whoever appends to it meanwhile is not
-    disturbed."""
+    """Overwrites parts of a file with zeros in place, which does not disturb a process that appends
+    to it.
+    """
     with path.open("r+b") as file:
         for start, stop in spans:
             file.seek(start)
@@ -101,8 +104,9 @@ def blank(path: Path, spans: list[tuple[int, int]]) -> None:
 
 
 def log_frames(data: bytes) -> Iterator[tuple[int, int, bytes | None]]:
-    """Yields (start, stop, receipt) of every part of a log, None for what is no whole frame; what
-    was overwritten with zeros is left out."""
+    """Yields (start, stop, receipt) of every part of a log; the receipt is None for an incomplete
+    or damaged frame. Parts overwritten with zeros are left out.
+    """
     at = 0
     while at < len(data):
         start, block = at, frame_at(data, at)
@@ -112,7 +116,7 @@ def log_frames(data: bytes) -> Iterator[tuple[int, int, bytes | None]]:
 
 
 def _log_parts(data: bytes) -> Iterator[tuple[int, int, str | None]]:
-    """Yields (start, stop, what is wrong) of every part of a log, None for a whole receipt."""
+    """Yields (start, stop, fault) of every part of a log; the fault is None for a valid receipt."""
     for start, stop, block in log_frames(data):
         if block is not None:
             yield start, stop, _receipt_problem(block)
@@ -130,13 +134,13 @@ def _receipt_problem(block: bytes) -> str | None:
 
 
 def check_embeddings(folder: Path) -> tuple[list[Fault], int]:
-    """Returns the files of the embedding cache with frames that are not whole, and the frames."""
+    """Returns the faults of embedding cache files with damaged frames, and the number of frames."""
     faults, count = [], 0
     for path in sorted(folder.glob("*/*")) if folder.is_dir() else ():
         if path.name == "lock":
             continue
         frames = damaged = 0
-        with suppress(FileNotFoundError):  # let go of meanwhile
+        with suppress(FileNotFoundError):  # removed meanwhile
             frames, damaged = damaged_frames(path)
             if damaged:
                 with _nobody_adding(path.parent):
@@ -151,7 +155,7 @@ def check_embeddings(folder: Path) -> tuple[list[Fault], int]:
 
 @contextmanager
 def _nobody_adding(folder: Path) -> Iterator[None]:
-    """Keeps writers away from a folder of the cache, where that is possible."""
+    """Locks out writers from a folder of the cache, if possible."""
     with ExitStack() as alone:
         with suppress(StorageError):
             alone.enter_context(writer_lock(folder / "lock", timeout_seconds=_WAIT_SECONDS))
@@ -159,12 +163,12 @@ def _nobody_adding(folder: Path) -> Iterator[None]:
 
 
 def check_index(repository: Core) -> Iterator[Fault]:
-    """Yields what is wrong with the files of the index; those of the heads are compared whole."""
+    """Yields the faults of the index files; those of the heads are compared completely."""
     try:
         directory = repository.index_folder
         commits = list(repository.branches().values())
     except IbidemError:
-        return  # nobody can ask before that is mended; what it is, the blocks say
+        return  # no query can run before that is repaired; the block check reports it
     if directory is None or not directory.is_dir():
         return
     heads = []
@@ -176,7 +180,7 @@ def check_index(repository: Core) -> Iterator[Fault]:
 
 
 def check_keys(folder: Path) -> Iterator[Fault]:
-    """Yields what is wrong with the files of the keyring."""
+    """Yields the faults of the keyring's files."""
     found = keyring.problem(folder)
     if found is not None:
         yield Fault(FaultKind.KEY, "keys", found)
@@ -190,7 +194,7 @@ def _next_frame(data: bytes, start: int) -> int:
 
 
 def _is_cut_off(rest: bytes) -> bool:
-    """Tells whether bytes are the beginning of a frame whose end was never written."""
+    """Returns whether bytes are the beginning of a frame that was not completely written."""
     if len(rest) < HEAD_BYTES:
         return rest.startswith(MARK) or MARK.startswith(rest)
     size = int.from_bytes(rest[len(MARK) : len(MARK) + 4], "little")

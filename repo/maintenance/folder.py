@@ -1,4 +1,4 @@
-"""Checking and repairing the repository in a folder, whatever state it is in."""
+"""Checks and repairs the repository in a folder, in whatever state it is."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 def fsck_folder(
     path: str | os.PathLike[str], *, is_deep: bool = False, progress: Progress | None = None
 ) -> FsckReport:
-    """Checks the repository in a folder, whatever state it is in, and opens it only if that is
+    """Checks the repository in a folder, in whatever state it is, and opens it only if that is
     safe.
 
     Args:
-        is_deep: as in `fsck`.
+        is_deep: see `fsck`.
 
     Raises:
         NotFoundError: kind `repository-not-found`.
-        FormatError: a newer program made it.
+        FormatError: it was created by a newer version.
         CorruptError: the file `format` is damaged.
-        StorageError: the disk refuses.
+        StorageError: a disk error.
     """
     check_format(Path(path) / FOLDER)
     faults, page_count = check_layout(Path(path) / FOLDER)
@@ -48,10 +48,10 @@ def repair_folder(
     *,
     progress: Progress | None = None,
 ) -> FsckReport:
-    """Mends the repository in a folder, with blocks from the repository in another one.
+    """Repairs the repository in a folder, with blocks from the repository in another folder.
 
     Raises:
-        CorruptError: the layout of the store's file is damaged, which nothing can mend in place.
+        CorruptError: the layout of the store's file is damaged, which cannot be repaired in place.
         NotFoundError: there is no repository in `source`.
     """
     if any(fault.kind is FaultKind.PAGE for fault in report.faults):

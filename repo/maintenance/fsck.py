@@ -1,8 +1,8 @@
-"""Reads a whole repository and proves that every byte that matters is the one that was written.
+"""Reads a whole repository and verifies that every byte that matters is as it was written.
 
-`repo doctor` is the quick look; this is the proof. It reads the layout of the store's file, every
-block whether something needs it or not, what the blocks say about each other, the log, the
-receipts and the index. It changes nothing and takes no lock that anybody waits for.
+`repo doctor` is the quick check; this one is complete. It reads the layout of the store's file,
+every block whether referenced or not, the relations between blocks, the log, the receipts and the
+index. It changes nothing and takes no lock that another process waits for.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 _TRIES_MAX = 5
 _Named = tuple[FaultKind, str, Cid | None]
-"""What something is wrong with, however it is said."""
+"""A fault without its text: kind, location, block."""
 UNREAD = "the blocks were not read: a file with such a layout may end whoever reads it"
 _FINISH = "run 'repo erase --finish'"
 
@@ -55,16 +55,16 @@ _FINISH = "run 'repo erase --finish'"
 def fsck(
     repository: Core, *, is_deep: bool = False, progress: Progress | None = None
 ) -> FsckReport:
-    """Returns everything that is wrong with a repository, and what was read.
+    """Returns all faults of a repository, and what was read.
 
-    What somebody collects as garbage or erases meanwhile may look as if it were missing; so where
-    something seems wrong and the cells have moved since, it is all read again. Where they never
-    rest, what is wrong is what was wrong each time.
+    Blocks that another process collects as garbage or erases meanwhile may look missing, so if a
+    fault is found and the cells have changed since, everything is read again. If the cells keep
+    changing, only faults found every time are reported.
 
     Args:
-        repository: its store must be safe to read, which `fsck_folder` finds out first.
-        is_deep: also reads every block with `dag-cbor` and compares.
-        progress: called with how many blocks are done, and of how many.
+        repository: its store must be safe to read, which `fsck_folder` checks first.
+        is_deep: also decodes every block with `dag-cbor` and compares the results.
+        progress: called with the number of blocks done and the total.
     """
     lasting: set[_Named] | None = None
     for _ in range(_TRIES_MAX):
@@ -139,11 +139,11 @@ def _erased(repository: Core) -> Erased:
     try:
         return repository.guard.erased()
     except IbidemError:
-        return Erased()  # what keeps it from being read is told of where it is met
+        return Erased()  # the walk reports why it cannot be read
 
 
 def _check_erased(repository: Core, erased: Erased) -> Iterator[Fault]:
-    """Yields an erasure that was cut short, or erased blocks that are here without one."""
+    """Yields faults for an interrupted erasure, or for erased blocks that are here without one."""
     store = repository.store
     here = [Cid(raw) for raw in erased.cids if store.has(Cid(raw))]
     if store.cell(ERASING_CELL) is not None:
@@ -156,8 +156,9 @@ def _check_erased(repository: Core, erased: Erased) -> Iterator[Fault]:
 def _check_views(
     store: Store, operations: list[tuple[OperationCid, Operation]], horizon: OperationCid | None
 ) -> list[Fault]:
-    """Returns what is wrong with the refs and erasures of the views that are kept, and with how
-    these follow one another; what could not be read was told of by the walk."""
+    """Returns the faults of the refs and erasures of the kept views, and of the order of these
+    views; blocks that could not be read are reported by the walk over all blocks.
+    """
     faults: list[Fault] = []
     readable: list[tuple[OperationCid, Operation]] = []
     newer: View | None = None
@@ -172,8 +173,9 @@ def _check_views(
 
 
 def _unfinished(repository: Core, erased: Erased, here: list[Cid]) -> Iterator[Fault]:
-    """Yields what can still be read of erased nodes: blocks by node, files that quote them; where
-    there is none, what deleted records may hold."""
+    """Yields what can still be read of erased nodes: blocks by node, and files that quote them; if
+    there are none, the bytes of deleted records that may contain them.
+    """
     blocks: dict[NodeId, list[Cid]] = {}
     for cid in here:
         blocks.setdefault(erased.cids[cid.raw].node, []).append(cid)
@@ -197,7 +199,7 @@ def _unfinished(repository: Core, erased: Erased, here: list[Cid]) -> Iterator[F
 def _check_cells(
     store: Store, blocks: BlockCheck, faults: list[Fault]
 ) -> tuple[list[tuple[OperationCid, Operation]], OperationCid | None]:
-    """Follows what the cells name; returns the operations that are kept, newest first."""
+    """Follows the references of the cells; returns the kept operations, newest first."""
     pointers: dict[str, OperationCid] = {}
     cells = store.cells()
     for name in sorted({*cells, HEAD_CELL, ORIGIN_CELL}):
@@ -224,7 +226,7 @@ def _check_cells(
 def _kept(
     store: Store, head: OperationCid, horizon: OperationCid | None, faults: list[Fault]
 ) -> Iterator[tuple[OperationCid, Operation]]:
-    """Yields the operations that are kept, newest first; one that cannot be read is a fault."""
+    """Yields the kept operations, newest first; one that cannot be read is a fault."""
 
     class Source:
         def get(self, cid: Cid) -> bytes:
@@ -254,7 +256,9 @@ def _check_roots(store: Store, blocks: BlockCheck) -> list[Fault]:
 
 
 def _check_sources(store: Store, blocks: BlockCheck) -> Iterator[Fault]:
-    """Yields the nodes that contain themselves, and those whose source is over the limits."""
+    """Yields faults for nodes that contain themselves, and for those whose source exceeds the
+    limits.
+    """
     if not blocks.parts:
         return
     check = SourceCheck(store, lambda cids: [blocks.parts.get(cid.raw) for cid in cids])
@@ -265,7 +269,7 @@ def _check_sources(store: Store, blocks: BlockCheck) -> Iterator[Fault]:
         bases = [roots[parent.raw] for parent in commit.parents if parent.raw in roots]
         if commit.root in bases:
             continue
-        with suppress(IbidemError):  # told of by the walk
+        with suppress(IbidemError):  # reported by the walk
             before = _nodes(store, bases[0]) if bases else EMPTY_TREE
             for node, error in check.check(_nodes(store, commit.root), before):
                 if node not in named:
@@ -280,10 +284,11 @@ def _nodes(store: Store, root: RootCid) -> TreeCid:
 
 
 def _check_notes(store: Store, operations: list[tuple[OperationCid, Operation]]) -> Iterator[Fault]:
-    """Yields what stands at a head of notes, here or as seen at a remote, and is no event, in all
-    views that are kept: an undo may bring any of them back."""
+    """Yields faults for non-events at the heads of notes, local or remote-tracking, in all kept
+    views: an undo may restore any of them.
+    """
     named: set[Cid] = set()
-    with suppress(IbidemError):  # told of by the walk
+    with suppress(IbidemError):  # reported by the walk
         views = (View.decode(store.get(operation.view)) for _, operation in operations)
         for name, head, before in heads_of_notes(store, views):
             for cid, said in damaged_events(store, head, before):
@@ -293,10 +298,10 @@ def _check_notes(store: Store, operations: list[tuple[OperationCid, Operation]])
 
 
 def _check_rest(store: Store, blocks: BlockCheck, look: Look | None) -> Iterator[Fault | None]:
-    """Yields for each block that nothing needs what is wrong with it, None for nothing."""
+    """Yields for each unreferenced block its fault, None if it is valid."""
     for cid, block in read_blocks(store, blocks.seen.absent(store.cids())):
         if isinstance(block, NotFoundError):
-            continue  # gone since: somebody collects garbage
+            continue  # deleted meanwhile by a garbage collection
         if isinstance(block, IbidemError):
             detail = f"nothing needs it, and its bytes are not its own: {block}"
             yield Fault(FaultKind.DAMAGED, f"block {cid}", detail, cid)
@@ -308,13 +313,13 @@ def _check_rest(store: Store, blocks: BlockCheck, look: Look | None) -> Iterator
 
 
 class _SecondReading:
-    """What `dag-cbor` reads unlike our codec, of the blocks that were looked at."""
+    """Blocks that `dag-cbor` decodes differently from our codec."""
 
     def __init__(self) -> None:
         self._problems: dict[Cid, str] = {}
 
     def look(self, cid: Cid, block: bytes) -> None:
-        """Reads a block once more; what our codec cannot read is a fault already."""
+        """Decodes a block a second time; one that our codec cannot decode is a fault already."""
         if cid.is_raw:
             return
         with suppress(CorruptError):
@@ -323,6 +328,6 @@ class _SecondReading:
                 self._problems[cid] = problem
 
     def faults(self) -> list[Fault]:
-        """Returns what was found, ascending by CID."""
+        """Returns the faults found, ascending by CID."""
         found = sorted(self._problems.items())
         return [Fault(FaultKind.DISAGREEMENT, f"block {cid}", text, cid) for cid, text in found]

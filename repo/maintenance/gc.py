@@ -1,19 +1,18 @@
-"""Collects garbage: deletes what no cell, operation or ref of this repository leads to any more.
+"""Garbage collection: deletes blocks that no cell, operation or ref of this repository leads to.
 
-Nothing here depends on a clock. A block may go while others read and write, because
+Nothing here depends on a clock. Blocks can be deleted while others read and write, because
 
-* whoever publishes puts every new block again in the transaction that makes it visible, and names
-  in it the commits that it only refers to;
-* a deletion happens only while the cells still say what was marked from, in the same transaction;
-  where they have moved, what became visible is marked first;
-* commits and what else can be named go in the first deletion, whole: so nobody can refer to a
-  commit whose trees are going.
+* every writer puts each new block again in the transaction that makes it visible, and names in it
+  the existing commits that it refers to;
+* a deletion happens only if, in the same transaction, the cells still have the values from which
+  the marks were computed; if they have changed, newly visible blocks are marked first;
+* commits and other blocks that can be named from outside are deleted first, all of them at once: so
+  nobody can refer to a commit whose trees are being deleted.
 
-What the log can undo to is needed, so the log is bounded here: operations before the newest
-`OPERATIONS_KEPT` are given up.
+Everything that the operation log can undo to is needed, so the log is bounded here: operations
+before the newest `OPERATIONS_KEPT` are dropped.
 
-A kind or version that this program does not know, or a block that is missing, stops it before
-anything is deleted.
+An unknown kind or version, or a missing block, aborts the collection before anything is deleted.
 
 Spec: format 8, 9.
 """
@@ -59,11 +58,11 @@ if TYPE_CHECKING:
     from ibidem.store.protocol import Store
 
 BATCH_BLOCKS = 10_000
-"""Blocks that one transaction deletes: writers wait that long at most."""
+"""Blocks deleted in one transaction, which bounds how long writers wait."""
 _WAITING_BYTES_MAX = 2048 * CID_BYTES
 """CIDs that are marked together."""
 ENTRIES = frozenset(("commit", "operation", "view", "ref", "root", "step", "receipt"))
-"""Kinds that can be named from outside; they go first, together."""
+"""Kinds that can be named from outside; they are deleted first, in one transaction."""
 
 
 @record
@@ -76,17 +75,18 @@ class GcReport:
     """Deleted blocks by kind."""
     kept_count: int = 0
     operation_count: int = 0
-    """Operations of the log that were given up: as asked for, or because of a ref that points to
-    what its name does not say."""
+    """Operations dropped from the log: as requested, or because of a ref with a target of the wrong
+    kind for its name.
+    """
     snapshot_count: int = 0
-    """Index snapshots of roots that are gone."""
+    """Index snapshots of deleted roots."""
     is_dry_run: bool = False
 
 
 class Marks:
-    """The blocks that are needed: a visitor that enters each of them once.
+    """The set of needed blocks: a visitor that enters each of them once.
 
-    Most blocks need no other. These are marked many at once, in a table; they are not read.
+    Most blocks have no links. These are marked in batches, in a table, without being read.
     """
 
     def __init__(self, store: Store) -> None:
@@ -102,24 +102,26 @@ class Marks:
         return raw in self._entered or raw in self._leaves
 
     def mark(self, links: Iterable[Link]) -> None:
-        """Marks what the links lead to.
+        """Marks everything reachable from the links.
 
         Raises:
-            FormatError: a kind or version that this program does not know.
+            FormatError: an unknown kind or version.
             CorruptError: a needed block is missing or damaged.
         """
         walk(self._store, links, self)
         self._mark_leaves()
 
     def clear(self) -> None:
-        """Forgets all: what a block needs may be unmarked where `mark` has raised."""
+        """Removes all marks: after `mark` has raised, blocks needed by a marked one may be
+        unmarked.
+        """
         self._entered: set[bytes] = {EMPTY_RAW}
         self._leaves = CidTable(self._room)
         self._waiting = bytearray()
         """CIDs of leaves that are not marked yet."""
 
     def enter(self, link: Link) -> bool:
-        """Marks a block; one that was not marked and may need others is read."""
+        """Marks a block; it is read if it was unmarked and may have links."""
         if link.kind in LEAVES:
             self._leaves.add(link.raw)
             return False
@@ -129,7 +131,7 @@ class Marks:
         return True
 
     def block(self, link: Link, block: bytes) -> Iterable[Link]:
-        """Returns what a block needs; marks what needs nothing else."""
+        """Returns the links of a block; values without links are marked here and left out."""
         if link.kind == TREE and link.of in LEAVES:
             tree = decode(block)
             if not tree.level:
@@ -167,23 +169,23 @@ def collect(
     author: str = "",
     time: int | None = None,
 ) -> GcReport:
-    """Deletes what nothing needs.
+    """Deletes all unreferenced blocks.
 
     Args:
-        repository: others may read and write it meanwhile.
-        keep_operations: how many of the newest operations stay; those before them cannot be
-            undone any more, and what only they held goes. None keeps all.
+        repository: other processes may read and write it at the same time.
+        keep_operations: how many of the newest operations are kept; older ones can no longer be
+            undone, and blocks that only they needed are deleted. None keeps all.
         is_dry_run: only counts.
 
     Raises:
         InvalidInputError: `keep_operations` is below 1.
-        FormatError: a kind or version that this program does not know.
+        FormatError: an unknown kind or version.
         CorruptError: a needed block is missing or damaged.
     """
     if keep_operations is not None and keep_operations < 1:
         raise InvalidInputError(f"keep_operations: got {keep_operations}, expected 1 or more")
     if not is_dry_run:
-        finish(repository)  # an erasure that was cut short comes first
+        finish(repository)  # completes an interrupted erasure first
         dropped, horizon = _cut(repository, keep_operations, author=author, time=time), None
     else:
         dropped, horizon = repository.operation_log.retry_if_collected(
@@ -218,9 +220,9 @@ def collect(
 def _older(
     repository: Core, state: State, count_max: int | None
 ) -> tuple[int, OperationCid | None]:
-    """Returns how many operations go, and which one is then the oldest; None where none go.
+    """Returns how many operations are dropped, and which one is then the oldest; None if none are.
 
-    Those with a ref that should not be there go too, unless the newest still has it.
+    Operations with an invalid ref are dropped too, unless the newest one still has it.
     """
     entries = list(repository.operation_log.history(state))
     right = _right_count(repository.store, entries)
@@ -230,9 +232,10 @@ def _older(
 
 
 def _right_count(store: Store, entries: Sequence[LogEntry]) -> int:
-    """Returns how many of the newest operations have no ref that points to what its name does not
-    say: nobody may go back to one that has, and once the ref is dropped nothing holds what it
-    points to."""
+    """Returns how many of the newest operations have no ref with a target of the wrong kind for its
+    name. Nobody may go back to an operation with such a ref, and once the ref is dropped nothing
+    keeps its target.
+    """
     newer: View | None = None
     for at, entry in enumerate(entries):
         if has_wrong_ref(store, entry.view, newer):
@@ -242,10 +245,11 @@ def _right_count(store: Store, entries: Sequence[LogEntry]) -> int:
 
 
 def _cut(repository: Core, count_max: int | None, *, author: str, time: int | None) -> int:
-    """Gives up older operations, by an operation of its own; returns how many.
+    """Drops older operations, by publishing an operation; returns how many were dropped.
 
-    The head moves, so whoever is about to go back behind the horizon loses the race and sees it.
-    That goes for another collection too: what it has given up must not become the horizon again.
+    The head moves, so a process that is about to go back behind the horizon loses the race and
+    notices it. The same holds for another collection: an operation that it has dropped must not
+    become the horizon again.
     """
     operations = repository.operation_log
 
@@ -269,10 +273,10 @@ def _cut(repository: Core, count_max: int | None, *, author: str, time: int | No
 def _mark_all(
     store: Store, marks: Marks, horizon: OperationCid | None = None
 ) -> dict[str, bytes | None]:
-    """Marks everything that the cells lead to; returns what they said, all of them, also of those
-    that are not there: one that comes, such as a first stage, holds what nobody has marked.
+    """Marks everything reachable from the cells; returns the values of all known cells, also of
+    absent ones: one created later, such as a first stage, refers to unmarked blocks.
 
-    What they said may be given up while it is followed, by another collection: then it begins anew.
+    If another collection drops some of these blocks meanwhile, marking starts again.
     """
     for _ in range(RETRIES_MAX):
         cells = _all_cells(store)
@@ -312,11 +316,11 @@ def _mark_once(
 
 
 def _garbage(store: Store, marks: Marks) -> dict[bytes, tuple[str, int]]:
-    """Returns kind and size of every block that is not marked."""
+    """Returns kind and size of every unmarked block."""
     found: dict[bytes, tuple[str, int]] = {}
     for cid, block in read_blocks(store, marks.unmarked(store.cids())):
         if isinstance(block, NotFoundError):
-            continue  # gone by now
+            continue  # deleted meanwhile
         found[cid.raw] = _kind_and_size(cid, block)
     return found
 
@@ -337,7 +341,7 @@ def _delete(
     cells: Mapping[str, bytes | None],
     garbage: Mapping[bytes, tuple[str, int]],
 ) -> Iterator[bytes]:
-    """Deletes the garbage; yields the CIDs of what stays because it is needed again."""
+    """Deletes the garbage; yields the CIDs of blocks that stay because they are needed again."""
     waiting = [[raw for raw, (kind, _) in garbage.items() if kind in ENTRIES]]
     rest = [raw for raw, (kind, _) in garbage.items() if kind not in ENTRIES]
     waiting += [rest[at : at + BATCH_BLOCKS] for at in range(0, len(rest), BATCH_BLOCKS)]
@@ -356,7 +360,7 @@ def _delete(
 def _drop_snapshots(
     repository: Core, garbage: Mapping[bytes, tuple[str, int]], *, is_dry_run: bool
 ) -> int:
-    """Forgets the index snapshots of roots that are gone, with the files only they need."""
+    """Drops the index snapshots of deleted roots, with the files that only they need."""
     known, store = repository.index.remembered(), repository.store
     if is_dry_run:
         return sum(root.raw in garbage for root in known)

@@ -1,8 +1,8 @@
-"""Checks every root that history leads to, for `repo fsck`: each against the one before it.
+"""Checks every root in the history, for `repo fsck`: each against the one before it.
 
-What a root must mean is in `root_check`. The values of a root are told to it as they differ from
-the root of the first parent, so a long history costs what it changed. A block that is missing or
-not well-formed was told of by the walk over all blocks and is passed here.
+`root_check` defines what makes a root valid. It receives only the values that differ from the root
+of the first parent, so the cost of a long history is the size of its changes. Missing or malformed
+blocks are reported by the walk over all blocks and skipped here.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 _UNREADABLE = (NotFoundError, CorruptError, FormatError)
 _READ = frozenset(("edge", "conflict", *VECTORS))
-"""Kinds whose values mean more than what the walk has looked at: their kind and their key."""
+"""Kinds whose values need checks beyond those of the walk, which checks their kind and their key.
+"""
 
 
 class HistoryCheck:
@@ -44,7 +45,7 @@ class HistoryCheck:
         self._check = RootCheck(source, self.faults.append)
 
     def check(self, cid: RootCid, before: RootCid | None, owner: str) -> None:
-        """Checks a root; `before` is one that differs little from it and was checked."""
+        """Checks a root against `before`, a similar root that was checked already."""
         if cid in self._done:
             return
         self._done.add(cid)
@@ -58,7 +59,7 @@ class HistoryCheck:
             self._check.end(bases)
 
     def finish(self) -> None:
-        """Looks at what several roots show together; `faults` are all there are then."""
+        """Runs the checks that need several roots; after that, `faults` is complete."""
         with suppress(*_UNREADABLE):
             self._check.finish()
 
@@ -92,7 +93,7 @@ class HistoryCheck:
 
 
 def _batches(values: Iterator[tuple[bytes, Cid]]) -> Iterator[list[tuple[bytes, Cid]]]:
-    """Yields what there is, many at once; also what comes before an error."""
+    """Yields the values in batches, including those before an error."""
     batch: list[tuple[bytes, Cid]] = []
     try:
         for value in values:
@@ -107,7 +108,7 @@ def _batches(values: Iterator[tuple[bytes, Cid]]) -> Iterator[list[tuple[bytes, 
 
 
 def in_order(source: Source, commits: Iterable[bytes]) -> Iterator[tuple[CommitCid, Commit]]:
-    """Yields commits by CID, each after its parents; unreadable ones are left out."""
+    """Yields commits by CID, parents first; unreadable ones are left out."""
     found: dict[CommitCid, Commit] = {}
     for raw in commits:
         with suppress(IbidemError):

@@ -1,8 +1,9 @@
-"""Mends what a check found: blocks from another copy, everything else by letting go of it.
+"""Repairs the faults found by a check: blocks are copied from another repository, other files
+dropped.
 
-A block from another copy is believed for its hash alone, so it does not matter whose copy it is.
+A copied block is verified by its hash alone, so it does not matter whose repository it comes from.
 Index, embedding cache and receipt log are never needed for an answer; damaged parts of them are
-removed. What is damaged in the layout of the store's file cannot be mended in place.
+removed. A damaged layout of the store's file cannot be repaired in place.
 """
 
 from __future__ import annotations
@@ -33,12 +34,14 @@ def repair(
     *,
     progress: Progress | None = None,
 ) -> FsckReport:
-    """Mends what a report names and returns a new report, with what was mended.
+    """Repairs the faults in a report and returns a new report, which lists the repairs.
 
-    A block that is back may show that others are missing; so it goes on as long as that helps.
+    A restored block may show that others are missing, so repair continues as long as it makes
+    progress.
 
     Args:
-        source: has the blocks, such as the store of another copy; None mends what needs none.
+        source: contains the blocks, such as the store of another copy; None repairs only faults
+            that need no blocks.
     """
     if report.faults and any(fault.kind is FaultKind.PAGE for fault in report.faults):
         raise InvalidInputError("report: it has faults of the file's layout, expected none")

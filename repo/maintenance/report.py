@@ -1,9 +1,8 @@
-"""What a check of a repository came to: faults, each with what can mend it.
+"""The result of checking a repository: faults, each with the way to repair it.
 
-A fault is something that an answer, a ref or a log entry could suffer from, or a secret that was to
-be destroyed and is not yet. A note is something
-odd that none of them can: bytes cut off by a crash, a file that is not believed anyway. What was
-erased on purpose is counted and is no fault.
+A fault can affect an answer, a ref or a log entry, or leaves erased data that was not destroyed
+yet. A note is an irregularity that affects none of them: bytes cut off by a crash, a file that is
+not trusted anyway. Blocks erased on purpose are counted and are no fault.
 """
 
 from __future__ import annotations
@@ -21,59 +20,59 @@ class FaultKind(StrEnum):
     """What is wrong; stable, append-only."""
 
     MISSING = "missing"
-    """A block that something needs is not here."""
+    """A referenced block is not here."""
     DAMAGED = "damaged"
     """A block's bytes are not those that its CID names."""
     MALFORMED = "malformed"
-    """A block has its hash and breaks the format."""
+    """A block matches its hash but violates the format."""
     UNKNOWN = "unknown"
-    """A kind or version that this program does not know."""
+    """An unknown kind or version."""
     DANGLING = "dangling"
     """An edge or vector without its node."""
     REF = "ref"
-    """A branch, tag or other name is not what it should be."""
+    """A branch, tag or other name is invalid."""
     LOG = "log"
-    """The operation log does not follow from itself."""
+    """The operation log is inconsistent."""
     CELL = "cell"
-    """A cell of the store is missing, unknown or of another form."""
+    """A cell of the store is missing, unknown or malformed."""
     PAGE = "page"
-    """The file of the store is not laid out as it must be."""
+    """The layout of the store's file is damaged."""
     ERASURE = "erasure"
     """An erased block is here again, or an erasure's signature is wrong."""
     UNFINISHED = "unfinished"
-    """An erasure was cut short: what it destroys may still be here, and waits to be destroyed."""
+    """An interrupted erasure: data that it is to destroy may still be here."""
     KEY = "key"
     """A file of the keyring is damaged."""
     RECEIPT = "receipt"
-    """A part of the receipt log is not whole."""
+    """A part of the receipt log is damaged."""
     INDEX = "index"
-    """A file of the index is not what it should be."""
+    """A file of the index is damaged."""
     CACHE = "cache"
-    """A frame of the embedding cache is not what it should be."""
+    """A frame of the embedding cache is damaged."""
     DISAGREEMENT = "disagreement"
     """A second library reads a block differently (`fsck --deep`)."""
 
 
 DERIVED = frozenset((FaultKind.INDEX, FaultKind.CACHE))
-"""Faults of what can be made again from the blocks."""
+"""Faults of data that can be rebuilt from the blocks."""
 FETCHED = frozenset((FaultKind.MISSING, FaultKind.DAMAGED))
-"""Faults that another copy can mend."""
+"""Faults that can be repaired with another copy."""
 _HARMLESS = DERIVED | {FaultKind.UNFINISHED}
-"""Faults that no answer suffers from: nothing that is needed is missing or wrong."""
+"""Faults that affect no answer: nothing needed is missing or wrong."""
 
 
 @record
 class Fault:
-    """One thing that is wrong."""
+    """One fault."""
 
     kind: FaultKind
     where: str
-    """What it is a fault of: a block by CID, a file, a name."""
+    """Its location: a block by CID, a file, a name."""
     detail: str
     cid: Cid | None = None
     """The block that is missing or damaged."""
     needed_by: str = ""
-    """What led there, such as a branch or a commit."""
+    """What refers to it, such as a branch or a commit."""
 
     def __str__(self) -> str:
         owner = f" (needed by {self.needed_by})" if self.needed_by else ""
@@ -86,26 +85,28 @@ class FsckReport:
 
     faults: tuple[Fault, ...]
     notes: tuple[str, ...] = ()
-    """What is odd and harmless, one sentence each."""
+    """Harmless irregularities, one sentence each."""
     erased_count: int = 0
-    """Blocks that something needs and that were erased on purpose."""
+    """Referenced blocks that were erased on purpose."""
     unreachable_count: int = 0
-    """Blocks that nothing needs; `gc` removes them."""
+    """Unreferenced blocks; `gc` deletes them."""
     block_count: int = 0
     """Blocks read and checked."""
     size_bytes: int = 0
-    """In those blocks."""
+    """Total size of those blocks."""
     counts: Mapping[str, int] = field(default_factory=empty)
     """Reachable blocks by kind, and `page`, `logged-receipt`, `embedding`."""
     repaired: tuple[str, ...] = ()
-    """What `repair` has mended, one sentence each."""
+    """What `repair` has repaired, one sentence each."""
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there are no faults."""
         return not self.faults
 
     @property
     def is_data_whole(self) -> bool:
-        """Whether nothing is wrong but what can be made again from the blocks, or carried on."""
+        """Whether all faults concern data that can be rebuilt from the blocks, or an erasure to
+        complete.
+        """
         return all(fault.kind in _HARMLESS for fault in self.faults)

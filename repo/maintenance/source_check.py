@@ -1,11 +1,11 @@
-"""Checks what single nodes cannot show of a document: that its source has an end.
+"""Checks that the source of every document is finite, which single nodes cannot show.
 
-A part is read as the root has it, so that nodes that are each well may still stand for a source
-that contains itself, or for one without end, and one of them may have been there for long. Where
-the root before is well, only what a list did not name there can lead back to it. So the parts that
-are new in a list are measured, each with all that stands below it, whichever commit that came with:
-a message more in a long thread costs one read. Copies, commits, merges and `repo fsck` ask here,
-each root against the same one: that of the first parent.
+A part is read from the root, so nodes that are valid by themselves may still form a source that
+contains itself, or one of unbounded size, and some of them may have been there for long. If the
+previous root is valid, a cycle must pass through an id that a list did not contain there. So only
+the parts that are new in a list are measured, each with all its descendants, whichever commit added
+those: one more message in a long thread costs one read. Copies, commits, merges and `repo fsck` use
+this check, each comparing a root with the same one: that of the first parent.
 
 Spec: format 5.1, 7; sync 5.
 """
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 _BATCH = 4096
 _KNOWN_MAX = 1 << 16
-"""Parts whose measures stay known from one root to the next."""
+"""Parts whose measures are kept from one root to the next."""
 _CHILDREN = b"children"
-"""In the block of a node that lists any."""
+"""Occurs in the block of every node that lists others."""
 
 PartsAt = Callable[[Sequence[Cid]], Iterable[Part | None]]
 """The parts in blocks of nodes, None for a node that lists nothing."""
@@ -45,8 +45,9 @@ def part_in(block: bytes) -> Part | None:
 
 
 def new_parts(id_: bytes, part: Part, before: Part | None) -> list[bytes]:
-    """Returns what has to be measured where a node lists other parts than before: the node itself
-    where it listed none, otherwise what it did not list."""
+    """Returns the ids to measure if a node lists other parts than before: the node itself if it
+    listed none, otherwise the newly listed ids.
+    """
     if before is None:
         return [id_]
     known = {child.id.raw for child in before.children}
@@ -54,17 +55,19 @@ def new_parts(id_: bytes, part: Part, before: Part | None) -> list[bytes]:
 
 
 class SourceCheck:
-    """Checks roots one after the other, each against one that was checked before it.
+    """Checks a sequence of roots, each against one that was checked before it.
 
-    The cost is that of the parts that are new in lists and of what stands below them, which stays
-    known for a root that follows on the last one.
+    The cost is that of the newly listed parts and their descendants, whose measures are kept for a
+    root that follows the last one.
     """
 
     def __init__(self, source: Source, parts_at: PartsAt | None = None) -> None:
-        """Checks nothing yet.
+        """Prepares the check.
 
         Args:
-            parts_at: by default what the source has; what was erased counts as listing nothing.
+            source: has the blocks of the roots.
+            parts_at: reads parts, by default from the source; erased nodes count as listing
+                nothing.
         """
         self._source = source
         self._parts_at = parts_at or self._read
@@ -72,12 +75,12 @@ class SourceCheck:
         self._known = KnownParts()
 
     def check(self, nodes: TreeCid, before: TreeCid) -> Iterator[tuple[Cid, CorruptError]]:
-        """Yields the CIDs of nodes with a new part that contains itself or whose source is over the
-        limits, with why.
+        """Yields the CIDs of nodes with a new part that contains itself or whose source exceeds the
+        limits, with the reason.
 
         Args:
             nodes: the tree of nodes of the root to check.
-            before: that of the root that it follows on.
+            before: the tree of nodes of the previous root.
         """
         if before != self._last or len(self._known) > _KNOWN_MAX:
             self._known = KnownParts()
@@ -120,18 +123,18 @@ class SourceCheck:
             if isinstance(block, bytes):
                 yield part_in(block)
             elif isinstance(block, NotFoundError):
-                yield None  # erased; whether it may be missing is not decided here
+                yield None  # erased; another check decides whether it may be missing
             else:
                 raise block
 
 
 class KnownParts:
-    """Parts of one root and what their sources come to, as far as they were asked for."""
+    """Parts of one root and the measures of their sources, as far as they were needed."""
 
     def __init__(self) -> None:
-        """Knows nothing yet."""
+        """Starts without any measures."""
         self._parts: dict[bytes, Part | None] = {}
-        """With a part, all that stands below it."""
+        """If a part is present, so are all its descendants."""
         self._above: dict[bytes, set[bytes]] = {}
         self._measures = Measures(self._parts.get)
 
@@ -139,7 +142,7 @@ class KnownParts:
         return len(self._parts)
 
     def forget(self, ids: Iterable[bytes]) -> None:
-        """Forgets nodes that changed, and what stands above them."""
+        """Drops nodes that changed, and their ancestors."""
         waiting = list(ids) if self._parts else []
         while waiting:
             id_ = waiting.pop()
@@ -150,10 +153,12 @@ class KnownParts:
     def problems(
         self, ids: Sequence[bytes], parts_of: PartsOf
     ) -> Iterator[tuple[bytes, CorruptError]]:
-        """Yields those of some nodes that contain themselves or whose source is over the limits.
+        """Yields the nodes that contain themselves or whose source exceeds the limits, with the
+        reason.
 
         Args:
-            parts_of: asked about nodes that are not known yet, one level in one batch.
+            ids: of the nodes.
+            parts_of: reads nodes that are not known yet, one level in one batch.
         """
         level = set(ids)
         while unknown := sorted(id_ for id_ in level if id_ not in self._parts):
@@ -172,6 +177,6 @@ class KnownParts:
 
 
 def refuse_problems(check: SourceCheck, nodes: TreeCid, before: TreeCid) -> None:
-    """Raises `CorruptError` for the first node that a check names."""
+    """Raises `CorruptError` for the first node that a check reports."""
     for cid, error in check.check(nodes, before):
         raise CorruptError(f"node {cid}: {error}", kind=error.kind)

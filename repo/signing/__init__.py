@@ -1,1 +1,3 @@
-"""Signatures of commits and erasures: keys, whom this copy trusts, and what must be signed."""
+"""Signatures of commits and erasures: keys, which of them this copy trusts, and what must be
+signed.
+"""

@@ -1,13 +1,13 @@
-"""Which Ed25519 signatures are valid: one rule, whatever library is installed.
+"""Which Ed25519 signatures are valid: one rule, independent of the installed library.
 
-RFC 8032 leaves open whether the equation is multiplied by the cofactor, and what becomes of points
-of small and of mixed order; libraries differ, and so do versions of libsodium. A signature could
-then be good in one copy and bad in another. Here the key and R must have prime order, where both
-equations are the same one; and it is computed from operations on points, which every version of
-libsodium does alike, instead of by its check of signatures.
+RFC 8032 leaves open whether the equation is multiplied by the cofactor, and how points of small and
+of mixed order are treated; libraries differ, and so do versions of libsodium. A signature could
+then be valid in one copy and invalid in another. Here the key and R must have prime order, where
+both equations are equivalent. The check uses operations on points, which are the same in every
+version of libsodium, instead of its signature verification.
 
-Whether a key has prime order is computed here: versions of libsodium from before 2026 take some
-points of mixed order for good. It takes milliseconds, once for each key.
+Whether a key has prime order is computed here, because versions of libsodium from before 2026
+accept some points of mixed order. It takes milliseconds, once for each key.
 
 Spec: format 5.15.
 """
@@ -22,7 +22,7 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError
 
 POINT_BYTES = 32
 ORDER = 2**252 + 27742317777372353535851937790883648493
-"""Of the base point; the group has eight times as many."""
+"""Order of the base point; the order of the group is eight times as large."""
 _PRIME = 2**255 - 19
 _D = -121665 * pow(121666, -1, _PRIME) % _PRIME
 _ROOT_OF_MINUS_ONE = pow(2, (_PRIME - 1) // 4, _PRIME)
@@ -33,7 +33,7 @@ Point = tuple[int, int, int, int]
 
 
 def is_valid(public: bytes, message: bytes, signature: bytes) -> bool:
-    """Returns whether a signature over a message is that of a public key of 32 bytes.
+    """Returns whether a signature over a message is valid for a public key of 32 bytes.
 
     Raises:
         InvalidInputError: kind `missing-package`: PyNaCl, or its operations on points.
@@ -49,7 +49,7 @@ def is_valid(public: bytes, message: bytes, signature: bytes) -> bool:
     expected = nacl.crypto_core_ed25519_sub(
         nacl.crypto_scalarmult_ed25519_base_noclamp(s), multiple
     )
-    # A difference of points of prime order is one, or neutral; and it is encoded canonically.
+    # The difference is of prime order or neutral, and is encoded canonically.
     return bool(expected == r != _NEUTRAL)
 
 

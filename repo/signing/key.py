@@ -1,8 +1,8 @@
-"""Ed25519: a key that signs, and what it signed.
+"""Ed25519 signing keys, and the signatures they make.
 
-libsodium signs, through PyNaCl; which signatures are valid is decided by `ed25519.py`, so one that
-one copy accepts, every copy accepts. What is signed is a domain and the canonical block without its
-signature, so a signature of a commit is none of anything else.
+libsodium signs, through PyNaCl; `ed25519.py` decides which signatures are valid, so a signature
+accepted by one copy is accepted by every copy. The signed message is a domain and the canonical
+block without its signature, so the signature of a commit is valid for nothing else.
 
 Spec: format 5.15.
 """
@@ -20,7 +20,7 @@ from ibidem.repo.signing.ed25519 import is_valid, missing
 SEED_BYTES = 32
 PUBLIC_BYTES = 32
 SIGNATURE_BYTES = 96
-"""The public key and the signature that it made."""
+"""Size of the public key and the signature together."""
 _DOMAINS = {Commit: b"ibidem:commit:1\x00", Erasure: b"ibidem:erasure:1\x00"}
 
 Signed = TypeVar("Signed", Commit, Erasure)
@@ -33,7 +33,7 @@ class SigningKey:
     name: str
     seed: bytes = field(repr=False)
     public: bytes = b""
-    """32 bytes; made from the seed."""
+    """32 bytes; derived from the seed."""
 
     def __post_init__(self) -> None:
         nacl = _nacl()
@@ -46,15 +46,14 @@ class SigningKey:
         return cls(name, bytes(_nacl().SigningKey.generate()))
 
     def sign(self, value: Signed) -> Signed:
-        """Returns a commit or an erasure with our signature, in the place of any other."""
+        """Returns a commit or an erasure signed with this key, replacing any other signature."""
         nacl = _nacl()
         made = nacl.SigningKey(self.seed).sign(_message(value)).signature
         return replace(value, signature=self.public + made)
 
 
 def signer_of(value: Commit | Erasure) -> bytes | None:
-    """Returns the public key whose signature a commit or erasure carries; None where it carries
-    none that is valid."""
+    """Returns the public key that signed a commit or erasure; None if it has no valid signature."""
     signature = value.signature
     if signature is None or len(signature) != SIGNATURE_BYTES:
         return None

@@ -1,9 +1,9 @@
 """The keys of one copy of a repository: private ones, public ones that it trusts, and revocation.
 
-They lie in files of their own beside the blocks and are never copied: which keys a copy trusts is
-its owner's decision. A private key is a file that only its owner may read. A revoked key stays in
-the list, with the commits that were good when it was revoked: their histories keep valid
-signatures, and nothing else signed by that key is valid, whatever time it claims.
+They are kept in separate files outside the history and are never copied: which keys a copy trusts
+is its owner's decision. A private key is a file that only its owner may read. A revoked key stays
+in the list, with the commits that were good when it was revoked: signatures in their histories stay
+valid, and nothing else signed by that key is valid, whatever time it claims.
 """
 
 from __future__ import annotations
@@ -44,36 +44,39 @@ _CHECK_DIGITS = 16
 
 @record
 class TrustedKey:
-    """A public key, and what this copy lets it do."""
+    """A public key, and its permissions in this copy."""
 
     name: str
     public: bytes
     """32 bytes."""
     may_erase: bool = False
-    """Whether an erasure that it signed elsewhere is carried out here."""
+    """Whether erasures from elsewhere that it signed are carried out here."""
     is_revoked: bool = False
     reason: str = ""
     good_heads: tuple[CommitCid, ...] = ()
-    """Of a revoked key: the commits whose histories it signed rightly."""
+    """For a revoked key: the commits in whose histories its signatures stay valid."""
 
 
 @record
 class Trust:
-    """Whom a copy trusts, and what it wants signed."""
+    """The keys that a copy trusts, and the refs that require signatures."""
 
     keys: Mapping[str, TrustedKey]
     """By name."""
     signed_refs: tuple[str, ...] = ()
-    """Beginnings of full ref names, such as `heads/`: what is brought in under them must be signed
-    by keys that are trusted."""
+    """Prefixes of full ref names, such as `heads/`: commits brought in under them must be signed by
+    trusted keys.
+    """
 
     def of(self, public: bytes) -> TrustedKey | None:
-        """Returns the key with these bytes."""
+        """Returns the key with this public key."""
         return next((key for key in self.keys.values() if key.public == public), None)
 
 
 class Keyring:
-    """Reads and writes the keys of one copy; for one in memory, until it ends."""
+    """Reads and writes the keys of one copy; those of a repository in memory are lost when it is
+    closed.
+    """
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -83,14 +86,14 @@ class Keyring:
         """Of what is in memory."""
 
     def generate(self, name: str, *, may_erase: bool = True) -> SigningKey:
-        """Makes a private key, which this copy trusts from then on.
+        """Creates a private key, which this copy trusts from then on.
 
-        Both are durable on return; where it fails, neither is there. Where a process was killed
-        between the two, the private key that it left becomes the key.
+        Both are durable on return; on failure, neither exists. If a process was killed between the
+        two writes, the private key that it left is used.
 
         Raises:
-            InvalidInputError: the name has another form, or is taken.
-            StorageError: the disk refuses.
+            InvalidInputError: the name is malformed, or is taken.
+            StorageError: a disk error.
         """
         check_name(name)
         key = SigningKey.generate(name)
@@ -128,7 +131,7 @@ class Keyring:
         """Returns a private key, by its name or the only one there is.
 
         Raises:
-            NotFoundError: there is none of that name, or none at all, or several.
+            NotFoundError: there is none of that name; or without a name, there is none or several.
             InvalidInputError: others may read the file.
             CorruptError: the file is damaged.
         """
@@ -155,7 +158,7 @@ class Keyring:
         return SigningKey(name, _hex(_checked(data, path), SEED_BYTES, str(path)))
 
     def chosen(self, sign: str | bool | None) -> SigningKey | None:
-        """Returns the private key that a caller asks for.
+        """Returns the private key selected by a `sign` argument.
 
         Args:
             sign: its name; True for the only one there is; None for that one, if there is exactly
@@ -171,7 +174,7 @@ class Keyring:
         return self.private(None if sign is True else sign)
 
     def trust(self) -> Trust:
-        """Returns whom this copy trusts.
+        """Returns the trusted keys and signature requirements of this copy.
 
         Raises:
             CorruptError: the file is damaged.
@@ -182,11 +185,11 @@ class Keyring:
         return _read_trust(read_file(path), path)
 
     def add(self, key: TrustedKey) -> None:
-        """Trusts a key under its name, in the place of another one of that name.
+        """Trusts a key under its name, replacing an older entry of the same key.
 
         Raises:
             InvalidInputError: the name is that of another key, or the key has another name.
-            StorageError: the disk refuses.
+            StorageError: a disk error.
         """
         if not isinstance(key, TrustedKey):
             raise InvalidInputError(f"key: got {key!r:.80}, expected a TrustedKey")
@@ -198,14 +201,14 @@ class Keyring:
         self.change(lambda trust: _with(trust, key))
 
     def change(self, change: Callable[[Trust], Trust]) -> Trust:
-        """Replaces whom this copy trusts by what `change` makes of it, and returns that.
+        """Replaces the trust of this copy by the result of `change`, and returns it.
 
-        No other change is lost: `change` is called under a lock, with what is trusted then. The
-        new list is durable on return. Where something fails, the list is what it was.
+        No concurrent change is lost: `change` is called under a lock, with the current trust. The
+        new list is durable on return. On failure, the list is unchanged.
 
         Raises:
             CorruptError: the file is damaged.
-            StorageError: the disk refuses.
+            StorageError: a disk error.
         """
         if self._folder is None:
             with self._lock:
@@ -228,7 +231,7 @@ class Keyring:
             write_file(self._path_of(key.name), _line(key.seed.hex()), mode=0o600)
 
     def _drop(self, key: SigningKey) -> None:
-        """Removes a private key that was not acknowledged, where it was written at all."""
+        """Removes a private key that was not acknowledged, if it was written at all."""
         if self._folder is None:
             if self._private.get(key.name) == key:
                 del self._private[key.name]
@@ -263,7 +266,7 @@ def parse_public(text: str) -> bytes:
 
 
 def problem(folder: Path) -> str | None:
-    """Returns what is wrong with the files of a keyring, None where nothing is."""
+    """Returns the fault of a keyring's files, None if there is none."""
     ring = Keyring(folder)
     try:
         ring.trust()
@@ -278,7 +281,7 @@ def problem(folder: Path) -> str | None:
 
 
 def _with(trust: Trust, key: TrustedKey) -> Trust:
-    """Returns whom a copy trusts that trusts one more key, or another state of one."""
+    """Returns the trust with one more key, or with a changed entry of a key."""
     known = trust.of(key.public)
     if known is not None and known.name != key.name:
         raise InvalidInputError(f"key: its bytes are those of {known.name!r}, expected another key")
@@ -289,7 +292,9 @@ def _with(trust: Trust, key: TrustedKey) -> Trust:
 
 
 def _is_private(name: str) -> bool:
-    """Returns whether a file holds a private key; what a crash left of one begins with a dot."""
+    """Returns whether a file holds a private key; incomplete files left by a crash begin with a
+    dot.
+    """
     return name.endswith(SUFFIX) and not name.startswith(".")
 
 
@@ -362,11 +367,11 @@ def _read_trust(data: bytes | None, path: Path) -> Trust:
 
 
 SPACES = ("heads/", "tags/", "remotes/", "notes/")
-"""Under these are refs to commits."""
+"""Prefixes of refs to commits."""
 
 
 def revoke(keyring: Keyring, name: str, good: Sequence[CommitCid], reason: str) -> TrustedKey:
-    """Trusts a key no more, but for the histories of the commits known good."""
+    """Revokes a key, except for signatures in the histories of the commits known to be good."""
     for field, value in (("name", name), ("reason", reason)):
         if not isinstance(value, str):
             raise InvalidInputError(f"{field}: got {value!r:.80}, expected text")
@@ -385,7 +390,7 @@ def revoke(keyring: Keyring, name: str, good: Sequence[CommitCid], reason: str) 
 
 
 def require_signed(keyring: Keyring, refs: Iterable[str]) -> None:
-    """Says under which refs commits that are brought in must be signed."""
+    """Sets the ref prefixes under which commits brought in must be signed."""
     wanted = tuple(sorted(set(refs)))
     for name in wanted:
         if not isinstance(name, str) or not name.startswith(SPACES):

@@ -1,8 +1,8 @@
-"""What the signatures of commits are worth here: who signed, and whether this copy trusts that.
+"""The verification of commit signatures: who signed, and whether this copy trusts the key.
 
-A key that was revoked made good signatures only in the histories of the commits that were named as
-good then. The time in a commit is what its author says, so it decides nothing: whoever stole a key
-can write any time, and cannot get behind a commit that is already there.
+Signatures of a revoked key are good only in the histories of the commits that were named as good
+when it was revoked. The time in a commit is claimed by its author, so it decides nothing: a thief
+of the key can write any time, but cannot add an ancestor to an existing commit.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 
 class Standing(StrEnum):
-    """What a signature is worth."""
+    """The status of a signature."""
 
     GOOD = "good"
-    """Valid, by a key that is trusted."""
+    """Valid, by a trusted key."""
     UNSIGNED = "unsigned"
     BAD = "bad"
-    """There is one and it does not fit the bytes, or it is of another scheme."""
+    """Invalid for these bytes, or of another scheme."""
     UNKNOWN = "unknown"
     """Valid, by a key that is not trusted here."""
     REVOKED = "revoked"
-    """Valid, by a key that was revoked, and not behind a commit known good."""
+    """Valid, by a revoked key, and not in the history of a commit known to be good."""
 
 
 @record
@@ -46,13 +46,13 @@ class Verdict:
     commit: CommitCid
     standing: Standing
     public: bytes | None = None
-    """The key that signed, where the signature is valid."""
+    """The key that signed, if the signature is valid."""
     name: str = ""
     """Its name here."""
 
 
 class Verifier:
-    """Judges commits by what one copy trusts."""
+    """Judges commits by the trust of one copy."""
 
     def __init__(self, source: Source, trust: Trust) -> None:
         self._source = source
@@ -60,7 +60,7 @@ class Verifier:
         self._good: dict[str, frozenset[bytes]] = {}
 
     def verdict(self, cid: CommitCid, commit: Commit) -> Verdict:
-        """Returns what the signature of a commit is worth."""
+        """Returns the verdict on a commit's signature."""
         if commit.signature is None:
             return Verdict(cid, Standing.UNSIGNED)
         public = signer_of(commit)
@@ -74,12 +74,12 @@ class Verifier:
         return Verdict(cid, Standing.GOOD, public, key.name)
 
     def history(self, start: CommitCid) -> Iterator[Verdict]:
-        """Yields the verdict of a commit and of everything behind it, newest first."""
+        """Yields the verdicts of a commit and all its ancestors, newest first."""
         for cid, commit in newest_first(partial(read_commit, self._source), (start,)):
             yield self.verdict(cid, commit)
 
     def _known_good(self, key: TrustedKey) -> frozenset[bytes]:
-        """Returns the commits behind those that were named when the key was revoked."""
+        """Returns the histories of the commits named as good when the key was revoked."""
         found = self._good.get(key.name)
         if found is None:
             cids: set[bytes] = set()
@@ -88,7 +88,7 @@ class Verifier:
                     read = partial(read_commit, self._source)
                     cids.update(cid.raw for cid, _ in newest_first(read, (head,)))
                 except IbidemError:
-                    continue  # not here: nothing can be known to be behind it
+                    continue  # not here: its ancestors are unknown
             found = self._good[key.name] = frozenset(cids)
         return found
 
@@ -99,16 +99,15 @@ def check_signed(
     targets: Iterable[tuple[str, CommitCid]],
     is_known: Callable[[CommitCid], bool],
 ) -> None:
-    """Refuses to bring in commits that are not signed where this copy wants them to be.
+    """Raises for commits that are not signed where this copy requires it.
 
-    For whoever publishes what came from elsewhere: asked before it becomes visible, with everything
-    readable from `source`.
+    Called before received commits become visible, with everything readable from `source`.
 
     Args:
         source: has the commits.
-        trust: whom this copy trusts, and for which refs it wants signatures.
-        targets: full names of the refs that move, and where to.
-        is_known: whether a commit was here before; what is behind it is not asked.
+        trust: the trusted keys, and the refs that require signatures.
+        targets: full names of the refs that move, and their new targets.
+        is_known: whether a commit was here before; its ancestors are not checked.
 
     Raises:
         InvalidInputError: kind `unsigned`, naming the first commit that is not good.

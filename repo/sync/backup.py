@@ -1,8 +1,8 @@
-"""A full copy: the local log too, with all that it can undo to. Only on demand, only into a new
-repository.
+"""A full copy, with the operation log and everything it can undo to. Only on request, and only into
+a new repository.
 
-The log says what was done on one machine and when. It is no business of others, so nothing else
-carries it. Restoring checks every view of it as a clone checks the one.
+The log records what was done on one machine and when. It does not concern others, so nothing else
+copies it. Restoring checks every view of the log as a clone checks its single one.
 
 Spec: sync 3, 6.
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class LocalLog:
-    """The operations of a source from one back to the last that is there, with their views."""
+    """The operations of a source from one back to the last available, with their views."""
 
     def __init__(
         self, source: Source, newest: OperationCid, is_last: Callable[[Operation, Cid], bool]
@@ -45,18 +45,20 @@ class LocalLog:
         """Reads and checks all of them.
 
         Args:
-            is_last: whether to stop at an operation that has parents; gets also its CID.
+            source: has the blocks.
+            newest: the operation to start from.
+            is_last: whether to stop at an operation that has parents; also gets its CID.
 
         Raises:
-            CorruptError: a tree is not in its one form; or what `view_check` says.
+            CorruptError: a tree is not canonical; or an error of `view_check`.
         """
         self._source = source
         self.cids: dict[Cid, None] = {}
         """Operations, views, blocks of their trees, refs and erasures."""
         self.targets: dict[Cid, None] = {}
-        """What the refs of all views point to."""
+        """The targets of the refs of all views."""
         self.erased: set[Cid] = set()
-        """What the erasures of all views name."""
+        """The CIDs that the erasures of all views name."""
         self.views: list[View] = []
         """Newest first."""
         self.newest = View.decode(source.get(Operation.decode(source.get(newest)).view))
@@ -98,7 +100,7 @@ class LocalLog:
 
 
 def local_log(store: Store) -> LocalLog:
-    """Returns the log of a store, as far as it is kept."""
+    """Returns the kept part of a store's log."""
     cells = store.cells()
     horizon = cells.get(HORIZON_CELL)
     newest = OperationCid(cells.get(HEAD_CELL, b""))
@@ -106,10 +108,10 @@ def local_log(store: Store) -> LocalLog:
 
 
 def restore(repository: Core, quarantine: Quarantine, newest: OperationCid) -> list[RefMove]:
-    """Makes a new repository the one that a full copy was made of, log and all, in one step.
+    """Restores a full copy into a new repository, including the log, in one step.
 
     Raises:
-        CorruptError, FormatError, NotFoundError: the copy is not whole and right.
+        CorruptError, FormatError, NotFoundError: the copy is incomplete or invalid.
     """
     store = repository.store
     sent = Layered(quarantine, WriteBatch())

@@ -1,9 +1,9 @@
-"""CAR version 1, read and written strictly and in a stream: a header with roots, then blocks.
+"""Strict, streaming reader and writer of CAR version 1: a header with roots, then blocks.
 
-What is read is hostile until shown otherwise. No declared length is believed before it is within
-its limit, every block has the hash of its CID before anybody sees it, and nothing but one block is
-held at a time. A file is written in one way only: blocks ascend by CID, each once, so the same
-blocks and roots give the same bytes.
+Input is not trusted. A declared length is checked against its limit before it is used, the hash of
+every block is verified before the block is returned, and only one block is held at a time. A file
+has one canonical form: blocks ascend by CID, each once, so the same blocks and roots give the same
+bytes.
 
 Spec: sync 2.
 """
@@ -27,7 +27,7 @@ _UNIT_BYTES = 64 << 10
 
 
 class Readable(Protocol):
-    """What a CAR is read from."""
+    """A stream that a CAR is read from."""
 
     def read(self, size: int, /) -> bytes:
         """Returns at most `size` bytes, none at the end."""
@@ -35,16 +35,16 @@ class Readable(Protocol):
 
 
 class Writable(Protocol):
-    """What a CAR is written to."""
+    """A stream that a CAR is written to."""
 
     def write(self, data: bytes, /) -> object:
-        """Takes all of the bytes."""
+        """Writes all of the bytes."""
         ...
 
 
 @record
 class CarLimits:
-    """How much of a file is read at most; what is over is refused, `limit-exceeded`."""
+    """The largest file that is read; a larger one is refused, `limit-exceeded`."""
 
     size_bytes_max: int = 64 << 30
     """Of the whole file."""
@@ -52,11 +52,11 @@ class CarLimits:
 
 
 class CarReader:
-    """Yields (cid, block) of every section, in the order of the file; iterated once.
+    """Yields (cid, block) of every section, in the order of the file; can be iterated once.
 
-    Raises, when made and while iterated:
+    Raises, when created and while iterated:
         CorruptError: `hash-mismatch`, `limit-exceeded`, `non-canonical` or `corrupt`, with the
-            offset; a file that is cut short is `corrupt`.
+            offset; a truncated file is `corrupt`.
         FormatError: CAR version 2 or another.
     """
 
@@ -65,7 +65,7 @@ class CarReader:
         self._limits = CarLimits() if limits is None else limits
         self._offset = 0
         self.block_count = 0
-        """How many blocks were read so far."""
+        """How many blocks have been read so far."""
         try:
             self.roots = self._read_header()
         except CorruptError as error:
@@ -74,7 +74,7 @@ class CarReader:
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes were read so far."""
+        """How many bytes have been read so far."""
         return self._offset
 
     def __iter__(self) -> Iterator[tuple[Cid, bytes]]:
@@ -171,7 +171,7 @@ class CarReader:
         return found[0]
 
     def _read_exactly(self, size: int) -> bytes:
-        """Reads in small units, so that a length that lies does not reserve memory."""
+        """Reads in small units, so that a false length does not reserve memory."""
         if self._offset + size > self._limits.size_bytes_max:
             raise self._over_limit(f"more than {self._limits.size_bytes_max} bytes in all")
         start, parts, left = self._offset, [], size
@@ -192,7 +192,7 @@ class CarReader:
 
 
 class CarWriter:
-    """Writes a CAR: the header at once, then each block that it is given.
+    """Writes a CAR: the header immediately, then each block passed to `put`.
 
     The blocks must ascend by CID; this is checked, because the bytes of a file depend on it.
     """
@@ -201,16 +201,16 @@ class CarWriter:
         self._stream = stream
         self._last = b""
         self.block_count = 0
-        """How many blocks were written so far."""
+        """How many blocks have been written so far."""
         self.size_bytes = 0
-        """How many bytes were written so far."""
+        """How many bytes have been written so far."""
         self._write(car_header(roots))
 
     def put(self, cid: Cid, block: bytes) -> None:
         """Appends a block, whose CID the caller has checked.
 
         Raises:
-            InvalidInputError: it does not come after the one before.
+            InvalidInputError: its CID does not follow the previous one.
         """
         if cid.raw <= self._last:
             raise InvalidInputError(f"car: got {cid} too late, expected blocks ascending by cid")
@@ -245,7 +245,7 @@ def write_car(stream: Writable, roots: Iterable[Cid], blocks: Iterable[tuple[Cid
 
 
 def car_header(roots: Iterable[Cid]) -> bytes:
-    """Returns the header with its length.
+    """Returns the header, preceded by its length.
 
     Raises:
         InvalidInputError: no root, or more than a header can hold.

@@ -1,7 +1,7 @@
-"""Clone: a new repository from a remote, whole or not at all.
+"""Clone: creates a new repository from a remote, completely or not at all.
 
-It is built in a folder that nobody sees and gets its name when everything in it was checked. All
-branches of the remote become branches here, its current one the current one.
+It is built in a hidden folder, which is renamed when everything in it has been checked. All
+branches of the remote become branches here, and its current branch the current one.
 
 Spec: sync 6.
 """
@@ -53,19 +53,20 @@ def clone(
     author: str = "",
     clock: Clock = system_clock,
 ) -> repository.Repository:
-    """Makes a repository in the folder `path` out of what is elsewhere, and opens it.
+    """Creates a repository in the folder `path` as a copy of another, and opens it.
 
-    Where that came from is remembered as the remote `origin`.
+    The source is recorded as the remote `origin`.
 
     Args:
-        location: an URL, the folder of a repository, or a bundle.
-        token: for an URL.
+        location: a URL, the folder of a repository, or a bundle.
+        path: the folder of the new repository.
+        token: for a URL.
         include: out of `notes`, `runs`, `receipts`.
 
     Raises:
-        InvalidInputError: there is a repository already.
-        CorruptError, FormatError, NotFoundError: what was sent is not whole and right.
-        RemoteError: it cannot be reached, or does not let us in.
+        InvalidInputError: a repository exists there already.
+        CorruptError, FormatError, NotFoundError: the received data is incomplete or invalid.
+        RemoteError: it cannot be reached, or refuses access.
     """
     address = address_of(location)
     clone_from(address, path, token=token, include=include, author=author, clock=clock)
@@ -81,7 +82,7 @@ def clone_from(
     author: str = "",
     clock: Clock = system_clock,
 ) -> CopyReport:
-    """Makes a repository in the folder `path` and returns what was copied; raises as `clone`."""
+    """Creates a repository in the folder `path` and returns what was copied; raises as `clone`."""
     folder = checked_path("path", path) / FOLDER
     if os.path.lexists(folder):
         raise InvalidInputError(f"path: {folder} exists, expected a folder without a repository")
@@ -101,7 +102,7 @@ def clone_from(
 
 @contextmanager
 def _gone_if_empty(folder: Path) -> Iterator[None]:
-    """Takes a folder that was not there before away again where nothing came into it."""
+    """Removes a folder that did not exist before, if it is still empty."""
     is_new = not folder.exists()
     try:
         yield
@@ -119,7 +120,7 @@ def _fill(made: Core, remote: Remote, offered: Bundle, author: str) -> CopyRepor
             quarantine.take(counted.of(blocks))
             moves = restore(made, quarantine, offered.operation)
         return CopyReport(tuple(moves), counted.block_count, counted.size_bytes)
-    # Nothing is here that an erasure could destroy; it is taken for what it says is gone.
+    # Nothing here could be destroyed; erasures are needed to explain missing blocks.
     erasures = fetched_erasures(made, remote, offered.erasures)
     for erasure in erasures:
         problem = erasure_problem(erasure, erasure.key)

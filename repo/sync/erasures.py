@@ -1,12 +1,12 @@
-"""Erasures in a copy: they travel before the blocks, and what they name does not come back.
+"""Erasures in a copy: they are exchanged before the blocks, and what they name does not come back.
 
-A copy that asks another, to fetch or to push, is told of its erasures before any other block moves.
-An erasure destroys data, so one from elsewhere is carried out only when a key that may erase here
-has signed it: after the refs moved, so that a branch that is behind is moved on and not merged, or
-when the rest of what came was refused. A push does not send what the other side has erased, whether
-the erasure was accepted here or not. A copy that is begun from another takes its erasures as they
-are: there is nothing yet that they could destroy, and without them nobody could tell what is erased
-from what is lost.
+In a fetch or a push, the copy that initiates it learns the erasures of the other side before any
+other block is transferred. An erasure destroys data, so one from elsewhere is carried out only if a
+key that may erase here signed it: after the refs have moved, so that a branch that is behind is
+fast-forwarded and not merged, or after the rest of the transfer was refused. A push does not send
+what the other side has erased, whether the erasure was accepted here or not. A new clone takes the
+erasures of its source without a signature: there is nothing yet that they could destroy, and
+without them erased blocks could not be told from lost ones.
 
 Spec: sync 8.
 """
@@ -59,20 +59,23 @@ class SentErasures:
 
     @property
     def all(self) -> Erased:
-        """What they say, whether they were accepted or not."""
+        """Their effect, whether they were accepted or not."""
         return index_of((*self.accepted, *self.refused))
 
     def carry_out(
         self, repository: Core, *, author: str = "", time: int | None = None
     ) -> Mapping[str, CommitCid]:
-        """Erases here what was accepted; returns the commits that took it out, by full name of the
-        ref."""
+        """Carries out the accepted erasures here; returns the commits that removed the nodes, by
+        full name of the ref.
+        """
         done = carry_out(repository, self.accepted, author=author, time=time)
         return {} if done is None else done.commits
 
 
 def is_erased_in(repository: Core, sent: SentErasures | None = None) -> Callable[[Cid], bool]:
-    """Returns what tells whether a block may be missing, because it was erased here or is to be."""
+    """Returns a predicate that tells whether a block may be missing, because it was erased here or
+    will be.
+    """
     erased = repository.guard.erased().cids
 
     def is_erased(cid: Cid) -> bool:
@@ -82,9 +85,11 @@ def is_erased_in(repository: Core, sent: SentErasures | None = None) -> Callable
 
 
 def check_forgotten(source: Source, erased: Erased, moved: Mapping[str, Cid | None]) -> None:
-    """Raises for a branch, or notes, whose new state has a node that was erased.
+    """Raises for a branch, or notes, whose new state has an erased node.
 
     Args:
+        source: has the blocks.
+        erased: the erasures to check against.
         moved: targets by full name.
 
     Raises:
@@ -105,12 +110,12 @@ def check_forgotten(source: Source, erased: Erased, moved: Mapping[str, Cid | No
 
 
 def erasures_of(repository: Core) -> tuple[Cid, ...]:
-    """Returns the CIDs of what was erased here, ascending."""
+    """Returns the CIDs of the erasures of a repository, ascending."""
     return tuple(sorted(Cid(one.cid.raw) for one in repository.guard.erased().erasures))
 
 
 def judged(repository: Core, erasures: Iterable[Erasure]) -> SentErasures:
-    """Returns erasures from elsewhere by whether a key that may erase here has signed them."""
+    """Separates erasures from elsewhere by whether a key that may erase here signed them."""
     known = set(erasures_of(repository))
     given = [erasure for erasure in erasures if Cid(erasure.cid.raw) not in known]
     if not given:
@@ -121,7 +126,7 @@ def judged(repository: Core, erasures: Iterable[Erasure]) -> SentErasures:
 
 
 def trust_of(repository: Core) -> Trust:
-    """Returns whom a repository trusts."""
+    """Returns the trust of a repository: its trusted keys and signature requirements."""
     return repository.keyring.trust()
 
 
@@ -129,7 +134,7 @@ def fetched_erasures(repository: Core, remote: Remote, offered: Sequence[Cid]) -
     """Returns the erasures of a remote that are not known here.
 
     Raises:
-        CorruptError: it sent something else, or not all of them.
+        CorruptError: it sent other blocks, or not all of them.
     """
     known = set(erasures_of(repository))
     wanted = [cid for cid in offered if cid not in known]

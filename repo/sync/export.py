@@ -1,7 +1,7 @@
-"""Export: everything that refs reach, or a part of it, as one file.
+"""Export: everything reachable from refs, or a part of it, as one file.
 
-A part by label is a new state with the nodes that are visible through it and what hangs on them, in
-a commit without a past: what is left out is in the file in no version.
+A part selected by label is a new root with the nodes visible through it, their edges and vectors,
+in a commit without parents: the file contains no version of anything that is left out.
 
 Spec: sync 3, 6.
 """
@@ -49,13 +49,15 @@ Entries = Iterator[tuple[bytes, Cid]]
 
 
 def filtered_commit(revision: Graph, label: str | None, buffer: WriteBatch) -> CommitCid:
-    """Puts a commit without parents whose root has only what a revision shows, and returns it.
+    """Stores a commit without parents whose root has only the visible part of a revision, and
+    returns it.
 
     The same revision, as seen by the same caller, gives the same commit.
 
     Args:
-        label: only nodes of this type; None for all that the revision shows.
-        buffer: reads the store of the revision.
+        revision: the graph to copy from.
+        label: only nodes of this type; None for all visible nodes.
+        buffer: reads the store of the revision, and receives the new blocks.
     """
     root = filtered_root(revision, label, buffer)
     original = revision.commit
@@ -71,7 +73,7 @@ def filtered_commit(revision: Graph, label: str | None, buffer: WriteBatch) -> C
 
 
 def filtered_root(revision: Graph, label: str | None, buffer: WriteBatch) -> RootCid:
-    """Puts a root that has only what a revision shows, and returns it."""
+    """Stores a root that has only the visible part of a revision, and returns it."""
     root = revision.root
     chosen = (node for node in revision.nodes() if label is None or node.ntype == label)
     shown = {node.id.raw: _put(node, buffer) for node in chosen}
@@ -96,7 +98,7 @@ def filtered_root(revision: Graph, label: str | None, buffer: WriteBatch) -> Roo
 
 
 def _put(node: Node, buffer: WriteBatch) -> Cid:
-    """Puts a node as it is seen, and returns its CID."""
+    """Stores a node as it is visible, and returns its CID."""
     block = node.encode()
     cid = NodeCid.of(block)
     buffer.put(cid, block)
@@ -142,13 +144,15 @@ def export(
     include: Sequence[str] = (),
     is_full: bool = False,
 ) -> CopyReport:
-    """Writes a bundle of what the refs reach; the same state gives the same bytes.
+    """Writes a bundle of all blocks reachable from the refs; the same state gives the same bytes.
 
     Args:
-        branches: short names; only these, and no tags, where there is one.
-        since: a revision; what is behind it is left out, and who imports the file must have it.
+        repository: whose refs are exported.
+        stream: receives the file.
+        branches: short names; if given, only these, and no tags.
+        since: a revision; its history is left out, and an importing repository must have it.
         include: out of `notes`, `runs`, `receipts`.
-        is_full: everything, and the local log with all that it can undo to.
+        is_full: everything, including the operation log and all that it can undo to.
 
     Raises:
         NotFoundError: there is no such branch or revision.
@@ -187,14 +191,15 @@ def export_part(
     trust: TrustContext | None = None,
     branch: str | None = None,
 ) -> CopyReport:
-    """Writes a bundle with one commit: only the nodes that are seen, and what hangs on them.
+    """Writes a bundle with one commit: only the visible nodes, with their edges and vectors.
 
     Args:
+        repository: contains the revision.
+        stream: receives the file.
         at: the revision whose state is written; its history is not.
         label: only nodes of this type.
-        trust: who will read it, where the state has a trust policy.
-        branch: short name of the branch that the commit stands on in the file; by default the
-            current one.
+        trust: the caller who will read the file, if the state has a trust policy.
+        branch: short name of the branch of the commit in the file; by default the current one.
     """
     buffer = WriteBatch(repository.store)
     seen = repository.graph(at).seen_by(trust)
@@ -208,14 +213,16 @@ def export_part(
 
 
 def export_refs(repository: Core, stream: Writable, targets: Mapping[str, Cid]) -> CopyReport:
-    """Writes a bundle with some refs, by full name, and nothing but what is behind them."""
+    """Writes a bundle with some refs, by full name, and only the blocks reachable from them."""
     refs_of = {name: Tip(target, 0) for name, target in targets.items()}
     bundle = Bundle(refs_of, repository.view.head, erasures=erasures_of(repository))
     return _written(repository, stream, bundle, ())
 
 
 def write_refs(repository: Core, targets: Mapping[str, Cid], file: Path) -> int:
-    """Writes a CAR with some refs, by full name, and everything behind them; returns its size."""
+    """Writes a CAR with some refs, by full name, and all blocks reachable from them; returns its
+    size.
+    """
     with new_file(file) as stream:
         export_refs(repository, stream, targets)
     return file.stat().st_size
@@ -248,7 +255,7 @@ def _written(
 
 
 def _still(offered: Bundle) -> Bundle:
-    """Returns a bundle without how often refs have moved: a file says where they stand."""
+    """Returns a bundle without the refs' counts of moves: a file records only their targets."""
     return replace(offered, refs={name: Tip(tip.target, 0) for name, tip in offered.refs.items()})
 
 
@@ -266,6 +273,6 @@ def _only(found: dict[str, Tip], branches: Sequence[str]) -> dict[str, Tip]:
 
 
 def _head(head: str, chosen: dict[str, Tip]) -> str:
-    """Returns the sender's branch where it goes along, else the first that does."""
+    """Returns the sender's current branch if it is included, else the first branch that is."""
     heads = sorted(name for name in chosen if name.startswith(refs.HEADS))
     return head if head in chosen or not heads else heads[0]

@@ -1,7 +1,7 @@
-"""Fetch, push, pull: what two repositories have is made the same, one direction at a time.
+"""Fetch, push and pull: copying commits between two repositories, one direction at a time.
 
-A fetch moves only the refs that remember the remote, and creates tags; a push moves refs of the
-remote, by compare-and-swap; a pull is a fetch, then a merge into the current branch.
+A fetch moves only remote-tracking refs, and creates tags; a push moves refs of the remote, by
+compare-and-swap; a pull is a fetch, then a merge into the current branch.
 
 Spec: sync 5.
 """
@@ -52,19 +52,22 @@ def fetch(
     author: str = "",
     time: int | None = None,
 ) -> tuple[CopyReport, SentErasures]:
-    """Copies what a remote has; remembers its branches and notes as `remotes/NAME/heads/…`.
+    """Copies the commits of a remote; records its branches and notes as `remotes/NAME/heads/…`.
 
-    Returns also the erasures of the remote, which the caller carries out when it is done; where
-    this raises, they were carried out.
+    Also returns the erasures of the remote, which the caller carries out at the end; if this
+    raises, they have been carried out.
 
     Args:
-        include: out of `notes`, `runs`, `receipts`; the last two, and tags, are made here where
-            they are missing, moved on where the remote is ahead, and left alone otherwise.
-        is_forced: takes a branch that does not come after where it was last seen.
+        repository: receives the copy.
+        remote: the source.
+        name: of the remote.
+        include: out of `notes`, `runs`, `receipts`; runs, receipts and tags are created if missing,
+            advanced if the remote is ahead, and otherwise unchanged.
+        is_forced: accepts a branch that does not descend from its last known commit.
 
     Raises:
         ConflictError: kind `not-fast-forward`: the remote's branch was rolled back or rewritten.
-        CorruptError, FormatError, NotFoundError: what was sent is not whole and right.
+        CorruptError, FormatError, NotFoundError: the received data is incomplete or invalid.
     """
     offered = remote.refs(prefixes(tuple(include)))
     known = have_set(repository.operation_log)
@@ -111,17 +114,19 @@ def push(
 ) -> CopyReport:
     """Moves refs of a remote to commits of this repository, all or none.
 
-    What the remote has erased is carried out here first, where it is signed by a key that may; and
-    none of it is sent.
+    The remote's erasures are carried out here first, if signed by a key that may erase here;
+    nothing that they name is sent.
 
     Args:
-        name: of the remote, whose refs are remembered; None where nothing is remembered of it.
+        repository: the source.
+        remote: the target.
+        name: of the remote, whose remote-tracking refs are updated; None to update none.
         changes: targets by full name; None deletes the ref there.
-        is_forced: a ref may lose commits, if it stands where it was last seen from here.
-        expected: with `is_forced`, where refs stand that were never seen from here.
+        is_forced: a ref may lose commits, if it is still where it was last seen from here.
+        expected: with `is_forced`, the expected targets of refs that were never seen from here.
 
     Raises:
-        ConflictError: kind `not-fast-forward`, or `head-moved` when somebody else was first.
+        ConflictError: kind `not-fast-forward`, or `head-moved` if another writer was first.
         InvalidInputError: kind `forgotten`: a state has a node that the remote has erased.
     """
     offered = remote.refs(tuple({full_name.partition("/")[0] + "/" for full_name in changes}))
@@ -170,10 +175,12 @@ def push(
 
 
 def chosen(repository: Core, names: Sequence[str], delete: Sequence[str]) -> dict[str, Cid | None]:
-    """Returns what to push: targets by full name, None for what shall be deleted.
+    """Returns what to push: targets by full name, None for refs to delete.
 
     Args:
-        names: short names of branches, or full names; none of both means the current branch.
+        repository: has the refs.
+        names: short names of branches, or full names; if `delete` is empty too, the current branch.
+        delete: names of refs to delete.
 
     Raises:
         NotFoundError: there is no such ref here.
@@ -198,7 +205,7 @@ def _full(name: str) -> str:
 
 
 class Counted:
-    """Counts blocks as they pass."""
+    """Counts blocks as they are iterated."""
 
     def __init__(self) -> None:
         self.block_count = 0
@@ -282,7 +289,7 @@ def _check_lease(
     there: Tip | None,
     expected: Mapping[str, Cid | None],
 ) -> None:
-    """Raises unless a ref to be forced stands where it was last seen, or is said to stand."""
+    """Raises unless a ref to be forced is where it was last seen, or where `expected` has it."""
     found = None if there is None else there.target
     if full_name in expected:
         seen = expected[full_name]
@@ -301,13 +308,13 @@ def _check_lease(
 def _pushed(
     store: Source, full_name: str, there: Tip | None, target: Cid | None, *, is_forced: bool
 ) -> Move:
-    """Returns what moving one ref there is called; raises where it loses commits."""
+    """Returns the kind of move of one remote ref; raises if it loses commits."""
     before = None if there is None else there.target
     if before is None and target is None:
         raise NotFoundError(f"ref {full_name}: the remote has none of that name")
     try:
         return how_to_move(store, full_name, before, target, is_forced=is_forced)
-    except NotFoundError as error:  # what stands there was never here
+    except NotFoundError as error:  # its target there was never here
         if is_forced:
             return Move.FORCED
         raise ConflictError(
@@ -325,7 +332,7 @@ def _remember(
     author: str,
     time: int | None,
 ) -> None:
-    """Moves the refs that remember where a remote's branches stand."""
+    """Moves the remote-tracking refs."""
     changes = {
         tracking(remote, move.name): move.after
         for move in moves

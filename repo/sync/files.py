@@ -1,4 +1,4 @@
-"""Files of copies: written whole or not at all; and tokens in files, for their owner only."""
+"""Files of copies, written completely or not at all; and token files, for their owner only."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ibidem.store.files import medium_error, whole_file
 
 
 def new_file(path: Path) -> AbstractContextManager[BinaryIO]:
-    """Yields a file that gets its name when it is whole; what has the name already is kept.
+    """Yields a file that gets its name once it is complete; an existing file of that name is kept.
 
     Raises:
-        InvalidInputError: there is something of that name.
-        StorageError: the disk refuses; nothing is left.
+        InvalidInputError: the name exists already.
+        StorageError: a disk error; no file is left.
     """
     return whole_file(path, is_new=True)
 
@@ -30,11 +30,11 @@ def existing_file(path: Path) -> Iterator[BinaryIO]:
 
     Raises:
         NotFoundError: there is none.
-        InvalidInputError: it is not a plain file, such as a folder or a pipe.
+        InvalidInputError: it is not a regular file, such as a folder or a pipe.
         StorageError: it cannot be read.
     """
     try:
-        # A pipe that nobody writes to must not hold us up, and a folder can be opened too.
+        # Opening a pipe without a writer must not block; folders can be opened too.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         with ExitStack() as stack:
             stack.callback(os.close, descriptor)
@@ -53,15 +53,15 @@ _TOKEN_BYTES = 32
 
 
 def token_in(path: Path) -> str:
-    """Returns the token in a file, which is made, for its owner only, where it is missing.
+    """Returns the token in a file, which is created, readable by its owner only, if it is missing.
 
     Raises:
         InvalidInputError: others may read the file, or it holds no token.
-        StorageError: it can be neither made nor read.
+        StorageError: it can be neither created nor read.
     """
     if not os.path.lexists(path):
         token = secrets.token_urlsafe(_TOKEN_BYTES)
-        # Who was first made the token, and it is read below.
+        # If another process created it first, its token is read below.
         with suppress(InvalidInputError), whole_file(path, mode=0o600, is_new=True) as file:
             file.write(f"{token}\n".encode("ascii"))
     return read_token(path)

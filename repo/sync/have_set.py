@@ -1,7 +1,8 @@
-"""What is here and whole: the commits, runs and receipts that the refs reach, and their roots.
+"""What a repository has completely: the commits, runs and receipts reachable from its refs, and
+their roots.
 
-A block that merely lies in the store proves nothing; it may be what is left of something. So these
-questions are answered from the refs, each only as far back as it has to be.
+The presence of a single block proves nothing, since it may be a remnant of deleted data. So these
+questions are answered from the refs, each only as far back in history as necessary.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def have_set(operations: OperationLog) -> HaveSet:
-    """Returns what the refs reach as they stand now."""
+    """Returns what the current refs reach."""
     return operations.retry_if_collected(lambda state: HaveSet(operations.store, state.view))
 
 
@@ -39,7 +40,7 @@ class HaveSet:
         self.wrong = frozenset(
             name for name, ref in self.refs.items() if not is_target(store, name, ref.target)
         )
-        """Names of refs that point to what their name does not say; nothing counts as known for
+        """Names of refs with a target of the wrong kind; nothing counts as known for
         them, and no copy takes them along."""
         self._commits, self._records = split_targets(
             store, (ref.target for name, ref in self.refs.items() if name not in self.wrong)
@@ -65,7 +66,7 @@ class HaveSet:
         return self.commit(commit) or self.record(cid) or self.root(root)
 
     def root(self, cid: RootCid) -> bool:
-        """Returns whether the root is that of a commit, or was read by a run or receipt here."""
+        """Returns whether the root is that of a commit, or is recorded by a run or receipt here."""
         return self._store.has(cid) and cid in self._roots
 
     @cached_property

@@ -1,7 +1,7 @@
-"""A repository behind an HTTP server, asked in four kinds of request.
+"""A repository behind an HTTP server, with four kinds of request.
 
-The address is what the user gave, and only that is spoken to: no redirect is followed, no name or
-password stands in it. What comes back is read within limits and believed as little as a file.
+Only the address given by the user is contacted: redirects are not followed, and it contains no name
+or password. Responses are read within limits and trusted no more than a file.
 
 Spec: sync 7.
 """
@@ -30,7 +30,7 @@ _UNIT_BYTES = 64 << 10
 
 
 class HttpRemote:
-    """A remote at an URL such as `http://127.0.0.1:7465`."""
+    """A remote at a URL such as `http://127.0.0.1:7465`."""
 
     def __init__(
         self,
@@ -40,14 +40,16 @@ class HttpRemote:
         is_plain_allowed: bool = False,
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
-        """Reads the URL; nothing is sent yet.
+        """Checks the URL; nothing is sent yet.
 
         Args:
-            token: what the server was started with.
-            is_plain_allowed: whether the token may cross a network without encryption.
+            url: the address.
+            token: the one that the server was started with.
+            is_plain_allowed: whether the token may be sent over a network without encryption.
+            timeout_seconds: for each operation on the connection.
 
         Raises:
-            InvalidInputError: the URL or the token is not of the form, or would leak the token.
+            InvalidInputError: the URL or the token is malformed, or the URL would leak the token.
         """
         self._scheme, self._host, self._port, self._path = checked_url(url)
         if self._scheme == "http" and not is_plain_allowed and not is_loopback(self._host):
@@ -68,12 +70,12 @@ class HttpRemote:
         """How many bytes of bodies were received."""
 
     def refs(self, prefixes: Sequence[str]) -> Bundle:
-        """Returns where the refs with these first parts stand."""
+        """Returns the refs with these prefixes and their targets."""
         query = "&".join(f"prefix={quote(prefix, safe='')}" for prefix in prefixes)
         return read_message(Bundle, self._small("GET", f"{wire.REFS}?{query}", None))
 
     def known(self, cids: Sequence[CommitCid]) -> set[CommitCid]:
-        """Returns which of the commits are there with all behind them."""
+        """Returns which of the commits the remote has with all their ancestors."""
         found: set[CommitCid] = set()
         for start in range(0, len(cids), ASKED_MAX):
             body = wire.write_known(cids[start : start + ASKED_MAX])
@@ -82,7 +84,7 @@ class HttpRemote:
 
     @contextmanager
     def fetch(self, want: Sequence[Cid], have: Sequence[Cid]) -> Iterator[Blocks]:
-        """Returns the blocks behind `want` that are not behind `have`, as they arrive."""
+        """Returns the blocks reachable from `want` but not from `have`, as they arrive."""
         if not want:
             yield ()
             return
@@ -90,7 +92,7 @@ class HttpRemote:
             yield CarReader(_Counting(answer, self))
 
     def push(self, push: Push, blocks: Blocks) -> list[RefMove]:
-        """Moves refs there, all or none."""
+        """Moves refs of the remote, all or none."""
         with tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES) as body:
             for part in container(push, blocks):
                 body.write(part)
@@ -153,13 +155,13 @@ class HttpRemote:
         try:
             connection.request(method, path, body=body, headers=headers)
         except (BrokenPipeError, ConnectionResetError):
-            # The server may refuse before it has read the body, and say why.
+            # The server may refuse before it has read the body, with a reason.
             return connection.getresponse()
         return connection.getresponse()
 
 
 class _Counting:
-    """The body of an answer; counts, and reads all that is asked for where there is as much."""
+    """A response body that counts bytes; `read` returns fewer than requested only at the end."""
 
     def __init__(self, answer: http.client.HTTPResponse, remote: HttpRemote) -> None:
         self._answer = answer
@@ -209,7 +211,7 @@ def checked_url(url: str) -> tuple[str, str, int, str]:
 
 
 def is_loopback(host: str) -> bool:
-    """Returns whether a host is this machine by its name or number, without asking anybody."""
+    """Returns whether a host is this machine by its name or number, without a DNS lookup."""
     if host == "localhost":
         return True
     try:

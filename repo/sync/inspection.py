@@ -1,8 +1,8 @@
-"""Checks what was sent, whole, before anything of it is seen: every root, tree and value in place.
+"""Checks received blocks as a whole before they become visible: every root, tree and value.
 
-That each block is what its CID says was checked as it came in. Here it is shown that the blocks
-belong together: that nothing that should have come is missing, even where the store happens to have
-it for other reasons. What each root must mean is asked of `root_check`, as `repo fsck` does.
+The hash of each block was checked when it was received. Here the relations are checked: that no
+required block was left out of the transfer, even if the store happens to contain it for another
+reason. `root_check` defines what makes a root valid, as for `repo fsck`.
 
 Spec: sync 4, 5.
 """
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from ibidem.repo.sync.have_set import HaveSet
 
 _BY_PLACE = frozenset(("tree", "part", "step", "receipt", "result", "commit"))
-"""Kinds that the walk to them has read already."""
+"""Kinds that the walk leading to them has read already."""
 
 
 _RECORDS = frozenset(("step", "receipt"))
-"""Kinds whose values have a shape of their own."""
+"""Kinds whose values have their own checks."""
 
 
 class Accepted:
-    """What passed: the blocks to publish, and the commits here that they build on."""
+    """The result: the blocks to publish, and the existing commits that they build on."""
 
     def __init__(self) -> None:
         self.cids: list[Cid] = []
@@ -57,7 +57,7 @@ class Accepted:
 
 
 class Inspection:
-    """One check of a quarantine against what is here."""
+    """One check of a quarantine against the existing blocks."""
 
     def __init__(
         self,
@@ -83,11 +83,11 @@ class Inspection:
         self._accepted = Accepted()
 
     def run(self, targets: Iterable[Cid]) -> Accepted:
-        """Checks everything that the targets need beyond what is known here.
+        """Checks everything reachable from the targets that is not known here.
 
         Raises:
             NotFoundError: kind `block-not-found`: something is missing.
-            CorruptError, FormatError: something is not what its place demands.
+            CorruptError, FormatError: a block is invalid in its place.
         """
         accepted = self._accepted
         given = list(targets)
@@ -95,7 +95,7 @@ class Inspection:
         for target in wanted:
             if target not in self._quarantine:
                 raise missing_from_pack(target, "ref target")
-        split_targets(self._source, given)  # what is known must be of the kind that is asked for
+        split_targets(self._source, given)  # known targets must be of the right kind
         heads, records = split_targets(self._source, wanted)
         chain = records_behind(self._source, records, self._is_had)
         for need in chain.needs:
@@ -121,7 +121,9 @@ class Inspection:
         return self._is_built_on(target, self._known.record(target))
 
     def _is_built_on(self, cid: Cid, is_known: bool) -> bool:
-        """Remembers what is relied on: it must still be here when all is published."""
+        """Records an existing block that the new ones rely on: it must still be here at
+        publication.
+        """
         if is_known:
             self._accepted.built_on.add(cid)
         return is_known
@@ -134,7 +136,7 @@ class Inspection:
             return False
         if self._is_erased(cid):
             return True
-        # A root or a commit that is known ends the walk where it is looked at, not here.
+        # The walk stops at a known root or commit where it is read, not here.
         if not cid.is_raw and (
             self._known.root(RootCid(cid.raw)) or self._known.commit(CommitCid(cid.raw))
         ):

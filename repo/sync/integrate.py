@@ -1,6 +1,6 @@
-"""Moves refs here to what came from elsewhere: created, moved forward, merged, or left alone.
+"""Moves refs here to targets from elsewhere: created, moved forward, merged, or left unchanged.
 
-A pull integrates what was fetched from a remote, an import what is in a file.
+A pull integrates the refs fetched from a remote, an import those in a file.
 
 Spec: sync 6.
 """
@@ -46,17 +46,17 @@ if TYPE_CHECKING:
 
 @record
 class Merger:
-    """Who joins what two sides did, and when."""
+    """Author, time and other inputs of the merge commits."""
 
     author: str
     time: int
     """Microseconds since 1970 UTC."""
     origin: str
-    """Where the other side comes from, for the message."""
+    """The origin of the other side, for the commit message."""
     key: SigningKey | None = None
-    """Signs the commits that join."""
+    """Signs the merge commits."""
     erased: Erased = NOTHING_ERASED
-    """What was erased here, and is left out of what comes in."""
+    """What was erased here, and is removed from received states."""
 
     def signature(self, message: str) -> CommitInfo:
         """Returns the signature of a commit."""
@@ -66,10 +66,14 @@ class Merger:
 def integrated(
     name: str, before: Cid | None, theirs: Cid, buffer: WriteBatch, merger: Merger
 ) -> RefMove:
-    """Returns the move that takes a target from elsewhere into a ref here.
+    """Returns the move that integrates a target from elsewhere into a ref here.
 
     Args:
-        buffer: reads both sides, and gets the blocks of a merge.
+        name: full name of the ref.
+        before: its target here; None if it does not exist.
+        theirs: the target from elsewhere.
+        buffer: reads both sides, and receives the blocks of a merge.
+        merger: the inputs of a merge commit.
     """
     if not name.startswith((refs.HEADS, NOTES)):
         try:
@@ -88,7 +92,7 @@ def integrated(
 
 
 def merged_conflict_count(buffer: WriteBatch, moves: Iterable[RefMove]) -> int:
-    """Returns how many conflicts stand in the roots of the commits that join."""
+    """Returns how many conflicts the roots of the merge commits contain."""
     count = 0
     for move in moves:
         if move.how is Move.MERGED and move.after is not None:
@@ -100,15 +104,20 @@ def merged_conflict_count(buffer: WriteBatch, moves: Iterable[RefMove]) -> int:
 def pull_into(
     repository: Core, remote: str, names: Sequence[str], *, author: str, time: int | None
 ) -> tuple[list[RefMove], int]:
-    """Takes where a remote's branches and notes were last seen into those here; returns also the
+    """Integrates the last known branches and notes of a remote into those here; also returns the
     number of conflicts in the roots of merges.
 
     Args:
+        repository: its refs move.
+        remote: name of the remote.
         names: full names of the refs; all are moved, or none.
+        author: of the operation and the merge commits.
+        time: of both; by default the clock's.
 
     Raises:
         NotFoundError: the remote has no branch of that name, as far as is known.
-        InvalidInputError: kind `unsigned`. CorruptError: as `check_moves`.
+        InvalidInputError: kind `unsigned`.
+        CorruptError: as `check_moves`.
     """
     operations = repository.operation_log
     moves: list[RefMove] = []
@@ -144,8 +153,9 @@ def with_pull(
     author: str,
     time: int | None,
 ) -> CopyReport:
-    """Returns the report of a fetch together with what `pull_into` did after it: for a branch, and
-    for all notes that were fetched."""
+    """Returns the report of a fetch combined with the result of `pull_into`: for a branch, and for
+    all fetched notes.
+    """
     own = tracking(remote, "")
     notes = [
         move.name.removeprefix(own) for move in fetched.moves if move.name.startswith(own + NOTES)
@@ -168,7 +178,7 @@ def _pulled(view: View, buffer: WriteBatch, remote: str, name: str, merger: Merg
 def _joined(
     name: str, ours: CommitCid, theirs: CommitCid, buffer: WriteBatch, merger: Merger
 ) -> CommitCid:
-    """Puts a commit that joins two, with the root that merges theirs, and returns it."""
+    """Stores the merge commit of two commits, with their merged root, and returns it."""
     scratch = WriteBatch(buffer)
     base = common_root(buffer, ours, theirs, scratch, erased=merger.erased)
     roots = [Commit.decode(buffer.get(side)).root for side in (ours, theirs)]
@@ -188,15 +198,21 @@ def import_car(
     author: str = "",
     time: int | None = None,
 ) -> CopyReport:
-    """Takes a bundle, or a CAR with one commit, into a repository.
+    """Imports a bundle, or a CAR with one commit, into a repository.
 
-    Branches and notes are made, moved on or merged; other refs are made where they are missing.
+    Branches and notes are created, moved forward or merged; other refs are created if missing.
 
     Args:
+        repository: receives the blocks and refs.
+        stream: the file.
         branch: short name of the branch for the commit of a plain CAR; not for a bundle.
+        limits: the largest file that is read.
+        author: of the operation and the merge commits.
+        time: of both; by default the clock's.
 
     Raises:
-        CorruptError, FormatError, NotFoundError: the file is not whole and right; nothing changed.
+        CorruptError, FormatError, NotFoundError: the file is incomplete or invalid; nothing
+            changed.
     """
     counted = Counted()
     opened = Opened(stream, limits=limits)
@@ -257,7 +273,7 @@ def _head(bundle: Bundle | None, targets: Mapping[str, Cid]) -> str | None:
 def _targets(
     bundle: Bundle | None, branch: str | None, roots: tuple[Cid, ...], quarantine: Quarantine
 ) -> dict[str, Cid]:
-    """Returns where refs shall stand, by full name."""
+    """Returns the new targets of refs, by full name."""
     if bundle is not None:
         if branch is not None:
             raise InvalidInputError(

@@ -1,4 +1,4 @@
-"""An open repository as a remote, asked in this process; `serve` offers the same over HTTP."""
+"""An open repository as a remote in the same process; `serve` offers the same over HTTP."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ T = TypeVar("T")
 
 
 class LocalRemote:
-    """An open repository, asked in this process."""
+    """An open repository as a remote in this process."""
 
     def __init__(self, repository: Core) -> None:
         self._repository = repository
 
     def refs(self, prefixes: Sequence[str]) -> Bundle:
-        """Returns where the refs with these first parts stand."""
+        """Returns the refs with these prefixes and their targets."""
         return offer(self._repository, prefixes)
 
     def known(self, cids: Sequence[CommitCid]) -> set[CommitCid]:
-        """Returns which of the commits are here with all behind them."""
+        """Returns which of the commits are here with all their ancestors."""
         if len(cids) > ASKED_MAX:
             raise InvalidInputError(
                 f"known: got {len(cids)} commits, expected at most {ASKED_MAX}",
@@ -43,14 +43,14 @@ class LocalRemote:
         return self._steady(lambda known: {cid for cid in cids if known.commit(cid)})
 
     def fetch(self, want: Sequence[Cid], have: Sequence[Cid]) -> AbstractContextManager[Blocks]:
-        """Returns the blocks behind `want` that are not behind `have`."""
+        """Returns the blocks reachable from `want` but not from `have`."""
         return nullcontext(self.pack(want, have))
 
     def pack(self, want: Sequence[Cid], have: Sequence[Cid]) -> Pack:
-        """Returns the blocks behind `want` that are not behind `have`, and the erasures wanted.
+        """Returns the blocks reachable from `want` but not from `have`, and the wanted erasures.
 
         Raises:
-            NotFoundError: no ref leads to one of those wanted.
+            NotFoundError: no ref leads to one of the wanted blocks.
         """
         return self._steady(lambda known: self._packed(known, want, have))
 
@@ -78,8 +78,9 @@ class LocalRemote:
         return receive_push(self._repository, push, blocks)
 
     def _steady(self, read: Callable[[HaveSet], T]) -> T:
-        """Returns what is read of what the refs reach, anew where they reach something else since
-        and what they reached was collected."""
+        """Returns the result of `read`, called again if the refs have moved and blocks reachable
+        before were garbage collected meanwhile.
+        """
         operations = self._repository.operation_log
         return operations.retry_if_collected(
             lambda state: read(HaveSet(operations.store, state.view))
@@ -87,7 +88,9 @@ class LocalRemote:
 
 
 def offer(repository: Core, prefixes: Sequence[str]) -> Bundle:
-    """Returns what a repository says of itself before anything is copied."""
+    """Returns what an exchange begins with: the refs, current branch, config and erasures of a
+    repository.
+    """
     operations = repository.operation_log
     state, known = operations.retry_if_collected(
         lambda state: (state, HaveSet(operations.store, state.view))

@@ -1,8 +1,9 @@
 """The messages of an exchange, and the CAR files that carry them.
 
-A bundle says which refs it is about and what the receiver must have already; a push says which refs
-to move. A message is the root of the CAR with its blocks. It is never stored: it says what a sender
-claimed at one moment, so it is read apart from the blocks, in its one canonical form.
+A bundle lists its refs and the commits that the receiver must have already; a push lists refs to
+move. A message is the root of the CAR with its blocks. It is never stored, because it records only
+a sender's claim at one moment; so it is decoded separately from the blocks, in its one canonical
+form.
 
 Spec: sync 3.
 """
@@ -29,22 +30,22 @@ REFS_MAX = 10_000
 
 
 class Tip(NamedTuple):
-    """Where a ref stands."""
+    """The position of a ref."""
 
     target: Cid
     seq: int
-    """How often it has moved there."""
+    """How often it has moved."""
 
 
 class Update(NamedTuple):
-    """One ref to move: from where it must stand to where it shall stand."""
+    """One ref to move: its expected position and its new target."""
 
     target: Cid | None
     """None deletes the ref."""
     expected: Tip | None
-    """None: there must be no such ref."""
+    """None: the ref must not exist."""
     is_forced: bool = False
-    """Whether the new target need not come after the old one."""
+    """Whether the new target need not descend from the old one."""
 
 
 def _check_tip(owner: str, name: str, tip: Tip) -> None:
@@ -172,31 +173,31 @@ PUSH = Table(
 
 @block_of(BUNDLE)
 class Bundle(Block):
-    """What a sender has, and sends along with it."""
+    """The refs of a sender, with the blocks sent along."""
 
     refs: Mapping[str, Tip]
     """By full name."""
     head: str
     """The sender's current branch, which need not be among the refs."""
     config: Mapping[str, Any] = field(default_factory=empty)
-    """Of the sender's first root, for a repository that is begun from this."""
+    """That of the sender's first root, for a new repository created from this bundle."""
     requires: tuple[CommitCid, ...] = ()
-    """Commits that the receiver must have, with everything behind them, ascending."""
+    """Commits that the receiver must have, with all their ancestors, ascending."""
     erasures: tuple[Cid, ...] = ()
-    """Erasure blocks that go along, ascending."""
+    """Erasure blocks that are included, ascending."""
     operation: OperationCid | None = None
-    """The newest operation, where the local log goes along: an explicit full copy."""
+    """The newest operation, if the operation log is included: an explicit full copy."""
     extra: Mapping[str, Any] = field(default_factory=empty)
 
 
 @block_of(PUSH)
 class Push(Block):
-    """What a sender asks a receiver to move."""
+    """The refs that a sender asks a receiver to move."""
 
     updates: Mapping[str, Update]
     """By full name."""
     erasures: tuple[Cid, ...] = ()
-    """Erasure blocks that go along, ascending."""
+    """Erasure blocks that are included, ascending."""
     extra: Mapping[str, Any] = field(default_factory=empty)
 
 
@@ -208,7 +209,7 @@ def read_message(cls: type[Message], block: bytes) -> Message:
 
     Raises:
         CorruptError: it is not canonical, or not the one form of its value.
-        FormatError: it is another message, or of another version.
+        FormatError: it is another message, or of an unknown version.
     """
     message = cls.from_map(codec.decode_foreign(block))
     if message.encode() != block:
@@ -235,7 +236,7 @@ def container(message: Bundle | Push, blocks: Iterable[tuple[Cid, bytes]]) -> It
 
 
 class Opened:
-    """A CAR as it is read: the blocks in the order of the file, the message apart."""
+    """A CAR while it is read: the blocks in the order of the file, the message separately."""
 
     def __init__(self, stream: Readable, *, limits: CarLimits | None = None) -> None:
         self._reader = CarReader(stream, limits=limits)
@@ -243,11 +244,11 @@ class Opened:
 
     @property
     def roots(self) -> tuple[Cid, ...]:
-        """What the header names."""
+        """The roots in the header."""
         return self._reader.roots
 
     def blocks(self) -> Iterator[tuple[Cid, bytes]]:
-        """Yields every block but the message; to be taken to the end."""
+        """Yields every block except the message; must be exhausted."""
         for cid, block in self._reader:
             if cid == self._reader.roots[0] and _is_message(block):
                 self._message = block
@@ -256,15 +257,15 @@ class Opened:
 
     @property
     def has_message(self) -> bool:
-        """Whether the root is a message, known once all blocks were taken."""
+        """Whether the root is a message; known after all blocks were read."""
         return self._message is not None
 
     def message(self, cls: type[Message]) -> Message:
-        """Returns the message, once all blocks were taken.
+        """Returns the message, after all blocks were read.
 
         Raises:
             CorruptError: there is none, or it is not canonical.
-            FormatError: it is another message, or of another version.
+            FormatError: it is another message, or of an unknown version.
         """
         if self._message is None or len(self._reader.roots) != 1:
             raise CorruptError(

@@ -1,10 +1,10 @@
 """Which blocks a root, or a set of refs, needs that the receiver does not have.
 
-Sender and receiver run the same walk: the sender sends what it yields, the receiver demands it.
-Blocks that both roots share are passed unread, so the cost follows the change. A tree is walked
-level by level, and every child must end where its parent says and begin after the child before it,
-so a small tree cannot stand for a huge one. Parents come before children, and a root before its
-values: the order in which a receiver can check them.
+Sender and receiver run the same walk: the sender sends the blocks that it yields, the receiver
+requires them. Blocks shared by both roots are skipped unread, so the cost is that of the change. A
+tree is walked level by level, and the keys of every child must end at the key its parent names and
+begin after the previous child, so a small tree cannot expand to a huge one. Parents come before
+children, and a root before its values: the order in which a receiver can check them.
 
 Spec: sync 4.
 """
@@ -42,20 +42,20 @@ if TYPE_CHECKING:
 
 
 _LINKING = frozenset(("node", "conflict"))
-"""Kinds of values that need other blocks."""
+"""Kinds of values that link to other blocks."""
 _PARTS = ("node", "edge")
 """Kinds of parts that are not raw: the sides of a conflict."""
 _BATCH_KEYS = 4096
 
 
 class Need(NamedTuple):
-    """A block that a root needs, and as what."""
+    """A block that a root needs, and its role."""
 
     cid: Cid
     kind: str
     """`root`, `tree`, the kind of a value, or `part` of one: a blob, a side of a conflict."""
     key: bytes = b""
-    """Of a value: the key it stands under."""
+    """Of a value: its key in the tree."""
     name: str = ""
     """Of a vector: its model or vocabulary."""
 
@@ -63,12 +63,12 @@ class Need(NamedTuple):
 def root_needs(source: Source, cid: Cid, bases: Sequence[Root]) -> Iterator[Need]:
     """Yields the blocks of a root that none of the `bases` has in the same place.
 
-    A block is yielded before it is read, so that a receiver can refuse what it was not given. A
-    value that the source does not have is yielded, and what it would lead to is not.
+    A block is yielded before it is read, so that a receiver can refuse one that was not sent. A
+    value that the source does not have is yielded, but the blocks that it links to are not.
 
     Raises:
         NotFoundError: a tree block or the root is missing.
-        CorruptError: a tree is out of order, or not a block of its kind.
+        CorruptError: a tree is out of order, or contains a block of another kind.
     """
     yield Need(cid, "root")
     root = Root.decode(source.get(cid))
@@ -109,7 +109,7 @@ def tree_needs(source: Source, tree: TreeCid, olds: Iterable[TreeCid]) -> Iterat
 
 
 class _Child(NamedTuple):
-    """A block that a parent names: its keys lie above `lower`, up to and with `last`."""
+    """A child block with its range of keys: above `lower`, up to and including `last`."""
 
     raw: bytes
     lower: bytes
@@ -117,7 +117,7 @@ class _Child(NamedTuple):
 
 
 class _Shared:
-    """The blocks of some trees, level by level, as far as they overlap with what is asked about."""
+    """The blocks of some trees, level by level, as far as they overlap with given ranges."""
 
     def __init__(self, source: Source, trees: list[TreeCid]) -> None:
         self._source = source
@@ -131,8 +131,8 @@ class _Shared:
         """Returns the last key of every block at a level that overlaps one of the ranges, by CID.
 
         Args:
-            level: never above that of the call before.
-            ranges: ascending and apart.
+            level: never above that of the previous call.
+            ranges: ascending and disjoint.
         """
         lasts = [child.last for child in ranges]
         while self._open and max(self._open) > level:
@@ -151,7 +151,7 @@ class _Shared:
 
 
 def _children(block: Block, position: _Child) -> list[_Child]:
-    """Returns the children of an inner block; raises unless its keys ascend within its place."""
+    """Returns the children of an inner block; raises unless its keys ascend within its range."""
     if block.width != ID_BYTES:
         raise CorruptError(
             f"tree block {Cid(position.raw)}: keys of {block.width} bytes, expected {ID_BYTES}"
@@ -191,7 +191,7 @@ def _value_needs(
 def _linking_needs(
     source: Source, kind: str, name: str, new: Iterator[tuple[bytes, Cid, tuple[Cid | None, ...]]]
 ) -> Iterator[Need]:
-    """Yields values with what they need and those did not that stood in their place."""
+    """Yields values with the blocks that they need and that the values they replace did not."""
     while batch := list(islice(new, BATCH_BLOCKS)):
         blocks = read_many(source, [cid for _, cid, _ in batch])
         for (key, cid, olds), block in zip(batch, blocks, strict=True):
@@ -208,10 +208,10 @@ def _parts_of(source: Source, cid: Cid) -> dict[Cid, None]:
 
 
 def _parts(source: Source, cid: Cid, block: bytes | IbidemError) -> dict[Cid, None]:
-    """Returns what a value needs, and what that needs; nothing of what is not here.
+    """Returns the blocks that a value needs, directly or indirectly; missing ones have no links.
 
     Raises:
-        CorruptError: it leads to something that is no part of a value.
+        CorruptError: it links to a block that is no part of a value.
     """
     if isinstance(block, NotFoundError):
         return {}
@@ -230,7 +230,7 @@ class _Parts:
         self.found: dict[Cid, None] = {}
 
     def enter(self, link: Link) -> bool:
-        """Takes a part; other parts may stand behind one that is not raw."""
+        """Records a part; one that is not raw may have parts itself."""
         cid = Cid(link.raw)
         if cid == self._value or cid in self.found:
             return False
@@ -247,7 +247,7 @@ class _Parts:
         return block_links(block)
 
     def missing(self, link: Link, error: NotFoundError | CorruptError) -> None:
-        """Passes what is not here."""
+        """Ignores missing blocks."""
         if isinstance(error, CorruptError):
             raise error
 
@@ -262,11 +262,11 @@ _ANY_TARGET = ("commit", "step", "receipt")
 
 @dataclass(slots=True)
 class Records:
-    """Steps and receipts behind some refs, and what they lead to."""
+    """Steps and receipts reachable from some refs, and the states that they refer to."""
 
     needs: list[Need] = field(default_factory=list)
     commits: list[CommitCid] = field(default_factory=list)
-    """What receipts were read against: heads of annotations."""
+    """Notes heads that receipts refer to."""
     roots: list[RootCid] = field(default_factory=list)
     """States that steps and receipts read, oldest first."""
 
@@ -277,14 +277,14 @@ def kind_of(block: bytes) -> str:
 
 
 def split_targets(source: Source, targets: Iterable[Cid]) -> tuple[list[CommitCid], list[Cid]]:
-    """Returns which of some targets of refs are commits, and which steps or receipts.
+    """Separates the targets of refs into commits, and steps or receipts.
 
     Args:
-        targets: of the class that the name of their ref says; a plain `Cid` where no name is known.
+        source: has the blocks.
+        targets: each of the class given by the name of its ref; a plain `Cid` if no name is known.
 
     Raises:
-        CorruptError: a block is of another kind than its class says, or nothing that a ref may
-            point to.
+        CorruptError: a block is of another kind than its class, or of one that no ref may point to.
     """
     commits: list[CommitCid] = []
     records: list[Cid] = []
@@ -306,10 +306,10 @@ def split_targets(source: Source, targets: Iterable[Cid]) -> tuple[list[CommitCi
 def records_behind(
     source: Source, targets: Iterable[Cid], is_had: Callable[[Cid], bool]
 ) -> Records:
-    """Returns the steps and receipts from `targets` back to those that are had.
+    """Returns the steps and receipts from `targets` back to those that the receiver has.
 
     Raises:
-        CorruptError: a step or receipt leads to a block of a kind that it cannot lead to.
+        CorruptError: a step or receipt links to a block of a kind that it cannot link to.
     """
     visitor = _RecordWalk(is_had)
     walk(source, (Link(cid.raw, ANY) for cid in targets), visitor)
@@ -318,7 +318,7 @@ def records_behind(
 
 
 class _RecordWalk:
-    """A visitor of steps, receipts and what they lead to, as far as it is not had."""
+    """A visitor of steps, receipts and their links, except those that the receiver has."""
 
     def __init__(self, is_had: Callable[[Cid], bool]) -> None:
         self._is_had = is_had
@@ -326,7 +326,7 @@ class _RecordWalk:
         self.found = Records()
 
     def enter(self, link: Link) -> bool:
-        """Returns whether a block is met for the first time and is not had."""
+        """Returns whether a block is met for the first time and the receiver does not have it."""
         cid = Cid(link.raw)
         if link.raw in self._met or self._is_had(cid):
             return False
@@ -336,7 +336,7 @@ class _RecordWalk:
         return not cid.is_raw
 
     def block(self, link: Link, block: bytes) -> Iterable[Link]:
-        """Takes a block by its kind; returns what a step, a receipt or a result leads to."""
+        """Records a block by its kind; returns the links of a step, a receipt or a result."""
         cid, kind = Cid(link.raw), kind_of(block)
         if kind == "root":
             self.found.roots.append(RootCid(link.raw))
@@ -350,7 +350,7 @@ class _RecordWalk:
         return ()
 
     def missing(self, link: Link, error: NotFoundError | CorruptError) -> None:
-        """Raises it."""
+        """Raises the error."""
         raise error
 
 
@@ -362,12 +362,15 @@ def needs_of(
     *,
     after_root: Callable[[Mapping[RootCid, Root]], None] | None = None,
 ) -> Iterator[Need]:
-    """Yields every block that commits, steps and receipts need beyond what is had.
+    """Yields every block that commits, steps and receipts need and the receiver does not have.
 
     Args:
-        commits: parents before children; the parents that are not among them are had.
-        is_covered: whether a root that only steps and receipts name is had, or is behind `commits`.
-        after_root: called after the needs of each root with those that it was compared with.
+        source: has the blocks.
+        commits: parents before children; the receiver has the parents that are not among them.
+        records: the steps and receipts.
+        is_covered: whether the receiver has a root that only steps and receipts name, or it is in
+            the history of `commits`.
+        after_root: called after the needs of each root with the roots that it was compared with.
     """
     yield from records.needs
 

@@ -1,7 +1,7 @@
-"""Names that come from elsewhere: of refs and of remotes. None of them ever becomes a path.
+"""Names from elsewhere: of refs and of remotes. None of them is ever used as a path.
 
-Refs live in a tree, so a name cannot leave a folder; it is held to the same letters all the same,
-because names are shown, typed and compared.
+Refs are stored in a tree, so a name cannot escape from a folder. It is restricted to the same
+characters nevertheless, because names are displayed, typed and compared.
 
 Spec: sync 3.
 """
@@ -18,18 +18,18 @@ NOTES = "notes/"
 RUNS = "runs/"
 RECEIPTS = "receipts/"
 ALWAYS = (refs.HEADS, refs.TAGS)
-"""What every copy takes along."""
+"""Prefixes of refs that every copy includes."""
 ASKED = {"notes": NOTES, "runs": RUNS, "receipts": RECEIPTS}
-"""What a copy takes along when it is asked to, by the word for it."""
+"""Prefixes of refs that a copy includes on request, by option value."""
 _RECEIPT = re.compile(r"[a-z2-7]{4,59}")
 _REMOTE = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
 def check_ref(field: str, name: object) -> str:
-    """Returns the full name of a ref that may travel: a branch, a tag, notes, a run, a receipt.
+    """Returns the full name of a ref that may be copied: a branch, a tag, notes, a run, a receipt.
 
     Raises:
-        InvalidInputError: another first part, or a name that `repo.refs` does not allow.
+        InvalidInputError: another prefix, or a name that `repo.refs` does not allow.
     """
     text = name if isinstance(name, str) else ""
     for prefix in (*ALWAYS, NOTES, RUNS, RECEIPTS):
@@ -53,8 +53,8 @@ def check_head(field: str, name: object) -> str:
 
 
 def check_local(field: str, name: object) -> str:
-    """Returns the full name of a ref that a repository may have: one that travels, or where a
-    branch or notes of a remote were last seen.
+    """Returns the full name of a ref that a repository may have: one that may be copied, or a
+    remote-tracking ref of a branch or notes.
 
     Raises:
         InvalidInputError: another name.
@@ -78,10 +78,10 @@ def check_remote(name: object) -> str:
 
 
 def prefixes(include: tuple[str, ...] | list[str] | frozenset[str] | set[str]) -> tuple[str, ...]:
-    """Returns the first parts of the refs to copy.
+    """Returns the prefixes of the refs to copy.
 
     Args:
-        include: out of `notes`, `runs`, `receipts`, beside branches and tags.
+        include: out of `notes`, `runs`, `receipts`, in addition to branches and tags.
     """
     for name in include:
         if name not in ASKED:
@@ -92,5 +92,5 @@ def prefixes(include: tuple[str, ...] | list[str] | frozenset[str] | set[str]) -
 
 
 def tracking(remote: str, name: str) -> str:
-    """Returns the ref that remembers where a remote's branch was last seen."""
+    """Returns the remote-tracking ref of a remote's branch."""
     return f"{REMOTES}{remote}/{name}"

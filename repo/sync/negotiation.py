@@ -1,4 +1,5 @@
-"""Which commits two repositories have in common: the other side is asked about few, in few rounds.
+"""Negotiation: finds the commits that two repositories have in common, with few questions in few
+rounds.
 
 Spec: sync 7.
 """
@@ -23,12 +24,13 @@ ROUNDS_MAX = 8
 def common_commits(
     source: Source, tips: Iterable[CommitCid], ask: Ask, *, hint: Iterable[CommitCid] = ()
 ) -> list[CommitCid]:
-    """Returns commits that both sides have, ascending: what was asked about and is known there.
+    """Returns commits that both sides have, ascending: those asked about that the other side has.
 
     Args:
-        tips: what is here.
-        ask: returns which of some commits are known there.
-        hint: commits among these that are known there already.
+        source: has the commits here.
+        tips: the commits to start from, which are here.
+        ask: returns which of some commits the other side has.
+        hint: commits here that the other side is known to have.
     """
     starts = list(dict.fromkeys(tips))
     known = set(hint)
@@ -47,7 +49,7 @@ def common_commits(
 
 
 def _open(commits: dict[CommitCid, Commit], unknown: set[CommitCid]) -> list[CommitCid]:
-    """Returns what is not settled, newest first; what comes after an unknown one is unknown."""
+    """Returns the undecided commits, newest first; descendants of an unknown commit are unknown."""
     found: list[CommitCid] = []
     for cid, commit in commits.items():  # parents before children
         if cid in unknown or not unknown.isdisjoint(commit.parents):

@@ -1,8 +1,8 @@
-"""Picks the blocks that somebody lacks and writes them down in the one order of a CAR.
+"""Selects the blocks that a receiver lacks and yields them in the canonical order of a CAR.
 
-Which blocks these are follows from what is wanted and what is had; they are found first, as CIDs,
-and read in ascending order then. So a copy of everything holds 36 bytes a block in memory, and the
-same request gives the same bytes.
+The blocks are determined by the wanted targets and those that the receiver has. First their CIDs
+are found, then the blocks are read in ascending order. So a copy of everything holds 36 bytes a
+block in memory, and the same request gives the same bytes.
 
 Spec: sync 4.
 """
@@ -24,7 +24,7 @@ _BATCH_BLOCKS = 256
 
 
 class Pack:
-    """The blocks behind some targets that are not behind others, ascending by CID."""
+    """The blocks reachable from some targets but not from others, ascending by CID."""
 
     def __init__(
         self,
@@ -35,11 +35,13 @@ class Pack:
         is_erased: Callable[[Cid], bool],
         more: Iterable[Cid] = (),
     ) -> None:
-        """Finds the blocks; none is read for its bytes yet.
+        """Finds the CIDs of the blocks.
 
         Args:
-            had: commits, steps and receipts of this store that the receiver has, whole.
-            is_erased: whether a block was erased and is not sent, be it here or not.
+            store: has the blocks.
+            targets: the blocks that are wanted.
+            had: commits, steps and receipts of this store that the receiver has completely.
+            is_erased: whether a block was erased and is not sent, even if it is here.
             more: CIDs to add, such as those of erasures.
         """
         self._store = store
@@ -49,7 +51,7 @@ class Pack:
         )
 
     def __len__(self) -> int:
-        """Counts the blocks, those included that were erased."""
+        """Returns the number of blocks, including erased ones."""
         return len(self._cids) // CID_BYTES
 
     def __iter__(self) -> Iterator[tuple[Cid, bytes]]:
@@ -82,9 +84,9 @@ class Pack:
 
 
 def _sorted_cids(raws: Iterable[bytes]) -> bytes:
-    """Returns CIDs ascending, each once, one after the other."""
+    """Returns CIDs ascending, each once, concatenated."""
     merged = b"".join(raws)
     if not merged:
         return b""
-    # Trailing zeros do not matter to the order of texts of one width.
+    # Trailing zeros do not affect the order of byte strings of equal width.
     return np.unique(np.frombuffer(merged, f"S{CID_BYTES}")).tobytes()

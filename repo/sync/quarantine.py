@@ -1,9 +1,10 @@
-"""Where blocks from elsewhere wait until all of them are checked: beside the store, seen by nobody.
+"""Quarantine: received blocks wait outside the store until all of them are checked; no reader sees
+them.
 
-A block comes in only when its hash, its form and its kind are right. Few blocks wait in memory,
-many in a store of their own in a temporary folder, so that memory stays bounded whatever is sent.
-Nothing of it outlives the import: what is accepted is published from here in one step, and what is
-refused leaves no trace.
+A block is accepted only if its hash, its form and its kind are right. A small quarantine is held in
+memory, a large one in a store of its own in a temporary folder, so memory stays bounded whatever is
+received. Nothing of it outlives the import: accepted blocks are published in one step, and refused
+ones leave no trace.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
 MEMORY_BYTES_MAX = 32 << 20
 """Above this, blocks wait on disk."""
 _ENTRY_BYTES = 200
-"""What one block costs in memory beside its bytes."""
+"""Memory overhead of one block."""
 
 
 class Quarantine(Closing, Mapping[Cid, bytes]):
-    """Blocks that were checked one by one; a context manager that drops what is left of them."""
+    """Blocks that were checked one by one; a context manager that drops the rest on exit."""
 
     def __init__(self, repository: Core, *, memory_bytes_max: int = MEMORY_BYTES_MAX) -> None:
         self._guard = repository.guard
@@ -47,10 +48,10 @@ class Quarantine(Closing, Mapping[Cid, bytes]):
         self._count = 0
 
     def take(self, blocks: Iterable[tuple[Cid, bytes]]) -> None:
-        """Takes blocks in, each after its check; leaves out what was erased here.
+        """Adds blocks, each after its check; leaves out erased ones.
 
         Raises:
-            CorruptError, FormatError: a block is not what its CID says, or not of the format.
+            CorruptError, FormatError: a block does not match its CID, or violates the format.
             InvalidInputError: kind `forgotten`: a new version of a node that was erased here.
         """
         erased = self._guard.erased()
@@ -134,7 +135,7 @@ class Layered:
 
 
 class Chosen(Mapping[Cid, bytes]):
-    """Some blocks of a mapping: what is published of a quarantine."""
+    """Some blocks of a mapping: those of a quarantine to publish."""
 
     def __init__(self, blocks: Mapping[Cid, bytes], cids: Iterable[Cid]) -> None:
         self._blocks = blocks
@@ -153,7 +154,7 @@ class Chosen(Mapping[Cid, bytes]):
 
 
 def missing_from_pack(cid: Cid, what: str) -> NotFoundError:
-    """Returns the error for a block that was not sent and must have been."""
+    """Returns the error for a required block that was not sent."""
     return NotFoundError(
         f"{what} {cid} is not among what was sent",
         kind=ErrorKind.BLOCK_NOT_FOUND,

@@ -1,8 +1,8 @@
-"""Takes in what was sent: quarantine, inspection, and one step in which all of it becomes visible.
+"""Receives blocks and refs: quarantine, inspection, and one step that makes all of it visible.
 
-Whatever is refused leaves no trace: the store, the refs and the log are as before. What is accepted
-appears at once, blocks and refs in one durable write, while the refs still are what they were when
-it was decided.
+A refused transfer leaves no trace: the store, the refs and the log are as before. An accepted one
+becomes visible at once, blocks and refs in one durable write, which succeeds only if the refs are
+unchanged since the decision.
 
 Spec: sync 5.
 """
@@ -49,23 +49,25 @@ Moves = list[RefMove]
 
 
 class Intake:
-    """Blocks from elsewhere that passed inspection, ready to be published with refs."""
+    """Received blocks that passed inspection, ready to be published with refs."""
 
     def __init__(self, repository: Core, quarantine: Quarantine) -> None:
         self._repository = repository
         self._operations = repository.operation_log
         self._quarantine = quarantine
         self.source: Source = quarantine.over(self._operations.store)
-        """Reads in quarantine too."""
+        """Also reads in the quarantine."""
         self.accepted = Accepted()
 
     def inspect(
         self, targets: Iterable[Cid], *, is_erased: Callable[[Cid], bool] | None = None
     ) -> None:
-        """Checks everything behind the targets that is not here; raises as `Inspection.run`.
+        """Checks everything reachable from the targets that is not here; raises as
+        `Inspection.run`.
 
         Args:
-            is_erased: whether a block may be missing; by default, what was erased here.
+            targets: of the refs that were sent.
+            is_erased: whether a block may be missing; by default, if it was erased here.
         """
         store = self._operations.store
         known = have_set(self._operations)
@@ -83,12 +85,15 @@ class Intake:
         description: str,
         head: str | None = None,
     ) -> Moves:
-        """Moves refs as planned, together with the blocks that were accepted.
+        """Moves refs as planned, together with the accepted blocks.
 
         Args:
-            plan: given what is here now, says which refs move, and may put blocks of its own;
-                asked again after a lost race.
-            head: the branch to make current where there is no ref yet.
+            plan: given what is here now, returns the refs to move, and may put blocks of its own;
+                called again after a lost race.
+            author: of the operation.
+            time: of the operation; by default the clock's.
+            description: of the operation.
+            head: the branch to make current if there is no ref yet.
         """
         moves: Moves = []
 
@@ -131,13 +136,16 @@ def intake(
     targets: Iterable[Cid],
     sent: SentErasures | None = None,
 ) -> Iterator[Intake]:
-    """Takes blocks into quarantine and inspects them; on leaving, the quarantine is emptied.
+    """Takes blocks into quarantine and inspects them; on exit, the quarantine is emptied.
 
     Args:
-        sent: erasures that are to be carried out here: what they name may be missing.
+        repository: receives the blocks.
+        blocks: the received blocks.
+        targets: of the refs that were sent.
+        sent: erasures that will be carried out here: the blocks they name may be missing.
 
     Raises:
-        CorruptError, FormatError, NotFoundError: what was sent is not whole and right.
+        CorruptError, FormatError, NotFoundError: the received data is incomplete or invalid.
     """
     with Quarantine(repository) as quarantine:
         quarantine.take(blocks)
@@ -147,13 +155,13 @@ def intake(
 
 
 def check_moves(repository: Core, source: Source, known: HaveSet, moves: Moves) -> None:
-    """Raises for a ref that may not move so. Every way by which refs move to what came from
-    elsewhere asks here: what a fetch brings, and again what a merge makes of it.
+    """Raises for a move of a ref that is not allowed. Every procedure that moves refs to targets
+    from elsewhere calls this: for a fetch, and again for the merge that follows it.
 
     Raises:
-        InvalidInputError: kind `unsigned`: a commit without a good signature on a ref that wants
+        InvalidInputError: kind `unsigned`: a commit without a good signature on a ref that requires
             one.
-        CorruptError: what would stand at a ref of notes is no event.
+        CorruptError: a block on a ref of notes is no event.
     """
     check_policy(
         repository,
@@ -167,10 +175,10 @@ def check_moves(repository: Core, source: Source, known: HaveSet, moves: Moves) 
 def check_policy(
     repository: Core, source: Source, known: HaveSet, moved: Mapping[str, Cid | None]
 ) -> None:
-    """Raises for a commit without a good signature on a ref that wants one.
+    """Raises for a commit without a good signature on a ref that requires one.
 
-    What was only fetched was let in by nobody: commits count as known where they are behind refs
-    that want signatures themselves.
+    Fetching alone does not approve commits: they count as known only if they are reachable from
+    refs that require signatures themselves.
 
     Raises:
         InvalidInputError: kind `unsigned`.
@@ -188,7 +196,7 @@ def check_policy(
 
 
 def check_notes(source: Source, moves: Moves) -> None:
-    """Raises `CorruptError` for a ref of notes that moves to something that is no event."""
+    """Raises `CorruptError` for a ref of notes that moves to a block that is no event."""
     for move in moves:
         if is_notes(move.name) and isinstance(move.after, CommitCid):
             before = move.before if isinstance(move.before, CommitCid) else None
@@ -197,7 +205,7 @@ def check_notes(source: Source, moves: Moves) -> None:
 
 
 def sent_erasures(repository: Core, quarantine: Quarantine, cids: Iterable[Cid]) -> SentErasures:
-    """Returns the erasures that came with other blocks, judged; raises for one that is missing."""
+    """Returns the erasures received with other blocks, judged; raises if one is missing."""
     found: list[Erasure] = []
     for cid in cids:
         if cid not in quarantine:
@@ -207,13 +215,13 @@ def sent_erasures(repository: Core, quarantine: Quarantine, cids: Iterable[Cid])
 
 
 def receive_push(repository: Core, push: Push, blocks: Iterable[tuple[Cid, bytes]]) -> Moves:
-    """Moves refs as somebody elsewhere asks, all or none.
+    """Moves refs as requested by a push, all or none.
 
     Raises:
         ConflictError: kind `head-moved`: a ref is not where the sender saw it; kind
-            `not-fast-forward`: the new target does not come after the old one.
+            `not-fast-forward`: the new target does not descend from the old one.
         InvalidInputError: kind `forgotten`: a state has a node that was erased here.
-        CorruptError, FormatError, NotFoundError: what was sent is not whole and right.
+        CorruptError, FormatError, NotFoundError: the received data is incomplete or invalid.
     """
     with Quarantine(repository) as quarantine:
         quarantine.take(blocks)
@@ -223,7 +231,7 @@ def receive_push(repository: Core, push: Push, blocks: Iterable[tuple[Cid, bytes
 def receive_container(
     repository: Core, stream: Readable, *, limits: CarLimits | None = None
 ) -> Moves:
-    """Moves refs as a push in one file asks; raises as `receive_push`."""
+    """Moves refs as requested by a push in one file; raises as `receive_push`."""
     opened = Opened(stream, limits=limits)
     with Quarantine(repository) as quarantine:
         quarantine.take(opened.blocks())
@@ -261,7 +269,7 @@ def _moved(repository: Core, quarantine: Quarantine, push: Push) -> Moves:
 
 
 def _checked(source: Source, ref: Ref | None, name: str, update: Update) -> RefMove:
-    """Returns the move of one ref, once it stands where the sender saw it and may go on from it."""
+    """Returns the move of one ref, if it is where the sender saw it and may move."""
     expected = update.expected
     found = None if ref is None else (ref.target, ref.seq)
     if found != (None if expected is None else (expected.target, expected.seq)):
@@ -283,10 +291,10 @@ def _checked(source: Source, ref: Ref | None, name: str, update: Update) -> RefM
 def how_to_move(
     source: Source, name: str, before: Cid | None, after: Cid | None, *, is_forced: bool
 ) -> Move:
-    """Returns what moving a ref is called.
+    """Returns the kind of a ref's move.
 
     Raises:
-        ConflictError: kind `not-fast-forward`: it would lose something, and is not forced to.
+        ConflictError: kind `not-fast-forward`: it would lose commits, and is not forced.
     """
     if before == after:
         return Move.UNCHANGED
@@ -310,7 +318,7 @@ def how_to_move(
 
 
 def comes_after(source: Source, after: Cid, before: Cid) -> bool:
-    """Returns whether what a ref would point to has behind it what it pointed to."""
+    """Returns whether the new target of a ref descends from the old one."""
     if isinstance(after, CommitCid) and isinstance(before, CommitCid):
         return is_ancestor(source, before, after)
     behind = records_behind(source, [after], lambda _: False)

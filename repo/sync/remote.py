@@ -1,7 +1,7 @@
-"""What a copy is made from and to: a protocol of four questions.
+"""The protocol of a remote, with four requests.
 
-The same four go over HTTP and, but for the last, to a file. A remote serves a block only when a ref
-leads to it. Nothing it says is believed: what it sends waits in quarantine.
+The same four are available over HTTP and, except for the last, for a file. A remote serves a block
+only if a ref leads to it. Its responses are not trusted: received blocks wait in quarantine.
 
 Spec: sync 5.
 """
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
 
 Blocks = Iterable[tuple[Cid, bytes]]
 ASKED_MAX = 1024
-"""How many commits one question may name."""
+"""Maximal number of commits in one request."""
 
 
 class Remote(Protocol):
     """A repository elsewhere."""
 
     def refs(self, prefixes: Sequence[str]) -> Bundle:
-        """Returns where the refs with these first parts stand, and the erasures."""
+        """Returns the refs with these prefixes and their targets, and the erasures."""
         ...
 
     def known(self, cids: Sequence[CommitCid]) -> set[CommitCid]:
-        """Returns which of the commits, ASKED_MAX at most, are there with all behind them."""
+        """Returns which of the commits, ASKED_MAX at most, are there with all their ancestors."""
         ...
 
     def fetch(self, want: Sequence[Cid], have: Sequence[Cid]) -> AbstractContextManager[Blocks]:
-        """Returns the blocks behind `want` that are not behind `have`, while it is open.
+        """Returns the blocks reachable from `want` but not from `have`, as a context manager.
 
         Args:
-            want: where refs stand there, or stood a moment ago; and erasures of there.
-            have: some of what is known there.
+            want: current or very recent targets of refs of the remote; and its erasures.
+            have: some of the commits, steps and receipts that the remote is known to have.
         """
         ...
 
     def push(self, push: Push, blocks: Blocks) -> list[RefMove]:
-        """Moves refs there, all or none, after checking the blocks.
+        """Moves refs of the remote, all or none, after checking the blocks.
 
         Raises:
             ConflictError: kind `head-moved` or `not-fast-forward`.

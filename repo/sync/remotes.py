@@ -1,7 +1,7 @@
-"""Remotes: the names that a repository knows them by, and how to open what an address leads to.
+"""Remotes: their names and addresses, and how to open an address.
 
-An address is a URL, a folder or a file. Addresses are kept beside the repository and are no part of
-it.
+An address is a URL, a folder or a file. Addresses are stored outside the history and are never
+copied.
 
 Spec: sync 6, 7.
 """
@@ -36,17 +36,17 @@ _VERSION = 1
 
 @record
 class RemoteAddress:
-    """Where a remote is."""
+    """The address of a remote."""
 
     location: str
-    """An URL, or the absolute path of a folder or a file."""
+    """A URL, or the absolute path of a folder or a file."""
     token_file: str | None = None
-    """Path of a file with the token, for an URL."""
+    """Path of a file with the token, for a URL."""
     is_plain_allowed: bool = False
-    """Whether the token may cross a network without encryption."""
+    """Whether the token may be sent over a network without encryption."""
 
     def __post_init__(self) -> None:
-        """Raises `InvalidInputError` where a field is of another type."""
+        """Raises `InvalidInputError` if a field has the wrong type."""
         if not isinstance(self.location, str) or not self.location:
             raise InvalidInputError(f"location: got {self.location!r:.80}, expected an URL or path")
         if not isinstance(self.token_file, str | None):
@@ -58,7 +58,7 @@ class RemoteAddress:
 
 
 class Remotes:
-    """The remotes of one repository; in memory where it has no folder."""
+    """The remotes of one repository; kept in memory if it has no folder."""
 
     def __init__(self, folder: Path | None) -> None:
         self._path = None if folder is None else folder / FILE
@@ -70,7 +70,7 @@ class Remotes:
         """Returns the addresses by name.
 
         Raises:
-            CorruptError: the file is not what this program writes.
+            CorruptError: the file is malformed.
             StorageError: it cannot be read.
         """
         if self._path is None:
@@ -78,7 +78,7 @@ class Remotes:
         return _read(read_file(self._path), self._path)
 
     def get(self, name: str) -> RemoteAddress:
-        """Returns the address of a remote; raises `NotFoundError` where there is none."""
+        """Returns the address of a remote; raises `NotFoundError` if it does not exist."""
         found = self.all().get(check_remote(name))
         if found is None:
             raise _unknown(name)
@@ -88,8 +88,8 @@ class Remotes:
         """Adds a remote.
 
         Raises:
-            InvalidInputError: there is one of that name, or an argument is of another form.
-            StorageError: the disk refuses; nothing was changed.
+            InvalidInputError: there is one of that name, or an argument is malformed.
+            StorageError: a disk error; nothing was changed.
         """
         check_remote(name)
         if not isinstance(address, RemoteAddress):
@@ -108,11 +108,11 @@ class Remotes:
         self._change(added)
 
     def remove(self, name: str) -> RemoteAddress:
-        """Removes a remote and returns where it was; what was copied from it stays.
+        """Removes a remote and returns its address; data copied from it stays.
 
         Raises:
             NotFoundError: there is none of that name.
-            StorageError: the disk refuses; nothing was changed.
+            StorageError: a disk error; nothing was changed.
         """
         check_remote(name)
         gone: dict[str, RemoteAddress] = {}
@@ -169,13 +169,13 @@ def _read(data: bytes | None, path: Path) -> dict[str, RemoteAddress]:
 
 
 class FileRemote:
-    """A bundle in a file: can be fetched from, not pushed to."""
+    """A bundle in a file: supports fetch, but not push."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def refs(self, prefixes: Sequence[str]) -> Bundle:
-        """Returns what the bundle says, after reading all of it."""
+        """Returns the bundle, after reading all of it."""
         with self._opened() as opened:
             for _ in opened.blocks():
                 pass
@@ -186,7 +186,7 @@ class FileRemote:
         return replace(bundle, refs=chosen)
 
     def known(self, cids: Sequence[CommitCid]) -> set[CommitCid]:
-        """Returns none: a file is read as it is."""
+        """Returns the empty set: a file cannot leave out blocks that are known here."""
         return set()
 
     @contextmanager
@@ -196,7 +196,7 @@ class FileRemote:
             yield opened.blocks()
 
     def push(self, push: Push, blocks: Blocks) -> list[RefMove]:
-        """Refuses."""
+        """Raises an error: a file cannot be pushed to."""
         raise InvalidInputError(
             f"remote: {self._path} is a file, which nothing can be pushed to",
             hint="write a new one with 'repo export'",
@@ -210,15 +210,16 @@ class FileRemote:
 
 @contextmanager
 def connected(address: RemoteAddress, *, token: str | None = None) -> Iterator[Remote]:
-    """Opens what an address leads to, and closes it in the end.
+    """Opens an address, and closes it at the end.
 
     Args:
-        token: for an URL; without it, the one in the address's file.
+        address: of the remote.
+        token: for a URL; by default the one in the address's token file.
 
     Raises:
         NotFoundError: there is no such folder or file.
-        InvalidInputError: an URL without a token, or of another form.
-        StorageError: what is there cannot be read.
+        InvalidInputError: a URL without a token, or a malformed one.
+        StorageError: the folder or file cannot be read.
     """
     location = address.location
     if is_url(location):
@@ -252,10 +253,10 @@ def address_of(
     token_file: str | os.PathLike[str] | None = None,
     is_plain_allowed: bool = False,
 ) -> RemoteAddress:
-    """Returns the address that a user's text means; a path becomes absolute.
+    """Returns the address for a user's input; a path becomes absolute.
 
     Raises:
-        InvalidInputError: an URL that is not http or https, or holds a name or password.
+        InvalidInputError: a URL that is not http or https, or contains a name or password.
     """
     from ibidem.repo.sync.http_client import checked_url
 
@@ -274,7 +275,7 @@ def address_of(
 
 
 def is_url(location: str) -> bool:
-    """Returns whether a location is on a server."""
+    """Returns whether a location is a URL."""
     return location.startswith(("http://", "https://"))
 
 

@@ -1,4 +1,4 @@
-"""What a copy did: which refs moved, and how much was moved for it."""
+"""The result of a copy: which refs moved, and how much was transferred."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from ibidem.objects.record import record
 
 
 class Move(StrEnum):
-    """What became of one ref; stable, append-only."""
+    """How a ref moved; stable, append-only."""
 
     CREATED = "created"
     FORWARDED = "forwarded"
-    """The new target comes after the old one."""
+    """The new target descends from the old one."""
     FORCED = "forced"
-    """The new target does not come after the old one, and that was asked for."""
+    """The new target does not descend from the old one; the move was forced."""
     MERGED = "merged"
-    """Both sides had gone on; a commit joins them."""
+    """The sides had diverged; a commit merges them."""
     DELETED = "deleted"
     UNCHANGED = "unchanged"
     KEPT = "kept"
-    """It stands elsewhere here, and was left there."""
+    """The ref has another target here, and was left unchanged."""
 
 
 @record
@@ -41,12 +41,12 @@ class CopyReport:
 
     moves: tuple[RefMove, ...]
     block_count: int = 0
-    """How many blocks were moved."""
+    """How many blocks were transferred."""
     size_bytes: int = 0
-    """How many bytes of blocks were moved."""
+    """The total size of those blocks."""
     conflict_count: int = 0
-    """How many conflicts a merge left to be resolved."""
+    """How many conflicts a merge recorded."""
     erasure_count: int = 0
     """How many erasures from elsewhere were carried out."""
     refused_erasure_count: int = 0
-    """How many were not, because no key that may erase here has signed them."""
+    """How many were not, because no key that may erase here signed them."""

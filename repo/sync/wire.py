@@ -1,7 +1,7 @@
-"""What two repositories say to each other over HTTP: small DAG-CBOR messages and CAR files.
+"""The messages of the HTTP protocol: small DAG-CBOR messages and CAR files.
 
-Client and server read and write them here, so that they cannot disagree. A message is decoded as
-what a stranger wrote: scanned, canonical, of its one shape.
+Client and server encode and decode them here, so that they cannot disagree. A message is decoded as
+untrusted input: scanned, canonical, of its one shape.
 
 Spec: sync 7.
 """
@@ -32,7 +32,7 @@ CBOR = "application/cbor"
 CAR = "application/vnd.ipld.car"
 REFS, KNOWN, FETCH, PUSH = "/v1/refs", "/v1/known", "/v1/fetch", "/v1/push"
 MESSAGE_BYTES_MAX = 1 << 20
-"""Size of a message that is not a CAR."""
+"""Maximal size of a message that is not a CAR."""
 TEXT_CHARACTERS_MAX = 500
 _CLASSES = (
     (ConflictError, ("conflict", "head-moved", "not-fast-forward", "locked")),
@@ -44,29 +44,29 @@ _CLASSES = (
 
 
 def write_known(cids: Sequence[Cid]) -> bytes:
-    """Returns a list of commits, of the question and of the answer alike."""
+    """Encodes a list of commits, for both request and response."""
     return codec.encode({"commits": list(cids)})
 
 
 def read_known(message: bytes) -> list[CommitCid]:
-    """Returns the commits in a message."""
+    """Decodes the commits in a message."""
     fields = _fields(message, "commits")
     return [CommitCid(cid.raw) for cid in _links(fields, "commits")]
 
 
 def write_fetch(want: Sequence[Cid], have: Sequence[Cid]) -> bytes:
-    """Returns the question for blocks."""
+    """Encodes a request for blocks."""
     return codec.encode({"want": list(want), "have": list(have)})
 
 
 def read_fetch(message: bytes) -> tuple[list[Cid], list[Cid]]:
-    """Returns what is wanted and what is had."""
+    """Decodes a request for blocks: those wanted, and those that the receiver has."""
     fields = _fields(message, "want", "have")
     return _links(fields, "want"), _links(fields, "have")
 
 
 def write_moves(moves: Sequence[RefMove]) -> bytes:
-    """Returns what became of the refs of a push."""
+    """Encodes the ref moves of a push."""
     rows = [
         {"name": move.name, "before": move.before, "after": move.after, "how": move.how.value}
         for move in moves
@@ -75,7 +75,7 @@ def write_moves(moves: Sequence[RefMove]) -> bytes:
 
 
 def read_moves(message: bytes) -> list[RefMove]:
-    """Returns what became of the refs of a push."""
+    """Decodes the ref moves of a push."""
     rows = _fields(message, "moves")["moves"]
     if type(rows) is not list:
         raise CorruptError(f"moves: got {rows!r:.80}, expected a list")
@@ -83,7 +83,7 @@ def read_moves(message: bytes) -> list[RefMove]:
 
 
 def write_error(error: IbidemError) -> bytes:
-    """Returns an error as a message."""
+    """Encodes an error."""
     return codec.encode(
         {
             "kind": error.kind.value,
@@ -94,7 +94,9 @@ def write_error(error: IbidemError) -> bytes:
 
 
 def read_error(status: int, message: bytes) -> IbidemError:
-    """Returns the error that a remote reports; its words are shortened and made harmless."""
+    """Decodes the error that a remote reports; its text is shortened and stripped of control
+    characters.
+    """
     try:
         fields = _fields(message, "kind", "message", "hint")
         kind, text, hint = (fields[name] for name in ("kind", "message", "hint"))
@@ -132,7 +134,7 @@ def status_of(error: IbidemError) -> int:
 
 
 def harmless(text: str) -> str:
-    """Returns a text from elsewhere without what steers a terminal, and not too long."""
+    """Returns a text from elsewhere without terminal control characters, truncated if too long."""
     kept = "".join(c if c.isprintable() else "?" for c in text[:TEXT_CHARACTERS_MAX])
     return kept if len(text) <= TEXT_CHARACTERS_MAX else kept + "…"
 
