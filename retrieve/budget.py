@@ -1,6 +1,6 @@
-"""Packing: ranked nodes into items under a limit and a budget of tokens.
+"""Packing: takes ranked nodes as items up to a limit and a budget of tokens.
 
-In rank order, a node that does not fit is skipped, not cut, and the scan goes on: a shorter one
+In rank order, a node that does not fit is skipped, not cut, and the scan continues: a shorter one
 further down may still fit. The order never changes. An exact knapsack would let a long node of low
 rank push out several of high rank, and readers weigh early text most.
 
@@ -27,38 +27,38 @@ from ibidem.retrieve.numbers import Float64s, Ids
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 _TOKENS_MIN = 12
-"""No rendered node costs less by the heuristic: two lines with an id in them."""
+"""The least cost of a rendered node by the heuristic: two lines with an id in them."""
 
 
 _AHEAD_NODES_MIN = 16
 _AHEAD_NODES_MAX = 256
-"""Nodes that are loaded at once: first the fewer, then as many as were read so far."""
+"""The most nodes that are loaded at once; batches start small and grow with the number read."""
 
 
 @record
 class Reader:
-    """How nodes become text."""
+    """Reads nodes and renders them as text."""
 
     load: Load
     content: Content
     estimator: TokenEstimator
     content_chars: int
     adjacent: Callable[[NodeId], str] | None = None
-    """Returns the edges of a node as text, where they are shown."""
+    """Returns the edges of a node as text, if they are shown."""
     load_many: LoadMany | None = None
-    """Loads nodes in one read, where that is cheaper than one by one."""
+    """Loads nodes in one read, if that is cheaper than one by one."""
     _ahead: dict[NodeCid, Node] = field(default_factory=dict)
     _peeked: dict[NodeCid, tuple[Node, str]] = field(default_factory=dict)
 
     def read_ahead(self, cids: Sequence[NodeCid]) -> None:
-        """Loads nodes in one batch, for when they are read; one that cannot be loaded fails then,
-        and only where it is asked for."""
+        """Loads nodes in one batch ahead of their use; a node that cannot be loaded fails only when
+        it is read."""
         if self.load_many is not None:
             with suppress(IbidemError):
                 self._ahead.update(zip(cids, self.load_many(cids), strict=True))
 
     def peek(self, cid: NodeCid) -> tuple[Node, str]:
-        """Returns a node and its text, and remembers both for when it is read."""
+        """Returns a node and its text, and caches both for `read`."""
         found = self._peeked.get(cid)
         if found is None:
             found = self._peeked[cid] = self._render(cid)
@@ -70,7 +70,7 @@ class Reader:
         return node, self.content(node)
 
     def read(self, cid: NodeCid) -> tuple[Node, str, int]:
-        """Returns a node, its text and what the text costs."""
+        """Returns a node, its text and the cost of the text."""
         found = self._peeked.pop(cid, None) if self._peeked else None
         node, rendered = self._render(cid) if found is None else found
         return node, rendered, self.estimator.estimate(rendered)
@@ -86,7 +86,7 @@ class Ranking(Protocol):
     """Nodes in rank order, best first."""
 
     def __len__(self) -> int:
-        """Returns how many there are."""
+        """Returns the number of nodes."""
         ...
 
     def cid(self, index: int) -> NodeCid:
@@ -102,7 +102,7 @@ class Taken(NamedTuple):
     """A ranked node that fitted."""
 
     place: int
-    """In the ranking, from 0."""
+    """Its position in the ranking, from 0."""
     cid: NodeCid
     node: Node
     rendered: str
@@ -111,7 +111,7 @@ class Taken(NamedTuple):
 
 @record
 class Packed:
-    """What fitted and what did not."""
+    """The nodes that fit, and the nodes that do not."""
 
     taken: list[Taken]
     tokens_used: int
@@ -123,10 +123,10 @@ def pack(ranking: Ranking, reader: Reader, *, limit: int | None, budget: int | N
     """Returns the nodes that fit, in rank order.
 
     Args:
-        ranking: best first; asked no further than the answer needs.
-        reader: loads and renders.
-        limit: how many are taken at most, None for any number.
-        budget: tokens that they may cost together, None for any; 0 takes nothing.
+        ranking: best first; read no further than the answer needs.
+        reader: loads and renders nodes.
+        limit: the most nodes that are taken, None for any number.
+        budget: the tokens that they may cost together, None for any number; 0 takes nothing.
     """
     taken: list[Taken] = []
     skipped: list[int] = []
@@ -165,7 +165,7 @@ def pack(ranking: Ranking, reader: Reader, *, limit: int | None, budget: int | N
 def _listed(
     ranking: Ranking, skipped: list[int], costs: list[int], stop: int, reason: DropReason
 ) -> Drops:
-    """Returns those that did not fit, then those from `stop` on, unseen, as far as lists go."""
+    """Returns the skipped nodes, then the unread ones from `stop` on, up to DROPS_LISTED_MAX."""
     first: list[Drop] = []
     for index, tokens in zip(skipped[:DROPS_LISTED_MAX], costs, strict=False):
         ids, scores = ranking.columns(index, index + 1)
@@ -175,7 +175,7 @@ def _listed(
 
 
 def _is_full(used: int, skipped: int, reader: Reader, budget: int | None) -> bool:
-    """Returns whether nothing can fit any more and nothing more is listed: the rest is counted."""
+    """Returns whether no further node can fit or be listed, so that the rest is only counted."""
     if budget is None or skipped < DROPS_LISTED_MAX:
         return False
     least = _TOKENS_MIN if reader.estimator.name == HEURISTIC.name else 0

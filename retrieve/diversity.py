@@ -1,8 +1,8 @@
-"""Maximal marginal relevance: the first of an order taken again, one by one, each as relevant and
-as unlike what was taken as it can be.
+"""Maximal marginal relevance: reorders the first nodes so that each is relevant and unlike the
+nodes before it.
 
-It is fed by the order that it finds: after a reranking, by the reranker's scores, so that it never
-undoes it.
+Relevance comes from the scores of the current order: after a reranking, those of the reranker, so
+that diversity never undoes it.
 
 Spec: retrieval 6.2.
 """
@@ -18,17 +18,17 @@ from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.options import default, defaults
 
 Similarity = Callable[[int, Sequence[int]], Sequence[float]]
-"""From a place and others to how like each of the others is."""
+"""Maps a position and other positions to the similarity of each of the others to the first."""
 
 
 @record
 class Mmr:
-    """Asks for diversity."""
+    """The option of diversity."""
 
     share: float = default("mmr.lambda")
-    """Written `lambda`: the part of relevance; 1.0 changes nothing."""
+    """The option `lambda`: the share of relevance; 1.0 changes nothing."""
     depth: int = default("mmr.depth")
-    """How many of the order are taken again; the rest stays after them."""
+    """The number of nodes that are reordered; the rest stays after them."""
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form."""
@@ -42,7 +42,7 @@ class Mmr:
 
 
 def resolve_mmr(given: object, *, has_ranker: bool) -> Mmr | None:
-    """Returns the option that a person gave as a mapping of `lambda` and `depth`, None for none."""
+    """Returns the option, given as a mapping of `lambda` and `depth`, None for none."""
     if given is None:
         return None
     known = defaults("mmr")
@@ -56,12 +56,12 @@ def resolve_mmr(given: object, *, has_ranker: bool) -> Mmr | None:
 
 
 def diversify(scores: Sequence[float], share: float, similarity: Similarity) -> list[int]:
-    """Returns the places 0..n-1 in the order in which they are taken.
+    """Returns the positions 0..n-1 in their new order.
 
     Args:
-        scores: n of them, descending.
-        share: the part of relevance, 0 to 1.
-        similarity: asked for each taken place and those that are left.
+        scores: n scores, descending.
+        share: the share of relevance, 0 to 1.
+        similarity: called for each node that is chosen, with those that are left.
 
     Spec: retrieval 6.2.
 
@@ -91,7 +91,7 @@ def diversify(scores: Sequence[float], share: float, similarity: Similarity) -> 
 
 
 def _relevances(scores: Sequence[float]) -> list[float]:
-    """Returns the scores moved to between 0 and 1; 0 is the lower of 0.0 and the last score."""
+    """Returns the scores scaled to 0..1, where 0 is the lower of 0.0 and the last score."""
     if not scores:
         return []
     high, low = scores[0], min(0.0, scores[-1])

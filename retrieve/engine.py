@@ -19,8 +19,8 @@ from ibidem.retrieve.semantics import Rules
 def execute(
     snapshot: Snapshot, query: Query, nodes: NodeSource, **options: Any
 ) -> Answer[AnswerItem]:
-    """Returns what the query asks for; the arguments and errors are those of `pipeline.execute`."""
-    # Few processes ask for packs or records.
+    """Returns the answer to a query; the arguments and errors are those of `pipeline.execute`."""
+    # Loaded only if needed: few processes query packs or records.
     if query.packs is not None:
         from ibidem.retrieve.context.assemble import execute_packs
 
@@ -40,4 +40,4 @@ RULES = Rules(
     fuse=fuse,
     pack=pack,
 )
-"""Those of version 1."""
+"""The rules of version 1."""

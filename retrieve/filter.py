@@ -1,9 +1,10 @@
-"""Who may take part: the view, over which statistics are taken, and the universe, which is ranked.
+"""The nodes of a query: the view, over which statistics are taken, and the universe, which is
+ranked.
 
-The view is the root's nodes that the caller may see, without the tombstoned ones. Labels and
-conditions narrow it to the universe before any lane ranks, so a filter can never starve a result.
-Both are bitmaps of ordinals; lanes ask which rows of a segment belong to them, in the form that
-costs them least.
+The view consists of the root's nodes that the caller may see, without the tombstoned ones. Labels
+and conditions narrow it to the universe before any lane ranks, so a filter can never starve a
+result. Both are bitmaps of ordinals; a lane asks which rows of a segment belong to them, in the
+form that is cheapest for it.
 
 Spec: retrieval 3.1, 3.2.
 """
@@ -29,9 +30,11 @@ T = TypeVar("T")
 Positions = npt.NDArray[np.intp]
 
 _FEW = 8
-"""Below one in so many, members are looked up one by one and not masked."""
+"""If less than one in this many nodes is a member, members are looked up one by one instead of
+through a mask."""
 _SCOPES_KEPT = 4
-"""Narrowed universes kept with a snapshot: a byte a node each, and a byte a row of each family."""
+"""The number of universes that are cached with a snapshot: each takes a byte per node, and a byte
+per row of each family."""
 
 
 @record
@@ -41,13 +44,14 @@ class NodeSet:
     snapshot: Snapshot
     members: BitMap
     hidden: Ordinals | None = None
-    """What a live row must not be in, ascending, where that says it all; None for any set."""
+    """Ordinals, ascending, such that a live row is a member exactly if it has none of them; None if
+    the set is not of that kind."""
     _made: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def mask(self, segment: Segment) -> Bools | None:
         """Returns which rows of a segment belong to members: (n,) bool, or None for all.
 
-        Read, never changed.
+        The result must not be changed.
         """
         live = segment.live
         if self.hidden is None:
@@ -64,7 +68,7 @@ class NodeSet:
         return mask
 
     def keep(self, segment: Segment, rows: Rows) -> Positions | None:
-        """Returns the places in `rows` whose nodes are members, or None for all of them."""
+        """Returns the positions in `rows` whose nodes are members, or None for all of them."""
         live = segment.live
         if self.hidden is not None and self.hidden.shape[0] == 0:
             return None if live is None else np.flatnonzero(live[rows])
@@ -96,14 +100,14 @@ class NodeSet:
         return made
 
     def remembered(self, key: str, build: Callable[[], T]) -> T:
-        """Returns what `build` gave for this set before, or gives now."""
+        """Returns the cached value of this set for `key`, or computes it with `build`."""
         found: T | None = self._made.get(key)
         if found is None:
             found = self._made[key] = build()
         return found
 
     def _flags_of(self, segment: Segment) -> Bools:
-        """Returns `flags` by row; in place where a segment has an ordinal for every row between
+        """Returns `flags` by row, without a copy if a segment has an ordinal for every row between
         its first and last."""
         flags, ordinals = self.flags(), segment.ordinals
         count = ordinals.shape[0]
@@ -115,16 +119,16 @@ class NodeSet:
 
 @record
 class Universe:
-    """What one query ranks, and the view that its statistics are taken over."""
+    """The nodes that one query ranks, and the view that its statistics count."""
 
     query: Query
     view: NodeSet
     nodes: NodeSet
-    """The nodes that rank; the same object as `view` when nothing narrows it."""
+    """The nodes that are ranked; the same object as `view` if nothing narrows it."""
 
 
 def universe(snapshot: Snapshot, query: Query) -> Universe:
-    """Returns the view and the universe of a query; the last few universes are remembered."""
+    """Returns the view and the universe of a query; the last few universes are cached."""
     view = view_of(snapshot, include_tombstoned=query.include_tombstoned)
     if not query.is_narrowed:
         return Universe(query, view, view)
@@ -135,7 +139,7 @@ def universe(snapshot: Snapshot, query: Query) -> Universe:
         None if query.valid is None else query.valid.form(),
     ]
     kept = cached(snapshot, ("scopes",), dict[bytes, NodeSet])
-    key = codec.encode(form)  # not the conditions themselves, for which 1 equals True
+    key = codec.encode(form)  # the conditions themselves cannot be the key: in them 1 equals True
     scope = kept.get(key)
     if scope is None:
         for old in list(kept)[: max(0, len(kept) + 1 - _SCOPES_KEPT)]:
@@ -145,7 +149,7 @@ def universe(snapshot: Snapshot, query: Query) -> Universe:
 
 
 def _narrowed(snapshot: Snapshot, query: Query, members: BitMap) -> BitMap:
-    """Returns the members that pass labels and conditions."""
+    """Returns the members that match labels and conditions."""
     if query.labels:
         members = members & _union([snapshot.label(name) for name in query.labels])
     if query.where is not None:
@@ -156,13 +160,13 @@ def _narrowed(snapshot: Snapshot, query: Query, members: BitMap) -> BitMap:
 
 
 def view_of(snapshot: Snapshot, *, include_tombstoned: bool) -> NodeSet:
-    """Returns the view, made once a snapshot."""
+    """Returns the view, computed once per snapshot."""
 
     def build() -> NodeSet:
         hidden = BitMap() if include_tombstoned else snapshot.live & snapshot.tombstoned
         members = snapshot.live - hidden if hidden else snapshot.live
         if isinstance(snapshot, RestrictedSnapshot):
-            # Rows of nodes that are not seen are live as well, and can be most of them.
+            # Rows of hidden nodes are live as well, and can be most of them.
             flags = snapshot.flags
             if hidden:
                 flags = flags.copy()
@@ -174,7 +178,7 @@ def view_of(snapshot: Snapshot, *, include_tombstoned: bool) -> NodeSet:
 
 
 def cached(snapshot: Snapshot, key: tuple[object, ...], build: Callable[[], T]) -> T:
-    """Returns what `build` gave for this snapshot before, or gives now."""
+    """Returns the cached value of this snapshot for `key`, or computes it with `build`."""
     cache = snapshot.cache
     found: T | None = cache.get(key)
     if found is None:
@@ -216,7 +220,7 @@ def _union(bitmaps: list[BitMap]) -> BitMap:
 
 
 def _rows_of(segment: Segment, wanted: Ordinals) -> Positions:
-    """Returns the rows of those of `wanted`, ascending, that the segment has."""
+    """Returns the rows of the segment whose ordinals are in `wanted`, ascending."""
     ordinals = segment.ordinals
     count = ordinals.shape[0]
     if count == 0 or wanted.shape[0] == 0:

@@ -1,6 +1,7 @@
-"""Fusion: several ranked lanes become one score a node, each lane's share kept for the explanation.
+"""Fusion: combines several ranked lanes into one score per node, and keeps each lane's share for
+the explanation.
 
-Lanes are added in one fixed order, so the sum is one number whatever order they finished in. A lane
+Lanes are added in one fixed order, so the sum is the same whatever order they finished in. A lane
 that does not have a node adds nothing to it.
 
 Spec: retrieval 7.
@@ -21,18 +22,18 @@ from ibidem.retrieve.query.fusion import DAMPED, LANES, Fusion
 
 @record
 class Fused:
-    """The union of the lanes' tops with one score each, in no order."""
+    """The union of the lanes' tops with one score per node, in no particular order."""
 
     ordinals: Ordinals
     scores: Float64s
     contributions: Mapping[str, Float64s]
-    """By lane, (n,) beside `ordinals`; 0.0 where the lane does not have the node."""
+    """By lane, (n,) parallel to `ordinals`; 0.0 if the lane does not have the node."""
 
 
 def fuse(tops: Sequence[LaneTop], fusion: Fusion) -> Fused:
     """Returns the fused scores of every node that some lane has.
 
-    One lane alone passes its native scores through; its contribution is the score.
+    The native scores of a single lane are passed through; its contribution is the score.
 
     Args:
         tops: one or more lanes in any order.
@@ -50,7 +51,7 @@ def added(tops: Sequence[LaneTop], shares: Sequence[Float64s]) -> Fused:
 
     Args:
         tops: in the order in which they are added.
-        shares: by lane, what it adds to each node of its top, in the top's order.
+        shares: by lane, its share for each node of its top, in the top's order.
     """
     ordinals = _distinct(np.concatenate([top.ordinals for top in tops]))
     scores = np.zeros(ordinals.shape[0], np.float64)
@@ -64,14 +65,14 @@ def added(tops: Sequence[LaneTop], shares: Sequence[Float64s]) -> Fused:
 
 
 def _distinct(ordinals: Ordinals) -> Ordinals:
-    """Returns the distinct ordinals, ascending. `np.unique` would do it as well, and imports
-    masked arrays for it, which takes a new process longer than the search."""
+    """Returns the distinct ordinals, ascending. `np.unique` does the same, but imports masked
+    arrays, which takes a new process longer than the search."""
     ordinals = np.sort(ordinals)
     return ordinals[np.flatnonzero(np.diff(ordinals, prepend=ordinals[:1] + np.uint32(1)))]
 
 
 def _shares(top: LaneTop, fusion: Fusion) -> Float64s:
-    """Returns what a lane adds to each node of its top, in the top's order."""
+    """Returns the share of a lane for each node of its top, in the top's order."""
     if fusion.name == "convex":
         return fusion.weight(top.lane) * _min_max(top, top.floor)
     if fusion.name == "score_normalised":
@@ -87,8 +88,8 @@ def reciprocal_ranks(top: LaneTop, k: float, weight: float) -> Float64s:
 
 
 def _min_max(top: LaneTop, floor: float | None) -> Float64s:
-    """Returns the scores moved to between 0 and 1: the top score is 1, the floor, or without one
-    the last score, is 0."""
+    """Returns the scores scaled to 0..1: the top score is 1; the floor, or the last score if there
+    is no floor, is 0."""
     if top.scores.shape[0] == 0:
         return top.scores
     high = top.scores[0]

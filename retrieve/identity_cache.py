@@ -1,4 +1,4 @@
-"""What was made of the object that was asked about last, by its identity."""
+"""A cache for the last argument of a function, compared by identity."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Value = TypeVar("Value")
 
 
 class IdentityCache(Generic[Key, Value]):
-    """A function of one immutable object that remembers its last answer.
+    """A function of one immutable object that caches its last result.
 
-    For what follows from a root's configuration, which has no hash and is asked about many times in
-    a row.
+    It serves values derived from a root's configuration, which has no hash and is used many times
+    in a row.
     """
 
     __slots__ = ("_build", "_pair")
@@ -23,7 +23,7 @@ class IdentityCache(Generic[Key, Value]):
         self._pair: tuple[Key, Value] | None = None
 
     def __call__(self, key: Key) -> Value:
-        """Returns what follows from `key`; an error is not remembered."""
+        """Returns the value for `key`; an error is not cached."""
         pair = self._pair
         if pair is None or pair[0] is not key:
             pair = self._pair = key, self._build(key)

@@ -1,7 +1,7 @@
 """Lanes: rankers that each return their exact best `depth` nodes of a universe.
 
-A lane is a function from (scope, query) to a `LaneTop`. It may be as clever as it likes on the way
-and must return what scoring every row would have given.
+A lane is a function from (scope, query) to a `LaneTop`. It may take any shortcut but must return
+the result of scoring every row.
 
 Spec: retrieval 4.
 """
@@ -20,7 +20,7 @@ from ibidem.retrieve.protocol import Ordinals, Segment, Snapshot
 
 
 class LaneStatus(StrEnum):
-    """What became of a lane; a closed list."""
+    """How a lane ended; a closed list."""
 
     OK = "ok"
     NO_TERMS = "no_terms"
@@ -39,7 +39,7 @@ class LaneTop:
     scores: Float64s
     status: LaneStatus = LaneStatus.OK
     floor: float | None = None
-    """The lowest score that the lane's formula can give, or None when there is no such bound."""
+    """The lowest score that the lane's formula can give, or None if there is no such bound."""
 
 
 def empty_top(lane: str, status: LaneStatus, *, floor: float | None = None) -> LaneTop:
@@ -62,13 +62,13 @@ def best(
 ) -> tuple[Ordinals, Float64s]:
     """Returns the best `depth` of scored rows in canonical order.
 
-    Ids are fetched only for rows that reach the last score that can still be in, ties included.
+    Ids are fetched only for rows that can still be in the result, ties included.
 
     Args:
-        snapshot: knows the ids.
+        snapshot: provides the ids.
         ordinals: by segment, (n,) each.
         scores: by segment, (n,) each, without -0.0.
-        depth: how many are wanted, at least 1.
+        depth: the number of nodes to return, at least 1.
     """
     parts: list[tuple[Ordinals, Float64s]] = []
     for some, values in zip(ordinals, scores, strict=True):

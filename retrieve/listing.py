@@ -1,8 +1,8 @@
-"""Listings: nodes in the order of a property or of their ids, counted, and page by page.
+"""Listings: nodes ordered by a property or by their ids, counted, and page by page.
 
-A page can begin at an offset, or after the last node of the page before. The second is stable: it
-names a value and an id, not a place, so that nodes which come or go between two pages shift
-nothing.
+A page can begin at an offset, or after the last node of the previous page. The second is stable:
+the cursor names a value and an id, not a position, so nodes that are added or removed between two
+pages shift nothing.
 
 Spec: retrieval 11.1.
 """
@@ -28,14 +28,14 @@ Int64s = npt.NDArray[np.int64]
 
 @record
 class Order:
-    """By a property, or without a name by id."""
+    """By a property, or by id if there is no name."""
 
     name: str | None = None
     is_descending: bool = False
 
     @classmethod
     def parse(cls, order_by: object) -> Order:
-        """Returns the order that a person means.
+        """Returns the order that a caller's value describes.
 
         Args:
             order_by: None, a property's name, `-` and a name for descending, or (name,
@@ -62,9 +62,9 @@ class Listing:
 
     ordinals: Ordinals
     count: int
-    """How many nodes there are on all pages."""
+    """The number of nodes on all pages."""
     next: str | None
-    """What the next page comes after; None on the last page."""
+    """The cursor of the next page; None on the last page."""
 
 
 def list_nodes(
@@ -75,12 +75,12 @@ def list_nodes(
     Args:
         scope: the nodes.
         order: of the pages.
-        offset: how many nodes are skipped, after `after` if that is given.
-        limit: how many are returned at most, None for all.
+        offset: the number of nodes to skip, counted from the cursor if `after` is given.
+        limit: the most nodes that are returned, None for all.
         after: `next` of a page in the same order.
 
     Raises:
-        InvalidInputError: `after` belongs to another order, or is no cursor.
+        InvalidInputError: `after` belongs to another order, or is not a cursor.
     """
     snapshot, ordinals = scope.snapshot, scope.ordinals()
     count = int(ordinals.shape[0])
@@ -95,17 +95,17 @@ def list_nodes(
 
 
 def _ranks(scope: NodeSet, order: Order, ordinals: Ordinals) -> Int64s:
-    """Returns what each node sorts by before its id, small first."""
+    """Returns the rank by which each node is sorted before its id, ascending."""
     if order.name is None:
         return np.zeros(ordinals.shape[0], np.int64)
     return _all_ranks(scope.snapshot, order)[ordinals]
 
 
 def _all_ranks(snapshot: Snapshot, order: Order) -> Int64s:
-    """Returns (ordinal_count,) int64 of twice the place of a node's value, small first.
+    """Returns (ordinal_count,) int64 of twice the rank of a node's value, ascending.
 
-    A node counts by its smallest value, or its greatest where the order descends; without one it
-    comes last. Odd numbers are left for what stands between two values.
+    A node counts by its smallest value, or by its greatest in descending order; a node without a
+    value is last. Odd numbers are reserved for cursors between two values.
     """
     assert order.name is not None, "BUG: only a property has values"
     name = order.name
@@ -138,8 +138,8 @@ def _first(snapshot: Snapshot, ordinals: Ordinals, ranks: Int64s, count: int) ->
 def _without_late_ties(
     ranks: Int64s, first: npt.NDArray[np.uint64], count: int
 ) -> npt.NDArray[np.intp]:
-    """Returns places among which the first `count` are, where more share the greatest rank: those
-    of lower rank, and of the others as many as the first words of their ids tell apart."""
+    """Returns positions that include the first `count`, if more nodes share the greatest rank:
+    those of lower rank, and of the others only as many as the first words of their ids separate."""
     last = ranks.max()
     below, ties = np.flatnonzero(ranks < last), np.flatnonzero(ranks == last)
     words, wanted = first[ties], count - below.shape[0]
@@ -148,7 +148,7 @@ def _without_late_ties(
 
 
 def _cursor(scope: NodeSet, order: Order, last: Ordinals) -> str:
-    """Returns what names the place after a node: the order, its value and its id."""
+    """Returns the cursor after a node: the order, its value and its id."""
     key = _NO_VALUE
     if order.name is not None:
         values = scope.snapshot.property_order(order.name)

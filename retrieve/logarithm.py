@@ -1,8 +1,8 @@
-"""The logarithm of a quotient of integers in fixed point, where that decides its last bit.
+"""The logarithm of a quotient of integers in fixed point, a fast path that is exact or gives up.
 
-`numbers.ln_ratio` says what the number is: computed to 50 digits, rounded once. That takes 30
+The value is defined by `numbers.ln_ratio`: computed to 50 digits, rounded once. That takes 30
 microseconds, and every new term of a question needs it. Here it is enclosed between two numbers
-some 2^-100 apart; where both round to the same float64, so does all that is between them.
+some 2^-100 apart; if both round to the same float64, so does everything between them.
 
     n / d = 2^e · c · (1 + t)     c = k / 64 the next below, 0 <= t < 1 / 32
     ln(1 + t) = 2 · (z + z^3 / 3 + z^5 / 5 + ...)     z = t / (2 + t)
@@ -19,7 +19,7 @@ _BITS = 128
 _ONE = 1 << _BITS
 _ERROR = 1 << 24
 """In units of 2^-128. Each of some 30 divisions and shifts loses less than one unit, the rest of
-the series is below 2^-126, and e, up to 2^16, multiplies what a constant lost."""
+the series is below 2^-126, and e, up to 2^16, multiplies the error of a constant."""
 _EXPONENT_MAX = 1 << 16
 _PARTS = 64
 _STEPS = 11
@@ -27,8 +27,8 @@ _STEPS = 11
 
 
 def context(digits: int) -> Context:
-    """Returns a context of the caller's own: the thread's context, its flags and traps play no
-    part."""
+    """Returns a new decimal context, so that the thread's context, its flags and traps have no
+    effect."""
     return Context(
         prec=digits,
         rounding=ROUND_HALF_EVEN,
@@ -43,7 +43,7 @@ def context(digits: int) -> Context:
 
 def ln_quotient(numerator: int, denominator: int) -> float | None:
     """Returns ln(numerator / denominator) of two positive integers rounded once to float64; None
-    where this does not tell how it is rounded."""
+    if the bounds do not determine the rounding."""
     exponent = numerator.bit_length() - denominator.bit_length()
     if abs(exponent) > _EXPONENT_MAX:
         return None

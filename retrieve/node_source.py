@@ -15,19 +15,19 @@ Content = Callable[[Node], bytes | None]
 
 
 def inline_content(node: Node) -> bytes | None:
-    """Returns the content of a node that keeps it in its own block, else None."""
+    """Returns the content of a node that stores it in its own block, else None."""
     return node.content if isinstance(node.content, bytes) else None
 
 
 @record
 class NodeSource:
-    """Where the nodes of a question come from, and what counts the tokens of their text."""
+    """The source of a question's nodes, and the estimator that counts the tokens of their text."""
 
     load: Load
     """Reads a node."""
     content: Content = inline_content
-    """Reads the whole content of a node, for those that keep it in raw blocks."""
+    """Reads the whole content of a node, also if it is stored in raw blocks."""
     estimator: TokenEstimator = HEURISTIC
-    """The query names it."""
+    """The estimator that the query names."""
     load_many: LoadMany | None = None
     """Reads many nodes at once; without it, they are read one by one."""

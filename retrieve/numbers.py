@@ -1,10 +1,11 @@
-"""Canonical numbers: the few operations that decide an answer, the same bytes on every machine.
+"""Canonical numbers: the few operations that determine an answer, with the same bytes on every
+machine.
 
-Everything here is float64 with one stated rounding an operation. `ln` and `exp` run in an explicit
+Everything here is float64 with one stated rounding per operation. `ln` and `exp` run in an explicit
 50-digit decimal context and are rounded once. A dot product is the correctly rounded sum of
 products that are exact, so neither the order of summation nor fused multiply-add nor a BLAS can
-change it. Absent on purpose: numpy's transcendental functions and default sorts, whose results
-follow the CPU.
+change it. Numpy's transcendental functions and default sorts are absent on purpose, because their
+results depend on the CPU.
 
 Spec: retrieval 2.
 """
@@ -36,8 +37,8 @@ UNIT_32 = 2.0**-24
 """Unit roundoff of float32."""
 
 _CHUNK_TERMS = 1 << 14
-"""Terms summed at a time: 128 kB, which stay in a cache near the core, and which the allocator
-does not ask the system for each time."""
+"""The number of terms summed at a time: 128 kB, which fit into a cache near the core, and for which
+the allocator does not call the system each time."""
 
 
 @lru_cache(maxsize=65_536)
@@ -56,7 +57,7 @@ def ln_ratio(numerator: int, denominator: int) -> float:
 
 
 def ln_decimal(numerator: int, denominator: int) -> float:
-    """Returns what `ln_ratio` does, as it is defined."""
+    """Returns the result of `ln_ratio`, computed by its definition."""
     decimals = context(DIGITS)
     quotient = decimals.divide(Decimal(numerator), Decimal(denominator))
     return float(quotient.ln(decimals))
@@ -74,8 +75,8 @@ def ln(value: float) -> float:
 
 
 def exp(value: float) -> float:
-    """Returns e to the power of `value`, rounded once; 0.0 and subnormal results are kept as they
-    come.
+    """Returns e to the power of `value`, rounded once; results of 0.0 and subnormal results are
+    kept.
 
     Spec: retrieval 2.3.
 
@@ -110,7 +111,7 @@ def squares(rows: Float32s) -> Float64s:
 
 
 def dots_and_squares(rows: Float32s, query: Float32s) -> tuple[Float64s, Float64s]:
-    """Returns `dots` and `squares`, made together in less time."""
+    """Returns `dots` and `squares`, computed together in less time."""
     other = query.astype(np.float64)
     reach = float(np.abs(other).max(initial=0.0)) * (1.0 + 2.0**-50)
     count, dim = rows.shape
@@ -159,16 +160,16 @@ def sums(terms: Float64s, largest: Float64s | None = None) -> Float64s:
     """Returns the correctly rounded sum of each row.
 
     With a power of two p, at least m + 2 times the largest of m terms in magnitude, a term t splits
-    into (p + t) - p, a multiple of up, and a rest of at most up, both without error. The former add
-    up without error in any order, since no partial sum reaches p; the latter to within 2m²u²p.
-    Where the two sums together, moved by that, still round to the same number, that number is the
-    answer; the rare others go to `math.fsum`, which is exact by construction.
+    into (p + t) - p, a multiple of up, and a rest of at most up, both without error. The first
+    parts add up without error in any order, since no partial sum reaches p; the rests to within
+    2m²u²p. If the sum of both, moved by that bound in either direction, rounds to the same number,
+    that number is the answer; the rare others go to `math.fsum`, which is exact by construction.
 
     Args:
         terms: (n, m) float64, multiples of 2^-298 below 2^300 in magnitude, so that no addition
             overflows or is inexact below the normal range. Products of two float32 are such
             numbers.
-        largest: (n,) what no term of a row is above in magnitude, where that is known.
+        largest: (n,) an upper bound of the magnitude of the terms of each row, if it is known.
 
     Spec: retrieval 2.4.
     """
@@ -217,10 +218,10 @@ def rank(scores: Float64s, ids: Ids) -> npt.NDArray[np.intp]:
 
 
 def block_maxima(values: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
-    """Returns (n // width, ...) the largest of each `width` of (n, ...) values; what is over is
-    left out.
+    """Returns (n // width, ...) the largest of each `width` of (n, ...) values; values after the
+    last full block are ignored.
 
-    Numbers that so many of them reach, so many of the values reach.
+    A number that k of the maxima reach is reached by at least k of the values.
     """
     blocks = values.shape[0] // width
     shape = (width, blocks, *values.shape[1:])
@@ -229,9 +230,9 @@ def block_maxima(values: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
 
 
 def kth_largest_at_most(values: Float64s | Float32s, count: int) -> float:
-    """Returns a number that at least `count` of `values` reach; -inf when there are too few.
+    """Returns a number that at least `count` of `values` reach; -inf if there are too few.
 
-    It is the count-th largest of the maxima of blocks when there are blocks enough, and the exact
+    It is the count-th largest of the maxima of blocks if there are enough blocks, and the exact
     count-th largest otherwise: either way a valid lower bound, and a much cheaper one for long
     arrays.
     """

@@ -2,8 +2,8 @@
 
     view -> universe -> lanes -> fuse -> rerank -> diversify -> pack -> answer
 
-Nothing here reads a clock, randomness or the environment, and nothing is remembered but statistics
-that follow from the snapshot.
+Nothing here reads a clock, randomness or the environment, and only statistics that depend on the
+snapshot alone are cached.
 
 Spec: retrieval 3 to 9.
 """
@@ -66,14 +66,14 @@ def execute(
     Args:
         snapshot: the index of one root.
         query: resolved; see `query.resolve`.
-        nodes: how they are read; its estimator is the one that the query names.
-        reranker: the one that the query names, or the record of what it said before.
-        dense: what `dense_tops` gave for this query and snapshot, when it was asked before.
-        opinions: what the notes that the query names say, see `recall.adjust`.
+        nodes: how nodes are read; its estimator is the one that the query names.
+        reranker: the one that the query names, or the record of its earlier scores.
+        dense: the result of `dense_tops` for this query and snapshot, if it was computed before.
+        opinions: factors from the notes that the query names, see `recall.adjust`.
 
     Raises:
         InvalidInputError: the query names an unknown model, has another dimension, or names another
-        estimator or reranker.
+            estimator or reranker.
         ReplayError: the record is of another ranking.
     """
     for name in ("packs", "records"):
@@ -109,7 +109,7 @@ def execute(
 
 @record
 class Ranked:
-    """Every candidate of a query, best first, and what made the order so; nothing is packed yet."""
+    """Every candidate of a query, best first, and how the order was determined; not packed yet."""
 
     scope: Universe
     ranking: SnapshotRanking
@@ -118,7 +118,7 @@ class Ranked:
     fused: Fused | None
     reader: Reader
     opinions: Mapping[NodeId, LaneScore]
-    """What the reranker said of the nodes that it saw."""
+    """The reranker's rank and score of each node that it scored."""
     record: RerankRecord | None
     factors: Sequence[Adjusted] = ()
 
@@ -130,7 +130,7 @@ class Ranked:
         warnings: tuple[Warning, ...],
         direct: DirectAnswer | None = None,
     ) -> Answer[AnyItem]:
-        """Returns the answer with what was taken of the candidates, and what was left out."""
+        """Returns the answer with the candidates that were taken, and those that were left out."""
         return Answer(
             root=self.scope.view.snapshot.root,
             query=self.scope.query,
@@ -148,7 +148,7 @@ class Ranked:
     def lane_scores(
         self, ordinals: Ordinals, nodes: Sequence[NodeId]
     ) -> list[dict[str, LaneScore]]:
-        """Returns what each lane, and the reranker, said about some nodes, given both ways."""
+        """Returns the results of each lane, and of the reranker, for some nodes."""
         lanes = lane_scores(ordinals, self.tops, self.fused)
         if self.factors:
             from ibidem.retrieve.recall.stage import add_factors
@@ -160,8 +160,8 @@ class Ranked:
         return lanes
 
     def warnings(self, stale: int, open_conflicts: int) -> tuple[Warning, ...]:
-        """Returns the warnings of the answer, `stale` of whose nodes have a stale vector, and
-        `open_conflicts` of whose nodes are in conflict."""
+        """Returns the warnings of the answer: `stale` of its nodes have a stale vector, and
+        `open_conflicts` of them are in conflict."""
         query = self.scope.query
         return capped(
             [
@@ -172,7 +172,7 @@ class Ranked:
         )
 
     def direct(self) -> DirectAnswer | None:
-        """Returns what answers alone, None where that is not asked, or nothing does."""
+        """Returns the direct answer, None if it was not requested."""
         if self.scope.query.recall is None:
             return None
         from ibidem.retrieve.recall.stage import direct_of
@@ -196,7 +196,7 @@ def ranked(
     load = loader(snapshot, nodes.load)
     if query.vector is not None:
         from ibidem.retrieve.dense.lane import (
-            check_model,  # not loaded by a process that asks in words
+            check_model,  # not loaded for questions without a vector
         )
 
         check_model(snapshot, query)
@@ -228,9 +228,9 @@ def ranked(
 
 
 def dense_tops(snapshot: Snapshot, queries: Sequence[Query], load: Load) -> list[LaneTop | None]:
-    """Returns the top of the dense lane for each query, None for one without a vector.
+    """Returns the top of the dense lane for each query, None for a query without a vector.
 
-    Queries of one model and one universe share a scan; each top is what it would be alone.
+    Queries of one model and one universe share a scan; each top equals that of the query alone.
     """
     from ibidem.retrieve.dense.lane import check_model, rank_dense_many
 
@@ -246,7 +246,7 @@ def dense_tops(snapshot: Snapshot, queries: Sequence[Query], load: Load) -> list
 
 
 def run_lanes(scope: Universe, dense: LaneTop | None = None) -> list[LaneTop]:
-    """Returns the tops of the lanes that the query asks for, in fusion order."""
+    """Returns the tops of the lanes that the query uses, in fusion order."""
     query = scope.query
     tops: list[LaneTop] = []
     if query.text is not None:
@@ -277,8 +277,8 @@ def _rank(scope: Universe, tops: Sequence[LaneTop], fused: Fused | None) -> Snap
 def _by_id(snapshot: Snapshot, ordinals: Ordinals, query: Query) -> Ordinals:
     """Returns all matches, in id order as far as the answer can show them.
 
-    Where a limit ends the answer, only that many and the listed drops need their place; the rest
-    are counted.
+    If a limit ends the answer, only that many and the listed drops need to be sorted; the rest are
+    only counted.
     """
     ids = snapshot.node_ids(ordinals)
     words = np.ascontiguousarray(ids).view(">u8")
@@ -297,7 +297,7 @@ def _by_id(snapshot: Snapshot, ordinals: Ordinals, query: Query) -> Ordinals:
 def lane_scores(
     ordinals: Ordinals, tops: Sequence[LaneTop], fused: Fused | None
 ) -> list[dict[str, LaneScore]]:
-    """Returns what each lane said about each of some nodes."""
+    """Returns the results of each lane for each of some nodes."""
     found: list[dict[str, LaneScore]] = [{} for _ in range(ordinals.shape[0])]
     if fused is None or not found:
         return found
@@ -321,7 +321,7 @@ def _status(
 
 
 def _places(among: Ordinals, wanted: Ordinals) -> npt.NDArray[np.intp]:
-    """Returns where each of `wanted` stands among distinct ordinals, -1 for nowhere."""
+    """Returns the position of each of `wanted` among distinct ordinals, -1 if it is absent."""
     if among.shape[0] == 0:
         return np.full(wanted.shape[0], -1, np.intp)
     order = among.argsort(kind="stable")
@@ -349,7 +349,7 @@ def _warnings(
     for walk in walks:
         if walk.left_out:
             yield Warning(WarningCode.FRONTIER_CUT, walk.top.lane, None, walk.left_out)
-    # The types and the status are not the caller's choice of words where records are asked for.
+    # In answers of records, the caller does not choose the types and the status.
     own = ("status",) if query.records is not None else ()
     for name in () if own else query.labels:
         if not snapshot.live & snapshot.label(name):
@@ -363,18 +363,18 @@ def _warnings(
 
 
 def count_conflicted(snapshot: Snapshot, nodes: Sequence[NodeId]) -> int:
-    """Returns how many of some nodes are in conflict."""
+    """Returns the number of the nodes that are in conflict."""
     return sum(node.raw in snapshot.conflicted for node in nodes) if snapshot.conflicted else 0
 
 
 def _conflict_warning(count: int) -> Iterator[Warning]:
-    """Yields a warning where returned nodes are in conflict."""
+    """Yields a warning if returned nodes are in conflict."""
     if count:
         yield Warning(WarningCode.OPEN_CONFLICTS, "root", None, count)
 
 
 def _rerank_warning(query: Query, record: RerankRecord | None) -> Iterator[Warning]:
-    """Yields a warning where a reranker was asked for, was called, and gave nothing to use."""
+    """Yields a warning if a reranker was requested and called, but gave no usable scores."""
     if (
         query.rerank is not None
         and record is not None
@@ -384,7 +384,7 @@ def _rerank_warning(query: Query, record: RerankRecord | None) -> Iterator[Warni
 
 
 def _adjacent(view: NodeSet, query: Query) -> Callable[[NodeId], str] | None:
-    """Returns what renders the edges of a node, None where none are shown."""
+    """Returns a function that renders the edges of a node, None if none are shown."""
     if not query.adjacency:
         return None
 

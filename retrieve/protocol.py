@@ -1,8 +1,8 @@
-"""What retrieval asks of an index: the shape of a snapshot, and nothing of how it is kept.
+"""The interface between retrieval and an index: the shape of a snapshot, not how it is stored.
 
-A snapshot answers for one root. Its ordinals are internal: they name rows here and never order
-anything, nor appear in an answer. Rows of one family lie in segments; a row counts when its segment
-says that it is live, and then its node is one of the root's.
+A snapshot is the index of one root. Its ordinals are internal: they name rows here and never order
+anything or appear in an answer. The rows of one family are in segments. A row counts if its segment
+marks it as live, and then its node is one of the root's.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Column(Protocol):
         """The shape, (n, ...)."""
 
     def __getitem__(self, rows: Any, /) -> npt.NDArray[Any]:
-        """Returns the rows of a range, or those at positions that are not negative.
+        """Returns the rows of a range, or those at given positions, which are not negative.
 
         Raises:
             CorruptError: their bytes are damaged.
@@ -43,7 +43,7 @@ class Segment(Protocol):
 
     @property
     def name(self) -> str:
-        """Equal names, equal columns, in whichever snapshot."""
+        """Segments with equal names have equal columns, in every snapshot."""
 
     @property
     def ordinals(self) -> Ordinals:
@@ -55,7 +55,7 @@ class Segment(Protocol):
 
     @property
     def cache(self) -> MutableMapping[Any, Any]:
-        """Room for what is derived from the columns alone; may be emptied at any time."""
+        """A cache for data derived from the columns alone; may be emptied at any time."""
 
 
 class Term(Protocol):
@@ -63,15 +63,15 @@ class Term(Protocol):
 
     @property
     def rows(self) -> Rows:
-        """(m,) uint32 ascending: the rows that have it, dead ones included."""
+        """(m,) uint32 ascending: the rows that contain it, dead ones included."""
 
     @property
     def frequencies(self) -> npt.NDArray[np.unsignedinteger]:
-        """(m,): how often each has it."""
+        """(m,): how often each row contains it."""
 
     @property
     def impacts(self) -> npt.NDArray[np.uint8] | None:
-        """(m,) uint8 bounds of what each posting adds, by the segment's `reference`; or None."""
+        """(m,) uint8 bounds of the share of each posting, by the segment's `reference`; or None."""
 
     @property
     def top(self) -> int:
@@ -82,7 +82,7 @@ class Term(Protocol):
         """(n,) uint8: impacts by row, 0 for rows without the term; may be None."""
 
     def positions(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.unsignedinteger]]:
-        """Returns (ends, positions): posting i stands at positions[ends[i - 1]:ends[i]]."""
+        """Returns (ends, positions): posting i has positions[ends[i - 1]:ends[i]]."""
 
 
 class LexicalSegment(Segment, Protocol):
@@ -98,13 +98,13 @@ class LexicalSegment(Segment, Protocol):
 
     @property
     def reference(self) -> tuple[float, float, float] | None:
-        """k1, b and the mean length of impacts; None where terms have none."""
+        """k1, b and the mean length that impacts were computed with; None without impacts."""
 
     def term(self, text: str) -> Term | None:
-        """Returns a term, or None for one that no row has."""
+        """Returns a term, or None if no row has it."""
 
     def terms_from(self, text: str) -> Iterator[str]:
-        """Yields the terms from the first that is not below `text` on, in text order."""
+        """Yields the terms in text order, from the first that is not below `text`."""
 
 
 class VectorSegment(Segment, Protocol):
@@ -116,24 +116,24 @@ class VectorSegment(Segment, Protocol):
 
     @property
     def codes(self) -> Mapping[str, Column] | None:
-        """The columns of `index.segments.codes` that belong to the rows, or None where there are
+        """The columns of `index.segments.codes` that belong to the rows, or None if there are
         none.
         """
 
     def made_from(self, row: int) -> bytes:
-        """Returns the digest of the text that the vector of a live row was made from.
+        """Returns the digest of the text that the vector of a live row was computed from.
 
         Raises:
-            CorruptError: the row is not what its block says.
+            CorruptError: the row differs from its block.
         """
 
 
 class Arcs(Protocol):
-    """Edges of several nodes, seen from these, in no order that means anything."""
+    """Edges of several nodes, seen from these nodes, in no meaningful order."""
 
     @property
     def places(self) -> npt.NDArray[np.intp]:
-        """(m,) the node of each arc, as its place among those asked for; ascending."""
+        """(m,) the node of each arc, as its index into the requested nodes; ascending."""
 
     @property
     def neighbours(self) -> Ordinals:
@@ -145,18 +145,18 @@ class Arcs(Protocol):
 
     @property
     def codes(self) -> npt.NDArray[np.uint32]:
-        """(m,) the edge's type, as its place in the segment's `etypes`."""
+        """(m,) the edge's type, as its index into the segment's `etypes`."""
 
 
 class EdgeSegment(Protocol):
-    """Rows of the edges; only live ones are told of."""
+    """Rows of the edges; only live ones are returned or counted."""
 
     @property
     def etypes(self) -> Sequence[str]:
         """The types of the rows."""
 
     def etype_counts(self) -> npt.NDArray[np.int64]:
-        """Returns how many live rows there are of each type."""
+        """Returns the number of live rows of each type."""
 
     def arcs(self, nodes: Ordinals, *, outgoing: bool) -> Arcs:
         """Returns the arcs from nodes to their targets, or from nodes to their sources."""
@@ -191,32 +191,32 @@ class Parts(Protocol):
 
 
 class Keys(Protocol):
-    """Byte strings that order as the values do which they stand for."""
+    """Byte strings that sort in the same order as the values that they represent."""
 
     def __len__(self) -> int:
-        """Returns how many there are."""
+        """Returns the number of strings."""
 
 
 class PropertyOrder(Protocol):
-    """The values of one property, distinct and ascending, and who has which."""
+    """The distinct values of one property, ascending, and the nodes that have each."""
 
     @property
     def ordinals(self) -> Ordinals:
-        """(m,) uint32: the node of each pair; a node has one for each value of its list."""
+        """(m,) uint32: the node of each pair of node and value; a list has a pair per value."""
 
     @property
     def ranks(self) -> npt.NDArray[np.int64]:
-        """(m,) the place of the value."""
+        """(m,) the rank of the value of each pair."""
 
     @property
     def keys(self) -> Keys:
         """The values."""
 
     def key(self, rank: int) -> bytes:
-        """Returns a value as bytes that order as values do."""
+        """Returns a value as bytes that sort as values do."""
 
     def find(self, key: bytes) -> tuple[int, bool]:
-        """Returns the place of a value, and whether it is there; else where it would be."""
+        """Returns the rank of a value, and whether it exists; if not, where it would be."""
 
 
 class Snapshot(Protocol):
@@ -224,7 +224,7 @@ class Snapshot(Protocol):
 
     @property
     def root(self) -> RootCid:
-        """The root that is answered for."""
+        """The root of the snapshot."""
 
     @property
     def config(self) -> Config:
@@ -248,19 +248,19 @@ class Snapshot(Protocol):
 
     @property
     def cache(self) -> MutableMapping[Any, Any]:
-        """Room for what is derived from this snapshot alone; may be emptied at any time."""
+        """A cache for data derived from this snapshot alone; may be emptied at any time."""
 
     def ordinal(self, node: NodeId) -> int | None:
         """Returns the ordinal of a node, or None."""
 
     def node_ids(self, ordinals: Ordinals) -> npt.NDArray[np.uint8]:
-        """Returns (n, 16) uint8, in the order asked for."""
+        """Returns (n, 16) uint8, in the order of `ordinals`."""
 
     def node_cids(self, ordinals: Ordinals) -> Sequence[NodeCid]:
-        """Returns the node CIDs, in the order asked for."""
+        """Returns the node CIDs, in the order of `ordinals`."""
 
     def labels(self) -> Mapping[str, int]:
-        """Returns how many nodes carry each label."""
+        """Returns how many nodes have each label."""
 
     def label(self, name: str) -> BitMap:
         """Returns the nodes of a label."""
@@ -278,7 +278,7 @@ class Snapshot(Protocol):
         """Returns the nodes that have the property."""
 
     def property_order(self, name: str) -> PropertyOrder:
-        """Returns the values of a property in their order, and the nodes that have them."""
+        """Returns the values of a property in order, and the nodes that have them."""
 
     @property
     def lexical(self) -> Sequence[LexicalSegment]:
@@ -291,11 +291,11 @@ class Snapshot(Protocol):
         """Returns the parts of a node that are nodes of the root, in their order."""
 
     def child_counts(self, ordinals: Ordinals) -> npt.NDArray[np.int64]:
-        """Returns how many parts each of some nodes lists, (m,), nodes of the root or not."""
+        """Returns the number of parts of each node, (m,), nodes of the root or not."""
 
     def parent(self, ordinal: int, *, among: BitMap | None = None) -> tuple[int, int] | None:
-        """Returns (ordinal, position) of the node that lists this one: that of the smallest id,
-        of `among` where that is given."""
+        """Returns (ordinal, position) of the node that lists this one: the one with the smallest
+        id, from `among` if given."""
 
     @property
     def edges(self) -> Sequence[EdgeSegment]:
@@ -308,5 +308,5 @@ class Snapshot(Protocol):
         """Returns the edges to a node, in any order."""
 
     def segments(self, family: str, name: str) -> Sequence[Any]:
-        """Returns the segments of a model or vocabulary of any family of vectors, none for one
-        without; the lane of the family says what it reads of them."""
+        """Returns the segments of a model or vocabulary of any family of vectors, none if there are
+        none; the lane of the family defines what it reads from them."""

@@ -1,5 +1,5 @@
-"""A ranking over a snapshot: ordinals and scores in order; ids and CIDs are fetched as they are
-asked for, since an answer reads few of them.
+"""A ranking over a snapshot: ordinals and scores in order. Ids and CIDs are fetched on demand,
+because an answer reads few of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ibidem.retrieve.numbers import Float64s, Ids
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 
 _CIDS_BLOCK = 16
-"""Ranked nodes whose CIDs are fetched at a time: few are read."""
+"""The number of ranked nodes whose CIDs are fetched at a time: few are read."""
 
 
 class SnapshotRanking:
@@ -23,7 +23,7 @@ class SnapshotRanking:
     def __init__(
         self, snapshot: Snapshot, ordinals: Ordinals, scores: Float64s, ids: Ids | None = None
     ) -> None:
-        """Ranks nodes as they come; `ids` are theirs, where they are known."""
+        """Stores nodes in rank order, and their `ids` if they are known."""
         self.ordinals = ordinals
         self._snapshot = snapshot
         self._scores = scores
@@ -64,7 +64,7 @@ class SnapshotRanking:
         """Returns the ranking with its first nodes in another order, each with its own score.
 
         Args:
-            places: a permutation of 0..m-1; what comes after stays.
+            places: a permutation of 0..m-1; the nodes after the first m keep their positions.
         """
         if list(places) == list(range(len(places))):
             return self

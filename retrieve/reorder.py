@@ -1,7 +1,7 @@
-"""After fusion: the first of the ranking shown to a reranker, then taken again for diversity.
+"""Reordering after fusion: the first nodes of the ranking are reranked, then diversified.
 
-Both only move nodes near the top; neither adds, drops nor scores one: an item's score stays the
-fused one, and what a reranker said stands beside what the lanes said.
+Both only move nodes near the top; neither adds, drops or scores one: an item's score stays the
+fused one, and the reranker's score is recorded next to those of the lanes.
 
 Spec: retrieval 6.
 """
@@ -25,7 +25,7 @@ from ibidem.retrieve.similarity import Likeness
 
 @record
 class Reordered:
-    """The ranking that is packed, and what made it so."""
+    """The ranking to be packed, and how it was determined."""
 
     ranking: SnapshotRanking
     record: RerankRecord | None = None
@@ -49,7 +49,7 @@ def reorder(
     reader: Reader,
     reranker: Reranker | RerankRecord | None,
 ) -> Reordered:
-    """Returns the ranking after reranking and diversification, as far as the query asks for them.
+    """Returns the ranking after reranking and diversification, if the query requests them.
 
     Raises:
         InvalidInputError: the query and `reranker` do not name the same one.
@@ -91,8 +91,8 @@ def _diversified(
     reader: Reader,
     record: RerankRecord | None,
 ) -> SnapshotRanking:
-    """Returns the ranking with its first nodes taken again: those that a reranker scored, or
-    all."""
+    """Returns the ranking with its first nodes diversified: those that a reranker scored, or all
+    if there was none."""
     assert query.mmr is not None, "BUG: diversity was not asked for"
     if record is not None and record.status is RerankStatus.OK:
         scores = record.scored()[: query.mmr.depth]

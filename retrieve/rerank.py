@@ -1,9 +1,9 @@
-"""Reranking: a model's opinion on the first few of the fused order, recorded so that a replay needs
-no model.
+"""Reranking: a model scores the first nodes of the fused order, and its scores are recorded so that
+a replay needs no model.
 
 A reranker is the one part of an answer that this project cannot define, so the scores that were
-used become part of the answer. It is asked once, and it may fail: then the fused order stands and
-the status says why.
+used become part of the answer. It is called once, and may fail: then the fused order is kept and
+the status gives the reason.
 
 Spec: retrieval 6.1.
 """
@@ -25,7 +25,7 @@ LANE = "rerank"
 
 
 class Reranker(Protocol):
-    """Scores texts for a question; higher is better, None says nothing about a text."""
+    """Scores texts for a question; higher is better, None is no opinion on a text."""
 
     @property
     def name(self) -> str:
@@ -36,11 +36,11 @@ class Reranker(Protocol):
         """The identity of model, prompt and settings, 32 bytes."""
 
     def rerank(self, text: str, rendered: Sequence[str]) -> Sequence[float | None]:
-        """Returns one score for each text, in their order. Whatever it raises is a failure."""
+        """Returns one score for each text, in their order. Any exception counts as a failure."""
 
 
 class RerankStatus(StrEnum):
-    """What became of the reranking; a closed list."""
+    """How the reranking ended; a closed list."""
 
     OK = "ok"
     TOO_FEW = "too_few"
@@ -52,14 +52,14 @@ class RerankStatus(StrEnum):
 
 @record
 class Rerank:
-    """Asks for a reranking."""
+    """The option of reranking."""
 
     name: str
     digest: bytes
     text: str
-    """What the texts are compared with."""
+    """The text with which the rendered texts are compared."""
     depth: int = default("rerank_depth")
-    """How many of the fused order are scored at most."""
+    """The most nodes of the fused order that are scored."""
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form."""
@@ -96,13 +96,13 @@ class Rerank:
 def resolve_rerank(
     reranker: object, text: str | None, own_text: object, depth: object
 ) -> Rerank | None:
-    """Returns the option that a person gave, None where they gave no reranker.
+    """Returns the option that a caller gave, None if no reranker was given.
 
     Args:
-        reranker: anything with a `name` and a `digest`.
-        text: the query's text, compared with unless there is another.
-        own_text: the other, or None.
-        depth: how many are scored, or None for the default.
+        reranker: any object with a `name` and a `digest`.
+        text: the query's text, which the reranker gets unless `own_text` is given.
+        own_text: another text for the reranker, or None.
+        depth: the number of nodes to score, or None for the default.
     """
     if reranker is None:
         for name, value in (("rerank_text", own_text), ("rerank_depth", depth)):
@@ -123,11 +123,11 @@ def resolve_rerank(
 
 @record
 class RerankRecord:
-    """What a reranker said of the first of one fused order."""
+    """The scores of a reranker for the first nodes of one fused order."""
 
     status: RerankStatus
     scores: tuple[tuple[NodeId, float | None], ...] = ()
-    """In the order that was shown; empty unless the status is `ok`."""
+    """In the order in which the reranker got them; empty unless the status is `ok`."""
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form."""
@@ -149,9 +149,9 @@ class RerankRecord:
         return cls(RerankStatus(status), tuple((NodeId(raw), score) for raw, score in rows))
 
     def order(self) -> list[int]:
-        """Returns the places of the shown nodes in their new order; empty when nothing moves.
+        """Returns the positions of the scored nodes in their new order; empty if nothing moves.
 
-        By score descending, ties as they stood; those without a score after them, as they stood.
+        By score descending; ties keep their order, and nodes without a score follow in their order.
         """
         positions = range(len(self.scores))
         return sorted(
@@ -159,22 +159,22 @@ class RerankRecord:
         )
 
     def scored(self) -> list[float]:
-        """Returns the scores in the new order, without those that have none."""
+        """Returns the scores in the new order, without nodes that have none."""
         return sorted((score for _, score in self.scores if score is not None), reverse=True)
 
 
 def ask(
     reranker: Reranker | RerankRecord, asked: Rerank, shown: Sequence[tuple[NodeId, str]]
 ) -> RerankRecord:
-    """Returns what a reranker says now, or what a record says that it said.
+    """Returns the record of a reranker's scores: newly computed, or those of an earlier record.
 
     Args:
         reranker: a model, or the record of an earlier answer to the same query.
         asked: the option of the query.
-        shown: ids and rendered texts of the first of the fused order.
+        shown: ids and rendered texts of the first nodes of the fused order.
 
     Raises:
-        InvalidInputError: another reranker than the query names.
+        InvalidInputError: the reranker is not the one that the query names.
         ReplayError: the record is about other nodes.
     """
     if isinstance(reranker, RerankRecord):

@@ -1,11 +1,11 @@
-"""Every published version of the rules that decide an answer, and which of them a query names.
+"""All published versions of the rules that determine an answer, and the choice between them.
 
-The configuration of a root names the version by which it is asked, a query the one that answers it,
-and a receipt keeps the query: so each is read and answered by the rules of its own version. When
-rules change, the version goes up and gets an entry in VERSIONS, a module with its `RULES`; the code
-and the vectors of the one before stay as they are. What the two have in common, they share.
+The configuration of a root names the version for its questions, a query the version that answers
+it, and a receipt contains the query: so each is read and answered by the rules of its own version.
+When rules change, the version is increased and gets an entry in VERSIONS, a module with its
+`RULES`; the code and the vectors of the previous version are kept unchanged. Common code is shared.
 
-An analyser is no part of a version: its name, in the configuration, is a version of its own.
+An analyser is not part of a version: its name, in the configuration, is a version of its own.
 
 Spec: retrieval 10.
 """
@@ -25,49 +25,50 @@ if TYPE_CHECKING:
     from ibidem.retrieve.query.query import Query
 
 VERSIONS = {1: "ibidem.retrieve.engine"}
-"""By version, the module whose `RULES` are its; versions are never taken out."""
+"""By version, the module that contains its `RULES`; versions are never removed."""
 
 
 @record
 class Rules:
-    """What decides an answer in one version."""
+    """The functions that determine an answer in one version."""
 
     resolve: Callable[..., Query]
-    """A root's configuration and a person's options, to the query that they mean."""
+    """Maps a root's configuration and a caller's options to a query."""
     read_query: Callable[[dict[str, Any]], Query]
-    """The canonical form of a query of this version to the query."""
+    """Maps the canonical form of a query of this version to the query."""
     execute: Callable[..., Any]
-    """A snapshot, a query and the nodes to the answer; called as `engine.execute` is."""
+    """Maps a snapshot, a query and the nodes to the answer; called as `engine.execute` is."""
     rank_lexical: Callable[..., Any]
-    """A universe to the top of the lexical lane."""
+    """Maps a universe to the top of the lexical lane."""
     fuse: Callable[..., Any]
-    """The tops of lanes to one score a node."""
+    """Maps the tops of lanes to one score per node."""
     pack: Callable[..., Any]
-    """Ranked nodes to those that fit a limit and a budget."""
+    """Maps ranked nodes to those that fit a limit and a budget."""
 
 
 def rules(version: int, field: str = "semantics") -> Rules:
     """Returns the rules of a version.
 
     Args:
+        version: the number of the version.
         field: where the version was read, for the message.
 
     Raises:
-        FormatError: kind `unsupported-semantics`: a version that this program does not have.
+        FormatError: kind `unsupported-semantics`: this program does not have the version.
     """
     check_version(version, field)
     return _rules_in(VERSIONS[version])
 
 
 def check_version(version: int, field: str) -> None:
-    """Raises as `rules` does, and loads nothing."""
+    """Raises the errors of `rules`, without loading a module."""
     if version not in VERSIONS:
         raise unknown_version(field, version, VERSIONS, ErrorKind.UNSUPPORTED_SEMANTICS)
 
 
 def resolve(config: Config, **given: Any) -> Query:
-    """Returns the query that a person's options mean, by the version that the configuration of the
-    root names; `query.resolve` has the options.
+    """Returns the query for a caller's options, by the version that the configuration of the root
+    names; `query.resolve` describes the options.
 
     Raises:
         FormatError: kind `unsupported-semantics`: a version that this program does not have.
@@ -77,10 +78,10 @@ def resolve(config: Config, **given: Any) -> Query:
 
 
 def read_query(form: Mapping[str, Any]) -> Query:
-    """Returns the query of a canonical form, read by the version that it names.
+    """Returns the query of a canonical form, by the version that the form names.
 
     Raises:
-        CorruptError: not the form of a query.
+        CorruptError: it is not the form of a query.
         FormatError: kind `unsupported-semantics`: a version that this program does not have.
     """
     version = form.get("semantics")

@@ -1,4 +1,4 @@
-"""How alike two nodes are: the canonical cosine where both have a vector of the query's model, and
+"""The similarity of two nodes: the canonical cosine if both have a vector of the query's model, and
 the share of common terms otherwise.
 
 Spec: retrieval 6.2.
@@ -18,12 +18,12 @@ from ibidem.retrieve.numbers import Float32s, Float64s
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 
 _CHUNK_TERMS = 1 << 15
-"""Terms that are summed at a time: what a processor keeps near."""
+"""The number of terms that are summed at a time, chosen to fit a processor's cache."""
 
 
 class Likeness:
-    """Similarities of some nodes of a snapshot, by place; texts are read only where vectors
-    lack."""
+    """Similarities of some nodes of a snapshot, by position; texts are read only if vectors are
+    missing."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Likeness:
         ordinals: Ordinals,
         node: Callable[[int], tuple[Node, bytes | None]],
     ) -> None:
-        """Prepares the places 0..n-1 of `ordinals`; `node` reads a node and its whole content."""
+        """Prepares positions 0..n-1 of `ordinals`; `node` reads a node and its whole content."""
         self._snapshot = snapshot
         self._node = node
         self._terms: dict[int, frozenset[str]] = {}
@@ -41,7 +41,7 @@ class Likeness:
         self._cosines = cosines([vectors[position] for position in sorted(vectors)])
 
     def __call__(self, one: int, others: Sequence[int]) -> list[float]:
-        """Returns how like each of `others` is to `one`."""
+        """Returns the similarity of each of `others` to `one`."""
         row = self._cosines[self._place[one]].tolist() if one in self._place else None
         return [
             _jaccard(self._of(one), self._of(position))
@@ -87,13 +87,13 @@ def cosines(rows: Sequence[Float32s]) -> Float64s:
 
 
 def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """Returns the share of common terms, rounded once; 0.0 where neither has any."""
+    """Returns the share of common terms, rounded once; 0.0 if neither has any."""
     together = len(one | other)
     return len(one & other) / together if together else 0.0
 
 
 def _vectors(snapshot: Snapshot, model: str, ordinals: Ordinals) -> dict[int, Float32s]:
-    """Returns the live vectors of a model by place, without the nodes that have none."""
+    """Returns the live vectors of a model by position, without the nodes that have none."""
     found: dict[int, Float32s] = {}
     for segment in snapshot.vectors(model):
         count = segment.ordinals.shape[0]

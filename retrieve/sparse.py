@@ -22,7 +22,8 @@ from ibidem.retrieve.protocol import Ordinals, Rows, Segment
 
 LANE = "sparse"
 _SPARSE_SHARE = 16
-"""Below one posting in so many rows, sums go through the touched rows and not a whole column."""
+"""If less than one in this many rows has a posting, only the touched rows are summed instead of a
+whole column."""
 
 
 class SparseSegment(Segment, Protocol):

@@ -1,4 +1,4 @@
-"""Token counts: an estimator that every machine agrees on, and the protocol for exact ones.
+"""Token counts: an estimator with the same result on every machine, and a protocol for exact ones.
 
 A count decides what fits a budget and is part of the answer, so an estimator is pure and has a name
 that the query records.
@@ -15,7 +15,7 @@ from ibidem.retrieve.query import checks
 
 
 class TokenEstimator(Protocol):
-    """Counts the tokens of a text: pure, the same for the same text for ever under one name."""
+    """Counts the tokens of a text. It is pure: a name and a text always give the same count."""
 
     @property
     def name(self) -> str:
@@ -23,14 +23,14 @@ class TokenEstimator(Protocol):
 
     @property
     def digest(self) -> bytes | None:
-        """The identity of the data that it counts with, 32 bytes; None where the name says all."""
+        """The identity of its data, 32 bytes; None if the name identifies it fully."""
 
     def estimate(self, text: str) -> int:
         """Returns the number of tokens, 0 for the empty text."""
 
 
 class Estimated(Protocol):
-    """Names an estimator, as queries do."""
+    """The name of an estimator, as in queries."""
 
     @property
     def estimator(self) -> str:
@@ -57,7 +57,7 @@ class HeuristicEstimator:
 
     @property
     def digest(self) -> None:
-        """None: the name says it all."""
+        """None: the name identifies it fully."""
         return None
 
     def estimate(self, text: str) -> int:
@@ -83,7 +83,7 @@ def check_estimator(wanted: Estimated, estimator: TokenEstimator) -> None:
 
 
 def checked_estimator(estimator: object) -> tuple[str, bytes | None]:
-    """Returns the name and digest of an estimator, given as itself or by a name without a digest.
+    """Returns the name and digest of an estimator, given as an object, or as a name alone.
 
     Raises:
         InvalidInputError: it is neither.

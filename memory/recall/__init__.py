@@ -1,1 +1,1 @@
-"""Recall as a habit: what was asked last, what was useful, which steps worked before."""
+"""Recall for agents: the last answer of a session, feedback on answers, and learnt procedures."""

@@ -1,8 +1,7 @@
-"""What is odd about how a repository is asked, from the impressions of the sidecar: told, never
-acted on.
+"""Unusual patterns in the questions to a repository, found in the impressions of the sidecar.
 
-Everything is counted within a window that ends at a given time, so the same impressions give the
-same report.
+They are only reported; nothing acts on them. Everything is counted within a window that ends at a
+given time, so the same impressions give the same report.
 """
 
 from __future__ import annotations
@@ -19,21 +18,21 @@ REPEATS_MIN, SESSIONS_MIN, NODES_MIN, ANSWERS_MIN = 5, 3, 50, 30
 
 
 class Oddity(StrEnum):
-    """What is odd; a closed list."""
+    """A kind of unusual pattern; a closed list."""
 
     REPEATED = "repeated"
-    """The same question, again and again."""
+    """The same question, many times."""
     MANY_SESSIONS = "many-sessions"
     """The same question from several sessions."""
     MANY_NODES = "many-nodes"
-    """One session is shown very many nodes."""
+    """One session was shown very many nodes."""
     RAPID = "rapid"
     """One session asks very often."""
 
 
 @record
 class Anomaly:
-    """Something odd, and how much of it there was."""
+    """An unusual pattern, and its extent."""
 
     oddity: Oddity
     subject: str
@@ -44,7 +43,7 @@ class Anomaly:
 def anomalies(
     impressions: Iterable[Mapping[str, Any]], *, now: int, window: int = WINDOW_MICROSECONDS
 ) -> list[Anomaly]:
-    """Returns what was odd within a window, by oddity, then subject.
+    """Returns the unusual patterns within a window, by oddity, then subject.
 
     Args:
         impressions: as `QueryLog.impressions` yields them.

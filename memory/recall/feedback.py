@@ -1,8 +1,8 @@
 """Feedback on answers: votes on nodes, and nodes that did not help, each bound to one answer.
 
-What is said becomes an event on the notes, with the actor, the answer's CID and digests of the
-question's words, never the words. It moves later answers only where these ask for `feedback` and
-are asked something alike; old answers are repeated as they were.
+Feedback is recorded as events in the notes, with the actor, the answer's CID and digests of the
+question's words, never the words themselves. It affects only later answers to similar questions
+that use the option `feedback`; earlier answers replay unchanged.
 
 Spec: recall 4.
 """
@@ -42,15 +42,16 @@ def vote(
     space: str = SPACE_DEFAULT,
     time: int | datetime | None = None,
 ) -> CommitCid:
-    """Says that a node of an answer was right, 1, or wrong, -1; returns the new notes head.
+    """Records that a node of an answer was right, 1, or wrong, -1; returns the new notes head.
 
-    Of an answer of packs, the nodes are the hits: what stands around them was not ranked.
+    In an answer of packs, only hits can be voted on: the text around them was not ranked.
 
-    A later vote of the same actor on the same node for a question of the same words takes the
-    place of this one.
+    A later vote of the same actor on the same node, for a question with the same words, replaces
+    this one.
 
     Raises:
-        InvalidInputError: the node is not in the answer, the value is another, or nobody votes.
+        InvalidInputError: the node is not in the answer, the value is neither 1 nor -1, or there
+            is no actor.
     """
     text = _asked(answer)
     _check_returned(answer, [node])
@@ -70,16 +71,18 @@ def not_useful(
     space: str = SPACE_DEFAULT,
     time: int | datetime | None = None,
 ) -> CommitCid:
-    """Says which nodes of an answer did not help, in one commit; returns the new notes head.
+    """Records which nodes of an answer did not help, in one commit; returns the new notes head.
+
+    Exactly one of `nodes` and `useful` is given.
 
     Args:
-        nodes: those that did not, or
-        useful: those that did, one or more; all others of the answer did not. Of an answer of
-            packs, these are the best hits of the packs that no useful node is a hit of.
+        nodes: the nodes that did not help.
+        useful: the nodes that did help, at least one; all others of the answer did not. In an
+            answer of packs, "all others" are the best hits of the packs without a useful hit.
 
     Raises:
-        InvalidInputError: neither or both are given, none is left, one is not in the answer, or
-            nobody says it.
+        InvalidInputError: neither or both are given, no node is left, a node is not in the answer,
+            or there is no actor.
     """
     text = _asked(answer)
     if (nodes is None) == (useful is None):
@@ -109,7 +112,7 @@ def _asked(answer: Voted) -> str:
 
 
 def _returned(answer: Voted) -> list[tuple[NodeId, ...]]:
-    """Returns the nodes of an answer: one a group, or the hits of a pack with the best first."""
+    """Returns the nodes of an answer in groups: one node each, or a pack's hits, best first."""
     if isinstance(answer, Receipt):
         return [(item.id,) for item in answer.items]
     return [tuple(hit.id for hit in item.hits) for item in answer.items]

@@ -1,8 +1,8 @@
-"""Procedures: what worked before, found by what is to be done, and mined from what was done.
+"""Procedures: sequences of steps that worked before, found by task and mined from past attempts.
 
-A procedure is a node of type `Procedure` with a goal in its summary, its steps in order as
-children edges' targets, and a status; only active ones are ever offered, and mined ones wait for
-somebody to look at them.
+A procedure is a node of type `Procedure` with a goal in its summary, its steps in order as the
+targets of children edges, and a status. Only active ones are ever offered; mined ones are pending
+until a person has reviewed them.
 
 Spec: recall 6.
 """
@@ -39,7 +39,7 @@ LIMIT_DEFAULT, LIMIT_MAX = 2, 10
 OCCURRENCES_DEFAULT, STEPS_MIN, STEPS_MAX = 3, 2, 6
 NAMESPACE = "procedure"
 Cluster = tuple[str, tuple[str, ...], str]
-"""What attempts have in common: the goal, the entities, and the scope where there are several."""
+"""What attempts have in common: the goal, the entities, and the scope if there are several."""
 _ACTIONS = frozenset(
     (
         *("add", "build", "configure", "create", "deploy", "fix", "install", "migrate", "release"),
@@ -51,7 +51,7 @@ _ACTIONS = frozenset(
 
 @record
 class Offer:
-    """A procedure that fits what is to be done."""
+    """A procedure that fits a task."""
 
     node: Node
     score: float
@@ -60,19 +60,19 @@ class Offer:
 
 @record
 class Attempt:
-    """One time that something was done: what mining looks at."""
+    """One attempt at a task: the input of mining."""
 
     goal: str
     entities: tuple[str, ...]
     steps: tuple[str, ...]
     is_success: bool
-    """Partly done is not done."""
+    """False for a partial success."""
     source: NodeId
-    """The node that tells of it."""
+    """The node that describes the attempt."""
 
 
 def is_task(text: str) -> bool:
-    """Whether a text asks for something to be done: it begins with what to do.
+    """Whether a text is a task: it begins with an instruction.
 
     >>> is_task("deploy the gateway"), is_task("we deployed it last week")
     (True, False)
@@ -82,7 +82,7 @@ def is_task(text: str) -> bool:
 
 
 def procedure_score(asked: str, text: str, intent: float) -> float:
-    """Returns how well a procedure fits: the words shared, and whether the intent is the same.
+    """Returns how well a procedure fits, from the shared words and whether the intent is the same.
 
     >>> procedure_score("deploy the gateway", "deploy gateway now", 1.0) == 0.55 * 2 / 4 + 0.45
     True
@@ -103,9 +103,9 @@ def offers(
     """Returns the active procedures that fit a task best, by score, then id.
 
     Args:
-        revision: where to look.
-        text: what is to be done; a text that asks for nothing to be done gets none, unless
-        intent: says what kind of task it is, as procedures do in the property `intent`.
+        revision: the revision that is searched.
+        text: the task; a text that is not a task gets no offers unless `intent` is given.
+        intent: the kind of task, as procedures name it in the property `intent`.
         limit: at most 10.
     """
     if type(limit) is not int or not 1 <= limit <= LIMIT_MAX:
@@ -135,7 +135,7 @@ def add_procedure(
     status: str = ACTIVE,
     author: str = "",
 ) -> NodeId:
-    """Adds a procedure that somebody wrote; returns its node."""
+    """Adds a procedure written by a person; returns its node."""
     with repository.transaction(author=author, message=f"procedure {goal:.60}") as tx:
         return tx.add_node(
             PROCEDURE,
@@ -165,19 +165,19 @@ def mine(
     success_min: float = 0.75,
     author: str = "",
 ) -> Commit | None:
-    """Adds a procedure for each goal that was reached often enough, to be looked at by somebody.
+    """Adds a pending procedure for each goal that was reached often enough, for a person to review.
 
-    The same goal with the same entities is the same procedure: mining again changes nothing. It has
-    the greatest level of the nodes that tell of the attempts, and their scope; attempts of several
-    scopes make a procedure in each, or none.
+    The same goal with the same entities is the same procedure, so mining again changes nothing. A
+    procedure has the greatest level of the nodes that describe its attempts, and their scope;
+    attempts of several scopes make one procedure in each scope, or none.
 
     Args:
-        attempts: what was done, in any order.
-        occurrences_min: how often; 0 mines nothing.
-        success_min: the part of them that must have succeeded.
+        attempts: past attempts, in any order.
+        occurrences_min: the least number of attempts; 0 mines nothing.
+        success_min: the least share of them that succeeded.
 
     Returns:
-        the commit, None where nothing was added.
+        the commit, None if nothing was added.
     """
     if type(occurrences_min) is not int or occurrences_min < 0:
         raise InvalidInputError(
@@ -198,8 +198,8 @@ def mine(
 def _clusters(tx: Transaction, attempts: Iterable[Attempt]) -> dict[Cluster, list[Attempt]]:
     """Returns attempts by goal, entities and scope, each list by source.
 
-    The scope is empty where the sources of a goal have one scope at most, which a procedure can
-    have; otherwise it is that of the attempt's own source.
+    The scope is empty if the sources of a goal have at most one scope, because one procedure can
+    have it; otherwise it is the scope of the attempt's own source.
     """
     found: dict[tuple[str, tuple[str, ...]], list[Attempt]] = {}
     for attempt in sorted(attempts, key=lambda one: one.source):
@@ -230,7 +230,7 @@ def _add_mined(
 
 
 def _props_of(tx: Transaction, nodes: Iterable[NodeId]) -> list[Mapping[str, Any]]:
-    """Returns the properties of the nodes that are there."""
+    """Returns the properties of the nodes that exist."""
     return [found.props for node in nodes if (found := tx.find_node(node))]
 
 
@@ -266,7 +266,7 @@ def _key(goal: str, entities: Sequence[str], scope: str = "") -> list[object]:
 
 
 def _plain(goal: str) -> str:
-    """Returns a goal as it is compared: folded, with single spaces."""
+    """Returns a goal in the form in which goals are compared: folded, with single spaces."""
     return " ".join(fold(goal).split())
 
 

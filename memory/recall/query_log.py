@@ -1,8 +1,8 @@
-"""The sidecar of recall: what was asked last, by session, and what took long.
+"""The sidecar of recall: the last answer of each session, all impressions, and slow operations.
 
-It lies in `.ibidem/local/`, holds no text of a question, and nothing that ranks ever reads it:
-deleting it changes no answer. A question is kept as a digest with a key of this folder alone, so
-that equal questions can be told from others and nothing else.
+It is kept in `.ibidem/local/`, contains no text of a question, and is never read by ranking:
+deleting it changes no answer. A question is kept as a digest keyed with a key of this folder, which
+shows only whether two questions are equal.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ibidem.store.files import append_whole, folder_lock, medium_error, read_fil
 
 SESSIONS_MAX = 50
 LOG_BYTES_MAX = 2 << 20
-"""Of a log, before it is put aside; one older part is kept."""
+"""Size in bytes at which a log is rotated; one older part is kept."""
 _KEPT_MAX = 1000
 FOLDER = "local"
 _LAST, _IMPRESSIONS, _SLOW = "last.json", "impressions.jsonl", "slow.jsonl"
@@ -46,7 +46,7 @@ class LastRecall:
 
 
 class QueryLog:
-    """The files of one repository; in memory where that has none."""
+    """The log files of one repository; in memory if it has no folder."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = None if folder is None else folder / FOLDER
@@ -58,7 +58,7 @@ class QueryLog:
         return blake3(text.encode(), key=self._key()).hexdigest(16)
 
     def remember(self, entry: LastRecall) -> None:
-        """Keeps an answer as the newest of its session, and as an impression."""
+        """Records an answer as the newest of its session, and as an impression."""
         with self._locked():
             sessions = self._sessions()
             sessions.pop(entry.session, None)
@@ -80,21 +80,21 @@ class QueryLog:
         return None if found is None else LastRecall(**{**found, "ids": tuple(found["ids"])})
 
     def sessions(self) -> list[str]:
-        """Returns the sessions that are remembered, by name."""
+        """Returns the sessions that have an entry, by name."""
         return sorted(self._sessions())
 
     def impressions(self) -> Iterator[dict[str, Any]]:
-        """Yields what was answered, oldest first."""
+        """Yields the answers that were given, oldest first."""
         yield from self._lines(_IMPRESSIONS)
 
     def slow(self, operation: str, milliseconds: int, counts: dict[str, int], time: int) -> None:
-        """Notes that something took long: what, how long, how much; never about what."""
+        """Records a slow operation: its name, duration and counts, never its subject."""
         with self._locked():
             line = {"operation": operation, "milliseconds": milliseconds, **counts, "time": time}
             self._append(_SLOW, line)
 
     def slow_log(self) -> Iterator[dict[str, Any]]:
-        """Yields what took long, oldest first."""
+        """Yields the slow operations, oldest first."""
         yield from self._lines(_SLOW)
 
     # -- files ---------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ class QueryLog:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Holds the folder's lock, which a killed process lets go of."""
+        """Holds the folder's lock, which is released when its process is killed."""
         if self._folder is None:
             yield
             return
@@ -167,7 +167,7 @@ class QueryLog:
 
 
 def _append(path: Path, line: bytes) -> None:
-    """Appends a line, under the lock; where only a part of it fits, none of it stays."""
+    """Appends a line, under the lock; if only a part of it can be written, none is kept."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags, 0o600)
     try:

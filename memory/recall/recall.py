@@ -1,8 +1,8 @@
-"""Recall: an answer as `retrieve` gives it, shown as fully as it needs to be, and remembered.
+"""Recall: an answer of `retrieve`, shown in as much detail as needed, and remembered.
 
-Nothing that is remembered counts for a later answer: what a session asked last is only what
-feedback refers to. The sidecar holds no word of the question; the answer's receipt does, as every
-receipt, and is in the log of receipts.
+Nothing that is remembered affects a later answer: the last question of a session only serves as the
+reference for feedback. The sidecar contains no word of the question; the answer's receipt does, as
+every receipt, and is in the log of receipts.
 """
 
 from __future__ import annotations
@@ -32,33 +32,33 @@ if TYPE_CHECKING:
 
 PERMILLE = 1000
 ESCALATE_BELOW = 500
-"""Where the best item has less than this part of the question's words, in permille, auto shows
-whole sections."""
+"""In permille: if the best item has a smaller part of the question's words, automatic disclosure
+shows whole sections."""
 SLOW_MILLISECONDS = 30_000
 
 
 class Disclosure(StrEnum):
-    """How much of a hit is shown."""
+    """How much text of a hit is shown."""
 
     CHUNK = "chunk"
     """The node itself."""
     SECTION = "section"
-    """The section that it stands in."""
+    """The section that contains it."""
     RAW = "raw"
-    """The whole document, as far as all of them come to no more than one may; only where it is
-    asked for."""
+    """The whole document, as long as all documents together stay within the limit for one; only on
+    request."""
 
 
 @record
 class Recollection:
-    """An answer and what is shown of it."""
+    """An answer and the text that is shown for it."""
 
     result: Answer[Item]
     disclosure: Disclosure
     is_escalated: bool
-    """Whether more is shown than usual because the best item says little of what was asked."""
+    """Whether more is shown than usual because the best item has few of the question's words."""
     texts: tuple[str, ...]
-    """What is shown, best first, none twice."""
+    """The texts that are shown, best first, without repeats."""
 
 
 @guarded
@@ -77,13 +77,13 @@ def recall(
 
     Args:
         text: the question.
-        revision: of the repository.
-        session: whose last answer this becomes.
-        disclosure: how much is shown; None: the nodes, or their sections where the best node has
+        revision: the revision that is searched.
+        session: the session whose last answer this becomes.
+        disclosure: how much text is shown; None: the nodes, or their sections if the best node has
             less than half of the question's words.
-        slow_milliseconds: an answer that takes as long, or longer, is noted in the slow log; None
+        slow_milliseconds: an answer that takes at least this long is recorded in the slow log; None
             for 30 seconds.
-        time: when it was asked, for what is remembered only; by default the clock's.
+        time: when the question was asked, only for the sidecar; by default the clock's time.
         options: as those of `retrieve`.
 
     Raises:
@@ -99,7 +99,7 @@ def recall(
     took = int((clock.perf_counter() - begun) * 1000)
     now = repository.now(time)
     if isinstance(repository, Proxy):
-        # The sidecar is of all who ask here: what a viewer asks is not remembered.
+        # All callers of this folder share the sidecar: questions of viewers are not recorded.
         return Recollection(result, shown, escalated, texts)
     sidecar = QueryLog(repository.folder)
     sidecar.remember(_entry(sidecar, session, now, text, result))
@@ -122,7 +122,7 @@ def _level(disclosure: Disclosure | str | None) -> Disclosure | None:
 
 
 def _overlap(text: str, result: Answer[Item]) -> int:
-    """Returns the part of the question's words that the best item has, in permille."""
+    """Returns the part of the question's words that are in the best item, in permille."""
     asked = frozenset(words(text, frozenset()))
     if not asked or not result.items:
         return PERMILLE

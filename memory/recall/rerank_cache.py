@@ -1,8 +1,8 @@
-"""What rerankers said, kept by what they were asked: the same question of the same texts is asked
-once.
+"""A cache of reranker scores, so that a reranker scores the same texts for a question only once.
 
-The key is a digest of model, question and every text that was shown, so a changed text, model or
-prompt asks again. A failure is never kept. The cache holds scores and digests, no text.
+The key is a digest of the model, the question and every text that was shown, so a changed text,
+model or prompt is scored again. A failure is never cached. The cache contains scores and digests,
+no text.
 """
 
 from __future__ import annotations
@@ -26,10 +26,15 @@ FOLDER = "reranks"
 
 
 class CachedReranker:
-    """A reranker that is asked only what it was not asked before."""
+    """A reranker that is called only for requests that are not in its cache."""
 
     def __init__(self, reranker: Reranker, folder: Path | None) -> None:
-        """Takes a reranker, and where to keep its answers; None keeps them in memory."""
+        """Wraps a reranker.
+
+        Args:
+            reranker: the reranker that is called if the cache has no scores.
+            folder: the folder of the cache; None for a cache in memory.
+        """
         self._reranker = reranker
         self._folder = folder
         self._kept: dict[str, Sequence[float | None]] = {}
@@ -37,7 +42,7 @@ class CachedReranker:
         self.digest = reranker.digest
 
     def rerank(self, text: str, rendered: Sequence[str]) -> Sequence[float | None]:
-        """Returns the scores of the texts, those given before where the same was asked."""
+        """Returns the scores of the texts, cached ones if the same request was made before."""
         key = self._key(text, rendered)
         found = self._read(key)
         if found is not None and len(found) == len(rendered):
@@ -64,14 +69,14 @@ class CachedReranker:
         if self._folder is None:
             self._kept[key] = scores
             return
-        # A full or read-only disk must not take the answer away with what is remembered of it.
+        # A full or read-only disk must not fail the answer because its scores cannot be cached.
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             write_file(self._folder / key, json.dumps(scores).encode(), is_durable=False)
 
 
 def remembered(repository: Core, reranker: Reranker) -> CachedReranker:
-    """Returns a reranker whose answers are kept beside a repository, in `.ibidem/reranks/`."""
+    """Returns a reranker with a cache in the repository's folder, in `.ibidem/reranks/`."""
     folder = repository.folder
     return CachedReranker(reranker, None if folder is None else folder / FOLDER)
 

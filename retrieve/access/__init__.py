@@ -1,1 +1,1 @@
-"""Access: which nodes of a root a caller may know of, decided before any lane ranks."""
+"""Access control: which nodes of a root are visible to a caller, decided before any lane ranks."""

@@ -1,8 +1,8 @@
-"""Who may see what is derived from nodes: whoever may see every one of them.
+"""Labels of derived nodes: a derived node is visible to callers who may see all of its sources.
 
 A summary of messages or a procedure mined from attempts quotes its sources. So it has the greatest
 of their levels and the narrowest of their scopes. No single scope is as narrow as two, so nothing
-is derived from nodes of several.
+is derived from nodes of several scopes.
 
 Spec: trust 1.
 """
@@ -19,11 +19,11 @@ from ibidem.retrieve.access.policy import NOBODY, TrustPolicy, members, strictne
 def derived_labels(
     policy: TrustPolicy | None, sources: Iterable[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Returns the properties with level and scope for what is derived from nodes.
+    """Returns the properties with level and scope of a node that is derived from others.
 
     A property that no source has is left out: the defaults are the same for all of them. Without a
-    policy, those of a default policy's names are carried over where they are levels and one scope,
-    for a policy that comes later.
+    policy, properties with a default policy's names are copied if they are levels and one scope, in
+    case a policy is added later.
 
     Args:
         policy: of the root, None if it has none.
@@ -31,7 +31,7 @@ def derived_labels(
 
     Raises:
         InvalidInputError: with a policy, the sources are of several scopes, or one has a level or
-            scope that nobody could be allowed to see.
+            scope that no caller could be allowed to see.
     """
     names, given = policy or TrustPolicy(), list(sources)
     found: dict[str, Any] = {}
@@ -50,7 +50,7 @@ def derived_labels(
             f"{names.scope}: got sources of {listed}, expected sources of one scope",
             hint="derive from those of each scope apart",
         )
-    # Where nodes without a scope are for nobody, they are the narrowest.
+    # If nodes without a scope are visible to nobody, they are the narrowest.
     is_hidden = names.unscoped == "deny" and any(not scopes_of(names, [one]) for one in given)
     if len(named) == 1 and not is_hidden:
         found[names.scope] = named[0]
@@ -58,6 +58,6 @@ def derived_labels(
 
 
 def scopes_of(policy: TrustPolicy, sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Returns the scopes that some nodes have, each once, ascending; the empty one is none."""
+    """Returns the distinct scopes of some nodes, ascending; the empty text means no scope."""
     scopes = (one for props in sources for one in members(props, policy.scope, ""))
     return sorted({str(one) for one in scopes if one != ""})

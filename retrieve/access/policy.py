@@ -1,8 +1,8 @@
-"""The trust policy of a root, and the context that a question must give where there is one.
+"""The trust policy of a root, and the trust context that its questions must give.
 
-A node has a sensitivity level from 0 to 4 and a scope, both properties that the policy names. A
-caller sees what is at or below its level and in its scopes. Every doubt is decided against the
-caller: an unknown level, another type of value, a list in which one member is not allowed.
+A node has a sensitivity level from 0 to 4 and a scope, both in properties that the policy names. A
+caller sees nodes at or below its level and in its scopes. Every doubt is decided against the
+caller: an unknown level, a value of another type, a list with one member that is not allowed.
 
 Spec: trust 1, 2.
 """
@@ -21,7 +21,7 @@ from ibidem.retrieve.query import checks
 
 SCOPES_MAX = 1000
 NOBODY: Final = 5
-"""Stands where a level would for a node that is denied to every level."""
+"""Used in place of a level for a node that is denied to every level."""
 
 
 class Level(IntEnum):
@@ -35,18 +35,18 @@ class Level(IntEnum):
 
 
 class Reveal(StrEnum):
-    """What an answer says of withheld neighbours."""
+    """What an answer reveals about withheld neighbours."""
 
     NONE = "none"
     STUB = "stub"
 
 
 class Decision(StrEnum):
-    """What a caller may know of a node."""
+    """How much of a node a caller may know."""
 
     FULL = "full"
     REDACTED = "redacted"
-    """That there is one, where `Reveal.STUB` is asked for; else as `DENIED`."""
+    """That the node exists, with `Reveal.STUB`; otherwise as `DENIED`."""
     DENIED = "denied"
 
 
@@ -59,11 +59,12 @@ class TrustPolicy:
     scope: str = "scope"
     """The property with the scope, a text; empty, or no property, is no scope."""
     default_level: int = Level.LOW
-    """Of nodes without the property."""
+    """The level of nodes without the property."""
     anonymous_level: int = Level.PUBLIC
-    """What a caller who is not authenticated sees at most."""
+    """The highest level that a caller sees who is not authenticated."""
     unscoped: str = "allow"
-    """Whether nodes without a scope are for all within the level, `allow`, or for none, `deny`."""
+    """Whether nodes without a scope are visible to all within the level, `allow`, or to none,
+    `deny`."""
 
     def __post_init__(self) -> None:
         checks.name("trust.level", self.level)
@@ -95,7 +96,7 @@ class TrustPolicy:
         return policy
 
     def check_labels(self, props: Mapping[str, Any]) -> None:
-        """Refuses properties whose level or scope nobody could be allowed to see.
+        """Rejects properties whose level or scope no caller could be allowed to see.
 
         Raises:
             InvalidInputError: naming the property.
@@ -117,21 +118,21 @@ _LEVELS = ("default_level", "anonymous_level")
 _POLICY_FIELDS = ("level", "scope", *_LEVELS, "unscoped")
 _MISSING: Final[Any] = object()
 ALL_SCOPES: Final = "*"
-"""Stands for every scope where it is given in the place of a list."""
+"""Every scope, given in place of a list."""
 
 
 @record
 class TrustContext:
-    """What a caller may see. Level and scopes must be said; there is no default."""
+    """What a caller may see. Level and scopes must be given; there is no default."""
 
     level: int = _MISSING
     """From 0 to 4, or the name of a level."""
     scopes: tuple[str, ...] | str = _MISSING
-    """Scopes that are seen; none sees only what has no scope, `ALL_SCOPES` every one."""
+    """The visible scopes; an empty tuple shows only nodes without a scope, `ALL_SCOPES` all."""
     authenticated: bool = True
     reveal: str = Reveal.NONE
     everything: bool = False
-    """Sees all there is, whatever its level and scope say; `ALL` is this."""
+    """Whether the caller sees everything, regardless of level and scopes; `ALL` has it set."""
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -168,11 +169,11 @@ class TrustContext:
         return cls(**form)
 
     def cap(self, policy: TrustPolicy) -> int:
-        """Returns the highest level that is seen."""
+        """Returns the highest level that the caller sees."""
         return self.level if self.authenticated else min(self.level, policy.anonymous_level)
 
     def has_scope(self, scope: str, policy: TrustPolicy) -> bool:
-        """Returns whether nodes of a scope are seen, as far as the scope goes."""
+        """Returns whether the caller may see nodes of a scope; levels are not checked."""
         if scope == "":
             return policy.unscoped == "allow"
         return self.scopes == ALL_SCOPES or scope in self.scopes
@@ -193,11 +194,11 @@ _POLICY = IdentityCache(_policy)
 
 
 def checked_trust(policy: TrustPolicy | None, trust: TrustContext | None) -> TrustContext | None:
-    """Returns the context that counts, None where everything is open.
+    """Returns the context that applies, None if the root has no policy.
 
     Raises:
-        InvalidInputError: kind `trust-required`: there is a policy and no context; or the other way
-            round, where a context would protect nothing.
+        InvalidInputError: kind `trust-required`: there is a policy and no context; or there is a
+            context and no policy, so that it would protect nothing.
     """
     if trust is not None and type(trust) is not TrustContext:
         raise InvalidInputError(f"trust: got {checks.show(trust)}, expected a TrustContext")
@@ -233,8 +234,8 @@ def decide(policy: TrustPolicy, trust: TrustContext, props: Mapping[str, Any]) -
 
 
 def strictness(policy: TrustPolicy, props: Mapping[str, Any]) -> int:
-    """Returns the level that a caller needs for a node with some properties, as far as that goes:
-    0 to 4, or NOBODY where no level is enough.
+    """Returns the level that a caller needs for a node with some properties: 0 to 4, or NOBODY if
+    no level is enough. Scopes are not considered.
 
     Spec: trust 2.
     """
@@ -257,7 +258,7 @@ def level_of(field: str, value: object) -> Level:
 
 
 def members(props: Mapping[str, Any], name: str, default: Any) -> list[Any]:
-    """Returns the scalar values of a property as an index has them; none for maps alone."""
+    """Returns the scalar values of a property as an index has them; none if it has only maps."""
     if name not in props:
         return [default]
     value = props[name]
@@ -284,4 +285,4 @@ def _scopes(scopes: object) -> tuple[str, ...] | str:
 
 
 ALL = TrustContext(level=Level.HYPER, scopes=ALL_SCOPES, everything=True)
-"""Sees everything: for whoever owns the repository."""
+"""Sees everything: for the owner of the repository."""

@@ -1,8 +1,9 @@
-"""The snapshot that a caller sees: a root's, without the nodes that it must not know of.
+"""The snapshot that a caller sees: a root's snapshot without the nodes that are hidden from it.
 
-It answers as the snapshot of a root would from which those nodes had never been part: their edges,
-vectors, labels, property values and places among children are gone with them, before any lane,
-statistic or warning looks. What depends on columns alone is shared with the snapshot underneath.
+It behaves as the snapshot of a root in which those nodes never existed: their edges, vectors,
+labels, property values and positions among children are removed with them, before any lane,
+statistic or warning is computed. Data that depends on columns alone is shared with the underlying
+snapshot.
 
 Spec: trust 3.
 """
@@ -43,15 +44,15 @@ from ibidem.retrieve.protocol import (
 )
 
 VIEWS_KEPT = 16
-"""Views of one snapshot that are remembered."""
+"""The number of restricted views of one snapshot that are cached."""
 
 
 def restrict(snapshot: Snapshot, trust: TrustContext | None, load: Load) -> Snapshot:
-    """Returns what a caller sees of a snapshot: the snapshot itself where that is all.
+    """Returns a snapshot as a caller sees it: the snapshot itself if nothing is hidden.
 
     Args:
-        snapshot: of a root; or what was seen of one by the same caller.
-        trust: the caller's; required where the root has a policy.
+        snapshot: of a root, or one that was already restricted for the same caller.
+        trust: the caller's context; required if the root has a policy.
         load: reads a node.
 
     Raises:
@@ -77,7 +78,7 @@ def restrict(snapshot: Snapshot, trust: TrustContext | None, load: Load) -> Snap
 
 @record
 class _Edges:
-    """m edges of one node, those whose other end is seen."""
+    """m edges of one node, those whose other end is visible."""
 
     neighbours: Ordinals
     weights: npt.NDArray[np.float64]
@@ -88,14 +89,13 @@ class _Edges:
 
 @record
 class _Parts:
-    """The parts of one node that are seen."""
+    """The parts of one node that are visible."""
 
     ordinals: Ordinals
 
 
 class _EdgeSegment:
-    """The edges of a segment without those of nodes that are not seen, as far as they are
-    counted."""
+    """The edges of a segment; edges of hidden nodes are left out of its counts."""
 
     def __init__(self, base: EdgeSegment, unseen: BitMap) -> None:
         self._base = base
@@ -119,12 +119,12 @@ class _EdgeSegment:
         return self._counts
 
     def arcs(self, nodes: Ordinals, *, outgoing: bool) -> Arcs:
-        """Returns arcs as the segment underneath does, ends that are not seen included."""
+        """Returns the same arcs as the underlying segment, including those to hidden nodes."""
         return self._base.arcs(nodes, outgoing=outgoing)
 
 
 class RestrictedSnapshot:
-    """What one caller sees of a snapshot; a `Snapshot` itself."""
+    """A snapshot restricted to what one caller sees; a `Snapshot` itself."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class RestrictedSnapshot:
         self.policy = policy
         self.trust = trust
         self.flags = flags
-        """By ordinal, whether a node is seen; never changed."""
+        """By ordinal, whether a node is visible; never changed."""
         self.cache: dict[Any, Any] = {}
         self._load = load
         self._shown: dict[int, Node | None] = {}
@@ -146,12 +146,12 @@ class RestrictedSnapshot:
 
     @property
     def root(self) -> RootCid:
-        """The root that is answered for."""
+        """The root of the snapshot."""
         return self.base.root
 
     @property
     def config(self) -> Config:
-        """The root's configuration, which is no secret."""
+        """The root's configuration, which is public."""
         return self.base.config
 
     @property
@@ -161,38 +161,38 @@ class RestrictedSnapshot:
 
     @cached_property
     def live(self) -> BitMap:
-        """Ordinals of the nodes that are seen."""
+        """Ordinals of the visible nodes."""
         return bitmap_of_flags(self.flags)
 
     @cached_property
     def tombstoned(self) -> BitMap:
-        """Ordinals of the seen nodes that a tombstone hides."""
+        """Ordinals of the visible nodes that a tombstone hides."""
         return self.base.tombstoned & self.live
 
     @cached_property
     def conflicted(self) -> frozenset[bytes]:
-        """Ids of the seen nodes about which a conflict is open."""
+        """Ids of the visible nodes that have an open conflict."""
         found = self.base.conflicted
         return frozenset(raw for raw in found if self.ordinal(NodeId(raw)) is not None)
 
     @cached_property
     def withheld(self) -> BitMap:
-        """Ordinals of the nodes of which a caller may know that there are any."""
+        """Ordinals of the redacted nodes: the caller may know only that they exist."""
         cap = self.trust.cap(self.policy)
         near = visible_nodes(self.base, self.policy, self.trust, min(cap + 1, Level.HYPER))
         return bitmap_of_flags(near & ~self.flags) - self.base.tombstoned
 
     def ordinal(self, node: NodeId) -> int | None:
-        """Returns the ordinal of a node that is seen, None for any other id."""
+        """Returns the ordinal of a visible node, None for any other id."""
         found = self.base.ordinal(node)
         return found if found is not None and found in self.live else None
 
     def node_ids(self, ordinals: Ordinals) -> npt.NDArray[np.uint8]:
-        """Returns (n, 16) uint8, in the order asked for."""
+        """Returns (n, 16) uint8, in the order of `ordinals`."""
         return self.base.node_ids(ordinals)
 
     def node_cids(self, ordinals: Ordinals) -> list[NodeCid]:
-        """Returns the CIDs of the nodes as they are seen, in the order asked for."""
+        """Returns the CIDs of the nodes as the caller sees them, in the order of `ordinals`."""
         cids = list(self.base.node_cids(ordinals))
         for position in np.flatnonzero(self.base.child_counts(ordinals)).tolist():
             node = self.shown(int(ordinals[position]), cids[position])
@@ -201,56 +201,56 @@ class RestrictedSnapshot:
         return cids
 
     def load(self, cid: NodeCid) -> Node:
-        """Returns a node as it is seen, by a CID that `node_cids` gave."""
+        """Returns a node as the caller sees it, by a CID that `node_cids` returned."""
         found = self._by_cid.get(cid)
         return self._load(cid) if found is None else found
 
     def load_many(self, cids: Sequence[NodeCid], read: LoadMany) -> list[Node]:
-        """Returns nodes as they are seen; `read` gets those that are seen whole."""
+        """Returns nodes as the caller sees them; `read` gets those without hidden parts."""
         whole = iter(read([cid for cid in cids if cid not in self._by_cid]))
         return [self._by_cid[cid] if cid in self._by_cid else next(whole) for cid in cids]
 
     def labels(self) -> dict[str, int]:
-        """Returns how many seen nodes carry each label."""
+        """Returns how many visible nodes have each label."""
         counts = {name: len(self.label(name)) for name in self.base.labels()}
         return {name: count for name, count in counts.items() if count}
 
     def label(self, name: str) -> BitMap:
-        """Returns the seen nodes of a label."""
+        """Returns the visible nodes of a label."""
         return self.base.label(name) & self.live
 
     def property_names(self) -> Iterable[str]:
-        """Returns the names of the properties that a seen node has."""
+        """Returns the names of the properties of visible nodes."""
         return [name for name in self.base.property_names() if self.exists(name)]
 
     def equal(self, name: str, value: Any) -> BitMap:
-        """Returns the seen nodes with a value."""
+        """Returns the visible nodes with a value."""
         return self.base.equal(name, value) & self.live
 
     def between(self, name: str, low: Any, high: Any, *, low_open: bool, high_open: bool) -> BitMap:
-        """Returns the seen nodes with a value in a range."""
+        """Returns the visible nodes with a value in a range."""
         found = self.base.between(name, low, high, low_open=low_open, high_open=high_open)
         return found & self.live
 
     def exists(self, name: str) -> BitMap:
-        """Returns the seen nodes that have the property."""
+        """Returns the visible nodes that have the property."""
         return self.base.exists(name) & self.live
 
     def property_order(self, name: str) -> PropertyOrder:
-        """Returns the values of a property in their order; only the order of them matters."""
+        """Returns the values of a property in order; only their relative order is meaningful."""
         return self.base.property_order(name)
 
     @property
     def lexical(self) -> Sequence[LexicalSegment]:
-        """The segments of the lexical family; their rows count by the view."""
+        """The segments of the lexical family; the view decides which of their rows count."""
         return self.base.lexical
 
     def vectors(self, model: str) -> Sequence[VectorSegment]:
-        """Returns the segments of a model; their rows count by the view."""
+        """Returns the segments of a model; the view decides which of their rows count."""
         return self.base.vectors(model)
 
     def segments(self, family: str, name: str) -> Sequence[Any]:
-        """Returns the segments of a model or vocabulary; their rows count by the view."""
+        """Returns the segments of a model or vocabulary; the view decides which rows count."""
         return self.base.segments(family, name)
 
     @cached_property
@@ -260,21 +260,21 @@ class RestrictedSnapshot:
         return tuple(_EdgeSegment(segment, unseen) for segment in self.base.edges)
 
     def outgoing(self, ordinal: int) -> NodeEdges:
-        """Returns the edges from a node to seen nodes."""
+        """Returns the edges from a node to visible nodes."""
         return self._between(self.base.outgoing(ordinal))
 
     def incoming(self, ordinal: int) -> NodeEdges:
-        """Returns the edges to a node from seen nodes."""
+        """Returns the edges to a node from visible nodes."""
         return self._between(self.base.incoming(ordinal))
 
     def children(self, ordinal: int) -> _Parts:
-        """Returns the seen parts of a node, in their order."""
+        """Returns the visible parts of a node, in their order."""
         found = self.base.children(ordinal).ordinals
         keep = [position for position, one in enumerate(found.tolist()) if one in self.live]
         return _Parts(found[keep])
 
     def child_counts(self, ordinals: Ordinals) -> npt.NDArray[np.int64]:
-        """Returns how many parts each of some nodes is seen to list, (m,)."""
+        """Returns the number of visible parts of each node, (m,)."""
         counts = self.base.child_counts(ordinals).copy()
         for position in np.flatnonzero(counts).tolist():
             parts = self.base.children(int(ordinals[position])).ordinals.tolist()
@@ -282,8 +282,8 @@ class RestrictedSnapshot:
         return counts
 
     def parent(self, ordinal: int, *, among: BitMap | None = None) -> tuple[int, int] | None:
-        """Returns (ordinal, position) of the seen node that lists this one: that of the smallest
-        id, and the first place there; of `among` where that is given."""
+        """Returns (ordinal, position) of the visible node that lists this one: the one with the
+        smallest id, from `among` if given, and the first position in it."""
         found = self.base.parent(ordinal, among=self.live if among is None else among & self.live)
         if found is None:
             return None
@@ -292,7 +292,7 @@ class RestrictedSnapshot:
         return found[0], found[1] - unseen
 
     def shown(self, ordinal: int, cid: NodeCid) -> Node | None:
-        """Returns a node without the parts that are not seen, None for one that is seen whole."""
+        """Returns a node without its hidden parts, None if it has none."""
         if ordinal not in self._shown:
             self._shown[ordinal] = self._without(ordinal, cid, ())
         node = self._shown[ordinal]
@@ -344,7 +344,7 @@ class RestrictedSnapshot:
 
 
 def _resized(child: Child, node: Node | None) -> Child:
-    """Returns a child with the size of what is seen of it."""
+    """Returns a child with the size of its visible part."""
     if node is None or node.ntype not in CONTAINERS:
         return child
     size_bytes, size_lines = size_of(node.tail)
@@ -356,12 +356,12 @@ def _resized(child: Child, node: Node | None) -> Child:
 
 
 def loader(snapshot: Snapshot, load: Load) -> Load:
-    """Returns what reads nodes as a snapshot's caller sees them."""
+    """Returns a function that reads nodes as a snapshot's caller sees them."""
     return snapshot.load if isinstance(snapshot, RestrictedSnapshot) else load
 
 
 def batch_loader(snapshot: Snapshot, load_many: LoadMany | None) -> LoadMany | None:
-    """Returns what reads nodes in batches as a snapshot's caller sees them."""
+    """Returns a function that reads nodes in batches as a snapshot's caller sees them."""
     if load_many is None or not isinstance(snapshot, RestrictedSnapshot):
         return load_many
     return lambda cids: snapshot.load_many(cids, load_many)

@@ -1,7 +1,7 @@
-"""Which nodes of a snapshot a caller may see, as one flag each, from the order of two properties.
+"""Which nodes of a snapshot a caller may see, as one flag each, from the columns of two properties.
 
-No node is read: the values of level and scope are in the index, so a fresh caller costs a pass over
-their columns.
+No node is read: the values of level and scope are in the index, so the first question of a caller
+costs one pass over their columns.
 
 Spec: trust 2.
 """
@@ -21,14 +21,14 @@ from ibidem.retrieve.access.policy import ALL_SCOPES, TrustContext, TrustPolicy
 from ibidem.retrieve.protocol import Bools, Ordinals, PropertyOrder, Snapshot
 
 _CELLS_MAX = 1 << 16
-"""Pairs of a level and a scope that are told apart by one number."""
+"""The largest number of (level, scope) pairs that are encoded as one number."""
 
 
 def visible_nodes(
     snapshot: Snapshot, policy: TrustPolicy, trust: TrustContext, level_max: int
 ) -> Bools:
-    """Returns by ordinal whether a node's scopes are the caller's, and its level at most
-    `level_max`; (ordinal_count,) bool, false for what is no node of the root.
+    """Returns by ordinal whether a node's scopes are the caller's and its level is at most
+    `level_max`; (ordinal_count,) bool, false for ordinals without a node of the root.
 
     Spec: trust 2.
     """
@@ -51,20 +51,20 @@ def visible_nodes(
 
 @record
 class _Column:
-    """A property by its values."""
+    """The values of a property by node."""
 
     order: PropertyOrder
     having: Ordinals
     """The nodes that have it, ascending."""
     ranks: npt.NDArray[np.uint32] | None
-    """By ordinal, the place of its value, and the number of values for a node without it; None
-    where a node has several, or none that counts."""
+    """By ordinal, the rank of its value, and the number of values for a node without one; None if a
+    node has several values, or none that is a scalar."""
     count: int
     """All ordinals are below this."""
     _known: dict[Any, int] = field(default_factory=dict)
 
     def allowed(self, values: Iterable[str | int]) -> Bools:
-        """Returns by place of a value whether it is one of some; one more for no value, False."""
+        """Returns by rank whether a value is in `values`; a last entry, False, is for no value."""
         found = np.zeros(len(self.order.keys) + 1, np.bool_)
         for value in values:
             rank = self._known.get(value)
@@ -77,8 +77,8 @@ class _Column:
     def flags(self, allowed: Bools) -> Bools:
         """Returns by ordinal whether every value is allowed, (count,) bool.
 
-        A list counts by its members; so one that is not allowed hides the node, and so does a value
-        without scalars.
+        A list counts by its members: one member that is not allowed hides the node, and so does a
+        value without scalars.
         """
         if self.ranks is not None:
             return allowed.take(self.ranks)
@@ -90,7 +90,7 @@ class _Column:
         return found
 
     def _rank(self, value: str | int) -> int | None:
-        """Returns the place of a value, None where no node has it; those found are remembered."""
+        """Returns the rank of a value, None if no node has it; ranks that were found are cached."""
         key = scalar_key(value)
         assert key is not None, "BUG: levels and scopes are scalars"
         rank, is_there = self.order.find(key)
@@ -101,7 +101,7 @@ class _Column:
 
 
 def _column_of(snapshot: Snapshot, name: str) -> _Column:
-    """Returns a property by its values, made once a snapshot."""
+    """Returns the values of a property by node, computed once per snapshot."""
     key = ("trust", name)
     found: _Column | None = snapshot.cache.get(key)
     if found is None:
@@ -118,10 +118,11 @@ def _column_of(snapshot: Snapshot, name: str) -> _Column:
 def _cells(
     snapshot: Snapshot, policy: TrustPolicy, level: _Column, scope: _Column
 ) -> npt.NDArray[np.intp] | None:
-    """Returns by ordinal its place in the table of levels and scopes, made once a snapshot.
+    """Returns by ordinal the node's cell in the table of levels and scopes, computed once per
+    snapshot.
 
-    What is no node of the root has the place after the last. None where a node has several values,
-    or the table would be large.
+    An ordinal without a node of the root has the cell after the last. None if a node has several
+    values, or the table would be large.
     """
     width = len(scope.order.keys) + 1
     after = (len(level.order.keys) + 1) * width
@@ -136,7 +137,8 @@ def _cells(
 
 
 def _live(snapshot: Snapshot) -> Bools:
-    """Returns by ordinal whether it is a node of the root, made once a snapshot; never changed."""
+    """Returns by ordinal whether it is a node of the root, computed once per snapshot; never
+    changed."""
     key = ("trust live",)
     found: Bools | None = snapshot.cache.get(key)
     if found is None:

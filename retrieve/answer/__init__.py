@@ -1,1 +1,1 @@
-"""What a retrieval returns: items, drops, warnings, receipt and explanation."""
+"""The result of a retrieval: items, drops, warnings, receipt and explanation."""

@@ -1,7 +1,7 @@
-"""Answers: what was found, what it cost, what was left out and why, and all of that as text.
+"""Answers: the items that were found, their cost, what was left out and why, and an explanation.
 
-One type answers every question; `kind` says what its items are. An answer is encoded canonically,
-so two answers are equal where their bytes are. The explanation takes every number from the answer
+One type serves every question; `kind` says what its items are. The encoding is canonical, so two
+answers are equal exactly if their bytes are. The explanation takes every number from the answer
 and computes none.
 
 Spec: retrieval 9, packs 7.
@@ -41,7 +41,7 @@ _DROPS_SHOWN = 10
 
 
 class AnswerKind(StrEnum):
-    """What the items of an answer are: the kind of its block."""
+    """The type of an answer's items; also the kind of its block."""
 
     NODES = "result"
     PACKS = "packs"
@@ -66,23 +66,23 @@ class Answer(TupleSequence[AnyItem]):
     """In rank order."""
     tokens_used: int
     candidates_seen: int
-    """Nodes in the union of the lanes' tops, or all matches where nothing ranks."""
+    """Nodes in the union of the lanes' tops, or all matches if no lane ranks."""
     dropped: Drops
-    """Items left out, each by its best node, in rank order, the first DROPS_LISTED_MAX; of
-    records none is listed."""
+    """Items left out, each represented by its best node, in rank order, the first
+    DROPS_LISTED_MAX; records are not listed."""
     dropped_counts: Mapping[str, int]
-    """By reason, all of them; every reason is present."""
+    """The number of dropped items by reason; every reason is present."""
     warnings: tuple[Warning, ...]
     status: Mapping[str, LaneStatus | RerankStatus]
-    """By lane, those that ran; `rerank` too where it was asked for."""
+    """The status of each lane that ran; also of `rerank` if it was requested."""
     rerank: RerankRecord | None = None
-    """What the reranker said, which a replay takes in its place; None where none was asked for."""
+    """The reranker's scores, which a replay uses instead of the model; None without reranking."""
     direct: DirectAnswer | None = None
-    """Whether one node answers alone, where that was asked."""
+    """Whether one node answers alone, if that was requested."""
     graph: RecordGraph | None = None
-    """What ties records to each other, where records were asked for."""
+    """The relations between the records, in answers of records."""
     receipt: Receipt | None = field(default=None, compare=False, repr=False)
-    """What replays the answer; the repository puts it here. No part of `to_bytes()`."""
+    """The receipt that replays the answer, set by the repository. Not part of `to_bytes()`."""
 
     @property
     def _listed(self) -> tuple[AnyItem, ...]:
@@ -90,19 +90,19 @@ class Answer(TupleSequence[AnyItem]):
 
     @property
     def kind(self) -> AnswerKind:
-        """What the items are, which the query decides."""
+        """The type of the items, which the query determines."""
         if self.query.records is not None:
             return AnswerKind.RECORDS
         return AnswerKind.NODES if self.query.packs is None else AnswerKind.PACKS
 
     @property
     def packs(self) -> tuple[AnyItem, ...]:
-        """The items where they are packs; none in an answer of nodes."""
+        """The items if they are packs; empty for an answer of nodes."""
         return self.items if self.kind is AnswerKind.PACKS else ()
 
     @property
     def tokens_budget(self) -> int | None:
-        """The budget that was asked for."""
+        """The budget of the query."""
         return self.query.token_budget
 
     @property
@@ -157,10 +157,10 @@ def receipt_of(
     """Returns the receipt of an answer.
 
     Args:
-        answer: of any kind; of each item the receipt keeps the best node and the text's digest.
-        commit: the commit whose root was asked, where one was.
-        notes_head: the commit whose notes counted, where some did.
-        models: digests of the models of the query's vectors, where they are known.
+        answer: of any kind; the receipt keeps the best node and the text's digest of each item.
+        commit: the commit whose root was queried, if there was one.
+        notes_head: the commit of the notes that the answer counts, if it counts any.
+        models: digests of the models of the query's vectors, if they are known.
     """
     return Receipt(
         root=answer.root,

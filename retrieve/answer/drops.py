@@ -1,7 +1,7 @@
-"""Ranked nodes that were left out, in rank order, made into values only where they are read.
+"""Ranked nodes that were left out, in rank order, as columns that become objects only when read.
 
-An answer of ten lists a hundred and more of them, and mostly nobody looks: they are kept as columns
-and written from columns.
+An answer with ten items lists a hundred or more of them, and few callers read them, so they are
+kept and encoded as columns.
 
 Spec: retrieval 9.1.
 """
@@ -26,7 +26,7 @@ from ibidem.retrieve.answer.cbor_writer import (
 from ibidem.retrieve.numbers import Float64s, Ids
 
 DROPS_LISTED_MAX = 1000
-"""Dropped nodes that are listed one by one; all are counted."""
+"""The largest number of dropped nodes that are listed one by one; all are counted."""
 
 
 class DropReason(StrEnum):
@@ -37,17 +37,17 @@ class DropReason(StrEnum):
 
 
 class Drop(NamedTuple):
-    """A node that was ranked and left out."""
+    """A node that was ranked and left out of the items."""
 
     id: NodeId
     reason: DropReason
     tokens: int | None
-    """What it would have cost; None where it was not rendered."""
+    """Its cost; None if it was not rendered."""
     score: float
 
 
 class Drops(Sequence[Drop]):
-    """Some drops one by one, then nodes that were left out unseen, all for one reason."""
+    """Some drops one by one, then nodes that were dropped unread, all for one reason."""
 
     __slots__ = ("_first", "_ids", "_reason", "_scores")
 
@@ -58,7 +58,7 @@ class Drops(Sequence[Drop]):
         ids: Ids | None = None,
         scores: Float64s | None = None,
     ) -> None:
-        """Keeps (n, 16) ids and (n,) scores of the unseen as they are."""
+        """Stores (n, 16) ids and (n,) scores of the nodes that were not read, without a copy."""
         self._first = tuple(first)
         self._reason = reason
         self._ids = np.zeros((0, ID_BYTES), np.uint8) if ids is None else ids
@@ -100,7 +100,7 @@ class Drops(Sequence[Drop]):
         return Drop(id_, self._reason, None, float(self._scores[position]))
 
     def _unseen(self) -> bytes:
-        """Returns the columns as rows of bytes: the parts of a row have the same places in all."""
+        """Returns the columns encoded as rows of equal length, with each part at a fixed offset."""
         if not self._scores.shape[0]:
             return b""
         row = _UNSEEN[self._reason]
@@ -122,4 +122,4 @@ _UNSEEN = {
     )
     for reason in DropReason
 }
-"""The row of an unseen node, whose id and score are written over."""
+"""The template of the row of a node that was not read; id and score are overwritten."""

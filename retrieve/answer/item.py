@@ -1,8 +1,8 @@
-"""What an answer holds: anything that was ranked, rendered and fitted into the budget.
+"""Items of an answer: anything that was ranked, rendered and fitted into the budget.
 
-An answer of nodes holds `Item`s, one of packs those of `retrieve/context/pack.py`, one of records
-those of `retrieve/records/item.py`. Another kind of answer needs a class with the attributes of
-`AnswerItem`, and a name in `answer.AnswerKind`.
+An answer of nodes contains `Item`s, one of packs those of `retrieve/context/pack.py`, one of
+records those of `retrieve/records/item.py`. Another kind of answer needs a class with the
+attributes of `AnswerItem`, and a name in `answer.AnswerKind`.
 
 Spec: retrieval 9.
 """
@@ -44,15 +44,15 @@ class RankedNode(Protocol):
 
     @property
     def cid(self) -> NodeCid:
-        """The node's value."""
+        """The CID of the node."""
 
     @property
     def score(self) -> float:
-        """The score it was ranked by."""
+        """The score that ranked it."""
 
     @property
     def lanes(self) -> LaneScores:
-        """What each lane said about it."""
+        """Its rank and score in each lane."""
 
 
 class AnswerItem(Protocol):
@@ -60,25 +60,25 @@ class AnswerItem(Protocol):
 
     @property
     def hits(self) -> Sequence[RankedNode]:
-        """The ranked nodes that it stands for, best first, at least one."""
+        """The ranked nodes that it represents, best first, at least one."""
 
     @property
     def score(self) -> float:
-        """The score it was ranked by."""
+        """The score that ranked it."""
 
     @property
     def rendered(self) -> str:
-        """Its text, which the budget counted."""
+        """Its text, whose tokens the budget counts."""
 
     @property
     def tokens(self) -> int:
-        """What the text costs."""
+        """The cost of the text."""
 
     def encode(self) -> bytes:
         """Returns the canonical bytes."""
 
     def explain(self, position: int) -> Iterator[str]:
-        """Yields the lines of the answer's explanation about it; `position` counts from 1."""
+        """Yields its lines in the answer's explanation; `position` counts from 1."""
 
 
 @record
@@ -92,7 +92,7 @@ class Item:
     tokens: int
     lanes: LaneScores
     paths: Mapping[str, tuple[NodeId, ...]] = field(default_factory=empty, compare=False)
-    """By lane that walked edges, a shortest way from a seed to this node. No part of
+    """By lane that walked edges, a shortest path from a seed to this node. Not part of
     `to_bytes()`."""
 
     @property
@@ -116,7 +116,7 @@ class Item:
         )
 
     def explain(self, position: int) -> Iterator[str]:
-        """Yields its score, and what each lane said about it."""
+        """Yields its score, and its rank and score in each lane."""
         yield f"{position}. {self.node.id} score {self.score!r} tokens {self.tokens}"
         for name, lane in self.lanes.items():
             yield (

@@ -1,4 +1,4 @@
-"""What a lane said about a node, and its canonical bytes.
+"""The rank, score and contribution of a node in each lane, and their canonical bytes.
 
 Spec: retrieval 9.2.
 """
@@ -14,24 +14,24 @@ from ibidem.retrieve.answer.cbor_writer import count_of, head_of, ordered, reals
 
 
 class LaneScore(NamedTuple):
-    """What one lane said about a node."""
+    """The result of one lane for a node."""
 
     rank: int
     """1 for the lane's best."""
     score: float
-    """In the lane's own measure."""
+    """On the lane's own scale."""
     contribution: float
-    """What it added to the fused score."""
+    """Its share in the fused score."""
 
 
 class LaneScores(Mapping[str, LaneScore]):
-    """What each lane said about a node.
+    """The results of all lanes for a node.
 
-    The canonical bytes are made once: an answer and its receipt both hold them.
+    The canonical bytes are computed once: an answer and its receipt both contain them.
     """
 
     def __init__(self, scores: Mapping[str, LaneScore] = EMPTY) -> None:
-        """Takes over scores by lane, which must not change afterwards."""
+        """Takes ownership of scores by lane, which must not change afterwards."""
         self._scores = scores
         self._encoded = b""
 
@@ -61,5 +61,5 @@ class LaneScores(Mapping[str, LaneScore]):
 
 @lru_cache(maxsize=256)
 def _lane_keys(names: tuple[str, ...]) -> tuple[tuple[bytes, str], ...]:
-    """Returns what stands before a lane's numbers, and the lane, in canonical order."""
+    """Returns the encoded bytes before a lane's numbers, with the lane, in canonical order."""
     return tuple((key + head_of(4, 3), name) for key, name in ordered(names))

@@ -1,7 +1,7 @@
-"""Edges of a node as text: what it points at and what points at it, as far as the view goes.
+"""The edges of a node as text: its outgoing and incoming edges to visible nodes.
 
-Two blocks after the node's own lines, in the form of the retrieval module this project grew from.
-An edge to a node that is not visible is not there, in the lines as in the counts.
+They are two blocks after the node's own lines, in the format of the retrieval module from which
+this project developed. Edges to nodes that are not visible are neither shown nor counted.
 
 Spec: retrieval 8.1.1.
 """
@@ -16,12 +16,12 @@ from ibidem.retrieve.protocol import NodeEdges
 
 
 def neighbour_lines(view: NodeSet, ordinal: int, count_max: int) -> str:
-    """Returns the blocks of a node's edges; empty when it has none.
+    """Returns the blocks of a node's edges; empty if it has none.
 
     Args:
-        view: the nodes that are visible.
+        view: the visible nodes.
         ordinal: the node.
-        count_max: edges that are shown in each direction; the others are counted.
+        count_max: the number of edges shown in each direction; the others are only counted.
 
     Spec: retrieval 8.1.1.
     """

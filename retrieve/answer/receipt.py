@@ -1,7 +1,7 @@
-"""Receipts: enough to ask the same question again and to tell whether the answer is the same.
+"""Receipts: enough data to ask a question again and to check that the answer is the same.
 
-A receipt holds ids, scores and digests, never the text of a node: it can be kept and shown where
-the nodes themselves may not. `sealed.py` takes the text of the question out as well.
+A receipt contains ids, scores and digests, never the text of a node, so it can be kept and shown
+where the nodes themselves may not. `sealed.py` removes the text of the question as well.
 
 Spec: retrieval 10.
 """
@@ -55,7 +55,7 @@ class ReceiptItem:
     digest: bytes
     """blake3 of the rendered text, 32 bytes."""
     lanes: LaneScores = field(default_factory=LaneScores)
-    """What each lane said about it."""
+    """The node's rank and score in each lane."""
 
     def encode(self) -> bytes:
         """Returns the canonical bytes."""
@@ -69,7 +69,7 @@ class ReceiptItem:
 
 @record
 class Receipt:
-    """What was asked of which root, and what the answer was."""
+    """A question, the root that it was asked of, and its answer."""
 
     root: RootCid
     query: Query
@@ -78,13 +78,13 @@ class Receipt:
     commit: CommitCid | None = None
     notes_head: CommitCid | None = None
     models: Mapping[str, bytes] = field(default_factory=empty)
-    """By model, the digest of its files, where it is known."""
+    """The digest of each model's files, if it is known."""
     rerank: RerankRecord | None = None
-    """What the reranker said; a replay takes it in the model's place."""
+    """The reranker's scores; a replay uses them instead of the model."""
 
     @property
     def semantics(self) -> int:
-        """The version of the rules that answered: that of the query."""
+        """The version of the rules that produced the answer: that of the query."""
         return self.query.semantics
 
     def encode(self) -> bytes:
@@ -135,7 +135,7 @@ class Receipt:
         fields = codec.decode_foreign(block)
         if not isinstance(fields, dict) or fields.get("kind") != "receipt":
             raise CorruptError(f"receipt: got {str(fields)[:60]}, expected a map of kind 'receipt'")
-        # What every version has is checked there: links, rows, digests.
+        # Links, rows and digests, which every version has, are checked there.
         kept = ReceiptBlock.from_map(dict(fields))
         check_version(fields["semantics"], "receipt.semantics")
         try:
@@ -166,7 +166,7 @@ class Receipt:
 
 
 def _lanes(said: Mapping[str, Any]) -> LaneScores:
-    """Returns what each lane said of an item."""
+    """Returns the results of each lane for an item."""
     for name, row in said.items():
         is_row = isinstance(row, list) and len(row) == 3
         if not is_row or [type(one) for one in row] != [int, float, float] or row[0] < 1:
@@ -178,5 +178,5 @@ def _lanes(said: Mapping[str, Any]) -> LaneScores:
 
 
 def _limit(error: IbidemError) -> ErrorKind | None:
-    """Returns the kind of a refusal where it is about size."""
+    """Returns the kind of an error if it is about size."""
     return error.kind if error.kind is ErrorKind.LIMIT_EXCEEDED else None

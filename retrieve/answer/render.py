@@ -1,10 +1,9 @@
-r"""Nodes as text for a reader with a budget: one field a line, no value able to forge another
-field.
+r"""Nodes rendered as text for a reader with a budget: one field per line, which no value can forge.
 
-The lines and their order follow the retrieval module this project grew from: `ntype`, `id`,
-`context`, `summary`, then the scalar properties by key. What differs is safety: a line break inside
-a value continues on an indented line, so every line that starts in the first column was put there
-by this module.
+The lines and their order follow the retrieval module from which this project developed: `ntype`,
+`id`, `context`, `summary`, then the scalar properties by key. The difference is safety: a line
+break inside a value continues on an indented line, so every line that starts in the first column
+was written by this module.
 
 Spec: retrieval 8.1.
 """
@@ -16,7 +15,7 @@ import re
 from ibidem.objects.node import Node
 
 CLIP_CHARS = 8192
-"""Characters of a summary or a context sentence that are shown."""
+"""The number of characters of a summary or a context sentence that are shown."""
 
 _BREAK = re.compile("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
@@ -27,8 +26,8 @@ def render(node: Node, *, content: bytes | None = None, content_chars: int = 0) 
     """Returns the text of a node; each line ends with a line feed.
 
     Args:
-        node: what is shown. Lists, maps, links, bytes and null among its properties are left out.
-        content: the node's content, whole; shown only when it is UTF-8 without NUL.
+        node: the node. Lists, maps, links, bytes and null among its properties are left out.
+        content: the node's whole content; shown only if it is UTF-8 without NUL.
         content_chars: how many characters of the content are shown, 0 for none.
 
     Spec: retrieval 8.1.
@@ -48,7 +47,7 @@ def render(node: Node, *, content: bytes | None = None, content_chars: int = 0) 
 
 
 def clip(text: str, chars: int) -> str:
-    """Returns the first `chars` characters and says how many are missing.
+    """Returns the first `chars` characters, with a note of how many are missing.
 
     >>> clip("abcdef", 4)
     'abcd <...+2 chars>'
@@ -71,7 +70,7 @@ def contain(text: str) -> str:
 
 
 def readable(content: bytes) -> str | None:
-    """Returns the content as text, or None when it is not UTF-8 or holds a NUL."""
+    """Returns the content as text, or None if it is not UTF-8 or contains a NUL."""
     if b"\x00" in content:
         return None
     try:

@@ -1,8 +1,8 @@
-"""Sealed receipts: a receipt that does not say what was asked, only how to recognise it.
+"""Sealed receipts: receipts with a keyed digest of the question in place of its text.
 
-The text of the question is replaced by its keyed digest. Without the key nobody can try out
-guesses; with the key and the text the receipt opens and replays as any other. A query vector stays:
-it is needed, and may tell something about the text.
+Without the key nobody can test guesses of the text; with the key and the text the receipt opens and
+replays as any other. A query vector stays in it, because the replay needs it, and may reveal
+something about the text.
 
 Spec: retrieval 10.
 """
@@ -38,12 +38,12 @@ class SealedReceipt:
 
     @property
     def root(self) -> RootCid:
-        """The root that was asked."""
+        """The root that was queried."""
         return self.block.root
 
     @property
     def cid(self) -> ReceiptCid:
-        """The identity of the sealed receipt, which is not that of the open one."""
+        """The identity of the sealed receipt, which differs from that of the open one."""
         return self.block.cid
 
     def encode(self) -> bytes:
@@ -51,11 +51,11 @@ class SealedReceipt:
         return self.block.encode()
 
     def open(self, text: str, key: bytes) -> Receipt:
-        """Returns the receipt with the text in it.
+        """Returns the receipt with the text of its question.
 
         Raises:
-            ReplayError: kind `replay-mismatch`: it is not the text that was asked, or not the key
-                it was sealed with.
+            ReplayError: kind `replay-mismatch`: the text is not that of the question, or the key is
+                not the one that sealed it.
         """
         found = text_digest(text, key)
         if not hmac.compare_digest(found, self.block.text_digest or b""):
@@ -74,7 +74,7 @@ def seal(receipt: Receipt, key: bytes) -> SealedReceipt:
         key: 32 bytes, to be kept elsewhere.
 
     Raises:
-        InvalidInputError: there is no text, or a reranker was asked about another one.
+        InvalidInputError: there is no text, or the reranker was given another one.
     """
     query = receipt.query
     if query.text is None:
@@ -94,7 +94,8 @@ def read_receipt(block: bytes) -> Receipt | SealedReceipt:
     """Returns the receipt in a block, open or sealed.
 
     Raises:
-        CorruptError: not a receipt. FormatError: of semantics that this program does not know.
+        CorruptError: the block is not a receipt.
+        FormatError: the receipt has semantics that this program does not know.
     """
     fields = codec.decode_foreign(block)
     if not isinstance(fields, dict) or "text_digest" not in fields:
@@ -103,16 +104,16 @@ def read_receipt(block: bytes) -> Receipt | SealedReceipt:
     check_version(sealed.semantics, "receipt.semantics")
     if sealed.encode() != block:
         raise CorruptError("receipt: got fields that do not write back to themselves")
-    # All but the text is there to be checked, so any text will do.
+    # This only checks everything except the text, so any text will do.
     _open(codec.decode(block), _ANY_TEXT)
     return SealedReceipt(sealed)
 
 
 def _open(fields: dict[str, Any], text: str) -> Receipt:
-    """Returns the receipt that a sealed one is with a text in it; takes ownership of `fields`.
+    """Returns the receipt of a sealed one and its text; takes ownership of `fields`.
 
     Raises:
-        CorruptError: it is no receipt.
+        CorruptError: the fields are not a receipt.
     """
     del fields["text_digest"]
     query = fields.get("query")

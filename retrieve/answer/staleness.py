@@ -1,6 +1,6 @@
-"""Staleness: whether a vector was made from the text that its node has now.
+"""Staleness: whether a vector was computed from another text than its node has now.
 
-It is computed from the digest that the vector carries and never stored. A stale vector ranks; the
+Staleness is derived from the digest in the vector and never stored. A stale vector still ranks; the
 result says how many of the returned nodes were ranked by one.
 
 Spec: retrieval 4.2.2.
@@ -22,7 +22,7 @@ from ibidem.retrieve.query.query import Query
 
 
 class Ranked(Protocol):
-    """A node of an answer, and what lanes said of it."""
+    """A node of an answer, and its results in the lanes."""
 
     @property
     def node(self) -> Node:
@@ -30,7 +30,7 @@ class Ranked(Protocol):
 
     @property
     def lanes(self) -> Mapping[str, LaneScore]:
-        """By lane."""
+        """The results by lane."""
 
 
 def count_stale(
@@ -43,15 +43,15 @@ def count_stale(
     """Returns how many of the items that the dense lane ranked have a stale vector.
 
     Args:
-        snapshot: holds the digests.
+        snapshot: contains the digests.
         query: names the model.
         ordinals: of the items, in the same order.
-        items: what is returned.
+        items: the returned items.
         content: reads a node's content.
     """
     if query.vector is None:
         return 0
-    from ibidem.retrieve.dense.lane import LANE  # not loaded by a process that asks in words
+    from ibidem.retrieve.dense.lane import LANE  # not loaded for questions without a vector
 
     is_dense = [LANE in item.lanes for item in items]
     nodes = [item.node for item in items if LANE in item.lanes]
@@ -75,9 +75,9 @@ def stale_among(
 
 
 def _digests(snapshot: Snapshot, model: str, ordinals: Ordinals) -> list[bytes | None]:
-    """Returns the digest that the live vector of each node carries, None if it has none.
+    """Returns the digest in the live vector of each node, None if it has none.
 
-    Here the vectors of what is returned are compared with their blocks.
+    The vectors of returned nodes are checked against their blocks here.
     """
     found: list[bytes | None] = [None] * ordinals.shape[0]
     for segment in snapshot.vectors(model):

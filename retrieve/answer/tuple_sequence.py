@@ -1,7 +1,7 @@
-"""Answers that are lists at heart: gone through, counted and indexed as the tuple that they hold.
+"""Answers that behave as lists: iterated, counted and indexed as the tuple that they contain.
 
-So an empty one is false, as an empty list is; whether there is an answer at all is asked with
-`is None`.
+So an empty answer is false, as an empty list is; use `is None` to test whether there is an answer
+at all.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ T = TypeVar("T", covariant=True)
 
 
 class TupleSequence(Generic[T]):
-    """Holds a tuple, which a subclass names."""
+    """Contains a tuple, which a subclass names."""
 
     __slots__ = ()
 

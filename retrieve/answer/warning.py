@@ -1,7 +1,7 @@
-"""Warnings: what a caller should know about an answer that is right all the same.
+"""Warnings: facts that a caller should know about an answer although it is correct.
 
-The list of codes is closed and the texts are fixed here: nothing that was read from a repository
-can speak through a warning.
+The list of codes is closed and the texts are fixed here, so data from a repository cannot get into
+the text of a warning.
 
 Spec: retrieval 9.3.
 """
@@ -14,7 +14,7 @@ from enum import StrEnum
 from ibidem.objects.record import record
 
 WARNINGS_MAX = 8
-"""Warnings of one result."""
+"""The largest number of warnings in one result."""
 
 
 class WarningCode(StrEnum):
@@ -56,11 +56,11 @@ class Warning:  # noqa: A001  the word that the field knows; Python's own is not
 
     code: WarningCode
     option: str
-    """The option of the query that it is about."""
+    """The option of the query that the warning is about."""
     subject: str | None = None
-    """The model, vocabulary, label, property or edge type as the query itself named it."""
+    """The model, vocabulary, label, property or edge type as it is named in the query."""
     count: int | None = None
-    """How many nodes it is about."""
+    """The number of nodes concerned."""
 
     @property
     def message(self) -> str:
@@ -73,7 +73,7 @@ class Warning:  # noqa: A001  the word that the field knows; Python's own is not
 
 
 def capped(warnings: Sequence[Warning]) -> tuple[Warning, ...]:
-    """Returns at most WARNINGS_MAX warnings; where there are more, the last says how many were left
+    """Returns at most WARNINGS_MAX warnings; if there are more, the last says how many were left
     out."""
     if len(warnings) <= WARNINGS_MAX:
         return tuple(warnings)

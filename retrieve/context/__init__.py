@@ -1,1 +1,1 @@
-"""Context for a hit: what stands around it, no node twice, as packs and prompts."""
+"""Context for a hit: the text around it, no node twice, as packs and prompts."""

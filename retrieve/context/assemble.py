@@ -1,9 +1,9 @@
-"""Execute a question for packs: candidates as for nodes, then grouped, read, and fitted.
+"""Executes a query for packs: candidates are ranked as for nodes, then grouped, read, and fitted.
 
     candidates -> order -> groups -> texts -> limit and budget -> answer
 
-Every candidate counts, whatever the limit: the first pack of an answer is the same however many
-follow, and hits that a pack covers are attributed to it also when they ranked far below.
+All candidates are grouped, whatever the limit: the first pack of an answer is the same however many
+follow, and hits that a pack covers are attributed to it even if they ranked far below.
 
 Spec: packs.
 """
@@ -57,7 +57,7 @@ def execute_packs(
     """Returns the packs that answer a query; the arguments and errors are those of `execute`.
 
     Raises:
-        InvalidInputError: also where the query has no options of packs.
+        InvalidInputError: also if the query has no pack options.
     """
     options = query.packs
     if options is None:
@@ -89,7 +89,7 @@ def execute_packs(
 
 
 def shown_text(node: Node, fields: Sequence[str], content: Content) -> str:
-    """Returns the text of a node in a pack: as it is indexed, or its rendering where it has none.
+    """Returns the text of a node in a pack: its indexed text, or its rendering if it has none.
 
     Spec: packs 6.
     """
@@ -98,20 +98,20 @@ def shown_text(node: Node, fields: Sequence[str], content: Content) -> str:
 
 
 def _empty(snapshot: Snapshot, query: Query) -> Answer[Pack]:
-    """Returns the answer to a blank text: nothing was asked, nothing is found."""
+    """Returns the answer to a blank text, which has no items."""
     counts = MappingProxyType({str(reason): 0 for reason in DropReason})
     return Answer(snapshot.root, query, (), 0, 0, Drops(), counts, (), MappingProxyType({}))
 
 
 class _Said(NamedTuple):
-    """A hit, and what lanes said of it."""
+    """A hit and its results in the lanes."""
 
     node: Node
     lanes: Mapping[str, LaneScore]
 
 
 class _Making:
-    """The packs of one answer, read when they are needed."""
+    """The packs of one answer, built when they are needed."""
 
     def __init__(
         self, snapshot: Snapshot, query: Query, options: PackOptions, found: Ranked
@@ -145,8 +145,8 @@ class _Making:
         self.groups = grouped(snapshot, visible, self._hits, options, self._heading)
 
     def packs(self, position: int) -> Pack:
-        """Returns a pack, made the first time; one that alone is over the budget is not kept, as it
-        cannot be taken and its text may be large."""
+        """Returns a pack, built on first use. A pack that exceeds the budget on its own is not
+        kept, because it cannot be taken and its text may be large."""
         found = self._made.get(position)
         if found is None:
             found = self._pack(self.groups[position])
@@ -156,9 +156,9 @@ class _Making:
         return found
 
     def drops(self, left: Sequence[tuple[int, str, int | None]]) -> Drops:
-        """Returns what is said of packs that are left out, each by its best hit.
+        """Returns the drops for the packs that are left out, each represented by its best hit.
 
-        Those that come last were not counted and have one reason; they are kept as columns.
+        The last ones were not counted and share one reason; they are kept as columns.
         """
         seen = max((at for at, one in enumerate(left, 1) if one[2] is not None), default=0)
         entries = [self._hits[self.groups[position].hits[0]] for position, _, _ in left]
@@ -172,7 +172,7 @@ class _Making:
         return Drops(first, reason, ids[seen:], scores)
 
     def stale(self, taken: Sequence[int]) -> int:
-        """Returns how many hits of some packs were ranked by a stale vector."""
+        """Returns the number of hits of some packs that were ranked by a stale vector."""
         if self._query.vector is None:
             return 0
         hits = [self._hits[rank] for position in taken for rank in self.groups[position].hits]
@@ -188,7 +188,7 @@ class _Making:
         )
 
     def conflicted(self, taken: Sequence[int]) -> int:
-        """Returns how many hits of some packs are in conflict."""
+        """Returns the number of hits of some packs that are in conflict."""
         ranks = [rank for position in taken for rank in self.groups[position].hits]
         ids = [self._id(self._hits[rank].ordinal) for rank in ranks]
         return count_conflicted(self._snapshot, ids)
@@ -252,7 +252,7 @@ class _Making:
         )
 
     def _spans(self, member: Member | None) -> tuple[Span, ...]:
-        """Returns where a hit that is shown matches, where that is asked for."""
+        """Returns the ranges where a displayed hit matches, if the query requests spans."""
         if self._matcher is None or member is None:
             return ()
         return self._matcher.spans(member.text)
@@ -286,7 +286,7 @@ class _Making:
         return self._nodes[ordinal]
 
     def _read(self, ordinals: Sequence[int]) -> None:
-        """Loads nodes that are not there yet, their CIDs at once."""
+        """Loads the nodes that are not loaded yet, all their CIDs at once."""
         wanted = [ordinal for ordinal in ordinals if ordinal not in self._nodes]
         cids = self._snapshot.node_cids(np.array(wanted, np.uint32))
         for ordinal, cid in zip(wanted, cids, strict=True):

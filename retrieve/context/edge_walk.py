@@ -1,4 +1,4 @@
-"""What edges lead to from a hit, hop by hop, in an order that no index decides.
+"""Walks along edges from a hit, hop by hop, in an order that does not depend on the index.
 
 Spec: packs 5.
 """
@@ -37,10 +37,10 @@ def walked(
     taken: Collection[int] = (),
     nodes_max: int | None = None,
 ) -> list[int]:
-    """Returns a node and what edges lead to from it, nearer nodes first.
+    """Returns a node and the nodes that edges lead to from it, nearer nodes first.
 
-    A node brings in at most `fanout` nodes, by the type of the edge, then by id. Nodes that are
-    taken or not visible are neither shown nor walked through.
+    Each node adds at most `fanout` nodes, by the type of the edge, then by id. Nodes that are taken
+    or not visible are neither shown nor walked through.
     """
     found, met = [start], {start}
     frontier = [start]

@@ -1,6 +1,6 @@
-"""Hits become groups: which nodes are shown together, and which hits they answer for.
+"""Groups hits: which nodes are shown together, and which hits each group represents.
 
-Whatever the expansion and the merging: no node is in two groups, every hit is in exactly one, and
+For every kind of expansion and merging: no node is in two groups, every hit is in exactly one, and
 the groups do not depend on how many of them are shown.
 
 Spec: packs 2 to 5.
@@ -22,16 +22,16 @@ from ibidem.retrieve.context.window import Aim, absorb, clipped, coalesce, unite
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 
 NO_SECTION, NO_SEQUENCE = "no-section", "no-sequence"
-"""Why a hit was not expanded as it was asked for."""
+"""Why a hit was not expanded as requested."""
 
 
 @record
 class Found:
-    """A hit, before anything is read of it."""
+    """A hit whose node has not been read yet."""
 
     ordinal: int
     place: int
-    """In the ranking."""
+    """Its position in the ranking."""
     score: float
     spot: Spot | None
 
@@ -41,15 +41,15 @@ class Group:
     """Nodes that are shown together."""
 
     hits: list[int]
-    """Places among the hits in order, best first."""
+    """Positions among the ordered hits, best first."""
     members: list[int]
-    """Ordinals, in the order in which they are shown."""
+    """Ordinals, in the order of display."""
     sequence: Sequence | None = None
     start: int = 0
     stop: int = 0
-    """Where there is a sequence, the places in it."""
+    """With `start`: its range of positions in the sequence, if there is one."""
     section: int | None = None
-    """The section that is shown whole."""
+    """The section that is shown as a whole."""
     fallback: str | None = None
 
 
@@ -62,14 +62,15 @@ def in_order(
     *,
     is_moved: bool,
 ) -> list[Found]:
-    """Returns the hits in the order in which they make packs.
+    """Returns the hits in the order in which packs are formed from them.
 
     Args:
-        snapshot: gives ids.
-        ordinals: of the ranked nodes, best first. scores: of each.
-        sequences: where nodes stand; None where that does not matter.
-        options: say whether the score counts.
-        is_moved: a reranker or diversity has moved them: their order stands.
+        snapshot: provides ids.
+        ordinals: of the ranked nodes, best first.
+        scores: the score of each of them.
+        sequences: the positions of nodes in documents; None if they do not matter.
+        options: whether the score counts.
+        is_moved: whether a reranker or diversity changed the order, which is then kept.
     """
     raw = snapshot.node_ids(ordinals).tobytes()
     has_scores = options.rank != NONE
@@ -92,7 +93,7 @@ def grouped(
     options: PackOptions,
     heading: Heading,
 ) -> list[Group]:
-    """Returns the groups of some hits, that of the best hit first."""
+    """Returns the groups of some hits, the group of the best hit first."""
     if options.expand == EDGES:
         return _by_edges(snapshot, visible, hits, options)
     sections = snapshot.label("Section")
@@ -119,7 +120,7 @@ def grouped(
 def _around(
     spot: Spot, options: PackOptions, heading: Heading, sections: BitMap
 ) -> tuple[int, int, Container | None]:
-    """Returns the places that a hit asks for, and the section where that is what it got."""
+    """Returns the positions that a hit requests, and the section if the hit was expanded to it."""
     whole = spot.section(heading, sections) if options.expand == SECTION else None
     if whole is not None:
         start, stop = whole.start, whole.stop
@@ -182,8 +183,8 @@ def _by_edges(
 
 
 def _apart(groups: Many[Group], hits: Many[Found]) -> list[Group]:
-    """Returns the groups without nodes that an earlier one shows, as a node can be listed by
-    several documents; a hit goes where it is shown."""
+    """Returns the groups without the nodes that an earlier group shows, because several documents
+    can list a node; a hit is moved to the group that shows it."""
     owner: dict[int, Group] = {}
     kept: list[Group] = []
     for group in groups:

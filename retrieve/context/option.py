@@ -1,13 +1,13 @@
-"""How hits become packs: what is taken around a hit, how overlaps are settled, what a budget does.
+"""Pack options: how hits are expanded, how overlaps are merged, and how the budget is applied.
 
-    expand     `neighbors`: the passages before and after it; `section`: the section that it is in;
-               `edges`: what edges lead to
-    merge      `absorb`: a hit that an earlier pack covers joins that pack, and windows stop where
+    expand     `neighbors`: the passages before and after a hit; `section`: the section that
+               contains it; `edges`: the nodes that edges lead to
+    merge      `absorb`: a hit that an earlier pack covers joins that pack, and windows end where
                another one begins, so every pack is small; `coalesce`: windows that share a node
                become one, however long
-    budget     `skip` what does not fit and go on, or `stop` there
-    rank       `score`, or `none`: every score 0, document order
-    spans      whether hits say where in their text the query matches
+    budget     `skip` a pack that does not fit and continue, or `stop` there
+    rank       `score`, or `none`: every score is 0, document order
+    spans      whether hits record where in their text the query matches
 
 Spec: packs 1.
 """
@@ -30,14 +30,14 @@ SCORE, NONE = "score", "none"
 
 @record
 class EdgeWalk:
-    """Which edges lead from a hit to the other nodes of its pack."""
+    """Which edges a pack follows from its hit."""
 
     etypes: tuple[str, ...] | None = default("etypes")
-    """None for every type; otherwise ascending."""
+    """The edge types, ascending; None for every type."""
     direction: str = default("direction")
     hops: int = default("hops")
     fanout: int = default("fanout")
-    """How many nodes one node brings in at most."""
+    """The most nodes that one node adds."""
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form."""
@@ -52,19 +52,19 @@ class EdgeWalk:
 
 @record
 class PackOptions:
-    """How hits become packs."""
+    """How hits are turned into packs."""
 
     expand: str = default("expand")
     per_hit_neighbors: int | None = default("per_hit_neighbors")
-    """Passages taken on each side; None where edges are followed."""
+    """The number of passages on each side; None with `edges`."""
     merge: str = default("merge")
     budget: str = default("budget")
     rank: str = default("rank")
     nodes_max: int | None = default("nodes_max")
-    """Nodes in a pack at most, None for any number."""
+    """The most nodes in a pack, None for any number."""
     spans: bool = default("spans")
     edges: EdgeWalk | None = None
-    """Where edges are followed, which."""
+    """The edges to follow, with `expand` `edges`."""
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form, every field present."""
@@ -80,7 +80,7 @@ class PackOptions:
         }
 
     def policy(self) -> dict[str, Any]:
-        """Returns what the identity of a pack depends on beside its members."""
+        """Returns the options that the identity of a pack depends on besides its members."""
         form = self.form()
         return {name: form[name] for name in ("expand", "per_hit_neighbors", "merge", "edges")}
 
@@ -103,15 +103,15 @@ class PackOptions:
 
 
 def resolve_packs(given: Mapping[str, object]) -> PackOptions:
-    """Returns the options of a person, checked.
+    """Returns the pack options of a caller, checked.
 
     Args:
         given: some of the options of packs in `query.options`; those of edges only with `expand`
             `edges`.
 
     Raises:
-        InvalidInputError: an option is unknown, or of the wrong type or size, or has no effect
-            beside the others; the message names it.
+        InvalidInputError: an option is unknown, has the wrong type or size, or has no effect in
+            combination with the others; the message names it.
     """
     if not isinstance(given, Mapping):
         raise InvalidInputError(f"packs: got {checks.show(given)}, expected a map of options")

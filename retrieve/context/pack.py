@@ -1,5 +1,5 @@
-"""Packs: one or more hits with what stands around them, the items of an answer to a question that
-has options of packs.
+"""Packs: one or more hits with the text around them, the items of an answer to a query with pack
+options.
 
 Spec: packs 6, 7.
 """
@@ -26,7 +26,7 @@ from ibidem.retrieve.answer.cbor_writer import (
 from ibidem.retrieve.answer.lane_score import LaneScores
 
 BETWEEN = "\n\n"
-"""What joins the texts of a pack's members."""
+"""The separator between the texts of a pack's members."""
 
 
 class Member(NamedTuple):
@@ -35,14 +35,14 @@ class Member(NamedTuple):
     id: NodeId
     cid: NodeCid
     ord: int | None
-    """Its place among the passages of its document, from 0; None if there is none."""
+    """Its position among the passages of its document, from 0; None if it has none."""
     text: str
     start: int
-    """Where its text begins in that of the pack, in code points."""
+    """The start of its text in the pack's text, in code points."""
 
 
 class Hit(NamedTuple):
-    """A ranked node that a pack answers for: a member, or the section or document it begins."""
+    """A ranked node that a pack represents: a member, or a section or document that it begins."""
 
     id: NodeId
     cid: NodeCid
@@ -50,41 +50,41 @@ class Hit(NamedTuple):
     score: float
     lanes: LaneScores
     spans: tuple[tuple[int, int], ...]
-    """Where its own text matches, in code points; only for members."""
+    """Where its own text matches, as ranges of code points; only for members."""
 
 
 @record
 class Pack:
-    """Nodes that belong together around one or more hits."""
+    """Nodes that are shown together around one or more hits."""
 
     id: PackCid
     alias: str
-    """For people: `o:1-3` places of the document, `s:ID` a section, `e:ID` by edges, `n:ID` a node.
-    """
+    """A short name for people: `o:1-3` is a range of positions in the document, `s:ID` a section,
+    `e:ID` nodes reached by edges, `n:ID` a node."""
     scope: str
     """`neighbors`, `section`, `edges` or `node`."""
     document: NodeId | None
-    """The document that the members are passages of."""
+    """The document whose passages the members are."""
     source: str | None
-    """The path of the document, where it has one."""
+    """The path of the document, if it has one."""
     section: NodeId | None
-    """The section that is shown whole."""
+    """The section that is shown as a whole."""
     heading_path: tuple[str, ...]
-    """Headings that the best hit stands under, the outermost first."""
+    """The headings above the best hit, the outermost first."""
     hits: tuple[Hit, ...]
     """Best first."""
     members: tuple[Member, ...]
-    """In document order, or nearest first by edges."""
+    """In document order, or nearest first if edges were followed."""
     score: float
     text: str
-    """The members' texts, a blank line between them."""
+    """The members' texts, separated by blank lines."""
     tokens: int
     fallback: str | None = None
-    """Why it is not expanded as it was asked for: `no-section` or `no-sequence`."""
+    """Why the pack was not expanded as requested: `no-section` or `no-sequence`."""
 
     @property
     def rendered(self) -> str:
-        """The text, by the name that all items of answers have for it."""
+        """The text, under the name that items of all answers share."""
         return self.text
 
     @property
@@ -94,17 +94,17 @@ class Pack:
 
     @property
     def span_count(self) -> int:
-        """How many nodes it shows."""
+        """The number of nodes in the pack."""
         return len(self.members)
 
     @property
     def char_count(self) -> int:
-        """Code points of its text."""
+        """The length of its text in code points."""
         return len(self.text)
 
     @property
     def range(self) -> tuple[int, int] | None:
-        """The first and the last place in the document, both inside; None without places."""
+        """The first and the last position in the document, inclusive; None without positions."""
         positions = [member.ord for member in self.members if member.ord is not None]
         return (positions[0], positions[-1]) if positions else None
 
@@ -132,7 +132,7 @@ class Pack:
         )
 
     def explain(self, position: int) -> Iterator[str]:
-        """Yields its score and size, and what each lane said about its hits."""
+        """Yields its score and size, and the results of its hits in each lane."""
         note = "" if self.fallback is None else f", fallback {self.fallback}"
         yield (
             f"{position}. {self.alias} score {self.score!r} nodes {self.span_count} "

@@ -1,9 +1,9 @@
-"""Prompts: packs as numbered sources that a text cannot forge, and citations that can be checked.
+"""Prompts: packs as numbered sources that a text cannot forge, and citations that can be verified.
 
-The fence of a prompt is a beginning of a hash that follows from its packs and occurs in nothing
-that is shown, so no source can end itself or begin another. That protects the structure; whether a
-model obeys is its own affair. A citation names the root, the pack, and of each member the block and
-the hash of its text: who has the root can verify it.
+The fence of a prompt is a prefix of a hash that is derived from its packs and occurs in no text of
+the prompt, so no source can end itself or begin another. That protects the structure; it cannot
+make a model obey. A citation names the root, the pack, and the block and the hash of the text of
+each member, so that anyone who has the root can verify it.
 
 Spec: packs 8, 9.
 """
@@ -45,7 +45,7 @@ STYLES = tuple(_SYSTEM)
 
 @record
 class CitedSpan:
-    """The text of one member of a pack: where it is kept, and its hash."""
+    """The text of one member of a pack: its location and its hash."""
 
     id: NodeId
     cid: NodeCid
@@ -58,7 +58,7 @@ class CitedSpan:
 
 @record
 class Citation:
-    """What a marker stands for."""
+    """The source that a marker refers to."""
 
     marker: str
     pack: PackCid
@@ -68,11 +68,11 @@ class Citation:
     source: str | None
     heading_path: tuple[str, ...]
     policy: Mapping[str, Any]
-    """How the pack was made, which its identity depends on."""
+    """The options that the identity of the pack depends on."""
     spans: tuple[CitedSpan, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the citation as JSON; `from_json` reads it."""
+        """Returns the citation as JSON, which `from_json` reads."""
         return {
             "marker": self.marker,
             "pack": str(self.pack),
@@ -99,7 +99,7 @@ class Citation:
         """Returns the citation that `to_json` wrote.
 
         Raises:
-            InvalidInputError: it is of another form.
+            InvalidInputError: the value has another form.
         """
         try:
             commit, document = value["commit"], value["document"]
@@ -129,16 +129,16 @@ class Citation:
 
 @record
 class Prompt:
-    """What is given to a model, and what its markers stand for."""
+    """The texts for a model, and the citations of their markers."""
 
     system: str
     user: str
     citations: tuple[Citation, ...]
     """One for each pack, in their order."""
     tokens: int
-    """Of both texts together."""
+    """The tokens of both texts together."""
     fence: str | None
-    """What sets the sources off; None without sources."""
+    """The string that delimits the sources; None without sources."""
 
 
 def assemble(
@@ -152,10 +152,10 @@ def assemble(
     """Returns the prompt of a question and the packs that were found for it.
 
     Args:
-        question: what is asked, or what the summary is to be about.
+        question: the question, or the subject of the summary.
         result: the packs; all of them are shown, in their order.
         style: `qa` or `summarize`.
-        commit: whose root was asked, where it was one.
+        commit: the commit whose root was queried, if there was one.
         estimator: counts tokens.
 
     Raises:
@@ -196,7 +196,7 @@ def assemble(
 
 
 def marker(number: int) -> str:
-    """Returns the marker of the source of that number.
+    """Returns the marker of the source with a number.
 
     >>> marker(1), marker(10)
     ('[¹]', '[¹⁰]')
@@ -217,12 +217,12 @@ def _fence(packs: Sequence[Pack], shown: Sequence[str]) -> str:
 
 
 def fence_of(digest: str, shown: Sequence[str]) -> str:
-    """Returns the shortest beginning of a digest, in hexadecimal, that nothing shown contains."""
+    """Returns the shortest prefix of a digest, in hexadecimal, that no given text contains."""
     while True:
         for digits in range(FENCE_DIGITS_MIN, len(digest) + 1):
             if not any(digest[:digits] in text for text in shown):
                 return digest[:digits]
-        # Somebody quotes the whole hash; its own hash then, and so on.
+        # A text quotes the whole hash: continue with the hash of the hash, and so on.
         digest = hashlib.sha256(digest.encode()).hexdigest()
 
 
@@ -239,5 +239,5 @@ def _citation(
 
 
 def cited_digest(text: str) -> bytes:
-    """Returns what a citation says of a text: its SHA-256, 32 bytes."""
+    """Returns the digest of a text in a citation: its SHA-256, 32 bytes."""
     return hashlib.sha256(text.encode()).digest()

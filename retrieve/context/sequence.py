@@ -1,8 +1,9 @@
-"""The order of a document's passages, and where each hit stands in it.
+"""The order of a document's passages, and the position of each hit in it.
 
-A document is the top of a chain of parents. Its sequence are the nodes below it that have no parts,
-in the order of the parts, as far as they are visible: a node outside leaves no gap, and what only
-hangs on it is no part of the document. Nothing of this is stored; it is derived from `children`.
+A document is the top of a chain of parents. Its sequence consists of the visible nodes below it
+that have no parts, in the order of the parts: a hidden node leaves no gap, and nodes that are
+reachable only through it are not part of the document. None of this is stored; it is derived from
+`children`.
 
 Spec: packs 2.
 """
@@ -21,19 +22,19 @@ from ibidem.objects.record import record
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 
 _KEPT_MAX = 50_000
-"""Documents and hits remembered with a view."""
+"""The largest number of documents and hits that are cached with a view."""
 
 Heading = Callable[[int], str]
-"""Returns the heading of a section, empty for one without."""
+"""Returns the heading of a section, empty if it has none."""
 
 
 @record
 class Container:
-    """A document or a part of it that has parts: the places start..stop of the sequence."""
+    """A document, or a part of it that has parts: positions start..stop of the sequence."""
 
     ordinal: int
     above: int
-    """Its parent, as a place among the containers; -1 for the document."""
+    """The index of its parent among the containers; -1 for the document."""
     start: int
     stop: int
 
@@ -46,24 +47,24 @@ class Sequence:
     ordinals: tuple[int, ...]
     """In document order."""
     places: Mapping[int, int]
-    """Where each stands."""
+    """The position of each ordinal."""
     homes: tuple[int, ...]
-    """By passage, the innermost container that holds it."""
+    """The innermost container of each passage."""
     containers: tuple[Container, ...]
     """The document first, every other after its parent."""
 
 
 @record
 class Spot:
-    """Where a hit stands: a passage at its place, a container at that of its first passage."""
+    """The position of a hit: its own for a passage, that of its first passage for a container."""
 
     sequence: Sequence
     place: int
     home: int
-    """The innermost container around it; the container itself for one."""
+    """The innermost container around the hit, or the hit itself if it is a container."""
 
     def section(self, heading: Heading, sections: BitMap) -> Container | None:
-        """Returns the nearest section around it that has a heading."""
+        """Returns the nearest section around the hit that has a heading."""
         containers, at = self.sequence.containers, self.home
         while at >= 0:
             found = containers[at]
@@ -73,7 +74,7 @@ class Spot:
         return None
 
     def headings(self, heading: Heading, sections: BitMap) -> tuple[str, ...]:
-        """Returns the headings that it stands under, the outermost first."""
+        """Returns the headings above the hit, the outermost first."""
         containers, at = self.sequence.containers, self.home
         found: list[str] = []
         while at >= 0:
@@ -84,7 +85,7 @@ class Spot:
 
 
 class Sequences:
-    """The sequences of one snapshot and what is visible of it, made when a hit needs them."""
+    """The sequences of one snapshot and view, built when a hit needs them."""
 
     def __init__(self, snapshot: Snapshot, visible: BitMap) -> None:
         self._snapshot = snapshot
@@ -96,10 +97,10 @@ class Sequences:
             self._containers |= snapshot.label(name)
 
     def spot(self, ordinal: int) -> Spot | None:
-        """Returns where a visible node stands, None for one that is part of no sequence.
+        """Returns the position of a visible node, None for one that is part of no sequence.
 
-        A node that several documents list stands in the one that its own parents lead to, so the
-        answer does not depend on what was asked before.
+        A node that several documents list belongs to the one that its own parents lead to, so the
+        answer does not depend on earlier questions.
         """
         if ordinal not in self._spots:
             if len(self._spots) + len(self._sequences) > _KEPT_MAX:
@@ -145,7 +146,7 @@ class Sequences:
 
 
 class _Walk:
-    """One way down from a top, in document order; each node is met once."""
+    """A depth-first walk from a top node, in document order; each node is visited once."""
 
     def __init__(self, snapshot: Snapshot, visible: BitMap, containers: BitMap) -> None:
         self._snapshot = snapshot
@@ -154,15 +155,15 @@ class _Walk:
         self.leaves: list[int] = []
         self.homes: list[int] = []
         self.opened: list[tuple[int, int, int]] = []
-        """(ordinal, parent's place, first leaf) of each container."""
+        """(ordinal, index of the parent, first leaf) of each container."""
         self.stops: list[int] = []
 
     def run(self, top: int) -> None:
-        """Walks down; a top without parts that is no container stays out."""
+        """Walks down from `top`; a top without parts that is not a container is left out."""
         if not self._has_parts(np.array([top], np.uint32))[0]:
             return
         met = {top}
-        # (ordinal, place of its parent, whether it has parts); (-1, place, _) closes a container.
+        # (ordinal, index of its parent, whether it has parts); (-1, index, _) closes a container.
         stack: list[tuple[int, int, bool]] = [(top, -1, True)]
         while stack:
             ordinal, above, has_parts = stack.pop()
@@ -184,7 +185,7 @@ class _Walk:
                 ]
 
     def _parts(self, ordinal: int, met: set[int]) -> Ordinals:
-        """Returns the visible parts of a node that were not met before, in their order."""
+        """Returns the visible parts of a node that were not visited before, in their order."""
         found = self._snapshot.children(ordinal).ordinals
         kept = []
         for part in found.tolist():

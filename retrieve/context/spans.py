@@ -1,4 +1,4 @@
-"""Where in a text a query matched: ranges of code points of the text as it is.
+"""Where a query matches in a text: ranges of code points of the unchanged text.
 
 Spec: packs 6.
 """
@@ -10,13 +10,13 @@ from ibidem.retrieve.lexical.phrase import phrases_of
 from ibidem.retrieve.query.query import Query
 
 SPANS_MAX = 64
-"""Ranges that are given of one hit."""
+"""The largest number of ranges for one hit."""
 
 Span = tuple[int, int]
 
 
 class Matcher:
-    """Finds the phrases of a query, or where it has none its terms."""
+    """Finds the phrases of a query or, if it has none, its terms."""
 
     def __init__(self, query: Query, analyser: str) -> None:
         self._analyser = analyser
@@ -25,7 +25,7 @@ class Matcher:
         self._phrases = phrases or [[term] for term in dict.fromkeys(analyse(text, analyser))]
 
     def spans(self, text: str) -> tuple[Span, ...]:
-        """Returns half-open ranges of code points, ascending, each once."""
+        """Returns half-open ranges of code points, ascending, without repeats."""
         if not self._phrases:
             return ()
         found = analyse_positions(text, self._analyser)

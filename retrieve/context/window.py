@@ -1,7 +1,8 @@
-"""Windows over a sequence become groups: hits on places of a line, and stretches around them.
+"""Merges windows over a sequence into groups: hits at positions, and the ranges around them.
 
-Pure integers. What both ways of merging keep: no place is in two groups, every hit is covered and
-belongs to exactly one group, and the groups do not depend on how many of them are shown.
+Everything is integers. Both ways of merging keep three invariants: no position is in two groups,
+every hit is covered and belongs to exactly one group, and the groups do not depend on how many of
+them are shown.
 
 Spec: packs 4.
 """
@@ -14,19 +15,19 @@ from typing import NamedTuple
 
 
 class Aim(NamedTuple):
-    """A hit and the stretch around it that it asks for."""
+    """A hit and the range around it that it requests."""
 
     rank: int
     """0 for the best; no two are equal."""
     place: int
     start: int
     stop: int
-    """Half open; holds `place`."""
+    """Exclusive; the range contains `place`."""
 
 
 @dataclass(slots=True)
 class Stretch:
-    """A group: places start..stop, and the ranks of its hits, best first."""
+    """A group: positions start..stop, and the ranks of its hits, best first."""
 
     start: int
     stop: int
@@ -34,10 +35,10 @@ class Stretch:
 
 
 def absorb(aims: Sequence[Aim]) -> list[Stretch]:
-    """Returns the groups of one sequence, by their best hit.
+    """Returns the groups of one sequence, ordered by their best hit.
 
-    A hit that a group covers joins it. Any other opens a group that reaches as far as its stretch
-    does, but not over places that are taken.
+    A hit that a group covers joins it. Any other hit opens a group with its own range, cut where it
+    meets positions that are already taken.
     """
     taken: dict[int, Stretch] = {}
     made: list[Stretch] = []
@@ -57,11 +58,12 @@ def absorb(aims: Sequence[Aim]) -> list[Stretch]:
 
 
 def coalesce(aims: Sequence[Aim], nodes_max: int | None = None) -> list[Stretch]:
-    """Returns the unions of stretches that share a place, by their best hit.
+    """Returns the unions of ranges that share a position, ordered by their best hit.
 
     Args:
         aims: hits of one sequence.
-        nodes_max: a union that would be longer is not made: what comes later begins after it.
+        nodes_max: the largest size of a union. A range that would make a union longer does
+            not extend it; its hit joins if it is inside, or opens a new group after the union.
     """
     made: list[Stretch] = []
     for aim in sorted(aims, key=lambda aim: (aim.start, aim.stop, aim.rank)):
@@ -83,8 +85,8 @@ def coalesce(aims: Sequence[Aim], nodes_max: int | None = None) -> list[Stretch]
 
 
 def clipped(place: int, start: int, stop: int, nodes_max: int | None) -> tuple[int, int]:
-    """Returns the part of start..stop of at most `nodes_max` places that has `place` nearest its
-    middle; of two such, the earlier."""
+    """Returns the part of start..stop of at most `nodes_max` positions with `place` nearest to its
+    middle; of two such parts, the earlier."""
     if nodes_max is None or stop - start <= nodes_max:
         return start, stop
     begin = min(max(start, place - nodes_max // 2), stop - nodes_max)
@@ -92,13 +94,13 @@ def clipped(place: int, start: int, stop: int, nodes_max: int | None) -> tuple[i
 
 
 def united(groups: Sequence[Sequence[Hashable]]) -> list[list[int]]:
-    """Returns which of some groups of nodes hang together because they share one.
+    """Returns the connected components of groups of nodes, where groups that share a node connect.
 
     Args:
-        groups: nodes of each, the best group first.
+        groups: the nodes of each group, the best group first.
 
     Returns:
-        Places in `groups`, ascending, the component with the first place first.
+        Indices into `groups`, ascending, the component with the first index first.
     """
     parent = list(range(len(groups)))
 
@@ -128,16 +130,18 @@ def fitting(
     budget: int | None,
     stops: bool,
 ) -> tuple[list[int], list[tuple[int, str, int | None]]]:
-    """Returns which of `count` things are taken, in order, and why each other one is not.
+    """Returns which of `count` candidates are taken, in order, and why each other one is not.
 
     Args:
-        count: how many there are, in rank order.
-        cost: what one costs; not asked about those that come too late to be taken.
-        limit: how many are taken at most. budget: what they may cost together, None for any.
-        stops: whether the first that does not fit ends it; otherwise later ones may still fit.
+        count: the number of candidates, in rank order.
+        cost: the cost of one; not called for those that come too late to be taken.
+        limit: the most candidates that are taken.
+        budget: the most that they may cost together, None for any cost.
+        stops: whether to stop at the first that does not fit; otherwise later ones may still fit.
 
     Returns:
-        The places taken, and (place, reason, cost or None where it was not asked) of the others.
+        The positions taken, and (position, reason, cost or None if it was not computed) of the
+        others.
     """
     taken: list[int] = []
     left: list[tuple[int, str, int | None]] = []

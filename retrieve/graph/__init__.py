@@ -1,1 +1,1 @@
-"""What walks edges: decay, personalised PageRank, communities, and paths."""
+"""Walks along edges: decay, personalised PageRank, communities, and paths."""

@@ -1,9 +1,9 @@
-"""Communities around the seeds: labels spread along edges until neighbours agree.
+"""Communities around the seeds, found by label propagation along edges.
 
-The nodes within some hops of the seeds each begin with a label of their own. In every round each
-node, all at once, takes the label that has most weight among its neighbours and itself; ties go to
-the label of the smaller node id. Weights are integers, so no order plays a part. What ends with the
-label of a seed belongs to it.
+The nodes within a number of hops of the seeds each begin with a label of their own. In every round
+all nodes at once take the label with most weight among their neighbours and themselves; ties go to
+the label of the smaller node id. Weights are integers, so no order matters. Nodes that end with the
+label of a seed belong to its community.
 
 Spec: retrieval 5.5.
 """
@@ -19,13 +19,13 @@ from ibidem.retrieve.graph.option import Community
 from ibidem.retrieve.numbers import Float64s
 
 _OWN_VOTE = 1 << SHARE_BITS
-"""What a node's own label counts: as much as its strongest edge, so that two nodes do not swap
+"""The weight of a node's own label: that of its strongest edge, so that two nodes do not swap
 labels for ever."""
 
 
 @record
 class Members:
-    """The nodes that share a label with a seed, by place of the neighbourhood."""
+    """The nodes that share a label with a seed, by position in the neighbourhood."""
 
     places: Places
     scores: Float64s
@@ -33,7 +33,7 @@ class Members:
     labels: Int64s
     """(k,) equal for nodes of one community."""
     left_out: int
-    """Nodes near the seeds that did not take part because there were too many."""
+    """Nodes near the seeds that were ignored because there were too many."""
 
 
 def find_members(
@@ -42,10 +42,10 @@ def find_members(
     """Returns the members of the seeds' communities with their scores.
 
     Args:
-        near: whose first nodes are the seeds, in their order.
+        near: a neighbourhood whose first nodes are the seeds, in their order.
         strengths: (s,) of the seeds, above zero, descending.
-        view: names the nodes.
-        options: how far, how long and how strong.
+        view: provides the ids of nodes.
+        options: the hops, the rounds and the bounds.
     """
     hops, left_out = _surround(near, strengths.shape[0], view, options)
     taken = np.flatnonzero(hops >= 0)
@@ -67,7 +67,7 @@ def find_members(
 
 @record
 class _Graph:
-    """Arcs among numbered nodes, their weights as integers."""
+    """Arcs between numbered nodes, with integer weights."""
 
     sources: Places
     targets: Places
@@ -77,10 +77,10 @@ class _Graph:
 def _surround(
     near: Neighbourhood, seed_count: int, view: NodeSet, options: Community
 ) -> tuple[Int64s, int]:
-    """Returns by place the hops from the nearest seed, -1 for what does not take part, and how many
-    were left out.
+    """Returns by position the hops from the nearest seed, -1 for nodes that do not take part, and
+    how many were left out.
 
-    Where a hop would bring too many nodes, those with the smallest ids take part.
+    If a hop would add too many nodes, those with the smallest ids take part.
     """
     hops = np.zeros(seed_count, np.int64)
     frontier = np.arange(seed_count, dtype=np.intp)
@@ -106,7 +106,7 @@ def _surround(
 
 
 def _inner(near: Neighbourhood, taken: Places) -> _Graph:
-    """Returns the arcs whose both ends take part, nodes numbered as in `taken`."""
+    """Returns the arcs with both ends among the nodes that take part, numbered as in `taken`."""
     number = np.full(near.count, -1, np.intp)
     number[taken] = np.arange(taken.shape[0], dtype=np.intp)
     owners, arcs = near.arcs_of(taken)
@@ -121,7 +121,7 @@ def _inner(near: Neighbourhood, taken: Places) -> _Graph:
 
 
 def _propagate(graph: _Graph, count: int, rounds: int) -> Int64s:
-    """Returns the label of every node after at most so many rounds; a label is a node's number."""
+    """Returns the label of every node after at most `rounds` rounds; a label is a node's number."""
     own = np.arange(count, dtype=np.int64)
     labels = own
     for _ in range(rounds):
@@ -142,7 +142,7 @@ def _propagate(graph: _Graph, count: int, rounds: int) -> Int64s:
 
 
 def _share(graph: _Graph, labels: Int64s) -> Float64s:
-    """Returns the part of each node's weight that lies within its community, from 0.0 to 1.0."""
+    """Returns the share of each node's weight that lies within its community, from 0.0 to 1.0."""
     count = labels.shape[0]
     inside = labels[graph.sources] == labels[graph.targets]
     all_units = np.zeros(count, np.int64)

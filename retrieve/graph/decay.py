@@ -1,7 +1,7 @@
-"""Best paths from the seeds: what a step keeps is multiplied along, and a node takes its best.
+"""Best paths from the seeds: a path's score is the product of its steps, and a node takes its best.
 
-Each step walks from the nodes that the last one improved, all at once. Where there are more of
-them than may be walked from, the best are, and the answer says how many were not.
+Each step walks from all nodes that the last one improved. If there are more of them than the
+frontier allows, only the best are used, and the answer says how many were left out.
 
 Spec: retrieval 5.3.
 """
@@ -19,23 +19,23 @@ from ibidem.retrieve.numbers import Float64s, rank
 
 @record
 class Walked:
-    """What a walk gave: by place of the neighbourhood."""
+    """The result of a walk, by position in the neighbourhood."""
 
     scores: Float64s
-    """(n,) 0.0 for a node that got nothing."""
+    """(n,) 0.0 for a node that was not reached."""
     origins: Int64s
-    """(n,) the seed, from 0, that the best path begins at; -1 without one."""
+    """(n,) the seed, from 0, at which the best path begins; -1 without one."""
     left_out: int
-    """Nodes that were not walked from because there were too many."""
+    """Nodes that were left out of the frontier because there were too many."""
 
 
 def walk_decay(near: Neighbourhood, strengths: Float64s, view: NodeSet, options: Decay) -> Walked:
     """Returns the best path score of every node within `options.depth` steps of the seeds.
 
     Args:
-        near: whose first nodes are the seeds, in their order.
+        near: a neighbourhood whose first nodes are the seeds, in their order.
         strengths: (s,) of the seeds, above zero, descending.
-        view: names the nodes.
+        view: provides the ids of nodes.
         options: the walk.
     """
     scores, origins = strengths.copy(), np.arange(strengths.shape[0], dtype=np.int64)
@@ -61,7 +61,7 @@ def walk_decay(near: Neighbourhood, strengths: Float64s, view: NodeSet, options:
 def _arrivals(
     near: Neighbourhood, frontier: Places, scores: Float64s, origins: Int64s, decay: float
 ) -> tuple[Places, Float64s, Int64s]:
-    """Returns by node that an arc reaches: the best arrival, and its seed, the first of equals."""
+    """Returns for each node that an arc reaches its best score and seed, the first of equals."""
     owners, arcs = near.arcs_of(frontier)
     kept = scores[frontier] * decay
     with np.errstate(over="ignore", under="ignore"):

@@ -1,8 +1,8 @@
-"""The lanes "graph" and "community": from the best of the first fusion to what edges lead to.
+"""The lanes "graph" and "community": walks along edges from the best nodes of the first fusion.
 
-Walks go over the view; what they return is in the universe, chosen before anything is cut off. A
-seed counts by its rank alone, 1 / rank, so that any measure of the other lanes will do, negative
-ones included.
+Walks cover the view; their results are limited to the universe before they are cut to a number of
+nodes. A seed counts by its rank alone, 1 / rank, so that the other lanes may use any scale,
+including negative scores.
 
 Spec: retrieval 5.
 """
@@ -30,24 +30,24 @@ _FLOOR = 0.0
 
 @record
 class GraphTop:
-    """A lane that walked edges, and what else there is to say of the walk."""
+    """The top of a lane that walked edges, with facts about the walk."""
 
     top: LaneTop
     near: Neighbourhood | None
     left_out: int = 0
-    """Nodes that a bound of the query kept the walk from."""
+    """Nodes that the walk left out because of a bound in the query."""
 
     def path(self, ordinal: int) -> tuple[NodeId, ...]:
-        """Returns a shortest way from a seed to a node of the lane, both included."""
+        """Returns a shortest path from a seed to a node of the lane, both included."""
         assert self.near is not None, "BUG: a lane without a walk has no node"
         return self.near.path(int(self.near.places_of(np.array([ordinal], np.uint32))[0]))
 
 
 def run_graph_lanes(scope: Universe, tops: Sequence[LaneTop]) -> list[GraphTop]:
-    """Returns the lanes that walk edges, those that the query asks for, in fusion order.
+    """Returns the tops of the lanes of a query that walk edges, in fusion order.
 
     Args:
-        scope: the view that is walked over, and the universe that ranks.
+        scope: the view that is walked, and the universe that is ranked.
         tops: the other lanes, one or more.
     """
     query = scope.query
@@ -91,8 +91,8 @@ def _run(scope: Universe, seeds: Ordinals, options: Decay | PageRank | Community
 def _walk(
     scope: Universe, near: Neighbourhood, strengths: Float64s, options: Decay | PageRank | Community
 ) -> tuple[Places, Float64s, int]:
-    """Returns the places that rank, their scores, and how many nodes a bound left out."""
-    # What walks is imported where it is needed: most processes ask for none of it.
+    """Returns the positions that rank, their scores, and how many nodes a bound left out."""
+    # The walks are imported on use: most processes need none of them.
     match options:
         case PageRank():
             from ibidem.retrieve.graph.pagerank import cap_seeds, walk_pagerank
@@ -130,7 +130,7 @@ def _walk(
 
 
 def _ranked(scope: Universe, near: Neighbourhood, places: Places) -> Places:
-    """Returns those of some places whose nodes are in the universe."""
+    """Returns the positions whose nodes are in the universe."""
     if scope.nodes is scope.view:
         return places
     return places[scope.nodes.flags()[near.ordinals[places]]]
@@ -144,7 +144,7 @@ def _first_of_each(
     groups: Int64s,
     count: int,
 ) -> Places:
-    """Returns the best `count` places of each group."""
+    """Returns the best `count` positions of each group."""
     ids = scope.view.snapshot.node_ids(near.ordinals[places])
     places = places[rank(scores[places], ids)]
     order = np.argsort(groups[places], kind="stable")
@@ -156,7 +156,7 @@ def _first_of_each(
 def paths_of(
     lanes: Sequence[GraphTop], ordinals: Ordinals
 ) -> list[Mapping[str, tuple[NodeId, ...]]]:
-    """Returns for each of some nodes, by lane that has it, a way from a seed to it."""
+    """Returns for each node, by lane that has it, a path from a seed to it."""
     held = [(lane, set(lane.top.ordinals.tolist())) for lane in lanes]
     return [
         MappingProxyType(
@@ -167,7 +167,7 @@ def paths_of(
 
 
 def unknown_etypes(scope: Universe) -> list[tuple[str, str]]:
-    """Returns (lane, type) for the types that the query names and no edge of the root has."""
+    """Returns (lane, type) for each type in the query that no edge of the root has."""
     query = scope.query
     named: dict[str, set[str]] = {}
     for lane, one in ((GRAPH, query.graph), (COMMUNITY, query.community)):

@@ -1,8 +1,8 @@
-"""The part of a graph that a walk has come to know, in arrays, grown as it goes.
+"""The part of a graph that a walk has visited so far, in arrays that grow with the walk.
 
-Only visible edges are here: live rows of types that are asked for, both ends in the view, with a
-weight above zero. Nodes are numbered in the order in which they were met; nothing that reaches an
-answer may depend on that number, nor on the order of arcs. What is not walked to costs nothing.
+It contains only visible edges: live rows of the requested types, both ends in the view, with a
+weight above zero. Nodes are numbered in the order in which they were met; no answer may depend on
+that number, or on the order of arcs. Nodes that are never reached cost nothing.
 
 Spec: retrieval 5.2.
 """
@@ -20,7 +20,7 @@ from ibidem.retrieve.numbers import Float64s
 from ibidem.retrieve.protocol import Arcs, Ordinals
 
 WEIGHT_HIGH = 1.7976931348623157e308
-"""Products beyond the largest float64 are this instead."""
+"""The largest float64; larger products are clamped to it."""
 SHARE_BITS = 20
 """Weights of the arcs of one node, relative to the largest, are integers up to 2^20."""
 
@@ -54,21 +54,21 @@ class Neighbourhood:
         ]
         self._flags = view.flags()
         self._is_all_visible = bool(self._flags.all())
-        # By ordinal, place + 1; 0 for a node not met, so that pages not touched cost nothing.
+        # By ordinal, position + 1; 0 for a node not met, so that untouched pages cost nothing.
         self._number = np.zeros(view.snapshot.ordinal_count, np.int32)
         self.ordinals = np.zeros(0, np.uint32)
-        """(n,) uint32: the nodes, by place."""
+        """(n,) uint32: the nodes, by position."""
         self.met = np.zeros(0, np.int32)
         """(n,) the step at which each was met, 0 for the seeds."""
         self.walked = np.zeros(0, np.int32)
         """(n,) the step at which its arcs were read, 0 for not yet."""
         self.degrees = np.zeros(0, np.int64)
-        """(n,) arcs of each node that was walked from."""
+        """(n,) the number of arcs of each node that was walked from."""
         self._starts = np.zeros(0, np.int64)
         self.sources = np.zeros(0, np.intp)
-        """(m,) the place that each arc leaves."""
+        """(m,) the position of the node that each arc leaves."""
         self.targets = np.zeros(0, np.intp)
-        """(m,) the place that each arc reaches."""
+        """(m,) the position of the node that each arc reaches."""
         self.weights = np.zeros(0, np.float64)
         """(m,) float64 above zero, finite."""
         self._step = 0
@@ -76,16 +76,16 @@ class Neighbourhood:
 
     @property
     def count(self) -> int:
-        """How many nodes were met."""
+        """The number of nodes met so far."""
         return int(self.ordinals.shape[0])
 
     def walk(self, places: Places) -> None:
-        """Reads the arcs of those of `places`, each there once, that were not walked from."""
+        """Reads the arcs of the nodes at `places`, without repeats, that were not walked from."""
         self._step += 1
         fresh = places[self.walked[places] == 0]
         if fresh.shape[0] == 0:
             return
-        fresh = fresh[np.argsort(self.ordinals[fresh], kind="stable")]  # segments lie in that order
+        fresh = fresh[np.argsort(self.ordinals[fresh], kind="stable")]  # the order of segments
         self.walked[fresh] = self._step
         sources, nodes, weights = self._read(fresh)
         self._meet(nodes)
@@ -97,17 +97,17 @@ class Neighbourhood:
         self.weights = np.concatenate([self.weights, weights])
 
     def arcs_of(self, places: Places) -> tuple[Places, Places]:
-        """Returns for all arcs of walked nodes, in the order of `places`: (index into `places`,
-        index into `targets` and `weights`)."""
+        """Returns all arcs of walked nodes, in the order of `places`: (index into `places`, index
+        into `targets` and `weights`)."""
         counts = self.degrees[places]
         owners = np.repeat(np.arange(places.shape[0], dtype=np.intp), counts)
         shift = np.repeat(self._starts[places] - (np.cumsum(counts) - counts), counts)
         return owners, np.arange(owners.shape[0], dtype=np.intp) + shift
 
     def path(self, position: int) -> tuple[NodeId, ...]:
-        """Returns a shortest way from a seed that the walk found, the node itself last.
+        """Returns a shortest path from a seed that the walk found, the node itself last.
 
-        Of several nodes that a node was met from, the one with the smallest id.
+        If a node was met from several nodes, the one with the smallest id is taken.
         """
         trail = [position]
         while self.met[position]:
@@ -121,7 +121,7 @@ class Neighbourhood:
         return tuple(NodeId(row.tobytes()) for row in ids)
 
     def places_of(self, ordinals: Ordinals) -> Places:
-        """Returns the places of nodes, -1 for those not met."""
+        """Returns the positions of nodes, -1 for those not met."""
         return self._number[ordinals].astype(np.intp) - 1
 
     def _read(self, places: Places) -> tuple[Places, Ordinals, Float64s]:
@@ -148,7 +148,7 @@ class Neighbourhood:
         )
 
     def _visible(self, arcs: Arcs, factors: Float64s) -> tuple[Places, Ordinals, Float64s]:
-        """Returns what of some arcs counts, with the weights that count."""
+        """Returns the visible arcs among some arcs, with their effective weights."""
         places, neighbours, weights = arcs.places, arcs.neighbours, arcs.weights
         if (factors != 1.0).any():
             with np.errstate(over="ignore", under="ignore"):
@@ -167,7 +167,7 @@ class Neighbourhood:
             return
         trial = np.arange(1, fresh.shape[0] + 1, dtype=np.int32)
         self._number[fresh] = trial
-        fresh = fresh[self._number[fresh] == trial]  # of a node that is there twice, one
+        fresh = fresh[self._number[fresh] == trial]  # drops repeats of a node
         extra = fresh.shape[0]
         self._number[fresh] = np.arange(self.count + 1, self.count + extra + 1, dtype=np.int32)
         self.ordinals = np.concatenate([self.ordinals, fresh])
@@ -184,9 +184,9 @@ def shares(weights: Float64s, starts: Places, counts: Int64s) -> tuple[Int64s, I
     share is at most 2^20 and a sum of n of them at most n · 2^20: integers whose sum has no order.
 
     Args:
-        weights: (m,) above zero, arcs of a node side by side.
+        weights: (m,) above zero, arcs of one node contiguous.
         starts: (k,) where each node's arcs begin, ascending; every node has an arc.
-        counts: (k,) how many they are.
+        counts: (k,) the number of arcs of each node.
 
     Spec: retrieval 5.2.
     """

@@ -1,6 +1,6 @@
-"""What a query may ask of the lanes that walk edges, with every default filled in.
+"""The options of the lanes that walk edges, with every default filled in.
 
-An option that a mode has no use for is refused with that mode, so none is without effect.
+An option that a mode does not use is rejected in that mode, so no option is without effect.
 
 Spec: retrieval 5.1.
 """
@@ -25,24 +25,24 @@ _COMMUNITY = defaults("community")
 
 @record
 class Decay:
-    """Best paths from the seeds: a node scores the best seed's share, less at every step."""
+    """Best paths from the seeds: a node gets the share of the best seed, reduced at every step."""
 
     direction: str = _GRAPH["direction"]
     etypes: tuple[str, ...] | None = _GRAPH["etypes"]
-    """The types that are walked, ascending; None for all."""
+    """The edge types that are walked, ascending; None for all."""
     weights: Mapping[str, float] = field(default_factory=empty)
-    """By type, a factor of every edge of it; 1.0 where absent."""
+    """By type, a factor for each of its edges; 1.0 if absent."""
     seeds: int = _GRAPH["seeds"]
-    """How many nodes of the first fusion are walked from."""
+    """The number of nodes of the first fusion that are seeds."""
     max_expand: int | None = _GRAPH["max_expand"]
-    """How many nodes the lane returns, where that is less than the query's depth."""
+    """The number of nodes that the lane returns, if less than the query's depth."""
     depth: int = _GRAPH["depth"]
     decay: float = _GRAPH["decay"]
-    """What every step multiplies by."""
+    """The factor of each step."""
     max_per_seed: int | None = _GRAPH["max_per_seed"]
-    """How many nodes, seeds not counted, one seed may bring."""
+    """The most nodes, besides the seeds, that one seed may add."""
     max_frontier: int = _GRAPH["max_frontier"]
-    """How many nodes are walked from at each step."""
+    """The most nodes that are walked from at each step."""
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form."""
@@ -51,7 +51,7 @@ class Decay:
 
 @record
 class PageRank:
-    """Personalised PageRank: where a walk is found that now and then starts again at a seed."""
+    """Personalised PageRank: how often a random walk with restarts at the seeds visits a node."""
 
     direction: str = _GRAPH["direction"]
     etypes: tuple[str, ...] | None = _GRAPH["etypes"]
@@ -59,9 +59,9 @@ class PageRank:
     seeds: int = _GRAPH["seeds"]
     max_expand: int | None = _GRAPH["max_expand"]
     damping: float = _GRAPH["damping"]
-    """How likely the walk goes on at each step."""
+    """The probability that the walk continues at each step."""
     epsilon: float = _GRAPH["epsilon"]
-    """The share, for each arc of a node, below which what a node has is not passed on."""
+    """The share, per arc of a node, below which the node does not pass on what it holds."""
     rounds: int = _GRAPH["rounds"]
 
     def form(self) -> dict[str, Any]:
@@ -71,18 +71,18 @@ class PageRank:
 
 @record
 class Community:
-    """What belongs together with the seeds, by label propagation around them."""
+    """The communities of the seeds, found by label propagation around them."""
 
     etypes: tuple[str, ...] | None = _COMMUNITY["etypes"]
     weights: Mapping[str, float] = field(default_factory=empty)
     seeds: int = _COMMUNITY["seeds"]
     hops: int = _COMMUNITY["hops"]
-    """How far from the seeds labels are propagated."""
+    """The distance from the seeds, in hops, within which labels are propagated."""
     rounds: int = _COMMUNITY["rounds"]
     decay: float = _COMMUNITY["decay"]
     max_per_community: int | None = _COMMUNITY["max_per_community"]
     max_nodes: int = _COMMUNITY["max_nodes"]
-    """How many nodes take part."""
+    """The most nodes that take part."""
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form."""
@@ -94,11 +94,11 @@ O = TypeVar("O", Decay, PageRank, Community)  # noqa: E741
 
 
 def graph(value: object) -> Graph:
-    """Returns the options of the graph lane from a person's mapping, or from a canonical form.
+    """Returns the options of the graph lane from a caller's mapping, or from a canonical form.
 
     Raises:
-        InvalidInputError: no mapping, no mode, an option that the mode does not have, or one out of
-            bounds.
+        InvalidInputError: it is no mapping or has no mode, an option does not belong to the mode,
+            or one is out of bounds.
     """
     given = _mapping("graph", value, {"mode": "ppr"})
     mode = checks.present("graph.mode", given.pop("mode", None))
@@ -108,7 +108,7 @@ def graph(value: object) -> Graph:
 
 
 def community(value: object) -> Community:
-    """Returns the options of the community lane; like `graph`."""
+    """Returns the options of the community lane, in the same way as `graph`."""
     return _build("community", Community, _mapping("community", value, {"hops": 2}))
 
 

@@ -1,9 +1,9 @@
-"""Personalised PageRank in integers: local, synchronous, the same to the unit on every machine.
+"""Personalised PageRank in integers: local, synchronous, with the same result on every machine.
 
-Mass comes in units of 2^-40. A round takes what every node holds, if that is enough for its number
-of arcs, keeps the restart share as the node's rank and sends the rest along the arcs. All nodes of
-a round send at once, so no order plays a part; what does not divide stays where it is, so nothing
-is ever lost: ranks and what is held always add up to what the seeds were given.
+Mass is counted in units of 2^-40. In a round, every node that holds enough for its number of arcs
+keeps the restart share as its rank and sends the rest along its arcs. All nodes of a round send at
+once, so no order matters; the remainder of a division stays at its node, so nothing is ever lost:
+ranks and held mass always add up to the mass of the seeds.
 
 No step can overflow int64. All mass together is at most 2^40. Restart shares, arc shares and seed
 shares are at most 2^20, so products are at most 2^60. Mass that arrives is summed by `bincount` in
@@ -25,9 +25,9 @@ UNIT = 1 << UNIT_BITS
 
 
 def seed_mass(strengths: Float64s) -> Int64s:
-    """Returns the units that each seed is given: floor(RN(strength / total) · 2^40).
+    """Returns the initial units of each seed: floor(RN(strength / total) · 2^40).
 
-    The total is added one by one in the order of the seeds.
+    The total is summed one by one in the order of the seeds.
     """
     total = 0.0
     for strength in strengths.tolist():
@@ -39,7 +39,7 @@ def walk_pagerank(near: Neighbourhood, strengths: Float64s, options: PageRank) -
     """Returns the rank of every node that was met: (n,) float64, 0.0 for none.
 
     Args:
-        near: whose first nodes are the seeds, in their order.
+        near: a neighbourhood whose first nodes are the seeds, in their order.
         strengths: (s,) of the seeds, above zero.
         options: damping, epsilon and rounds.
     """
@@ -63,16 +63,16 @@ def walk_pagerank(near: Neighbourhood, strengths: Float64s, options: PageRank) -
 
 
 def cap_seeds(places: Places, scores: Float64s, seed_count: int) -> Float64s:
-    """Returns the scores with those of the seeds brought down to just above the best of the others.
+    """Returns the scores, with those of the seeds lowered to just above the best other score.
 
-    What a walk leaves at its seeds is mostly what it began with, many times what the rest gets.
-    Where scores are fused by their size, all but the seeds would count for nothing. Units keep the
-    seeds in their order and ahead.
+    The rank of a seed is mostly its initial mass, many times the rank of other nodes. In a fusion
+    by score all other nodes would count for nothing. Single units keep the seeds in their order
+    and ahead.
 
     Args:
-        places: (n,) of the neighbourhood; seeds are those below `seed_count`.
-        scores: (n,) beside them, multiples of 2^-40.
-        seed_count: how many seeds there are.
+        places: (n,) positions in the neighbourhood; seeds are those below `seed_count`.
+        scores: (n,) parallel to `places`, multiples of 2^-40.
+        seed_count: the number of seeds.
 
     Spec: retrieval 5.4.
     """
@@ -84,7 +84,7 @@ def cap_seeds(places: Places, scores: Float64s, seed_count: int) -> Float64s:
 
 
 class Flow:
-    """The arcs of the nodes walked from, their weights as integers, and the seeds' shares."""
+    """The arcs of the nodes walked from, with integer weights, and the seeds' shares."""
 
     def __init__(self, near: Neighbourhood, mass: Int64s) -> None:
         self._near = near
@@ -93,8 +93,8 @@ class Flow:
         self._sums = np.zeros(0, np.int64)
 
     def active(self, held: Int64s, enough: int) -> Places:
-        """Returns the nodes that hold `enough` units or more for each of their arcs, counting one
-        for a node without any; walks from whatever may be among them."""
+        """Returns the nodes that hold at least `enough` units per arc, a node without arcs counting
+        as having one. The walk reads their arcs first."""
         near = self._near
         able = np.flatnonzero(held >= max(1, enough))
         near.walk(able)
@@ -102,7 +102,7 @@ class Flow:
         return able[held[able] // np.maximum(near.degrees[able], 1) >= enough]
 
     def send(self, active: Places, mass: Int64s) -> Int64s:
-        """Returns by node what arrives where `active` send `mass` out; nothing is lost."""
+        """Returns by node the mass that arrives if `active` nodes send `mass`; nothing is lost."""
         near = self._near
         owners, arcs = near.arcs_of(active)
         moved = (mass[owners] * self._parts[arcs]) // self._sums[active][owners]
@@ -118,11 +118,11 @@ class Flow:
         return arrived
 
     def fit(self, values: Int64s) -> Int64s:
-        """Returns (n,) values, 0 for the nodes that were met since."""
+        """Returns (n,) values, extended with 0 for the nodes that were met since."""
         return np.concatenate([values, np.zeros(self._near.count - values.shape[0], np.int64)])
 
     def _read(self) -> None:
-        """Takes in the arcs that were read since."""
+        """Adds the arcs that were read since the last call."""
         near, start = self._near, self._parts.shape[0]
         self._sums = self.fit(self._sums)
         sources = near.sources[start:]
@@ -136,5 +136,5 @@ class Flow:
 
 
 def _added(places: Places, units: Int64s, count: int) -> Int64s:
-    """Returns the units by place; exact, as all of them together are below 2^53."""
+    """Returns the sum of the units of each position; exact, as their total is below 2^53."""
     return np.asarray(np.bincount(places, units, minlength=count), np.float64).astype(np.int64)

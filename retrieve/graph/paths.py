@@ -1,7 +1,7 @@
-"""Paths: every way from some nodes along edges of given types, in canonical order.
+"""Paths: all paths from given nodes along edges of given types, in canonical order.
 
-Only visible nodes are walked. What cannot reach the last step is cut off before ways are put
-together, so that dead ends cost what their nodes cost and not what their ways would.
+Only visible nodes are walked. Nodes from which the last step cannot be reached are removed before
+paths are enumerated, so a dead end costs as much as its nodes, not as its paths.
 
 Spec: retrieval 11.2.
 """
@@ -41,19 +41,19 @@ class Step:
 
 @record
 class Path:
-    """One way: n + 1 nodes and the n edges between them."""
+    """One path: n + 1 nodes and the n edges between them."""
 
     nodes: tuple[NodeId, ...]
     edges: tuple[EdgeId, ...]
 
 
 def parse_steps(path: object) -> tuple[Step, ...]:
-    """Returns the steps that a person means: each an edge type, or (edge type, direction).
+    """Returns the steps of a caller's list: each is an edge type, or (edge type, direction).
 
-    The type `*`, or None, is any.
+    The type `*`, or None, matches any.
 
     Raises:
-        InvalidInputError: it is no such list, empty or too long.
+        InvalidInputError: it is not such a list, or it is empty or too long.
     """
     if isinstance(path, str) or not isinstance(path, Iterable):
         raise InvalidInputError(f"path: got {checks.show(path)}, expected a list of steps")
@@ -77,15 +77,15 @@ def find_paths(
     """Returns the first paths in canonical order.
 
     Args:
-        view: the nodes that are visible; a start outside it has no path.
+        view: the visible nodes; a start outside it has no path.
         starts: where paths begin; repeats count once.
-        steps: what is walked, one edge a step.
-        limit: how many paths are returned at most; None for all, if they are no more than
-            PATHS_MAX.
-        repeats: what may come twice in a path: `none`, no node; `nodes`, a node but no edge; `all`.
+        steps: the edges to follow, one for each step.
+        limit: the most paths that are returned; None for all, if they are no more than PATHS_MAX.
+        repeats: what may occur twice in a path: `none`, no node; `nodes`, a node but no edge;
+            `all`, both.
 
     Raises:
-        InvalidInputError: an option is wrong; kind `limit-exceeded`: the graph is too wide here.
+        InvalidInputError: an option is invalid; kind `limit-exceeded`: the graph is too wide here.
 
     Spec: retrieval 11.2.
     """
@@ -111,7 +111,7 @@ def find_paths(
 
 
 class _Walk:
-    """Ways of one request; the edges of a node are read once a kind of step."""
+    """The paths of one request; the edges of a node are read once for each kind of step."""
 
     def __init__(self, view: NodeSet, steps: Sequence[Step], repeats: str) -> None:
         self._view = view
@@ -123,7 +123,7 @@ class _Walk:
         self._fruitful: list[set[int]] = []
 
     def paths(self, starts: Iterable[NodeId]) -> Iterator[Path]:
-        """Yields every path, starts by id, then at each step by the node reached, then by edge."""
+        """Yields every path, by start id, then at each step by the node reached, then by edge."""
         snapshot, members = self._view.snapshot, self._view.members
         ordinals = ((raw, snapshot.ordinal(NodeId(raw))) for raw in sorted({s.raw for s in starts}))
         known = [(raw, at) for raw, at in ordinals if at is not None and at in members]
@@ -153,7 +153,7 @@ class _Walk:
         return self._repeats == "nodes" and edge in edges
 
     def _reaching(self, starts: set[int]) -> list[set[int]]:
-        """Returns by level the nodes that are reached and from where the last step is reached."""
+        """Returns by level the reachable nodes from which the last step can be reached."""
         levels = [starts]
         for step in self._steps:
             levels.append({arc[2] for at in levels[-1] for arc in self._arcs_of(at, step)})

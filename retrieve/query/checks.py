@@ -1,7 +1,7 @@
-"""Checks of single options: the value in its one form, or an error that names the option. What an
-option takes is in the table `options.py`.
+"""Checks of single options: each returns the value in its canonical type, or raises an error that
+names the option. The types of the options are in the table `options.py`.
 
-Booleans are no integers here, NaN and infinities are no numbers, and -0.0 is 0.0.
+Booleans are not integers here, NaN and infinities are not numbers, and -0.0 becomes 0.0.
 
 Spec: retrieval 3.3.
 """
@@ -18,7 +18,7 @@ from ibidem.retrieve.numbers import Float32s
 from ibidem.retrieve.query.options import COUNT_MAX, DEFAULT, OPTIONS, defaults, members
 
 Check = Callable[[str, object], Any]
-"""From the name of an option and what was given to its one form."""
+"""Maps the name and the given value of an option to its canonical value."""
 
 
 def option(name: str, value: object) -> Any:
@@ -30,7 +30,7 @@ def option(name: str, value: object) -> Any:
 
 
 def present(name: str, value: object) -> Any:
-    """Returns the value of such an option, None refused."""
+    """Returns the value of such an option; None is rejected."""
     one = OPTIONS[name]
     if one.choices:
         return choice(name, value, one.choices)
@@ -38,17 +38,19 @@ def present(name: str, value: object) -> Any:
 
 
 def parts(name: str, form: Mapping[str, Any], **own: Check) -> dict[str, Any]:
-    """Returns the options inside a mapping, checked; each must be there.
+    """Returns the options inside a mapping, checked; each must be present.
 
     Args:
-        own: by key, the checks of those that the table alone does not describe.
+        name: the option that is the mapping.
+        form: the mapping.
+        own: by key, the checks of options that the table alone does not describe.
     """
     return {one.key: own.get(one.key, option)(one.name, form[one.key]) for one in members(name)}
 
 
 def filled(name: str, value: object) -> dict[str, Any] | None:
-    """Returns the options inside a mapping with their defaults, unchecked; True is an empty one,
-    None and False are none."""
+    """Returns the options inside a mapping with their defaults, unchecked; True is an empty
+    mapping, None and False mean no mapping."""
     if value is None or value is False:
         return None
     known = defaults(name)
@@ -61,7 +63,7 @@ def filled(name: str, value: object) -> dict[str, Any] | None:
 
 
 def float32s(option: str, values: object) -> Float32s:
-    """Returns finite float32 numbers without -0.0, rounded to nearest from what was given."""
+    """Returns finite float32 numbers without -0.0, rounded to nearest from the given values."""
     try:
         array = np.asarray(values)
         if array.dtype.kind not in "fiu":
@@ -81,7 +83,7 @@ def float32s(option: str, values: object) -> Float32s:
 
 
 def plain(value: object) -> object:
-    """Returns a numpy scalar as Python has it, anything else as it is."""
+    """Returns a numpy scalar as a Python value, and anything else unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 

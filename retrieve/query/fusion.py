@@ -1,4 +1,4 @@
-"""How lanes become one score: the names, constants and weights that a query may ask for.
+"""The fusion options of a query: the names, constants and weights of the ways to combine lanes.
 
 Spec: retrieval 7.
 """
@@ -25,18 +25,18 @@ LANES = ("lexical", *(option.lane for option in VECTOR_OPTIONS.values()), "graph
 RRF_K = 60.0
 FUSIONS = OPTIONS["fusion"].choices
 DAMPED = ("rrf", "weighted_rrf")
-"""Those that have the constant `rrf_k`."""
+"""The methods that have the constant `rrf_k`."""
 
 
 @record
 class Fusion:
-    """How lanes become one score."""
+    """How lanes are combined into one score."""
 
     name: str = "rrf"
     k: float = RRF_K
-    """The constant that reciprocal ranks are damped with; only for the forms in `DAMPED`."""
+    """The constant that damps reciprocal ranks; only for the methods in `DAMPED`."""
     weights: Mapping[str, float] = field(default_factory=empty)
-    """By lane, 1.0 where absent; only for the weighted forms."""
+    """By lane, 1.0 if absent; only for the weighted methods."""
 
     def __post_init__(self) -> None:
         if self.name not in FUSIONS:
@@ -75,7 +75,7 @@ class Fusion:
 
 
 def configured_fusion(config: Config) -> Fusion:
-    """Returns the fusion that a root's configuration names, for questions that name none.
+    """Returns the fusion in a root's configuration, the default of questions.
 
     Raises:
         CorruptError: `config.fusion` is of the wrong form.
@@ -86,11 +86,11 @@ def configured_fusion(config: Config) -> Fusion:
 def resolve_fusion(
     config: Config, name: str | None, k: float | None, weights: Mapping[str, float] | None
 ) -> Fusion:
-    """Returns the fusion asked for; what is not said comes from the configuration, then from the
-    spec.
+    """Returns the fusion of a query; values that are not given come from the configuration, then
+    from the spec.
 
     Raises:
-        InvalidInputError: an option is of the wrong form, or does not go with the method.
+        InvalidInputError: an option is of the wrong form, or does not belong to the method.
         CorruptError: the configuration is of the wrong form.
     """
     own = configured_fusion(config)

@@ -1,8 +1,8 @@
-"""What a document must have to be ranked by the text, beside one of its terms.
+"""The conditions that a document must meet to be ranked by the text, besides having a term of it.
 
-    operator   `or`: any term will do; `and`: every term of the text is needed
-    phrases    whether what stands in double quotes must occur as it stands, term by term
-    fuzzy      terms at edit distance 1 count as well, for less
+    operator   `or`: any term is enough; `and`: every term of the text is needed
+    phrases    whether text in double quotes must occur exactly, term by term
+    fuzzy      terms at edit distance 1 also count, with a lower weight
 
 Spec: retrieval 4.1.2 to 4.1.4.
 """
@@ -25,16 +25,16 @@ class Fuzzy:
     """How terms at edit distance 1 count."""
 
     weight: float = default("fuzzy.weight")
-    """What their gain is multiplied with."""
+    """The factor of their gain."""
     terms: int = default("fuzzy.terms")
-    """How many of them a term of the query brings in at most."""
+    """The most such terms that one term of the query adds."""
     length: int = default("fuzzy.length")
-    """Shorter terms of the query bring in none; in characters."""
+    """Terms of the query that are shorter than this, in characters, add none."""
     rare: int | None = default("fuzzy.rare")
-    """Terms of the query that this many documents have bring in none; None: all do."""
+    """Terms of the query that occur in at least this many documents add none; None: all do."""
 
     def form(self) -> dict[str, Any]:
-        """Returns the canonical form: `rare` only where it is given."""
+        """Returns the canonical form, with `rare` only if it is given."""
         form = {"weight": self.weight, "terms": self.terms, "length": self.length}
         return form if self.rare is None else {**form, "rare": self.rare}
 
@@ -54,10 +54,10 @@ class Match:
 
 
 def resolve_match(operator: object, phrases: object, fuzzy: object) -> Match:
-    """Returns the options of a person, checked.
+    """Returns the lexical options of a caller, checked.
 
     Raises:
-        InvalidInputError: something else was given; the message names it.
+        InvalidInputError: a value is of another form; the message names the option.
     """
     return Match(
         checks.option("operator", operator), checks.option("phrases", phrases), _fuzzy(fuzzy)

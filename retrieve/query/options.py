@@ -66,7 +66,7 @@ class Option:
     form: str | None = ""
     """Its field in the canonical form; empty for its own name, None if it has none."""
     help: str = ""
-    """A sentence, without a full stop."""
+    """One sentence, without a full stop."""
     flag: Flag | None = None
 
     @property
@@ -76,12 +76,12 @@ class Option:
 
     @property
     def place(self) -> str | None:
-        """Where the canonical form keeps it, with dots."""
+        """Its path in the canonical form, with dots."""
         return self.name if self.form == "" else self.form
 
     @property
     def annotation(self) -> str:
-        """The type of what may be given."""
+        """The type of the values that may be given."""
         return f"{self.type} | None" if self.none else self.type
 
 

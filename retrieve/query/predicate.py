@@ -5,9 +5,9 @@ The public spelling is a mapping from property names to conditions:
     {"lang": "en", "year": {"gte": 1990, "lt": 2000}, "or": [{"draft": False}, {"owner": {"in":
     ["ada", "bob"]}}]}
 
-A scalar asks for equality. `True`, `1` and `1.0` are three different values. A list property
-matches when one of its members does. Everything in one mapping must hold. A property that is named
-`and`, `or` or `not` is reached with the classes of this module, which may stand for any mapping.
+A scalar means equality. `True`, `1` and `1.0` are three different values. A list property matches
+if one of its members does. All conditions of a mapping must hold. A property that is named `and`,
+`or` or `not` needs the classes of this module, which may be used in place of any mapping.
 
 Spec: retrieval 3.2.
 """
@@ -26,11 +26,11 @@ Scalar = bool | int | float | str | bytes | None
 Number = int | float
 
 DEPTH_MAX = 12
-"""How deep mappings may nest: each level is up to four of a block's 64."""
+"""The deepest nesting of mappings: each level uses up to four of a block's 64."""
 TREE_DEPTH_MAX = 2 * DEPTH_MAX
 
 VALUES_MAX = 10_000
-"""How many values one `in` may list."""
+"""The most values that one `in` may list."""
 
 _OPERATORS = ("eq", "ne", "in", "gt", "gte", "lt", "lte", "exists")
 _RANGE = ("gt", "gte", "lt", "lte")
@@ -77,7 +77,7 @@ class Between:
 
 @record
 class Exists:
-    """The property is there, whatever its value."""
+    """The property exists, whatever its value."""
 
     name: str
 
@@ -99,7 +99,7 @@ class Not:
 
 @record
 class And:
-    """All conditions hold; without any, everything matches."""
+    """All conditions hold; an empty list matches everything."""
 
     parts: tuple[Predicate, ...]
 
@@ -110,7 +110,7 @@ class And:
 
 @record
 class Or:
-    """One of the conditions holds; without any, nothing matches."""
+    """One of the conditions holds; an empty list matches nothing."""
 
     parts: tuple[Predicate, ...]
 
@@ -124,11 +124,11 @@ _CLASSES = (Equal, OneOf, Between, Exists, Not, And, Or)
 
 
 def parse(where: Mapping[str, object] | Predicate, *, depth: int = 0) -> Predicate:
-    """Returns the condition that the public spelling means.
+    """Returns the condition that the public spelling describes.
 
     Raises:
         InvalidInputError: an operator is unknown, a value is of a kind that cannot be compared, or
-        the nesting is too deep.
+            the nesting is too deep.
 
     >>> parse({"year": {"gte": 1990}, "lang": "en"}).form()
     ['and', [['eq', 'lang', 'en'], ['between', 'year', 1990, False, None, False]]]
@@ -159,7 +159,7 @@ def parse(where: Mapping[str, object] | Predicate, *, depth: int = 0) -> Predica
 
 
 def names(predicate: Predicate) -> Iterator[str]:
-    """Yields the property names that a condition speaks of, repeats included."""
+    """Yields the property names that a condition uses, repeats included."""
     match predicate:
         case Not(part):
             yield from names(part)
@@ -174,7 +174,7 @@ def from_form(form: object) -> Predicate:
     """Returns the condition of a canonical form.
 
     Raises:
-        InvalidInputError: `form` is not one.
+        InvalidInputError: `form` is not the form of a condition.
     """
     match form:
         case ["eq", str(name), value]:
@@ -197,7 +197,7 @@ def from_form(form: object) -> Predicate:
 
 
 def _check_depth(predicate: Predicate) -> None:
-    """Refuses what would end the stack, without recursion."""
+    """Rejects nesting that would overflow the stack, without recursion."""
     level: list[Predicate] = [predicate]
     for _ in range(TREE_DEPTH_MAX):
         below: list[Predicate] = []

@@ -1,8 +1,8 @@
-"""The resolved query: everything an answer depends on beside the root, with every default filled
-in.
+"""The resolved query: everything that an answer depends on besides the root, with every default
+filled in.
 
-A `Query` is what receipts store and what `execute` takes. `resolve` makes one from the options that
-a person gives; after it nothing is implied any more.
+Receipts store a `Query`, and `execute` takes one. `resolve` builds it from the options of a caller;
+after that nothing is implied any more.
 
 Spec: retrieval 3.
 """
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.records.option import RecordOptions
 
 SEMANTICS = 1
-"""The version whose queries these are; others have readers of their own, see `semantics.py`."""
+"""The version of these queries; others have their own readers, see `semantics.py`."""
 
 TEXT_BYTES_MAX = 65_536
 _PLAIN = frozenset((type(None), bool, int, float, str, bytes))
@@ -50,11 +50,11 @@ _MATCH = Match()
 
 @record
 class Query:
-    """A query with nothing left to assume."""
+    """A query with every option explicit."""
 
     text: str | None = None
     labels: tuple[str, ...] = ()
-    """A node must carry one of them; empty for any."""
+    """A node must have one of them; empty for any."""
     where: Predicate | None = None
     valid: Valid | None = None
     vector: QueryVector | None = None
@@ -62,42 +62,42 @@ class Query:
     graph: graph_option.Graph | None = None
     community: graph_option.Community | None = None
     depth: int = default("depth")
-    """How many nodes each lane returns."""
+    """The number of nodes that each lane returns."""
     limit: int | None = default("limit")
     token_budget: int | None = default("token_budget")
     content_chars: int = default("content_chars")
     adjacency: int = default("adjacency")
-    """How many edges a rendering shows in each direction."""
+    """The number of edges that a rendering shows in each direction."""
     include_tombstoned: bool = default("include_tombstoned")
     fusion: Fusion = _FUSION
     k1: float = default("k1")
     b: float = default("b")
     match: Match = _MATCH
-    """What a document must have beside one of the text's terms."""
+    """The conditions on a document besides having one of the text's terms."""
     rerank: Rerank | None = None
     mmr: Mmr | None = None
     estimator: str = default("estimator")
     estimator_digest: bytes | None = None
-    """The identity of an estimator whose name does not say it all, 32 bytes."""
+    """The identity of an estimator whose name does not identify it fully, 32 bytes."""
     packs: PackOptions | None = None
-    """How hits become packs; None where nodes are asked for."""
+    """How hits become packs; None for an answer of nodes or records."""
     recall: Recall | None = None
-    """Wider questions, factors and direct answers; None where none is asked for."""
+    """Expansion, factors and direct answers; None without any of them."""
     records: RecordOptions | None = None
-    """How records are ranked and followed; None where nodes or packs are asked for."""
+    """How records are ranked and followed; None for an answer of nodes or packs."""
     trust: TrustContext | None = None
-    """What the caller may see; None where the root has no trust policy."""
+    """What the caller may see; None if the root has no trust policy."""
     semantics: int = SEMANTICS
     _written: list[bytes] = field(default_factory=list, init=False, compare=False, repr=False)
 
     @property
     def has_ranker(self) -> bool:
-        """Whether a lane ranks; otherwise every match comes in id order."""
+        """Whether a lane ranks; otherwise all matches are returned in id order."""
         return any(getattr(self, name) is not None for name in ("text", *VECTOR_OPTIONS))
 
     @property
     def unranked(self) -> Self:
-        """The query without what makes it rank."""
+        """The query without the options that rank."""
         nothing: dict[str, Any] = dict.fromkeys(("text", *VECTOR_OPTIONS))
         return replace(self, **nothing)
 
@@ -108,14 +108,14 @@ class Query:
 
     @property
     def notes(self) -> CommitCid | None:
-        """The state of the notes that counts; None where none does, or there are none yet."""
+        """The notes head that counts; None if none does, or there are no notes yet."""
         for part in (self.records, self.recall):
             if part is not None and part.notes is not None:
                 return part.notes
         return None
 
     def form(self) -> dict[str, Any]:
-        """Returns the canonical form: every field, the last four only where they are asked for."""
+        """Returns the canonical form: every field, but the last four only if they are given."""
         form = {name: _written(getattr(self, name)) for name in _READERS}
         for name in _OPTIONAL_READERS:
             value = getattr(self, name)
@@ -125,7 +125,7 @@ class Query:
         return form
 
     def encode(self) -> bytes:
-        """Returns the canonical bytes, made once: the answer and its receipt both hold them."""
+        """Returns the canonical bytes, computed once: the answer and its receipt contain them."""
         if not self._written:
             self._written.append(codec.encode(self.form()))
         return self._written[0]
@@ -142,8 +142,8 @@ class Query:
 
     @classmethod
     def from_form(cls, form: object) -> Self:
-        """Returns the query of a canonical form of this version; it must be exactly what `form`
-        returns."""
+        """Returns the query of a canonical form of this version, which must equal the result of
+        `form`."""
         if not isinstance(form, dict) or form.get("kind") != "query":
             raise CorruptError(f"query: got {str(form)[:60]}, expected a map of kind 'query'")
         if form.get("v") != 1 or form.get("semantics") != SEMANTICS:
@@ -162,10 +162,10 @@ class Query:
 
 
 def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
-    """Returns the query that a person's options mean under a root's configuration.
+    """Returns the query for a caller's options under a root's configuration.
 
     Args:
-        config: gives the defaults of `fusion`, `rrf_k` and `weights`.
+        config: provides the defaults of `fusion`, `rrf_k` and `weights`.
         given: some of `options.OF_QUERY`.
 
     Raises:
@@ -222,8 +222,8 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
 
 
 def _check_seeds(query: Query) -> None:
-    """Refuses lanes that walk edges where no other lane gives them seeds, and lexical options
-    without a text."""
+    """Rejects lanes that walk edges without another lane to give them seeds, and lexical
+    options without a text."""
     if query.text is None and query.match != _MATCH:
         match = query.match
         name = "operator" if match.operator != OR else "phrases" if match.phrases else "fuzzy"
@@ -247,10 +247,10 @@ def _check_seeds(query: Query) -> None:
 
 
 def _fields(form: dict[str, Any]) -> dict[str, Any]:
-    """Returns the constructor's arguments, checked as `resolve` checks a person's.
+    """Returns the constructor's arguments, checked as `resolve` checks a caller's.
 
     Raises:
-        InvalidInputError: a field is missing or not of its form; the message begins with its name.
+        InvalidInputError: a field is missing or invalid; the message begins with its name.
     """
     found: dict[str, Any] = {}
     for name, read in (*_READERS.items(), *_OPTIONAL_READERS.items()):
@@ -304,7 +304,7 @@ def _labels(label: str | Iterable[str] | None) -> tuple[str, ...]:
 
 
 def _some(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Returns a reader that takes null for None."""
+    """Returns a reader that maps null to None."""
     return lambda value: None if value is None else read(value)
 
 
@@ -317,7 +317,7 @@ def _written(value: Any) -> Any:
 
 
 def _packs(given: Mapping[str, object]) -> PackOptions:
-    # Few questions ask for packs or recall, and loading a module takes longer than most answers.
+    # Few questions use packs or recall, and loading a module takes longer than most answers.
     from ibidem.retrieve.context.option import resolve_packs
 
     return resolve_packs(given)
@@ -373,20 +373,20 @@ _COMPOSED: Mapping[str, Callable[[Any], Any]] = {
     "estimator": partial(checks.name, "estimator"),
     "estimator_digest": checked_digest,
 }
-"""By field of the canonical form, what reads it, where the table of options does not say it all."""
+"""The readers of fields of the canonical form that the table of options does not describe fully."""
 _OPTIONAL_READERS: Mapping[str, Callable[[Any], Any]] = {
     "packs": _packs_of_form,
     "recall": _recall_of_form,
     "records": _records_of_form,
     "trust": TrustContext.from_form,
 }
-"""Of the fields that are there only where they are asked for."""
+"""The readers of fields that are only present if they are given."""
 _FIELDS = tuple(one.name for one in fields(Query) if one.init and one.name != "semantics")
 _SIMPLE = tuple(name for name in _FIELDS if name not in _COMPOSED and name not in _OPTIONAL_READERS)
-"""Fields that hold the value of an option."""
+"""The fields that contain the value of an option."""
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     name: _COMPOSED.get(name) or partial(checks.option, name)
     for name in _FIELDS
     if name not in _OPTIONAL_READERS
 }
-"""Of all other fields."""
+"""The readers of all other fields."""

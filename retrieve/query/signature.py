@@ -16,7 +16,7 @@ from ibidem.retrieve.tokens import TokenEstimator
 
 
 class SharedOptions(TypedDict, total=False):
-    """Those that are the same for `resolve` and for a question to a repository."""
+    """The options that `resolve` and a question to a repository share."""
 
     label: str | Iterable[str] | None
     where: Mapping[str, object] | Predicate | None
@@ -54,7 +54,7 @@ class SharedOptions(TypedDict, total=False):
 
 
 class QueryOptions(SharedOptions, total=False):
-    """What `resolve` takes."""
+    """The options of `resolve`."""
 
     text: str | None
     packs: Mapping[str, object] | None

@@ -1,8 +1,8 @@
-"""Validity: what a node says about the time for which it holds, as a condition on two properties.
+"""Validity: the interval of time for which a node holds, as a condition on two properties.
 
-`valid_from` and `valid_to` are numbers, microseconds since 1970 UTC for those who follow the house,
-and the interval is half-open: a node that ends where another begins never overlaps it. This is time
-in the world; time in the repository is `repo.at(time)`.
+`valid_from` and `valid_to` are numbers, by convention microseconds since 1970 UTC, and the interval
+is half-open: a node that ends where another begins never overlaps it. This is time in the world;
+time in the repository is `repo.at(time)`.
 
 Spec: retrieval 3.2.1.
 """
@@ -23,12 +23,12 @@ FROM, TO = "valid_from", "valid_to"
 
 @record
 class Valid:
-    """Asks for the nodes that hold at a time."""
+    """The condition that a node holds at a time."""
 
     at: int
     """Microseconds since 1970 UTC."""
     missing: str = default("valid_missing")
-    """Whether nodes that say nothing about time `pass` or `drop`."""
+    """Whether nodes without a validity `pass` or `drop`."""
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form."""
@@ -46,7 +46,7 @@ class Valid:
         return cls.checked(form["at"], form["missing"])
 
     def condition(self) -> Predicate:
-        """Returns what must hold of a node's properties."""
+        """Returns the condition on a node's properties."""
         opened = Between(FROM, None, self.at)
         lasting = Between(TO, self.at, None, low_open=True)
         parts: tuple[Predicate, ...] = (_open_or(FROM, opened), _open_or(TO, lasting))
@@ -54,7 +54,7 @@ class Valid:
 
 
 def resolve_valid(at: object, missing: object) -> Valid | None:
-    """Returns the option that a person gave, None where they gave none."""
+    """Returns the option that a caller gave, None if it was not given."""
     if at is None:
         if missing is not None:
             raise InvalidInputError(
@@ -65,5 +65,5 @@ def resolve_valid(at: object, missing: object) -> Valid | None:
 
 
 def _open_or(name: str, bound: Predicate) -> Predicate:
-    """Returns that a property is absent or null, or its bound holds."""
+    """Returns the condition that a property is absent or null, or its bound holds."""
     return Or((Not(Exists(name)), Equal(name, None), bound))

@@ -1,4 +1,4 @@
-"""The vectors of a query, dense and sparse, in the one form that is recorded.
+"""The vectors of a query, dense and sparse, in the canonical form that is recorded.
 
 Spec: retrieval 3.3.
 """
@@ -17,12 +17,12 @@ from ibidem.retrieve.query import checks
 
 DIM_MAX = 4096
 TOKENS_MAX = 65_536
-"""Tokens of a sparse query."""
+"""The most tokens of a sparse query."""
 
 
 @record
 class QueryVector:
-    """A dense query: the model it was made with and its bytes."""
+    """A dense query: its model and the bytes of its vector."""
 
     model: str
     data: bytes
@@ -108,13 +108,13 @@ def checked_sparse(sparse: object) -> QuerySparse:
 
 @record
 class VectorOption:
-    """An option that gives a vector to rank by."""
+    """An option that provides a vector to rank by."""
 
     lane: str
     check: Callable[[object], Any]
-    """What a person gives to the value of the query."""
+    """Converts the caller's value to that of the query."""
     read: Callable[[Mapping[str, Any]], Any]
-    """The canonical form to the value of the query."""
+    """Converts the canonical form to the value of the query."""
     name: str
     """The field of the canonical form that names the model or vocabulary."""
 
@@ -123,4 +123,4 @@ VECTOR_OPTIONS: Mapping[str, VectorOption] = {
     "vector": VectorOption("dense", checked_vector, QueryVector.from_form, "model"),
     "sparse": VectorOption("sparse", checked_sparse, QuerySparse.from_form, "vocab"),
 }
-"""By option of a question, which is a field of `Query` too; in the order of fusion."""
+"""By option name, which is a field of `Query` too; in the order of fusion."""

@@ -1,4 +1,5 @@
-"""Recall that learns and explains: wider questions, factors from time and opinions, direct answers.
+"""Recall that learns and explains: expansion, factors from time and opinions, direct answers.
 
-Pure functions, each a stage of its own that a query asks for by name and a receipt repeats.
+Each is a pure function and a stage of its own, which a query requests by name and a receipt
+replays.
 """

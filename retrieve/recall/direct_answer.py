@@ -1,7 +1,7 @@
 """Direct answers: whether one node alone answers the question, and if not, why not.
 
-A ladder of checks, each of which can end it. It annotates an answer and never changes it: what to
-do with a direct answer is for the caller to say.
+A sequence of checks, each of which can end it. It annotates an answer and never changes it: the
+caller decides what to do with a direct answer.
 
 Spec: recall 5.
 """
@@ -27,7 +27,7 @@ _STOP = frozenset(("the", "and", "for", "with", "from", "into", "that", "this", 
 
 
 class Reason(StrEnum):
-    """How the ladder ended; a closed list."""
+    """How the sequence of checks ended; a closed list."""
 
     EMPTY_QUERY = "empty-query"
     NO_CANDIDATES = "no-candidates"
@@ -38,7 +38,7 @@ class Reason(StrEnum):
 
 
 class Label(StrEnum):
-    """What took candidates out; a closed list."""
+    """Why candidates were excluded; a closed list."""
 
     STATUS = "non-active-status"
     ZONE = "not-trusted-zone"
@@ -50,16 +50,16 @@ class Label(StrEnum):
 
 @record
 class Direct:
-    """Asks for a direct answer; shares are whole permille, so that margins are exact."""
+    """The option of direct answers; shares are whole permille, so that margins are exact."""
 
     overlap: int = default("direct.overlap")
-    """Of the question's words, so many must be in the node."""
+    """The share of the question's words that must be in the node."""
     importance: int = default("direct.importance")
     margin: int = default("direct.margin")
-    """By so much the best must lead."""
+    """The lead that the best candidate must have."""
     buckets: tuple[str, ...] = default("direct.buckets")
     entities: tuple[str, ...] = default("direct.entities")
-    """What the question is about, where that is known."""
+    """The entities that the question is about, if they are known."""
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form."""
@@ -79,14 +79,14 @@ class Direct:
 
 @record
 class DirectAnswer:
-    """What the ladder found."""
+    """The result of the checks."""
 
     reason: Reason
     node: NodeId | None = None
-    """The answer, where there is one."""
+    """The node that answers alone, if there is one."""
     labels: tuple[Label, ...] = ()
     overlap: int | None = None
-    """Of the best candidate that was scored, in permille."""
+    """The overlap of the best candidate that was scored, in permille."""
 
     def form(self) -> list[object]:
         """Returns the canonical form."""
@@ -95,7 +95,7 @@ class DirectAnswer:
 
 
 def resolve_direct(given: object) -> Direct | None:
-    """Returns the option that a person gave: True, or a mapping of parts of it."""
+    """Returns the option that a caller gave: True, or a mapping of parts of it."""
     parts = checks.filled("direct", given)
     return None if parts is None else Direct.from_form(parts)
 
@@ -108,8 +108,8 @@ def direct_answer(
     Args:
         text: the question.
         candidates: visible nodes, of all namespaces together, in any order.
-        option: the floors.
-        text_of: the text of a node.
+        option: the thresholds.
+        text_of: returns the text of a node.
 
     Spec: recall 5.
     """

@@ -1,8 +1,8 @@
-"""Query expansion: shorter forms of a question, each asked too, none of which can push out what the
-question itself found.
+"""Query expansion: shorter forms of a question, which are searched too and cannot displace the
+results of the question itself.
 
-The texts come from the question alone. What they find makes one more lane, `expansion`; what only
-that lane found stays below the first `safe` nodes of the others, whatever the fusion.
+The forms are derived from the question alone. Their results make one more lane, `expansion`; nodes
+that only this lane found stay below the first `safe` nodes of the others, whatever the fusion.
 
 Spec: recall 2.
 """
@@ -29,13 +29,13 @@ _STOP = frozenset(
 
 @record
 class Expansion:
-    """Asks for shorter forms of the question as well."""
+    """The option of expansion."""
 
     queries: int = default("expansion.queries")
-    """How many texts are asked at most, the question among them."""
+    """The most texts that are searched, the question included."""
     letters_min: int = default("expansion.letters_min")
     safe: int = default("expansion.safe")
-    """So many of the best that the question itself found stay above what only a form found."""
+    """The number of the question's own best nodes that stay above nodes found only by a form."""
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form."""
@@ -48,7 +48,7 @@ class Expansion:
 
 
 def resolve_expansion(given: object) -> Expansion | None:
-    """Returns the option that a person gave: True, or a mapping of parts of it."""
+    """Returns the option that a caller gave: True, or a mapping of parts of it."""
     parts = checks.filled("expansion", given)
     return None if parts is None else Expansion.from_form(parts)
 
@@ -58,7 +58,7 @@ def expansions(
     queries: int = default("expansion.queries"),
     letters_min: int = default("expansion.letters_min"),
 ) -> list[str]:
-    """Returns the texts that are asked, the question first.
+    """Returns the texts that are searched, the question first.
 
     Spec: recall 2.
 

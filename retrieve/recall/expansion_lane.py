@@ -1,4 +1,4 @@
-"""The expansion lane: what shorter forms of a question found, added below what it found itself.
+"""The expansion lane: results of shorter forms of a question, added below those of the question.
 
 Spec: recall 2.
 """
@@ -19,12 +19,12 @@ _K = 60.0
 
 
 def expanded_top(snapshot: Snapshot, tops: Iterable[LaneTop], depth: int) -> LaneTop:
-    """Returns the lane of what the forms found: reciprocal ranks, added in the forms' order.
+    """Returns the lane of the forms' results: reciprocal ranks, added in the order of the forms.
 
     Args:
-        snapshot: knows the ids.
+        snapshot: provides the ids.
         tops: of each form, without the question itself.
-        depth: how many are kept.
+        depth: the number of nodes to keep.
     """
     found = list(tops)
     ordinals = np.unique(np.concatenate([np.zeros(0, np.uint32), *(top.ordinals for top in found)]))
@@ -37,13 +37,13 @@ def expanded_top(snapshot: Snapshot, tops: Iterable[LaneTop], depth: int) -> Lan
 
 
 def with_expansion(fused: Fused, order: Sequence[int], top: LaneTop, safe: int) -> Fused:
-    """Returns the fused scores with those that the expansion lane adds.
+    """Returns the fused scores with the shares of the expansion lane added.
 
     Args:
-        fused: what the question itself found.
-        order: its places, best first.
+        fused: the results of the question itself.
+        order: its positions, best first.
         top: the expansion lane.
-        safe: how many of the first stay above what only `top` has.
+        safe: the number of first nodes that stay above nodes found only by `top`.
     """
     count = fused.ordinals.shape[0]
     own = top.ordinals[~np.isin(top.ordinals, fused.ordinals)]

@@ -1,8 +1,8 @@
-"""Adjustment: the fused score times factors, each with its share in the explanation.
+"""Adjustment: the fused score is multiplied by factors, each with its share in the explanation.
 
-A factor moves a score by what it takes from 1, of the score's size: `s + |s| (f - 1)`, so that it
-lifts and lowers negative scores too. The shares, added in order to the fused score, are the final
-score, to the bit.
+A factor f changes a score s in proportion to its size: `s + |s| (f - 1)`, so that it raises and
+lowers negative scores too. The shares, added in order to the fused score, give the final score to
+the bit.
 
 Spec: recall 3, 4.
 """
@@ -30,15 +30,15 @@ IMPORTANCE_MIDDLE, IMPORTANCE_GAIN = 0.4, 0.25
 
 @record
 class Recency:
-    """Asks that what is old counts less."""
+    """The option that lowers old nodes."""
 
     as_of: int
     """Microseconds since 1970 UTC, as all times."""
     property: str = default("recency.property")
-    """Holds a node's time; without one a node is neither lifted nor lowered."""
+    """The property with a node's time; a node without it is neither raised nor lowered."""
     half_life: int = default("recency.half_life")
     weight: float = default("recency.weight")
-    """The part of the score that ages."""
+    """The part of the score that decays."""
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form."""
@@ -65,12 +65,12 @@ class Recency:
 
 @record
 class Importance:
-    """Asks that a property from 0 to 1 lifts or lowers a node."""
+    """The option that raises or lowers a node by a property from 0 to 1."""
 
     property: str = IMPORTANCE_DEFAULT
 
     def factor(self, node: Node) -> float:
-        """Returns the factor of one node; 1.0 where it says nothing."""
+        """Returns the factor of one node; 1.0 if it has no value."""
         value = node.props.get(self.property)
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             return 1.0
@@ -80,15 +80,15 @@ class Importance:
 
 @record
 class Feedback:
-    """Asks that votes count, those at one state of the notes."""
+    """The option that counts votes, as of one state of the notes."""
 
     notes: CommitCid | None
-    """None where nothing has been said yet."""
+    """None if there are no notes yet."""
 
 
 @record
 class Worth:
-    """Asks that outcomes count, those at one state of the notes."""
+    """The option that counts outcomes, as of one state of the notes."""
 
     notes: CommitCid | None
     as_of: int
@@ -96,16 +96,16 @@ class Worth:
 
 
 Opinions = Mapping[str, Mapping[NodeId, float]]
-"""For `feedback` and `worth`: the factor of each node that something was said about."""
+"""For `feedback` and `worth`: the factor of each node with feedback or outcomes."""
 
 
 @record
 class Adjusted:
-    """What one factor did to each candidate, beside those of the fused ranking."""
+    """The effect of one factor on each candidate, parallel to the fused ranking."""
 
     name: str
     ranks: Sequence[int]
-    """By candidate, its rank before."""
+    """By candidate, its rank before the factor."""
     factors: Float64s
     shares: Float64s
 
@@ -115,12 +115,12 @@ def adjusted(
     steps: Sequence[tuple[str, Callable[[int], float]]],
     order: Callable[[Float64s], Sequence[int]],
 ) -> tuple[Float64s, list[Adjusted]]:
-    """Returns the scores after every factor, and what each did.
+    """Returns the scores after every factor, and the effect of each.
 
     Args:
         scores: (n,) by candidate.
-        steps: a factor's name, and the factor of a candidate by its place.
-        order: from scores to places, best first.
+        steps: the name of each factor, and a function from a candidate's position to its factor.
+        order: a function from scores to positions, best first.
 
     Spec: recall 3.
     """

@@ -1,9 +1,9 @@
-"""What people and agents said about answers, folded into one factor a node.
+"""Feedback of people and agents on answers, combined into one factor per node.
 
-A vote counts once for each actor, node and question; the last one wins. A node that was named not
-useful is punished only where the question is like the one it was not useful for. Counts are
-bounded, so nobody can move a node far, and a factor is never 0: what is hated is still found when
-nothing else is.
+A vote counts once for each actor, node and question; the last one wins. A node that was marked as
+not useful is lowered only if the question is similar to the one it was not useful for. Counts are
+bounded, so nobody can move a node far, and a factor is never 0: a node with many downvotes is still
+found when nothing else is.
 
 Spec: recall 4.
 """
@@ -24,7 +24,7 @@ NOT_USEFUL_PERCENT, NOT_USEFUL_MAX, HITS_MAX = 5, 25, 10
 LOWEST_PERCENT, HIGHEST_PERCENT = -30, 15
 _DOMAIN = b"ibidem 2026 words of a question "
 LIKENESS_MIN = 0.5
-"""How like another question one must be for its not-useful nodes to count."""
+"""The least similarity of another question for its not-useful nodes to count."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -34,7 +34,7 @@ class Vote:
     time: int
     """Microseconds since 1970 UTC."""
     event: bytes
-    """The id of the event, which settles what has the same time."""
+    """The id of the event, which orders votes of the same time."""
     actor: str
     node: NodeId
     question: bytes
@@ -57,7 +57,7 @@ class NotUseful:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Outcome:
-    """How it went when a node was used."""
+    """The outcome of one use of a node."""
 
     time: int
     event: bytes
@@ -68,8 +68,8 @@ class Outcome:
 def word_digests(text: str, node: NodeId) -> frozenset[bytes]:
     """Returns a digest of 16 bytes of each word of a question, keyed with a node.
 
-    So an event says of which words a question was without saying them, and no table of digests
-    made for one node serves for another. Whoever has the events can still try words one by one.
+    So an event identifies the words of a question without containing them, and a table of digests
+    for one node is useless for another. An attacker with the events can still try single words.
 
     Spec: recall 4.
     """
@@ -86,7 +86,7 @@ def question_digest(text: str, node: NodeId) -> bytes:
 
 
 def feedback_percent(up: int, down: int, hits: int) -> int:
-    """Returns by how many percent votes move a score.
+    """Returns the percentage by which votes change a score.
 
     Spec: recall 4.
 
@@ -99,7 +99,7 @@ def feedback_percent(up: int, down: int, hits: int) -> int:
 
 
 def not_useful_percent(hits: int) -> int:
-    """Returns by how many percent being not useful so often lowers a score.
+    """Returns the percentage by which `hits` not-useful marks lower a score.
 
     >>> [not_useful_percent(hits) for hits in (1, 4, 5, 6, 12)]
     [5, 20, 25, 25, 25]
@@ -110,12 +110,12 @@ def not_useful_percent(hits: int) -> int:
 def feedback_factors(
     votes: Iterable[Vote], not_useful: Iterable[NotUseful], text: str
 ) -> Mapping[NodeId, float]:
-    """Returns the factor of every node that something was said about.
+    """Returns the factor of every node with feedback.
 
     Args:
         votes: in any order.
         not_useful: in any order.
-        text: the question that is asked now.
+        text: the current question.
 
     Spec: recall 4.
     """
@@ -139,7 +139,7 @@ def feedback_factors(
 
 
 def worth(successes: float, failures: float) -> float:
-    """Returns the factor of a node from how it went when it was used.
+    """Returns the factor of a node from the outcomes of its uses.
 
     >>> [worth(*one) for one in ((0, 0), (3, 0), (0, 3))]
     [1.0, 1.6, 0.4]
@@ -154,8 +154,8 @@ def worth_factors(
 
     Args:
         outcomes: in any order.
-        as_of: later ones do not count yet; microseconds since 1970 UTC.
-        half_life: after so many microseconds an outcome counts half; None: outcomes stay.
+        as_of: later outcomes do not count yet; microseconds since 1970 UTC.
+        half_life: the microseconds after which an outcome counts half; None for no decay.
     """
     sums: dict[NodeId, list[float]] = {}
     for outcome in sorted(outcomes):
@@ -166,7 +166,7 @@ def worth_factors(
 
 
 def halved(age: int, half_life: int) -> float:
-    """Returns 2 to the power of -age / half_life; 1.0 for what lies ahead.
+    """Returns 2 to the power of -age / half_life; 1.0 for a negative age.
 
     Spec: recall 3.
 

@@ -1,4 +1,4 @@
-"""The options of recall, resolved: what a query asks for beside its lanes, in one field.
+"""The options of recall, resolved: the part of a query besides its lanes, in one field.
 
 Spec: recall.
 """
@@ -26,7 +26,7 @@ from ibidem.retrieve.recall.factors import (
 
 @record
 class Recall:
-    """What recall adds to a query; None where it is not asked for."""
+    """The recall options of a query; None for each that is not given."""
 
     expansion: Expansion | None = None
     recency: Recency | None = None
@@ -37,18 +37,18 @@ class Recall:
 
     @property
     def counts_notes(self) -> bool:
-        """Whether what the notes say counts."""
+        """Whether the notes affect the answer."""
         return self.feedback is not None or self.worth is not None
 
     @property
     def notes(self) -> CommitCid | None:
-        """The state of the notes that counts; None where none does, or there are none yet."""
+        """The notes head that counts; None if none does, or there are no notes yet."""
         if self.feedback is not None:
             return self.feedback.notes
         return None if self.worth is None else self.worth.notes
 
     def form(self) -> dict[str, Any]:
-        """Returns the canonical form: what is asked for."""
+        """Returns the canonical form: the options that are given."""
         parts: dict[str, Any] = {}
         for name in ("expansion", "recency", "direct"):
             part = getattr(self, name)
@@ -90,7 +90,7 @@ def resolve_recall(
     as_of: int | None = None,
     notes: CommitCid | None = None,
 ) -> Recall | None:
-    """Returns the options that a person gave, None where they gave none.
+    """Returns the options that a caller gave, None if there are none.
 
     Raises:
         InvalidInputError: an option is of the wrong form, or needs a time that is not given.

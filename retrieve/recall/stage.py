@@ -33,28 +33,28 @@ from ibidem.retrieve.semantics import rules
 
 @record
 class Recalled:
-    """The fused candidates after recall, and what it did to them."""
+    """The fused candidates after recall, and its effect on them."""
 
     fused: Fused
     tops: list[LaneTop]
-    """Those that were given, and the expansion lane where it ran."""
+    """The given tops, and the expansion lane if it ran."""
     factors: list[Adjusted]
 
 
 def recall(
     scope: Universe, tops: Sequence[LaneTop], fused: Fused, load: Load, opinions: Opinions
 ) -> Recalled:
-    """Returns the candidates with what the query's recall options add and change.
+    """Returns the candidates after expansion and factors, as the query's recall options request.
 
     Args:
         scope: the view and universe of the query.
         tops: of the lanes that ran.
-        fused: what they found together.
+        fused: the fused result of these lanes.
         load: reads a node.
-        opinions: of the notes that the query names.
+        opinions: factors from the notes that the query names.
 
     Raises:
-        InvalidInputError: the query counts votes or outcomes and none were given.
+        InvalidInputError: the query counts votes or outcomes and no opinions were given.
     """
     asked = scope.query.recall
     assert asked is not None, "BUG: recall was not asked for"
@@ -78,7 +78,7 @@ def add_factors(
     fused: Fused | None,
     factors: Sequence[Adjusted],
 ) -> None:
-    """Puts what each factor did to some nodes beside what the lanes said.
+    """Adds the effect of each factor on some nodes to their results in the lanes.
 
     The rank is the node's before the factor, the score is the factor, the contribution its share.
     """
@@ -96,7 +96,7 @@ def add_factors(
 
 
 def direct_of(scope: Universe, ranking: SnapshotRanking, reader: Reader) -> DirectAnswer | None:
-    """Returns whether one of the best candidates answers alone, None where that is not asked."""
+    """Returns whether one of the best candidates answers alone, None if not requested."""
     query, config = scope.query, scope.view.snapshot.config
     if query.recall is None or query.recall.direct is None:
         return None
@@ -126,7 +126,7 @@ def _expansion(scope: Universe, asked: Expansion) -> LaneTop:
 def _steps(
     scope: Universe, asked: Recall, ordinals: Ordinals, load: Load, opinions: Opinions
 ) -> list[tuple[str, Callable[[int], float]]]:
-    """Returns the factors that are asked for, in their order, each by the place of a candidate."""
+    """Returns the requested factors in their order, each as a function of a position."""
     snapshot = scope.view.snapshot
     steps: list[tuple[str, Callable[[int], float]]] = []
     by_node = [part for part in (asked.recency, asked.importance) if part is not None]

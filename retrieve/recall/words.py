@@ -1,4 +1,4 @@
-"""Words of a question as people compare them: folded, whole, of every script.
+"""The words of a question for comparison: case-folded, whole, in every script.
 
 Spec: recall 1.
 """
@@ -18,7 +18,7 @@ def words(text: str, stop: Set[str], *, letters_min: int = LETTERS_MIN) -> list[
 
     Args:
         text: any text.
-        stop: words that say nothing.
+        stop: words without meaning of their own.
         letters_min: shorter words of ASCII are left out; scripts without spaces have short words.
 
     >>> words("Deploy the gate, deploy it", {"the"})
@@ -33,6 +33,6 @@ def words(text: str, stop: Set[str], *, letters_min: int = LETTERS_MIN) -> list[
 
 
 def shared(one: Set[object], other: Set[object]) -> float:
-    """Returns the Jaccard measure of two sets, 0.0 where both are empty."""
+    """Returns the Jaccard similarity of two sets, 0.0 if both are empty."""
     union = len(one | other)
     return len(one & other) / union if union else 0.0

@@ -1,1 +1,1 @@
-"""Answers of typed records: what is asked is ranked by four lanes, and its relations are walked."""
+"""Answers of typed records: four lanes rank the records, and their relations are walked."""

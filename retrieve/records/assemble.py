@@ -1,11 +1,11 @@
-"""Execute a question about records: the query's own ranking is one of four lanes, whose best are
+"""Executes a query for records: the query's own ranking is one of four lanes, whose best nodes are
 roots, and relations are walked from them.
 
     candidates -> lanes -> sum of reciprocal ranks -> roots -> walk -> answer
 
 A pure function of a snapshot as its caller sees it, a query and the events at its notes head. The
-lanes count by rank, so none can swamp another: what was found, which entities are named, how
-salient a record is, what the selector says.
+lanes count by rank, so none can dominate another: the query's ranking, the entities that the
+question names, the salience of a record, and the selector.
 
 Spec: memory 4.
 """
@@ -55,10 +55,10 @@ RETRIEVED, ENTITY, SALIENCE, SELECTOR = "retrieved", "entity", "salience", "sele
 LANES: Mapping[str, float] = MappingProxyType(
     {RETRIEVED: 1.0, ENTITY: 1.0, SALIENCE: 0.3, SELECTOR: 0.3}
 )
-"""Every lane of a question about records with its weight, in the order in which their shares are
-added; the lanes of the query's own ranking, which is the first here, are in `query/fusion.py`."""
+"""Every lane of a query for records with its weight, in the order in which their shares are
+added; the lanes of the query's own ranking, the first one here, are in `query/fusion.py`."""
 RRF_K = 60.0
-"""Fixed, whatever the `rrf_k` of the query's own ranking."""
+"""A constant, whatever the `rrf_k` of the query's own ranking."""
 
 
 def execute_records(
@@ -74,10 +74,10 @@ def execute_records(
     """Returns the records that answer a query; the arguments and errors are those of `execute`.
 
     Args:
-        events: what the notes that the query names say about a node.
+        events: the events about a node in the notes that the query names.
 
     Raises:
-        InvalidInputError: also where the query has no options of records.
+        InvalidInputError: also if the query has no record options.
     """
     options = query.records
     if options is None:
@@ -121,7 +121,7 @@ def execute_records(
 
 @record
 class _Read:
-    """A record that was read."""
+    """A record and what was read with it."""
 
     cid: NodeCid
     node: Node
@@ -129,7 +129,7 @@ class _Read:
 
 
 class _Records:
-    """The records of one answer, read when they are needed."""
+    """The records of one answer, read on demand."""
 
     def __init__(
         self, view: Snapshot, options: RecordOptions, reader: Reader, events: Events
@@ -143,7 +143,7 @@ class _Records:
         self._salience: dict[int, float] = {}
 
     def may_return(self, ordinal: int) -> bool:
-        """Returns whether an eligible node is salient enough to be returned."""
+        """Returns whether an eligible node has enough salience to be returned."""
         least = self.options.min_salience
         return least == 0.0 or self.salience(ordinal) >= least
 
@@ -159,11 +159,11 @@ class _Records:
         return self._salience[ordinal]
 
     def events(self, ordinal: int) -> Sequence[Noted]:
-        """Returns what was said about a node."""
+        """Returns the events about a node."""
         return self._events(id_of(self.view, ordinal))
 
     def read(self, ordinal: int) -> _Read:
-        """Returns the record that a node is."""
+        """Returns the record in a node."""
         if ordinal not in self._read:
             self.read_ahead([ordinal])
         return self._read[ordinal]
@@ -178,7 +178,7 @@ class _Records:
 
 
 def _lanes(found: Ranked, records: _Records) -> tuple[list[LaneTop], list[int], Selection]:
-    """Returns the tops of the four lanes, the candidates, and what the selector says of them."""
+    """Returns the tops of the four lanes, the candidates, and the selector's result for them."""
     query, eligible, view = found.scope.query, found.scope.nodes.members, records.view
     boosts = {} if query.text is None else entity_boosts(view, query.text, eligible)
     listed: list[int] = found.ranking.ordinals.tolist()
@@ -218,7 +218,7 @@ def _top(lane: str, ordered: Sequence[int], scores: Mapping[int, float]) -> Lane
 
 
 def _selected(found: Ranked, records: _Records, candidates: Iterable[int]) -> Selection:
-    """Returns what the selector says of the competences and plans among the candidates."""
+    """Returns the selector's result for the competences and plans among the candidates."""
     options, close = records.options, _closeness(found, records.view)
     rows: list[Candidate] = []
     for ordinal in candidates:
@@ -240,7 +240,7 @@ def _selected(found: Ranked, records: _Records, candidates: Iterable[int]) -> Se
 
 
 def _closeness(found: Ranked, view: Snapshot) -> dict[int, float]:
-    """Returns (cosine + 1) / 2 of the nodes that the dense lane has; nothing for other metrics."""
+    """Returns (cosine + 1) / 2 of the nodes in the dense lane; nothing for other metrics."""
     vector = found.scope.query.vector
     if vector is None or view.config.models[vector.model].metric != "cosine":
         return {}
@@ -294,7 +294,7 @@ def _status(
 
 
 def _warnings(found: Ranked, view: Snapshot, items: Sequence[RecordItem]) -> tuple[Warning, ...]:
-    """Returns the warnings of the query, and of what is returned."""
+    """Returns the warnings about the query and about the returned items."""
     query, ids = found.scope.query, [one.id for one in items]
     dense = {one for top in found.tops if top.lane == "dense" for one in top.ordinals.tolist()}
     close = {at: one for one in items if (at := _ordinal(view, one.id)) in dense}
@@ -310,8 +310,8 @@ def _ordinal(view: Snapshot, node: NodeId) -> int:
 
 
 def _withheld(view: Snapshot, items: Sequence[RecordItem], load: Load) -> tuple[Withheld, ...]:
-    """Returns the neighbours of returned records of which the caller may know that there are any;
-    nothing unless it asked."""
+    """Returns the neighbours of returned records that the caller may only know to exist; nothing
+    unless the caller requested them."""
     if not isinstance(view, RestrictedSnapshot) or view.trust.reveal != Reveal.STUB:
         return ()
     counts: dict[tuple[bytes, bool, str, int], int] = {}

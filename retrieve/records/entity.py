@@ -1,8 +1,8 @@
-"""Entities in a question: names found in it word by word, and what their records have to do with.
+"""Entities in a question: their names are found word by word, and records related to them boosted.
 
-A name counts where its words stand side by side in the question, whole; so "go" is not in "google".
-Each record is boosted by its best relation to a named entity, not by their sum: one that is tied to
-everything gains nothing by it.
+A name counts only if all its words are adjacent in the question; so "go" is not in "google". Each
+record is boosted by its best relation to a named entity, not by the sum of them, so a record that
+is related to everything has no advantage.
 
 Spec: memory 4.2.
 """
@@ -20,9 +20,9 @@ from ibidem.retrieve.protocol import Snapshot
 from ibidem.retrieve.records.record import RecordType
 
 WINDOW_MAX = 8
-"""Words of the longest name that is looked for."""
+"""The number of words of the longest name that is found."""
 RELATIONS_MAX = 10_000
-"""Relations of one entity that are followed, those of the smallest ids."""
+"""The most relations of one entity that are followed, those of the smallest ids."""
 CANONICAL, ALIAS, MENTION = 100, 75, 30
 RELATED_CANONICAL, RELATED_ALIAS = 60, 45
 PREDICATES: Mapping[str, int] = MappingProxyType(
@@ -39,16 +39,16 @@ PREDICATES: Mapping[str, int] = MappingProxyType(
         "dependency_of": 10,
     }
 )
-"""What a relation of a type adds."""
+"""The boost of each type of relation."""
 
 
 def entity_boosts(snapshot: Snapshot, text: str, eligible: BitMap) -> dict[int, int]:
-    """Returns the boost of every eligible node that the names in a text lead to, by ordinal.
+    """Returns by ordinal the boost of every eligible node that the names in a text lead to.
 
     Args:
-        snapshot: as the caller sees it: a hidden name is no name.
+        snapshot: as the caller sees it, so hidden names are not found.
         text: the question.
-        eligible: the nodes that may be returned; entities outside it lead on all the same.
+        eligible: the nodes that may be returned; entities need not be among them.
     """
     boosts: dict[int, int] = {}
 
@@ -72,7 +72,7 @@ def entity_boosts(snapshot: Snapshot, text: str, eligible: BitMap) -> dict[int, 
 
 
 def windows(text: str) -> list[str]:
-    """Returns every run of up to WINDOW_MAX words, longest first, each once."""
+    """Returns every run of up to WINDOW_MAX words, longest first, without repeats."""
     words = analyse(text, UNICODE)
     found = {
         " ".join(words[start : start + size]): None
@@ -83,7 +83,7 @@ def windows(text: str) -> list[str]:
 
 
 def _relations(snapshot: Snapshot, ordinal: int) -> Iterator[tuple[int, str]]:
-    """Yields (other end, type) of an entity's relations, either way, by the other's id."""
+    """Yields (other end, type) of an entity's relations, in both directions, by the other's id."""
     for edges in (snapshot.outgoing(ordinal), snapshot.incoming(ordinal)):
         others = np.asarray(edges.neighbours)
         ids = snapshot.node_ids(others).tobytes()

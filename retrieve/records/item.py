@@ -1,4 +1,4 @@
-"""What an answer about records holds: the records, and the graph that ties them to each other.
+"""The items of an answer about records: the records, and the graph of their relations.
 
 Spec: memory 4.5.
 """
@@ -35,11 +35,11 @@ class RecordItem:
     """Steps from the nearest root; 0 for roots."""
     salience: float
     score: float
-    """Of roots: what the lanes contribute together; 0.0 for what was only reached."""
+    """For roots, the sum of the lanes' shares; 0.0 for records that were only reached."""
     rendered: str
     tokens: int
     lanes: LaneScores = field(default_factory=LaneScores)
-    """Of roots: what each lane that has it said."""
+    """For roots, the results of each lane that has it."""
 
     @property
     def id(self) -> NodeId:
@@ -48,7 +48,7 @@ class RecordItem:
 
     @property
     def is_root(self) -> bool:
-        """Whether it was ranked, and not only reached."""
+        """Whether it was ranked, rather than only reached."""
         return self.hop == 0
 
     @property
@@ -72,7 +72,7 @@ class RecordItem:
         )
 
     def explain(self, position: int) -> Iterator[str]:
-        """Yields its score, and what each lane said about it."""
+        """Yields its score, and its rank and score in each lane."""
         yield (
             f"{position}. {self.id} hop {self.hop} salience {self.salience!r} "
             f"score {self.score!r} tokens {self.tokens}"
@@ -101,7 +101,7 @@ class Relation:
 
 @record
 class Withheld:
-    """Neighbours of a returned record that the caller may not see, as far as it may know of any."""
+    """Neighbours of a returned record that are hidden from the caller, as far as it may know."""
 
     near: NodeId
     outgoing: bool
@@ -117,15 +117,15 @@ class Withheld:
 
 @record
 class RecordGraph:
-    """What ties the items of an answer to each other, and which of them to use."""
+    """The relations between the items of an answer, and which items to use."""
 
     edges: tuple[Relation, ...]
-    """In the order in which the walk met them."""
+    """In the order in which the walk found them."""
     root_ids: tuple[NodeId, ...]
     """Best first."""
     selection: Selection
     edges_skipped: int
-    """Edges between returned records that a limit kept out."""
+    """Edges between returned records that a limit excluded."""
     withheld: tuple[Withheld, ...] = ()
 
     def form(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What notes say about a record over time, as far as ranking asks. `repo/events.py` reads them."""
+"""Events about a record in the notes, as ranking reads them. `repo/events.py` reads the notes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Noted(Protocol):
 
     @property
     def kind(self) -> str:
-        """`reinforce`, `penalize`, `outcome`, or another one, which does not count here."""
+        """`reinforce`, `penalize`, `outcome`, or another one, which ranking ignores."""
 
     @property
     def time(self) -> int:
@@ -23,7 +23,7 @@ class Noted(Protocol):
 
     @property
     def value(self) -> float | None:
-        """By how much; of an outcome 1.0 for a success."""
+        """The amount; for an outcome, 1.0 is a success."""
 
 
 Events = Callable[[NodeId], Sequence[Noted]]
@@ -31,5 +31,5 @@ Events = Callable[[NodeId], Sequence[Noted]]
 
 
 def no_events(_: NodeId) -> tuple[Noted, ...]:
-    """Returns none, for a question that counts no notes."""
+    """Returns no events, for a query that counts no notes."""
     return ()

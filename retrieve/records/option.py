@@ -1,4 +1,4 @@
-"""What makes a question one about records: the time, the notes, the limits of the walk.
+"""The options of a query for records: the time, the notes, the limits of the walk.
 
 Spec: memory 4.
 """
@@ -18,15 +18,15 @@ from ibidem.retrieve.query.options import Option, default, members
 
 @record
 class RecordOptions:
-    """How records are ranked, and how far what they are tied to is followed."""
+    """How records are ranked, and how far their relations are followed."""
 
     as_of: int
-    """Salience and recency are those of this time, microseconds since 1970 UTC."""
+    """The time of salience and recency, microseconds since 1970 UTC."""
     undated: int | None = default("records.undated")
-    """The time of records that have none: that of the commit. None where there was no commit, for
-    `as_of`; or where every record that is seen has one."""
+    """The time of records without one: that of the commit. None if there was no commit, which means
+    `as_of`; or if every visible record has a time."""
     notes: CommitCid | None = default("records.notes")
-    """The notes head whose events count; None for none."""
+    """The notes head whose events count; None for no events."""
     min_salience: float = default("records.min_salience")
     root_limit: int = default("records.root_limit")
     node_limit: int = default("records.node_limit")
@@ -49,7 +49,7 @@ class RecordOptions:
 
 
 def resolve_records(given: object) -> RecordOptions:
-    """Returns the options of a person, checked.
+    """Returns the options of a caller, checked.
 
     Raises:
         InvalidInputError: an option is unknown, or of the wrong type or size; the message names it.
@@ -66,7 +66,7 @@ def resolve_records(given: object) -> RecordOptions:
 
 
 def _checked(one: Option, value: object) -> Any:
-    """Returns the value of an option by the table; the caller gives it by its key."""
+    """Returns the value of an option, checked by the table; errors name it by its key."""
     if value is None and one.none:
         return None
     if one.key == "notes":

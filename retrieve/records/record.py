@@ -1,8 +1,8 @@
-"""Records: nodes of six types, with what is needed to trust, to age and to revise them.
+"""Records: nodes of six types, with the fields needed to trust, age and revise them.
 
-A record says how sensitive it is and in which scope it holds, how sure it is, how fast it fades and
-how it was come by. Its salience is not here: it follows from `salience` and the notes. The scope
-has to be said, be it the empty one.
+A record has a sensitivity level, a scope, a confidence, a rate of decay and a provenance. Its
+current salience is not stored: it follows from the initial `salience` and the notes. The scope must
+be given, even if it is empty.
 
 Spec: memory 1.
 """
@@ -27,7 +27,7 @@ from ibidem.retrieve.query import checks
 
 
 class RecordType(StrEnum):
-    """What a record is; also the type of its node."""
+    """The type of a record and of its node."""
 
     WORKING = "Working"
     ENTITY = "Entity"
@@ -42,7 +42,7 @@ LAYERS = tuple(RecordType)
 
 
 class Status(StrEnum):
-    """Whether a record still stands."""
+    """Whether a record is still valid."""
 
     ACTIVE = "active"
     CONTESTED = "contested"
@@ -51,11 +51,11 @@ class Status(StrEnum):
 
 
 STANDING = (Status.ACTIVE, Status.CONTESTED)
-"""What is retrieved unless asked otherwise."""
+"""The statuses that are retrieved by default."""
 
 
 class Deletion(StrEnum):
-    """Who may take a record away."""
+    """Who may remove a record."""
 
     AUTO_PRUNE = "auto_prune"
     MANUAL_ONLY = "manual_only"
@@ -77,45 +77,45 @@ CONFIDENCE_DEFAULT = 0.5
 GAIN_DEFAULT = 0.1
 SOURCES = ("event", "artifact", "tool_call", "observation", "outcome", "record")
 _NEUTRAL_POLICY = TrustPolicy()
-"""Names the properties of records where no policy does."""
+"""The default names of the properties of records, used without a policy."""
 _TAGS_MAX, _TAG_CHARS_MAX = 100, 256
 
 
 @record
 class Record:
-    """One record, checked; `fields` makes a node of it, `of` reads one."""
+    """One record, checked; `fields` converts it to a node, `of` reads it from one."""
 
     type: RecordType
     text: str
     scope: str
-    """Said by whoever adds it; empty for none."""
+    """Given by the author of the record; empty for none."""
     level: int = Level.LOW
     payload: Mapping[str, Any] = field(default_factory=empty)
-    """What its type has; a `kind` in it must be the type."""
+    """The fields of its type; a `kind` in it must equal the type."""
     confidence: float = CONFIDENCE_DEFAULT
     salience: float = 1.0
-    """What it begins with, from 0 to 1."""
+    """The initial salience, from 0 to 1."""
     half_life_seconds: int | None = None
-    """In which salience halves; by type unless given."""
+    """The time in which salience halves; if None, a default for the type."""
     floor: float = 0.0
-    """Salience does not fade below this."""
+    """The salience below which it does not fade."""
     max_age_seconds: int | None = None
-    """From this age on salience is 0."""
+    """The age from which salience is 0."""
     gain: float = GAIN_DEFAULT
-    """What a reinforcement adds unless it says."""
+    """The amount of a reinforcement that does not give one."""
     pinned: bool = False
-    """Does not fade."""
+    """Whether it does not fade."""
     deletion: Deletion = Deletion.AUTO_PRUNE
     status: Status = Status.ACTIVE
     valid_from: int | None = None
     valid_to: int | None = None
     tags: Sequence[str] = ()
     provenance: Sequence[Mapping[str, Any]] = ()
-    """Where it is from: `{kind, ref}` each, and what else is known."""
+    """Its origins: `{kind, ref}` each, and other known facts."""
     time: int = 0
-    """When it came to be, microseconds since 1970 UTC; 0 where it does not say."""
+    """The time of its creation, microseconds since 1970 UTC; 0 if unknown."""
     id: NodeId | None = None
-    """Of a record that was read."""
+    """The id of its node, if it was read from one."""
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -186,12 +186,12 @@ class Record:
 
     @classmethod
     def of(cls, node: Node, policy: TrustPolicy) -> Record:
-        """Returns the record that a node is; what the node does not say has its default.
+        """Returns the record in a node; properties that the node does not have get their defaults.
 
-        The name of an entity that gives none is its text, so a plain node of that type is a record.
+        The name of an entity without one is its text, so a plain node of that type is a record.
 
         Raises:
-            InvalidInputError: it is no record; the message names the node.
+            InvalidInputError: the node is not a record; the message names the node.
         """
         props = node.props
         if node.ntype not in tuple(RecordType):
@@ -238,26 +238,26 @@ def record_policy(config: Config) -> TrustPolicy:
 
 
 def term_of(name: str) -> str:
-    """Returns a name as it is looked up: its terms, folded, side by side."""
+    """Returns a name in its form for look-up: its terms, folded, in order."""
     return " ".join(analyse(name, UNICODE))
 
 
 def names_of(type_: RecordType, payload: Mapping[str, Any]) -> list[str]:
-    """Returns the canonical name of an entity as it is looked up; none for other types."""
+    """Returns the canonical name of an entity in its form for look-up; none for other types."""
     if type_ is not RecordType.ENTITY:
         return []
     return [term for term in [term_of(payload["canonical_name"])] if term]
 
 
 def aliases_of(type_: RecordType, payload: Mapping[str, Any]) -> list[str]:
-    """Returns the other names of an entity as they are looked up."""
+    """Returns the other names of an entity in their form for look-up."""
     if type_ is not RecordType.ENTITY:
         return []
     return sorted({term for name in payload.get("aliases", ()) if (term := term_of(name))})
 
 
 def mentions_of(payload: Mapping[str, Any]) -> list[str]:
-    """Returns the names that a record says it mentions, as they are looked up."""
+    """Returns the names that a record mentions, in their form for look-up."""
     return sorted({term for name in payload.get("mentions", ()) if (term := term_of(name))})
 
 

@@ -1,7 +1,7 @@
-"""Salience: how present a record is at a time, folded from what was said about it.
+"""Salience: how important a record is at a time, computed from the events about it.
 
-Nothing is stored and nothing is swept: the value at a time follows from the record and the events
-up to then. So it does not depend on how often somebody looked.
+Nothing is stored and no sweep is needed: the value at a time follows from the record and the events
+up to then. So it does not depend on how often it was read.
 
 Spec: memory 2.
 """
@@ -27,12 +27,11 @@ def salience(
     down to the floor. A pinned record does not fade. From its maximum age on it is 0.
 
     Args:
-        record: what it begins with, and how it fades.
-        events: in their order; other kinds than the two, and what comes after `as_of`, count for
-            nothing.
+        record: its initial salience and how it fades.
+        events: in their order; events of other kinds, and those after `as_of`, are ignored.
         as_of: microseconds since 1970 UTC.
-        undated: the time of a record that has none: that of the commit that is asked; `as_of`
-            where there is no commit.
+        undated: the time of a record without one: that of the commit that is queried, or `as_of`
+            if there is no commit.
     """
     time = record_time(record, as_of if undated is None else undated)
     if record.max_age_seconds is not None and as_of - time >= record.max_age_seconds * SECOND:
@@ -53,12 +52,12 @@ def salience(
 
 
 def record_time(record: Record, undated: int) -> int:
-    """Returns when a record came to be, `undated` where it does not say."""
+    """Returns when a record was created, `undated` if it has no time."""
     return record.time or undated
 
 
 def last_reinforced(events: Iterable[Noted], as_of: int) -> int | None:
-    """Returns when a record was last reinforced, None for never."""
+    """Returns when a record was last reinforced, None if never."""
     times = [one.time for one in events if one.kind == REINFORCE and one.time <= as_of]
     return max(times, default=None)
 

@@ -1,7 +1,7 @@
-"""The selector: which competence or plan to use, from how well it fits, fared and was used lately.
+"""The selector: which competence or plan to use, by applicability, past success and recent use.
 
-It scores what was retrieved anyway and lifts nothing that was not. How sure it is comes as two
-numbers: the best score, and the gap to the second, so that two good ones are seen to be two.
+It scores only records that were retrieved anyway and raises no others. Its certainty is expressed
+by two numbers: the best score, and the gap to the second, so that two good ones can be recognised.
 
 Spec: memory 3.
 """
@@ -28,24 +28,24 @@ class Candidate:
 
     id: NodeId
     applicability: float
-    """From 0 to 1: its confidence, or (cosine + 1) / 2 where a vector was asked."""
+    """From 0 to 1: its confidence, or (cosine + 1) / 2 if the query has a vector."""
     successes: int = 0
     failures: int = 0
     reinforced: int | None = None
-    """When it was last reinforced, None for never."""
+    """When it was last reinforced, None if never."""
 
 
 @record
 class Selection:
-    """What the selector says."""
+    """The result of the selector."""
 
     selected: tuple[NodeId, ...] = ()
     """Best first."""
     scores: Mapping[NodeId, float] = field(default_factory=dict)
     top: float = 0.0
     gap: float = 0.0
-    """How far the best is above the second, in parts of the best; the best itself where it is
-    alone."""
+    """The lead of the best over the second, relative to the best; the score of the best itself if
+    it is alone."""
     needs_more: bool = True
 
     def form(self) -> dict[str, Any]:
@@ -61,8 +61,8 @@ class Selection:
 def score(candidate: Candidate, as_of: int) -> float:
     """Returns (applicability + success + recency) / 3, each rounded on its own.
 
-    Success is the share of successes, one half before the first outcome; recency halves in thirty
-    days from the last reinforcement, one half without one.
+    Success is the share of successes, one half before the first outcome. Recency halves every
+    thirty days after the last reinforcement; it is one half without one.
 
     Spec: memory 3.
     """
@@ -81,10 +81,13 @@ def select(
     top_min: float = default("records.top_min"),
     gap_min: float = default("records.gap_min"),
 ) -> Selection:
-    """Returns the candidates by score, then id, and how sure that is.
+    """Returns the candidates by score, then id, and how certain the choice is.
 
     Args:
-        top_min: below this best score more is needed. gap_min: or below this gap.
+        candidates: the competences and plans that were retrieved.
+        as_of: the time of the question, microseconds since 1970 UTC.
+        top_min: the best score below which more is needed.
+        gap_min: the gap below which more is needed.
     """
     scores = {one.id: score(one, as_of) for one in candidates}
     order = sorted(scores, key=lambda node: (-scores[node], node.raw))

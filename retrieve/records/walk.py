@@ -1,7 +1,7 @@
-"""The walk from roots to what they are tied to, within limits of hops, nodes and edges.
+"""The walk from roots along their relations, within limits of hops, nodes and edges.
 
-First in, first out; the edges of a node in the order of `context/edge_walk.py`. Every node on the
-way must be one that may be returned: what is filtered out is not passed through either.
+Breadth first; the edges of a node in the order of `context/edge_walk.py`. Every node on the way
+must be one that may be returned: nodes that are filtered out are not walked through either.
 
 Spec: memory 4.4.
 """
@@ -24,10 +24,10 @@ from ibidem.retrieve.records.option import RecordOptions
 
 @dataclass(slots=True)
 class Walked:
-    """What a walk found."""
+    """The result of a walk."""
 
     hops: dict[int, int] = field(default_factory=dict)
-    """By ordinal, in the order met, how far from a root."""
+    """By ordinal, in the order met, the number of hops from a root."""
     edges: list[Relation] = field(default_factory=list)
     nodes_skipped: int = 0
     edges_skipped: int = 0
