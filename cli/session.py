@@ -58,8 +58,8 @@ class Session:
         raise _no_repository(f"repository: no {FOLDER}/ in {here} or any folder above it")
 
     def open(self, *, finish_erasing: bool = True) -> Repository:
-        """Opens the repository of this run, as `ibidem.open`, for who asks; use it as a context
-        manager."""
+        """Opens the repository of this run for the caller, as `ibidem.open` does; use it as a
+        context manager."""
         folder = self.folder()
         import ibidem
 
@@ -71,7 +71,7 @@ class Session:
         return cast("Repository", found.as_viewer(trust, author=self.author()))
 
     def caller(self) -> TrustContext | None:
-        """Returns who asks: `--trust`, else `IBIDEM_TRUST`; None where neither says.
+        """Returns the caller: `--trust`, else `IBIDEM_TRUST`; None if neither is set.
 
         Raises:
             InvalidInputError: no such level.

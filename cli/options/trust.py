@@ -62,5 +62,5 @@ def is_restricted(session: Session) -> bool:
 
 
 def trust_of(session: Session) -> TrustContext | None:
-    """Returns who asks; None where nobody is said."""
+    """Returns the caller; None if none was given."""
     return session.caller()

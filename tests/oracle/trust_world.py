@@ -4,6 +4,7 @@ caller may not see: by looking at every node, one by one, with no index and no b
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -122,13 +123,11 @@ def with_policy(facts: Facts, policy: TrustPolicy) -> Facts:
     return replace(facts, config=config, root=cid)
 
 
-def rebuilt(facts: Facts, policy: TrustPolicy, trust: TrustContext) -> Facts:
-    """Returns the facts as if what the caller may not see had never been there."""
-    full = {node.id for node in facts.nodes if decide(policy, trust, node.props) is Decision.FULL}
-    known = {node.id: node for node in facts.nodes}
+def trimmed(known: dict[NodeId, Node], full: set[NodeId]) -> Iterator[Node]:
+    """Yields the nodes that are seen, without children that are not, their sizes added up again."""
     done: dict[NodeId, Node] = {}
 
-    def trimmed(id_: NodeId) -> Node:
+    def of(id_: NodeId) -> Node:
         if id_ not in done:
             node = known[id_]
             children = tuple(
@@ -138,22 +137,30 @@ def rebuilt(facts: Facts, policy: TrustPolicy, trust: TrustContext) -> Facts:
         return done[id_]
 
     def sized(child: Child) -> Child:
-        """What is seen whole keeps its size; of the rest the sizes are added up again."""
         if child.id not in known or known[child.id].ntype not in CONTAINERS:
             return child
-        node = trimmed(child.id)
+        node = of(child.id)
         if node == known[child.id]:
             return child
         sizes = [size_of(node.tail)]
         for part in node.children:
             sizes += [size_of(part.lead), (part.size_bytes, part.size_lines)]
-        size_bytes, size_lines = (sum(column) for column in zip(*sizes, strict=True))
-        return replace(child, size_bytes=size_bytes, size_lines=size_lines)
+        return replace(
+            child,
+            size_bytes=sum(one[0] for one in sizes),
+            size_lines=sum(one[1] for one in sizes),
+        )
 
-    nodes = [trimmed(node.id) for node in facts.nodes if node.id in full]
+    return (of(id_) for id_ in known if id_ in full)
+
+
+def rebuilt(facts: Facts, policy: TrustPolicy, trust: TrustContext) -> Facts:
+    """Returns the facts as if what the caller may not see had never been there."""
+    full = {node.id for node in facts.nodes if decide(policy, trust, node.props) is Decision.FULL}
+    known = {node.id: node for node in facts.nodes}
     kept = finish(
         replace(facts.config, extra={}),
-        nodes,
+        list(trimmed(known, full)),
         {
             name: {k: v for k, v in rows.items() if k in full}
             for name, rows in facts.vectors.items()

@@ -7,7 +7,7 @@ with what is hidden. The other repository is made from a look at every node, one
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -33,6 +33,8 @@ from ibidem.retrieve.access.policy import (
     TrustPolicy,
     decide,
 )
+
+from .trust_world import trimmed
 
 EPOCH = 1_767_225_600_000_000
 DAY = 86_400_000_000
@@ -320,34 +322,3 @@ def rebuilt(
         tx.set_trust_policy(policy)
     repo.tag("v1")
     return repo
-
-
-def trimmed(known: dict[NodeId, Node], full: set[NodeId]) -> Iterator[Node]:
-    """Yields the nodes that are seen, without children that are not, their sizes added up again."""
-    done: dict[NodeId, Node] = {}
-
-    def of(id_: NodeId) -> Node:
-        if id_ not in done:
-            node = known[id_]
-            children = tuple(
-                sized(child) for child in node.children if child.id not in known or child.id in full
-            )
-            done[id_] = replace(node, children=children)
-        return done[id_]
-
-    def sized(child: Child) -> Child:
-        if child.id not in known or known[child.id].ntype not in CONTAINERS:
-            return child
-        node = of(child.id)
-        if node == known[child.id]:
-            return child
-        sizes = [size_of(node.tail)]
-        for part in node.children:
-            sizes += [size_of(part.lead), (part.size_bytes, part.size_lines)]
-        return replace(
-            child,
-            size_bytes=sum(one[0] for one in sizes),
-            size_lines=sum(one[1] for one in sizes),
-        )
-
-    return (of(id_) for id_ in known if id_ in full)
