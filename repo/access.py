@@ -35,10 +35,10 @@ def restricted(graph: Graph, trust: TrustContext | None) -> Graph:
     Raises:
         InvalidInputError: kind `trust-required`.
     """
-    asked = checked_trust(policy_of(graph.config), trust)
-    if asked is None:
+    caller = checked_trust(policy_of(graph.config), trust)
+    if caller is None:
         return graph
-    return UnrestrictedGraph(graph, asked) if asked.everything else RestrictedGraph(graph, asked)
+    return UnrestrictedGraph(graph, caller) if caller.everything else RestrictedGraph(graph, caller)
 
 
 class UnrestrictedGraph(Graph):
@@ -68,9 +68,9 @@ class UnrestrictedGraph(Graph):
         """Returns the part of the index snapshot that the caller sees."""
         return cast("Snapshot", restrict(self._whole.snapshot(), self.trust, self._load))
 
-    def asked(self, question: Callable[[Snapshot], T]) -> T:
-        """Runs a function of the visible part of the snapshot; as `Graph.asked` if files fail."""
-        return self._whole.asked(
+    def with_snapshot(self, question: Callable[[Snapshot], T]) -> T:
+        """Runs a function of the visible part of the snapshot, as `Graph.with_snapshot` does."""
+        return self._whole.with_snapshot(
             lambda whole: question(cast("Snapshot", restrict(whole, self.trust, self._load)))
         )
 
@@ -161,7 +161,7 @@ class RestrictedGraph(UnrestrictedGraph):
         return self._joins(Graph.edge(self, id))
 
     def _ordinal(self, id: NodeId) -> int | None:  # noqa: A002
-        return self.asked(lambda snapshot: snapshot.ordinal(check_id("id", id, NodeId)))
+        return self.with_snapshot(lambda snapshot: snapshot.ordinal(check_id("id", id, NodeId)))
 
     def _found(self, id: NodeId) -> Node | None:  # noqa: A002
         """Returns a node as it is visible, None if it is not."""
@@ -174,7 +174,7 @@ class RestrictedGraph(UnrestrictedGraph):
             cid = snapshot.node_cids(np.array([ordinal], np.uint32))[0]
             return loader(snapshot, self._load)(cid)
 
-        return self.asked(found)
+        return self.with_snapshot(found)
 
     def _joins(self, edge: Edge) -> bool:
         return self._ordinal(edge.src) is not None and self._ordinal(edge.dst) is not None

@@ -229,7 +229,7 @@ class Graph:
             self._snapshot = self.core.snapshot(self.root_cid, self.commit, state=self._state)
         return self._snapshot
 
-    def asked(self, question: Callable[[Snapshot], T]) -> T:
+    def with_snapshot(self, question: Callable[[Snapshot], T]) -> T:
         """Returns the result of a function of the snapshot. If it fails because index files are
         damaged, they are rebuilt and it runs again, so that a broken index never prevents an
         answer.

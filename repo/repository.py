@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ibidem.repo.api.sync import Sync
     from ibidem.repo.merge.branch import Merged
     from ibidem.repo.merge.conflicts import OpenConflict
-    from ibidem.repo.merge.rebase import Replanted
+    from ibidem.repo.merge.rebase import AppliedCommits
     from ibidem.repo.retrieval.embedding import EmbedReport
     from ibidem.repo.retrieval.retrieve import Retriever
     from ibidem.repo.retrieval.signature import ListingOptions, PacksOptions, RetrieveOptions
@@ -485,7 +485,7 @@ class Repository(Closing):
         is_dry_run: bool = False,
         author: str = "",
         time: int | datetime | None = None,
-    ) -> Replanted:
+    ) -> AppliedCommits:
         """Reapplies the commits that only the current branch has on top of a revision. Each keeps
         its author, time and message; `author` and `time` are those of the operation. The branch
         moves once, at the end. Merge commits cannot be rebased and raise an error; merge again
@@ -510,7 +510,7 @@ class Repository(Closing):
         time: int | datetime | None = None,
         agent: str | None = None,
         task: str | None = None,
-    ) -> Replanted:
+    ) -> AppliedCommits:
         """Applies the change of one commit to the current branch.
 
         Args:
@@ -532,7 +532,7 @@ class Repository(Closing):
         time: int | datetime | None = None,
         agent: str | None = None,
         task: str | None = None,
-    ) -> Replanted:
+    ) -> AppliedCommits:
         """Reverts the change of one commit with a new commit on the current branch."""
         from ibidem.repo.merge.rebase import revert
 

@@ -177,9 +177,9 @@ class Revision:
 
         return moment_of(self.graph.core, self.graph, as_of, notes)
 
-    def asked(self, question: Callable[[Snapshot], T]) -> T:
+    def with_snapshot(self, question: Callable[[Snapshot], T]) -> T:
         """Runs a question against the snapshot; damaged index files are rebuilt."""
-        return self.graph.asked(question)
+        return self.graph.with_snapshot(question)
 
     # -- searching --------------------------------------------------------------------------------
 

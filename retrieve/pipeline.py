@@ -238,8 +238,10 @@ def dense_tops(snapshot: Snapshot, queries: Sequence[Query], load: Load) -> list
     positions = [position for position, query in enumerate(queries) if query.vector is not None]
     for position in positions:
         check_model(snapshot, queries[position])
-    asked = [queries[position] for position in positions]
-    found = rank_dense_many([universe(restrict(snapshot, one.trust, load), one) for one in asked])
+    with_vector = [queries[position] for position in positions]
+    found = rank_dense_many(
+        [universe(restrict(snapshot, one.trust, load), one) for one in with_vector]
+    )
     for position, top in zip(positions, found, strict=True):
         tops[position] = top
     return tops

@@ -173,9 +173,9 @@ class Scope:
         if not calls_of(message):
             return Unit((message,))
         found = {message.id: message}
-        asked: set[str] = set()
-        while fresh := {call for one in found.values() for call in calls_of(one)} - asked:
-            asked |= fresh
+        visited: set[str] = set()
+        while fresh := {call for one in found.values() for call in calls_of(one)} - visited:
+            visited |= fresh
             for name in ("tool_calls", "tool_call_id"):
                 page = self._page(
                     "ord", where={"thread": message.thread, name: {"in": sorted(fresh)}}

@@ -53,7 +53,7 @@ def vote(
         InvalidInputError: the node is not in the answer, the value is neither 1 nor -1, or there
             is no actor.
     """
-    text = _asked(answer)
+    text = _question_of(answer)
     _check_returned(answer, [node])
     return repository.notes.space(space).vote(
         node, value, actor=actor, about=_cid(answer), detail=vote_detail(text, node), time=time
@@ -84,7 +84,7 @@ def not_useful(
         InvalidInputError: neither or both are given, no node is left, a node is not in the answer,
             or there is no actor.
     """
-    text = _asked(answer)
+    text = _question_of(answer)
     if (nodes is None) == (useful is None):
         given = "none" if nodes is None else "both"
         raise InvalidInputError(
@@ -105,7 +105,7 @@ def not_useful(
     return repository.notes.space(space).add(events, author=actor, time=time)
 
 
-def _asked(answer: Voted) -> str:
+def _question_of(answer: Voted) -> str:
     if answer.query.text is None:
         raise InvalidInputError("answer: got one without a text, expected one asked in words")
     return answer.query.text

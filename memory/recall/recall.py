@@ -123,11 +123,11 @@ def _level(disclosure: Disclosure | str | None) -> Disclosure | None:
 
 def _overlap(text: str, result: Answer[Item]) -> int:
     """Returns the part of the question's words that are in the best item, in permille."""
-    asked = frozenset(words(text, frozenset()))
-    if not asked or not result.items:
+    query_words = frozenset(words(text, frozenset()))
+    if not query_words or not result.items:
         return PERMILLE
     has = frozenset(words(result.items[0].rendered, frozenset()))
-    return len(asked & has) * PERMILLE // len(asked)
+    return len(query_words & has) * PERMILLE // len(query_words)
 
 
 def _texts(

@@ -95,7 +95,7 @@ class Maintenance:
 
     def index_counts(self) -> tuple[int, int]:
         """Returns the number of nodes at the head that are indexed, and of all."""
-        answered = self._core.graph().asked(lambda snapshot: len(snapshot.live))
+        answered = self._core.graph().with_snapshot(lambda snapshot: len(snapshot.live))
         stats = self.stats()
         return answered, stats.node_count - stats.tombstone_count
 

@@ -39,8 +39,8 @@ class Outcome(StrEnum):
     """It was fast-forwarded."""
     MERGED = "merged"
     """A merge commit was created."""
-    REPLANTED = "replanted"
-    """Commits were reapplied on top of it."""
+    APPLIED = "applied"
+    """Commits were applied on top of it."""
 
 
 @record

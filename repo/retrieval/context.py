@@ -64,10 +64,10 @@ def ask_packs(
         options |= _hybrid(options)
     elif rank != SCORE:
         given["rank"] = rank
-    asked = ask(repository, revision, text=text, limit=limit, packs=given, **options)
-    if rank == HYBRID and asked.query.vector is None:
+    prepared = ask(repository, revision, text=text, limit=limit, packs=given, **options)
+    if rank == HYBRID and prepared.query.vector is None:
         raise InvalidInputError("rank: got 'hybrid' without a vector, expected a vector or a model")
-    return asked
+    return prepared
 
 
 class Packer(Protocol):

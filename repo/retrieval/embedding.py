@@ -212,7 +212,7 @@ def _digests(revision: Graph, model: str) -> dict[bytes, bytes]:
     """Returns the digest of each vector's text, by node id."""
     if model not in revision.root.vectors:
         return {}
-    return revision.asked(lambda snapshot: dict(_digests_of(snapshot, model)))
+    return revision.with_snapshot(lambda snapshot: dict(_digests_of(snapshot, model)))
 
 
 def _digests_of(snapshot: Snapshot, model: str) -> Iterator[tuple[bytes, bytes]]:

@@ -136,7 +136,7 @@ def paths(
 
 
 def _answer(revision: Graph, question: Callable[[Snapshot], T]) -> T:
-    return revision.seen_by(revision.trust).asked(question)
+    return revision.seen_by(revision.trust).with_snapshot(question)
 
 
 def _scope(

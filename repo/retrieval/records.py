@@ -137,7 +137,7 @@ def _undated(graph: Graph) -> int | None:
         dated = snapshot.exists(TIME)
         return any((snapshot.label(one) & snapshot.live) - dated for one in LAYERS)
 
-    return newest_time(graph, TIME) if graph.asked(lacks) else None
+    return newest_time(graph, TIME) if graph.with_snapshot(lacks) else None
 
 
 def _types(types: Iterable[RecordType | str] | None) -> list[str]:

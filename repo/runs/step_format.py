@@ -21,10 +21,10 @@ _PLAIN = Query().form()
 
 def step_line(store: Store, found: ReadStep) -> str:
     """Returns one line of text on a step."""
-    asked, answer = _asked(store, found.step, found.request), found.answer
+    request, answer = _request_text(store, found.step, found.request), found.answer
     if payload.is_failed(answer) and found.step.action not in ("event", "end"):
-        return one_line(f"{asked}, which failed with {payload.summary(answer)}")
-    return one_line(asked + _answered(found))
+        return one_line(f"{request}, which failed with {payload.summary(answer)}")
+    return one_line(request + _answered(found))
 
 
 def question(rev: str, form: Mapping[str, Any]) -> str:
@@ -77,7 +77,7 @@ def _is_call(request: Any) -> bool:
     )
 
 
-def _asked(store: Store, step: Step, request: Any) -> str:
+def _request_text(store: Store, step: Step, request: Any) -> str:
     match step.action:
         case "begin":
             return f"began run {step.name!r}"

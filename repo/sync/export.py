@@ -30,7 +30,7 @@ from ibidem.repo.sync.fetch_push import Counted
 from ibidem.repo.sync.files import new_file
 from ibidem.repo.sync.local_remote import offer
 from ibidem.repo.sync.messages import Bundle, Tip, container
-from ibidem.repo.sync.names import ASKED, prefixes
+from ibidem.repo.sync.names import OPTIONAL, prefixes
 from ibidem.repo.sync.pack import Pack
 from ibidem.repo.sync.quarantine import Layered
 from ibidem.repo.sync.report import CopyReport, Move, RefMove
@@ -175,7 +175,7 @@ def export(
 
 
 def _full(repository: Core, stream: Writable) -> CopyReport:
-    offered = _still(offer(repository, prefixes(tuple(ASKED))))
+    offered = _still(offer(repository, prefixes(tuple(OPTIONAL))))
     log = local_log(repository.store)
     newest = OperationCid(next(iter(log.cids)).raw)
     bundle = replace(offered, operation=newest)

@@ -26,7 +26,7 @@ from ibidem.repo.sync.erasures import (
 from ibidem.repo.sync.have_set import HaveSet, have_set
 from ibidem.repo.sync.messages import Bundle, Push, Tip, Update
 from ibidem.repo.sync.missing_blocks import split_targets
-from ibidem.repo.sync.names import ALWAYS, ASKED, NOTES, check_ref, prefixes, tracking
+from ibidem.repo.sync.names import ALWAYS, NOTES, OPTIONAL, check_ref, prefixes, tracking
 from ibidem.repo.sync.negotiation import common_commits
 from ibidem.repo.sync.pack import Pack
 from ibidem.repo.sync.receive import comes_after, how_to_move, intake
@@ -200,7 +200,7 @@ def chosen(repository: Core, names: Sequence[str], delete: Sequence[str]) -> dic
 
 
 def _full(name: str) -> str:
-    is_full = name.startswith((*ALWAYS, *ASKED.values()))
+    is_full = name.startswith((*ALWAYS, *OPTIONAL.values()))
     return check_ref("ref", name if is_full else refs.HEADS + name)
 
 

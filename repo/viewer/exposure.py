@@ -77,7 +77,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Revision", Exposure.VISIBLE, "is_visible retrieve retrieve_many packs records"),
     **_rows("Revision", Exposure.VISIBLE, "prompt verify_citation query page count"),
     **_rows("Revision", Exposure.EXEMPT, "root_cid commit_cid config trust is_restricted erasures"),
-    **_rows("Revision", Exposure.REFUSED, "core root commit log snapshot asked"),
+    **_rows("Revision", Exposure.REFUSED, "core root commit log snapshot with_snapshot"),
     **_rows("Transaction", Exposure.VISIBLE, "add_node update_node node find_node"),
     **_rows("Transaction", Exposure.VISIBLE, "add_edge update_edge remove_edge edge edges_of"),
     **_rows("Transaction", Exposure.VISIBLE, "tombstone untombstone publish rollback"),

@@ -62,17 +62,17 @@ def restrict(snapshot: Snapshot, trust: TrustContext | None, load: Load) -> Snap
         assert snapshot.trust == trust, "BUG: a view was asked for another caller"
         return snapshot
     policy = policy_of(snapshot.config)
-    asked = checked_trust(policy, trust)
-    if asked is None or policy is None or asked.everything:
+    caller = checked_trust(policy, trust)
+    if caller is None or policy is None or caller.everything:
         return snapshot
     kept: dict[TrustContext, RestrictedSnapshot] = snapshot.cache.setdefault(("trust",), {})
-    found = kept.get(asked)
+    found = kept.get(caller)
     if found is None:
-        flags = visible_nodes(snapshot, policy, asked, asked.cap(policy))
-        found = RestrictedSnapshot(snapshot, policy, asked, flags, load)
+        flags = visible_nodes(snapshot, policy, caller, caller.cap(policy))
+        found = RestrictedSnapshot(snapshot, policy, caller, flags, load)
         for old in list(kept)[: max(0, len(kept) + 1 - VIEWS_KEPT)]:
             kept.pop(old, None)
-        kept[asked] = found
+        kept[caller] = found
     return found
 
 

@@ -119,7 +119,7 @@ def feedback_factors(
 
     Spec: recall 4.
     """
-    asked: dict[NodeId, frozenset[bytes]] = {}
+    digests: dict[NodeId, frozenset[bytes]] = {}
     effective = {(vote.actor, vote.node, vote.question): vote for vote in sorted(votes)}
     up: dict[NodeId, int] = {}
     down: dict[NodeId, int] = {}
@@ -128,9 +128,9 @@ def feedback_factors(
         counts[vote.node] = counts.get(vote.node, 0) + 1
     hits: dict[NodeId, int] = {}
     for said in sorted(not_useful):
-        if said.node not in asked:
-            asked[said.node] = word_digests(text, said.node)
-        if shared(asked[said.node], said.words) >= LIKENESS_MIN:
+        if said.node not in digests:
+            digests[said.node] = word_digests(text, said.node)
+        if shared(digests[said.node], said.words) >= LIKENESS_MIN:
             hits[said.node] = hits.get(said.node, 0) + 1
     return {
         node: (100 + feedback_percent(up.get(node, 0), down.get(node, 0), hits.get(node, 0))) / 100

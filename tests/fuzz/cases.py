@@ -605,7 +605,7 @@ NOT_CALLED = {
     "follow": "takes numbers of blocks of its own reader",
     "incident": "takes a decoded root",
     "snapshot": "takes the CID of a root with its commit; every question takes this way",
-    "asked": "takes a function on a snapshot",
+    "with_snapshot": "takes a function on a snapshot",
     "runs.start": "records; nothing of the copy is read",
     "core": "a property; its methods are called",
     "accept_erasures": "takes erasures from elsewhere; an import takes this way",

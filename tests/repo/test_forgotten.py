@@ -63,7 +63,7 @@ def seen(repo: Repository) -> dict[str, str | None]:
 def test_a_revert_keeps_the_tombstone_and_takes_the_rest_back(repo: Repository) -> None:
     hide(repo, y="two")
     done = repo.revert("HEAD")
-    assert done.outcome is Outcome.REPLANTED
+    assert done.outcome is Outcome.APPLIED
     assert done.kept == (X,)
     assert seen(repo) == {"y": "one"}
     assert repo.at().tombstone(X) == "wrong"
