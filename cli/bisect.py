@@ -8,7 +8,7 @@ import click
 
 from ibidem.cli import exits
 from ibidem.cli.options import question
-from ibidem.cli.options.trust import trust_of, trust_option, trust_options
+from ibidem.cli.options.viewer import viewer_of, viewer_option, viewer_options
 from ibidem.cli.render import answer_diff, output, shapes
 from ibidem.cli.session import Session, common_options, complete_revision, pass_session
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     help="The last revision to consider.",
 )
 @question.question_options
-@trust_option
+@viewer_option
 @common_options
 @pass_session
 @click.pass_context
@@ -81,7 +81,7 @@ def command(
         return
     if query is None or expect is None:
         raise click.UsageError("give --query and --expect, or use: bisect run COMMAND")
-    options = question.options(session, **given) | trust_options(session)
+    options = question.options(session, **given) | viewer_options(session)
     with session.open() as repository:
         wanted = _expected(session, repository, expect, (bad, *([good] if good else [])))
         found = repository.history.bisect(
@@ -103,11 +103,11 @@ def _expected(
 
     for rev in revisions[:-1]:
         try:
-            return repository.at(rev, trust=trust_of(session)).node_id(text)
+            return repository.at(rev, viewer=viewer_of(session)).node_id(text)
         except NotFoundError as error:
             if error.kind is ErrorKind.AMBIGUOUS:
                 raise
-    return repository.at(revisions[-1], trust=trust_of(session)).node_id(text)
+    return repository.at(revisions[-1], viewer=viewer_of(session)).node_id(text)
 
 
 _UNTESTABLE = 125

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ibidem.repo.events import Log
     from ibidem.repo.signing.key import SigningKey
     from ibidem.repo.signing.keyring import Keyring
-    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.access.policy import Viewer
     from ibidem.store.protocol import Store
 
 Clock = Callable[[], int]
@@ -158,20 +158,20 @@ class Core(Closing):
         self,
         rev: object = revspec.HEAD,
         *,
-        trust: TrustContext | None = None,
+        viewer: Viewer | None = None,
         state: State | None = None,
     ) -> Graph:
         """Returns the graph at a revision, or of a root given by its RootCid, read-only.
 
         Args:
             rev: the revision, or the RootCid.
-            trust: the caller; required for reading if the root has a trust policy.
+            viewer: the caller; required for reading if the root has a trust policy.
             state: the state in which the revision is resolved; by default the newest.
         """
         found = self.operation_log.retry_if_collected(
             lambda state: self._graph_in(self.without_interrupted(state), rev), state=state
         )
-        return found if trust is None else found.seen_by(trust)
+        return found if viewer is None else found.seen_by(viewer)
 
     def _graph_in(self, state: State, rev: object) -> Graph:
         if isinstance(rev, RootCid):

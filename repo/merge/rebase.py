@@ -79,7 +79,7 @@ def rebase(
     onto: CommitCid,
     signature: CommitInfo,
     *,
-    is_dry_run: bool = False,
+    dry_run: bool = False,
 ) -> AppliedCommits:
     """Reapplies the commits that only a branch has on top of another commit.
 
@@ -114,7 +114,7 @@ def rebase(
             plan.outcome = Outcome.APPLIED
         return plan
 
-    return _run(operations, full_name, signature, make, "rebase", is_dry_run=is_dry_run)
+    return _run(operations, full_name, signature, make, "rebase", dry_run=dry_run)
 
 
 def pick(
@@ -218,7 +218,7 @@ def _run(
     make: Callable[[WriteBatch, State, Tip, Erased], _Plan],
     verb: str,
     *,
-    is_dry_run: bool = False,
+    dry_run: bool = False,
 ) -> AppliedCommits:
     def attempt(state: State) -> AppliedCommits:
         now = tip(operations.store, state, full_name)
@@ -229,7 +229,7 @@ def _run(
             return _report(buffer, now.root, plan)
         assert plan.tip is not None, "BUG: a plan that leads nowhere"
         done = _report(buffer, now.root, plan)
-        if not is_dry_run:
+        if not dry_run:
             move(
                 operations,
                 state,
@@ -242,7 +242,7 @@ def _run(
             )
         return done
 
-    return attempt(operations.state()) if is_dry_run else operations.retry(attempt)
+    return attempt(operations.state()) if dry_run else operations.retry(attempt)
 
 
 def _report(source: WriteBatch, before: Root, plan: _Plan) -> AppliedCommits:

@@ -104,9 +104,9 @@ def ask(
     valid_at, rerank = options.pop("valid_at", None), options.pop("rerank", None)
     timeout, strict = options.pop("rerank_timeout", None), options.pop("strict", False)
     config = revision.config
-    if revision.trust is not None:
-        revision.seen_by(options.get("trust"))
-        options["trust"] = revision.trust
+    if revision.viewer is not None:
+        revision.seen_by(options.get("viewer"))
+        options["viewer"] = revision.viewer
     if model is not None or embedder is not None:
         if options.get("vector") is not None:
             raise InvalidInputError("vector: got one beside a model, expected one of them")

@@ -77,7 +77,7 @@ class Run(Session):
     def _read(self, rev: object) -> RunRevision:
         if isinstance(rev, RunRevision):
             return rev
-        request = {"rev": rev_text(rev)}
+        request = {"at": rev_text(rev)}
         with self._chain.lock:
             try:
                 found = self._live.graph(rev)
@@ -86,7 +86,7 @@ class Run(Session):
                 raise
             commit = None if found.commit is None else found.commit.encode()
             self._append("read", request=request, root=found.root_cid, commit=commit)
-        return RunRevision(self, request["rev"], found.root_cid, found.commit)
+        return RunRevision(self, request["at"], found.root_cid, found.commit)
 
     def _retrieve(
         self,

@@ -118,7 +118,7 @@ class Replay(Session):
         if isinstance(rev, RunRevision):
             return rev
         text = rev_text(rev)
-        found = self._take("read", f"read the graph at {text}", request={"rev": text})
+        found = self._take("read", f"read the graph at {text}", request={"at": text})
         self._raise_recorded(found)
         if found.step.root is None:
             raise self._incomplete(found.step, "a root")

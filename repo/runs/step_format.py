@@ -43,7 +43,7 @@ def question(rev: str, form: Mapping[str, Any]) -> str:
 def retrieval(request: Mapping[str, Any]) -> str:
     """Returns a retrieval as text, as far as its request describes it."""
     kind = {name: True for name in ("packs", "records") if request.get(name)}
-    return question(request["rev"], {"text": request["text"], **kind})
+    return question(request["at"], {"text": request["text"], **kind})
 
 
 def event(name: str, request: Any) -> str:
@@ -84,10 +84,10 @@ def _request_text(store: Store, step: Step, request: Any) -> str:
         case "end":
             return "the run ended"
         case "read":
-            return f"read the graph at {request['rev']}"
+            return f"read the graph at {request['at']}"
         case "retrieve" if step.receipt is not None:
             receipt = Receipt.decode(store.get(step.receipt))
-            return question(request["rev"], receipt.query.form())
+            return question(request["at"], receipt.query.form())
         case "retrieve":
             return retrieval(request)
         case "transaction":

@@ -459,7 +459,7 @@ class Transaction(Ending):
 
     def set_trust_policy(self, policy: TrustPolicy | None) -> None:
         """Stages the trust policy of the graph, None for none. From this commit on, reading a node
-        requires a trust context.
+        requires a viewer.
 
         Raises:
             InvalidInputError: it is not a policy; or a node that was staged before lacks the labels

@@ -58,7 +58,7 @@ class PackOptions:
     per_hit_neighbors: int | None = default("per_hit_neighbors")
     """The number of passages on each side; None with `edges`."""
     merge: str = default("merge")
-    budget: str = default("budget")
+    overflow: str = default("overflow")
     rank: str = default("rank")
     nodes_max: int | None = default("nodes_max")
     """The most nodes in a pack, None for any number."""
@@ -72,7 +72,7 @@ class PackOptions:
             "expand": self.expand,
             "per_hit_neighbors": self.per_hit_neighbors,
             "merge": self.merge,
-            "budget": self.budget,
+            "overflow": self.overflow,
             "rank": self.rank,
             "nodes_max": self.nodes_max,
             "spans": self.spans,
@@ -134,7 +134,7 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
         expand,
         around,
         merge,
-        checks.option("budget", values["budget"]),
+        checks.option("overflow", values["overflow"]),
         checks.choice("rank", values["rank"], (SCORE, NONE)),
         checks.option("nodes_max", values["nodes_max"]),
         checks.option("spans", values["spans"]),

@@ -178,7 +178,7 @@ def test_a_rebase_keeps_what_was_forgotten_below(repo: Repository) -> None:
     repo.switch("main")
     hide(repo, z="one")
     repo.switch("side")
-    would = repo.rebase("main", is_dry_run=True)
+    would = repo.rebase("main", dry_run=True)
     done = repo.rebase("main")
     assert would == done
     assert done.kept == (X,)

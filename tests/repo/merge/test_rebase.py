@@ -19,7 +19,7 @@ def test_rebase_keeps_who_when_and_why_and_drops_what_is_there(repo: Repository)
         tx.update_node(B, summary="same")
     with on(repo, "main") as tx:
         tx.update_node(B, summary="same")
-    would = repo.rebase("main", is_dry_run=True)
+    would = repo.rebase("main", dry_run=True)
     done = repo.rebase("main")
     assert would == done
     assert done.outcome is Outcome.APPLIED
