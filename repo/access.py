@@ -130,7 +130,7 @@ class RestrictedGraph(UnrestrictedGraph):
     def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
         """Returns the edges of a node to and from visible nodes, by id."""
         self.node(id, include_tombstoned=True)
-        incident = self.core.incident(self.root_cid, self.root, id)
+        incident = self.core.edge_lookup.incident(self.root_cid, self.root, id)
         found = (Graph.edge(self, edge) for edge in sorted(set(incident)))
         return [edge for edge in found if self._joins(edge)]
 

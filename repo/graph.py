@@ -182,7 +182,7 @@ class Graph:
         does not exist.
         """
         self.node(id, include_tombstoned=True)
-        incident = self.core.incident(self.root_cid, self.root, id)
+        incident = self.core.edge_lookup.incident(self.root_cid, self.root, id)
         return [self.edge(edge) for edge in sorted(set(incident))]
 
     def vector(self, cls: type[V], id: NodeId, name: str) -> V | None:  # noqa: A002
@@ -226,7 +226,8 @@ class Graph:
     def snapshot(self) -> Snapshot:
         """Returns the index snapshot of this root, built or advanced if necessary."""
         if self._snapshot is None:
-            self._snapshot = self.core.snapshot(self.root_cid, self.commit, state=self._state)
+            index = self.core.search_index
+            self._snapshot = index.snapshot(self.root_cid, self.commit, state=self._state)
         return self._snapshot
 
     def with_snapshot(self, question: Callable[[Snapshot], T]) -> T:
@@ -240,7 +241,7 @@ class Graph:
             raise
         except Exception:
             # Other errors are raised unchanged.
-            if self._snapshot is None or not self.core.index.recover(self._snapshot):
+            if self._snapshot is None or not self.core.search_index.current.recover(self._snapshot):
                 raise
         self._snapshot = None
         return question(self.snapshot())

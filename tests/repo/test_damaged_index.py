@@ -154,7 +154,7 @@ def test_a_question_that_fails_with_damage_is_asked_of_an_index_made_anew(tmp_pa
         damaged = max(files(tmp_path), key=lambda path: path.stat().st_size)
         flip(damaged, 0.7)
         assert asked_of_damage(repo) == [600, 600]
-        assert repo.core.index.verify(repo.at().root_cid) == []
+        assert repo.core.search_index.current.verify(repo.at().root_cid) == []
 
 
 def test_an_index_of_another_version_is_built_again(
@@ -163,7 +163,7 @@ def test_an_index_of_another_version_is_built_again(
     expected = make(tmp_path)
     monkeypatch.setattr(manifest, "INDEX_VERSION", manifest.INDEX_VERSION + 1)
     with ibidem.open(tmp_path) as repo:
-        assert repo.core.index.stats().snapshot_count == 0
+        assert repo.core.search_index.current.stats().snapshot_count == 0
     assert answer(tmp_path) == expected
 
 

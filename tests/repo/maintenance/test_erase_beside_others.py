@@ -32,7 +32,7 @@ from .secret import NEEDLES, add_secret, places_of
 SOURCE = str(Path(__file__).parents[3] / "src")
 
 
-@pytest.mark.parametrize("step", ["drop_index", "close"])
+@pytest.mark.parametrize("step", ["drop_derived", "close"])
 def test_what_another_erases_meanwhile_is_destroyed_before_the_mark_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -56,7 +56,7 @@ def test_what_another_erases_meanwhile_is_destroyed_before_the_mark_goes(
             )
         else:
             monkeypatch.setattr(
-                Core, "drop_index", lambda self: erased_by_other() or self.drop_index()
+                Core, "drop_derived", lambda self: erased_by_other() or self.drop_derived()
             )
         repo.maintenance.erase(mine)
         assert repo.core.store.cell(ERASING_CELL) is None
