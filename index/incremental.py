@@ -28,6 +28,7 @@ from ibidem.index.families.snapshot_parts import EDGES, MERGES, NODES, Key, Snap
 from ibidem.index.families.vector_rows import ROWS
 from ibidem.index.segments.identity import find_rows, id_array
 from ibidem.index.segments.store import SegmentStore
+from ibidem.index.tuning import TUNING, Tuning
 from ibidem.objects.blocks import Source
 from ibidem.objects.cid import Cid, EdgeCid, NodeCid, RootCid
 from ibidem.objects.config import Config
@@ -36,8 +37,6 @@ from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree
 
-CHUNK_ROWS = 131_072
-"""The most rows that are built into one segment."""
 CHUNK_TERMS = 8_000_000
 """Terms after which a segment of nodes is closed, however few rows it has."""
 CHUNK_COMPONENTS = 33_554_432
@@ -57,12 +56,14 @@ class IncrementalBuild:
         after: Root,
         blocks: Source,
         segment_store: SegmentStore,
+        tuning: Tuning,
     ) -> None:
         self._state = state
+        self._tuning = tuning
         self._before, self._after = before, after
         self._config = Config.from_map(after.config)
         self._blocks, self._segment_store = blocks, segment_store
-        self._table = OrdinalTable(state.identities, segment_store)
+        self._table = OrdinalTable(state.identities, segment_store, tuning)
         self._growths: list[FamilyWriter] = []
 
     def run(self, root: RootCid) -> SnapshotParts:
@@ -98,7 +99,7 @@ class IncrementalBuild:
                 node = Node.decode(block)
                 checked_id(key, node.id.raw, "node")
                 rows.add(node, cid[4:], text_of(node, self._config, self._blocks))
-            if len(rows) >= CHUNK_ROWS or rows.term_count >= CHUNK_TERMS:
+            if len(rows) >= self._tuning.chunk_rows or rows.term_count >= CHUNK_TERMS:
                 self._add_nodes(growth, rows)
                 rows = NodeRows(self._config.analyser)
         self._add_nodes(growth, rows)
@@ -118,7 +119,7 @@ class IncrementalBuild:
                 edge = Edge.decode(block)
                 checked_id(key, edge.id.raw, "edge")
                 rows.add(edge, cid[4:])
-            if len(rows) >= CHUNK_ROWS:
+            if len(rows) >= self._tuning.chunk_rows:
                 self._add_edges(growth, rows)
                 rows = EdgeRows()
         self._add_edges(growth, rows)
@@ -142,14 +143,16 @@ class IncrementalBuild:
                 [cid[4:] for _, cid, _ in found],
                 [block for _, _, block in found],
             )
-            if len(rows) >= CHUNK_ROWS or rows.component_count >= CHUNK_COMPONENTS:
+            if len(rows) >= self._tuning.chunk_rows or rows.component_count >= CHUNK_COMPONENTS:
                 self._add(growth, rows.ids, len(rows), rows.columns)
                 rows = rows.another()
         self._add(growth, rows.ids, len(rows), rows.columns)
         return growth
 
     def _growth(self, key: Key) -> FamilyWriter:
-        growth = FamilyWriter(self._state.of(key), MERGES[key[0]], self._segment_store)
+        growth = FamilyWriter(
+            self._state.of(key), MERGES[key[0]], self._segment_store, self._tuning
+        )
         self._growths.append(growth)
         return growth
 
@@ -213,6 +216,7 @@ def advance(
     root: RootCid,
     blocks: Source,
     segment_store: SegmentStore,
+    tuning: Tuning = TUNING,
 ) -> SnapshotParts:
     """Returns the state of the root `after`, whose CID is `root`, built from that of `before`.
 
@@ -221,7 +225,7 @@ def advance(
         CorruptError: a block or a segment is damaged or invalid.
         StorageError: a segment could not be written.
     """
-    return IncrementalBuild(state, before, after, blocks, segment_store).run(root)
+    return IncrementalBuild(state, before, after, blocks, segment_store, tuning).run(root)
 
 
 def _kill_edges(growth: FamilyWriter, batch: list[Change]) -> None:

@@ -21,6 +21,7 @@ from ibidem.repo.erasure.guard import sweep_index
 if TYPE_CHECKING:
     from ibidem.index.index import Index
     from ibidem.index.snapshot import Snapshot
+    from ibidem.index.tuning import Tuning
     from ibidem.objects.cid import RootCid
     from ibidem.objects.view import View
     from ibidem.repo.operation_log import OperationLog
@@ -56,6 +57,8 @@ class SearchIndex:
         self._folder = None if folder is None else folder / "index"
         self._operation_log = operation_log
         self._head_in = head_in
+        self.tuning: Tuning | None = None
+        """Of an index that is opened from now on; None for what was measured to be best."""
         self._open: tuple[View, Index] | None = None
         """With the newest view for which it was requested, whose erasures it excludes."""
         self.followed_blocks_max = FOLLOWED_BLOCKS_MAX
@@ -125,13 +128,14 @@ class SearchIndex:
                 return self._open[1]
             # An index built before an erasure contains erased text: no process keeps using it.
             from ibidem.index.index import Index
+            from ibidem.index.tuning import TUNING
 
             self.drop()
             folder = self._folder_for(view)
             if view.erasures != EMPTY_TREE and self._folder is not None:
                 with suppress(OSError):  # the erasing process removes it and reports errors
                     sweep_index(self._folder, folder)
-            self._open = view, Index(folder, self._store)
+            self._open = view, Index(folder, self._store, tuning=self.tuning or TUNING)
         return self._open[1]
 
     def _folder_for(self, view: View) -> Path | None:
