@@ -8,6 +8,7 @@ import click
 
 from ibidem.cli import exits
 from ibidem.cli.options import question
+from ibidem.cli.options.limit import UNSET, Unset
 from ibidem.cli.options.trust import trust_option, trust_options
 from ibidem.cli.render import answer_diff, changes, output
 from ibidem.cli.session import Session, common_options, pass_session
@@ -35,7 +36,7 @@ def command(
     before: str | None,
     after: str | None,
     query: str | None,
-    limit: int | None,
+    limit: int | Unset | None,
     exit_code: bool,
     **given: Any,
 ) -> None:
@@ -62,7 +63,7 @@ def command(
         if explicit - {"limit"}:
             option = min(explicit - {"limit"}).replace("_", "-")
             raise click.UsageError(f"--{option} needs --query")
-        listed = limit if "limit" in explicit else None
+        listed = None if limit is UNSET else limit
         is_different = _changes(session, before, after, listed)
     else:
         if before is None:

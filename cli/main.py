@@ -25,7 +25,7 @@ from ibidem.objects.errors import IbidemError
 
 SECTIONS = {
     "Start a repository and add content": (
-        *("init", "demo", "add", "node", "edge", "commit", "status", "unstage"),
+        *("init", "demo", "add", "node", "edge", "commit", "status", "unstage", "config"),
     ),
     "Search": ("retrieve", "packs", "prompt", "recall", "feedback", "embed"),
     "Inspect": ("query", "get", "show", "traverse", "stats"),

@@ -44,12 +44,10 @@ def _option(one: Option) -> Callable[[Function], Function]:
     help_text = (flag.help or one.help).format(default=one.default) + "."
     if flag.is_switch:
         return click.option(flag.name, is_flag=True, help=help_text)
-    shown = {"default": one.default, "show_default": True} if flag.shows_default else {}
     return click.option(
         flag.name,
         type=click.Choice(one.choices) if one.choices else _TYPES.get(one.type),
         multiple=flag.is_many,
         metavar=flag.metavar,
         help=help_text,
-        **shown,
     )

@@ -26,6 +26,7 @@ from ibidem.retrieve.query.fusion import Fusion, resolve_fusion
 from ibidem.retrieve.query.match import OR, Match, match_of_form, resolve_match
 from ibidem.retrieve.query.options import DEFAULT, OF_QUERY, OF_RECALL, default
 from ibidem.retrieve.query.predicate import Predicate
+from ibidem.retrieve.query.settings import configured
 from ibidem.retrieve.query.validity import Valid, resolve_valid
 from ibidem.retrieve.query.vector import VECTOR_OPTIONS, QuerySparse, QueryVector
 from ibidem.retrieve.rerank import Rerank, resolve_rerank
@@ -165,7 +166,7 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
     """Returns the query for a caller's options under a root's configuration.
 
     Args:
-        config: provides the defaults of `fusion`, `rrf_k` and `weights`.
+        config: provides the defaults of the options in `options.SETTINGS`.
         given: some of `options.OF_QUERY`.
 
     Raises:
@@ -176,9 +177,13 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         names = ", ".join(sorted(OF_QUERY))
         raise InvalidInputError(f"{min(unknown)}: got an unknown option, expected one of {names}")
     recall = _recall({name: value for name, value in given.items() if name in OF_RECALL})
-    options: dict[str, Any] = {**_DEFAULTS, **given}
+    own = configured(config)
+    options: dict[str, Any] = {**_DEFAULTS, **own, **given}
     text, packs = options["text"], options["packs"]
     lane_text = _query_text(text)
+    if lane_text is None:
+        # Nothing matches terms then: the defaults of matching have nothing to apply to.
+        options |= {name: _DEFAULTS[name] for name in ("operator", "phrases") if name not in given}
     condition = _some(predicate.parse)(options["where"])
     if condition == predicate.And(()):
         condition = None
@@ -209,7 +214,11 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         records=_some(_records)(options["records"]),
         trust=checked_trust(policy_of(config), options["trust"]),
         **vectors,
-        **{name: checks.option(name, options[name]) for name in _SIMPLE if name in given},
+        **{
+            name: checks.option(name, options[name])
+            for name in _SIMPLE
+            if name in own or name in given
+        },
     )
     is_blank = packs is not None and text is not None
     if not query.has_ranker and not query.is_narrowed and not is_blank:

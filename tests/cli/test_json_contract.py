@@ -178,7 +178,10 @@ def test_every_documented_field_is_printed(seen: dict[str, list[dict[str, Any]]]
 
 
 VERBS = ("is_", "has_", "may_", "needs_", "holds", "answers_")
-MAPS = r"props|status|value|ranks|lanes|counts?|actions|labels|vectors|sparse|paths|key\.key|policy"
+MAPS = (
+    r"props|status|value|ranks|lanes|counts?|actions|labels|vectors|sparse|paths|settings"
+    r"|key\.key|policy"
+)
 """What holds names that are not ours, or counts by what is counted."""
 
 
