@@ -8,6 +8,7 @@ import click
 
 from ibidem.cli import exits
 from ibidem.cli.options import question
+from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.limit import UNSET, Unset
 from ibidem.cli.options.viewer import viewer_option, viewer_options
 from ibidem.cli.render import answer_diff, changes, output
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
 
 
-@click.command("diff")
+@click.command("diff", cls=GroupedCommand)
 @click.argument("before", required=False)
 @click.argument("after", required=False)
 @click.option("--query", metavar="TEXT", help="Compare the answers to this question.")

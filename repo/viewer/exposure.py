@@ -102,11 +102,11 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("procedures", Exposure.REFUSED, "add_procedure set_status mine"),
     # -- the commands --------------------------------------------------------------------------
     **_commands(Exposure.VISIBLE, "retrieve", "packs", "prompt", "query", "get", "show"),
-    **_commands(Exposure.VISIBLE, "traverse"),
+    **_commands(Exposure.VISIBLE, "edge traverse"),
     **_commands(Exposure.VISIBLE, "recall", "memory graph", "memory salience", "trust show"),
     **_commands(Exposure.VISIBLE, "thread list", "thread show", "thread select"),
     **_commands(Exposure.VISIBLE, "snapshot record"),
-    **_commands(Exposure.EXEMPT, "init", "demo", "completion"),
+    **_commands(Exposure.EXEMPT, "init", "demo", "completion", "help"),
     **_commands(Exposure.REFUSED, "config list", "config get", "config set", "config unset"),
     **_commands(Exposure.REFUSED, "add", "node add", "node remove", "node tombstone"),
     **_commands(Exposure.REFUSED, "node untombstone", "edge add", "edge remove", "commit"),
@@ -121,11 +121,16 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_commands(Exposure.REFUSED, "run diff", "run drop", "run export", "run list", "run replay"),
     **_commands(Exposure.REFUSED, "run show", "snapshot check", "log", "diff", "blame", "bisect"),
     **_commands(Exposure.REFUSED, "bisect run", "branch", "switch", "tag", "merge", "resolve"),
-    **_commands(Exposure.REFUSED, "rebase", "cherry-pick", "revert", "undo", "redo", "squash"),
-    **_commands(Exposure.REFUSED, "prune", "clone", "remote add", "remote list", "remote remove"),
+    **_commands(
+        Exposure.REFUSED, "rebase", "cherry-pick", "revert", "undo", "redo", "history squash"
+    ),
+    **_commands(
+        Exposure.REFUSED, "history prune", "clone", "remote add", "remote list", "remote remove"
+    ),
+    **_commands(Exposure.REFUSED, "index compact"),
     **_commands(Exposure.REFUSED, "fetch", "pull", "push", "export", "import", "serve", "fsck"),
     **_commands(Exposure.REFUSED, "gc", "erase", "key generate", "key list", "key require"),
-    **_commands(Exposure.REFUSED, "key revoke", "key trust", "verify", "reindex", "doctor"),
+    **_commands(Exposure.REFUSED, "key revoke", "key trust", "key verify", "index build", "doctor"),
     # -- the routes of a server ----------------------------------------------------------------
     **_rows("", Exposure.REFUSED, "/v1/refs /v1/known /v1/fetch /v1/push"),
 }

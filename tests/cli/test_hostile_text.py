@@ -30,7 +30,18 @@ OURS = re.compile(r"\x1b\[(?:0|1|2|3[1-3]|31;1|31m\x1b\[1)m")
 
 NOTHING_OF_THE_REPOSITORY = {
     *("completion", "demo", "serve", "key generate", "key trust", "key require", "key revoke"),
-    *("thread clear", "gc", "reindex", "doctor", "redo", "erase", "init", "embed install"),
+    *(
+        "thread clear",
+        "gc",
+        "index build",
+        "index compact",
+        "help",
+        "doctor",
+        "redo",
+        "erase",
+        "init",
+        "embed install",
+    ),
     *("run export", "export", "trust enable", "trust disable", "remote remove"),
 }
 """Commands that print names, counts and identifiers of this machine or program alone."""
@@ -135,7 +146,10 @@ CALLS: dict[str, list[str]] = {
     "query": ["query", "query --label Note --order-by list", "query --count"],
     "get": ["get {node}", "get {document}", "get {part}", "get {hidden}"],
     "show": ["show", "show {node}", "show {edge}", "show side", "show {receipt}"],
-    "traverse": ["traverse {node} --path out:*", "traverse {node} --path out:nothing"],
+    "edge traverse": [
+        "edge traverse {node} --path out:*",
+        "edge traverse {node} --path out:nothing",
+    ],
     "stats": ["stats"],
     "thread list": ["thread list"],
     "thread show": ["thread show talk", "thread show talk --raw"],
@@ -186,8 +200,8 @@ CALLS: dict[str, list[str]] = {
     "undo": ["undo"],
     "switch": ["switch third"],
     "rebase": ["rebase main", "switch main"],
-    "squash": ["squash HEAD~1"],
-    "prune": ["prune HEAD~1"],
+    "history squash": ["history squash HEAD~1"],
+    "history prune": ["history prune HEAD~1"],
     "clone": ["clone . copy"],
     "remote add": ["remote add copy copy"],
     "remote list": ["remote list"],
@@ -196,7 +210,7 @@ CALLS: dict[str, list[str]] = {
     "push": ["push copy"],
     "import": ["import nothing.car", "import bad.ndjson"],
     "fsck": ["fsck"],
-    "verify": ["verify HEAD"],
+    "key verify": ["key verify HEAD"],
     "key list": ["key list"],
     "add": ["add bad.ndjson", "unstage"],
     "commit": ["commit bad.ndjson -m more"],
