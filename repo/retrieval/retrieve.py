@@ -25,6 +25,7 @@ from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import dense_tops
 from ibidem.retrieve.query.options import default
 from ibidem.retrieve.query.query import Query
+from ibidem.retrieve.query.settings import configured
 from ibidem.retrieve.rerank import Reranker, RerankRecord
 from ibidem.retrieve.semantics import resolve, rules
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
@@ -100,10 +101,12 @@ def ask(
             `model` or `embedder` is in the receipt, so a replay needs no model.
     """
     options: dict[str, Any] = {**given}
+    config = revision.config
+    if not {"model", "embedder", "vector"} & options.keys() and _has_words(options.get("text")):
+        options["model"] = configured(config).get("model")
     model, embedder = options.pop("model", None), options.pop("embedder", None)
     valid_at, rerank = options.pop("valid_at", None), options.pop("rerank", None)
     timeout, strict = options.pop("rerank_timeout", None), options.pop("strict", False)
-    config = revision.config
     if revision.viewer is not None:
         revision.seen_by(options.get("viewer"))
         options["viewer"] = revision.viewer
@@ -128,6 +131,10 @@ def ask(
         **options,
     )
     return PreparedQuery(query, counter, limited(rerank, timeout), strict)
+
+
+def _has_words(text: object) -> bool:
+    return isinstance(text, str) and bool(text.strip())
 
 
 def ask_nodes(

@@ -63,7 +63,12 @@ FORMS = ("import", "import", "import", "onto", "clone", "pull", "push", "plain")
 LISTING = (
     *(("status",), ("log",), ("query",), ("stats",), ("retrieve", "retry"), ("packs", "retry")),
     *(("recall", "retry"), ("run", "list"), ("receipt", "list"), ("thread", "list"), ("branch",)),
-    *(("tag",), ("memory", "graph", "retry"), ("gc", "--dry-run"), ("verify", "--allow-unsigned")),
+    *(
+        ("tag",),
+        ("memory", "graph", "retry"),
+        ("gc", "--dry-run"),
+        ("key", "verify", "--allow-unsigned"),
+    ),
     *(("show",), ("diff", "HEAD~1"), ("doctor",), ("memory", "consolidate", "--dry-run")),
 )
 """What one bad value must not hide everything from."""
