@@ -217,11 +217,7 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         records=_optional(_records, options["records"]),
         viewer=checked_viewer(policy_of(config), options["viewer"]),
         **vectors,
-        **{
-            name: checks.option(name, value)
-            for name, value in chosen.items()
-            if name in _SIMPLE
-        },
+        **{name: checks.option(name, value) for name, value in chosen.items() if name in _SIMPLE},
     )
     is_blank = packs is not None and text is not None
     if not query.has_ranker and not query.is_narrowed and not is_blank:

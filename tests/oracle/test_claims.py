@@ -10,6 +10,7 @@ import pytest
 
 from ibidem.index.index import Index
 from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.child import Child
 from ibidem.objects.config import Config, Model
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
 from ibidem.objects.ids import NodeId
@@ -120,6 +121,37 @@ def test_scores_are_those_of_the_formula():
     share = ((3.0 / mean) * 0.7 + (1.0 - 0.7)) * 1.2 + 2.0
     assert result.items[0].score == 2.0 * 2.2 / share * 0.9808292530117262
     assert result.items[0].lanes["lexical"].score == result.items[0].score
+
+
+def part_of(index, summary, ntype, *parts):
+    children = tuple(Child(ident(one), "", 0, 0) for one in parts)
+    return Node(id=ident(index), ntype=ntype, summary=summary, children=children)
+
+
+def manual(heading="Production"):
+    return [
+        part_of(0, "Handbook", "Document", 1, 2),
+        part_of(1, "Staging", "Section", 11),
+        part_of(2, heading, "Section", 12, 13),
+        doc(11, "the timeout is 5 seconds", ntype="Passage"),
+        doc(12, "the timeout is 30 seconds", ntype="Passage"),
+        doc(13, "nothing else is known", ntype="Passage"),
+    ]
+
+
+def test_a_passage_is_ranked_with_the_headings_above_it():
+    """[4.1.5-a] [4.1.5-c]"""
+    found = ask(manual(), text="production timeout")
+    assert ids(found)[0] == 12
+    assert ids(ask(manual(), text="handbook timeout"))[:2] == [11, 12]
+    assert ids(ask(manual("Production " * 33), text="production")) == [2]
+
+
+def test_a_heading_gives_its_place_to_its_first_passage():
+    """[4.1.5-b]"""
+    assert ids(ask(manual(), text="production")) == [12]
+    assert ids(ask(manual(), text="production", label="Section")) == [2]
+    assert ids(ask(manual(), text="production", operator="and")) == [2]
 
 
 def test_text_without_a_match_is_an_empty_answer_and_never_noise():
