@@ -61,8 +61,9 @@ def _made(defined: type, *, eq: bool, checks: Mapping[str, Check]) -> type:
     has_repr, has_eq, has_hash = (name in own for name in ("__repr__", "__eq__", "__hash__"))
     made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True)(defined)
     fields = dataclasses.fields(made)
-    made.__init__ = init = _uncompiled(made, fields, checks)
-    made.__signature__ = _Signature(init, lambda: _compiled(made, fields, checks))
+    if "__init__" not in own:
+        made.__init__ = init = _uncompiled(made, fields, checks)
+        made.__signature__ = _Signature(init, lambda: _compiled(made, fields, checks))
     made.__setattr__, made.__delattr__ = _refuse_to_set, _refuse_to_delete
     made.__getstate__, made.__setstate__ = _state, _set_state
     if not has_repr:

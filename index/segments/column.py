@@ -189,7 +189,7 @@ class Column:
                 raise CorruptError(
                     f"index {self.name}: the {width} bytes from {start} on do not have their "
                     "checksum",
-                    hint="run 'repo reindex'",
+                    hint="run 'repo index build'",
                 )
             self._marks[chunk] = 1
             chunk = self._marks.find(0, chunk + 1, last)

@@ -26,6 +26,7 @@ from ibidem.retrieve.query.fusion import Fusion, resolve_fusion
 from ibidem.retrieve.query.match import OR, Match, match_of_form, resolve_match
 from ibidem.retrieve.query.options import DEFAULT, OF_QUERY, OF_RECALL, default
 from ibidem.retrieve.query.predicate import Predicate
+from ibidem.retrieve.query.settings import configured
 from ibidem.retrieve.query.validity import Valid, resolve_valid
 from ibidem.retrieve.query.vector import VECTOR_OPTIONS, QuerySparse, QueryVector
 from ibidem.retrieve.rerank import Rerank, resolve_rerank
@@ -168,7 +169,7 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
     """Returns the query for a caller's options under a root's configuration.
 
     Args:
-        config: provides the defaults of `fusion`, `rrf_k` and `weights`.
+        config: provides the defaults of the options in `options.SETTINGS`.
         given: some of `options.OF_QUERY`.
 
     Raises:
@@ -179,9 +180,14 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         names = ", ".join(sorted(OF_QUERY))
         raise InvalidInputError(f"{min(unknown)}: got an unknown option, expected one of {names}")
     recall = _recall({name: value for name, value in given.items() if name in OF_RECALL})
-    options: dict[str, Any] = {**_DEFAULTS, **given}
+    own = configured(config)
+    chosen = {**own, **given}
+    options: dict[str, Any] = {**_DEFAULTS, **chosen}
     text, packs = options["text"], options["packs"]
     lane_text = _query_text(text)
+    if lane_text is None:
+        # Nothing matches terms then: the defaults of matching have nothing to apply to.
+        options |= {name: _DEFAULTS[name] for name in ("operator", "phrases") if name not in given}
     counter, counter_digest = checked_estimator(options["estimator"])
     vectors = {
         name: each.check(options[name])
@@ -198,7 +204,7 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         community=_optional(graph_option.community, options["community"]),
         fusion=resolve_fusion(config, options["fusion"], options["rrf_k"], options["weights"]),
         match=_MATCH
-        if given.keys().isdisjoint(_OF_MATCH)
+        if chosen.keys().isdisjoint(_OF_MATCH)
         else resolve_match(options["operator"], options["phrases"], options["fuzzy"]),
         rerank=resolve_rerank(
             options["rerank"], lane_text, options["rerank_text"], options["rerank_depth"]
@@ -211,7 +217,7 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         records=_optional(_records, options["records"]),
         viewer=checked_viewer(policy_of(config), options["viewer"]),
         **vectors,
-        **{name: checks.option(name, value) for name, value in given.items() if name in _SIMPLE},
+        **{name: checks.option(name, value) for name, value in chosen.items() if name in _SIMPLE},
     )
     is_blank = packs is not None and text is not None
     if not query.has_ranker and not query.is_narrowed and not is_blank:
