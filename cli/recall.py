@@ -9,12 +9,13 @@ from typing import Any
 import click
 
 from ibidem.cli.options import question
-from ibidem.cli.options.trust import trust_of, trust_option, trust_options
+from ibidem.cli.options.flags import GroupedCommand
+from ibidem.cli.options.viewer import viewer_of, viewer_option, viewer_options
 from ibidem.cli.render import answer, output
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 
 
-@click.command("recall")
+@click.command("recall", cls=GroupedCommand)
 @click.argument("query")
 @click.option("--session", "name", default="", help="Session that records this as its last answer.")
 @click.option(
@@ -26,7 +27,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
     ),
 )
 @question.question_options
-@trust_option
+@viewer_option
 @at_option
 @common_options
 @pass_session
@@ -40,7 +41,7 @@ def command(
     at: str,
     **given: Any,
 ) -> None:
-    """Search for QUERY and record the answer, so that feedback can refer to it
+    """Ask, and record the answer, so that feedback can refer to it
 
     The session record (.ibidem/local) contains no word of QUERY. The receipt, which feedback needs,
     contains QUERY, as with `repo retrieve`; it stays in the receipt log (.ibidem/receipts) until
@@ -55,14 +56,12 @@ def command(
     from ibidem.memory.recall.recall import recall
 
     options = question.options(session, **given)
-    trust = trust_of(session)
-    options |= trust_options(session)
+    viewer = viewer_of(session)
+    options |= viewer_options(session)
     with session.open() as repository:
-        found = recall(
-            repository, query, revision=at, session=name, disclosure=disclosure, **options
-        )
+        found = recall(repository, query, at=at, session=name, disclosure=disclosure, **options)
         result = found.result
-        revision = repository.at(at, trust=trust)
+        revision = repository.at(at, viewer=viewer)
         locations = revision.locate_many([item.node.id for item in result.items])
     commit = None if revision.commit_cid is None else str(revision.commit_cid)
     receipt = None if result.receipt is None else str(result.receipt.cid)

@@ -19,8 +19,9 @@ import click
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
+    from ibidem.embed.protocol import Embedder
     from ibidem.repo.repository import Repository
-    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.access.policy import Viewer
 
 FOLDER = ".ibidem"
 Color = Literal["auto", "always", "never"]
@@ -34,9 +35,10 @@ class Session:
     path: Path | None = None
     json: bool = False
     color: Color = "auto"
-    trust: str | None = None
-    """The value of `--trust`."""
+    viewer: str | None = None
+    """The value of `--viewer`."""
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+    _settings: dict[str, Any] | None = None
 
     def folder(self) -> Path:
         """Returns the folder that holds the repository.
@@ -64,19 +66,36 @@ class Session:
         import ibidem
 
         found = ibidem.open(folder, clock=self.clock(), finish_erasing=finish_erasing)
-        trust = self.caller()
-        if trust is None or trust.everything:
+        found.core.embedder_for = self._embedder
+        viewer = self.caller()
+        if viewer is None or viewer.everything:
             return found
         # A viewer refuses by itself what he may not.
-        return cast("Repository", found.as_viewer(trust, author=self.author()))
+        return cast("Repository", found.as_viewer(viewer, author=self.author()))
 
-    def caller(self) -> TrustContext | None:
-        """Returns the caller: `--trust`, else `IBIDEM_TRUST`; None if neither is set.
+    def caller(self) -> Viewer | None:
+        """Returns the caller: `--viewer`, else `IBIDEM_VIEWER`; None if neither is set.
 
         Raises:
             InvalidInputError: no such level.
         """
-        return read_trust(self.trust or self.environment.get("IBIDEM_TRUST"))
+        return read_viewer(self.viewer or self.environment.get("IBIDEM_VIEWER"))
+
+    def settings(self) -> dict[str, Any]:
+        """Returns the local settings of the repository of this run, by name; none without one."""
+        if self._settings is None:
+            from ibidem.cli.options.settings import read_local
+
+            try:
+                self._settings = read_local(self.folder() / FOLDER)
+            except NotFoundError:
+                self._settings = {}
+        return self._settings
+
+    def _embedder(self, model: str) -> Embedder:
+        from ibidem.cli.embedders import embedder
+
+        return embedder(self.environment, model)
 
     def clock(self) -> Callable[[], int]:
         """Returns the clock that dates commits, in microseconds; `SOURCE_DATE_EPOCH` stops it."""
@@ -91,8 +110,9 @@ class Session:
         return lambda: fixed
 
     def author(self, given: str | None = None) -> str:
-        """Returns the author of commits: the option, else `IBIDEM_AUTHOR`, else the login name."""
-        name = given or self.environment.get("IBIDEM_AUTHOR")
+        """Returns the author of commits: the option, else `IBIDEM_AUTHOR`, else the setting, else
+        the login name."""
+        name = given or self.environment.get("IBIDEM_AUTHOR") or self.settings().get("author")
         if name:
             return name
         import getpass
@@ -145,7 +165,7 @@ def command_name(context: click.Context) -> str:
     return " ".join(["repo", *reversed(names)])
 
 
-def read_trust(text: str | None) -> TrustContext | None:
+def read_viewer(text: str | None) -> Viewer | None:
     """Returns the context that a person writes, None for no text.
 
     Raises:
@@ -153,15 +173,15 @@ def read_trust(text: str | None) -> TrustContext | None:
     """
     if not text:
         return None
-    from ibidem.retrieve.access.policy import ALL, ALL_SCOPES, TrustContext, level_of
+    from ibidem.retrieve.access.policy import ALL, ALL_SCOPES, Viewer, level_of
 
     if text == "all":
         return ALL
     level, _, scopes = text.partition(":")
     named = [one for one in scopes.split(",") if one]
     number = int(level) if level.isascii() and level.isdigit() else level
-    return TrustContext(
-        level=level_of("trust", number),
+    return Viewer(
+        level=level_of("viewer", number),
         scopes=ALL_SCOPES if scopes == ALL_SCOPES else tuple(named),
     )
 
@@ -228,7 +248,7 @@ def author_option(function: Function) -> Function:
     return click.option(
         "--author",
         metavar="NAME",
-        help="Author of the commit [env IBIDEM_AUTHOR; default: the login name].",
+        help="Author of the commit [env IBIDEM_AUTHOR; default: `repo config`, the login name].",
     )(function)
 
 

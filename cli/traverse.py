@@ -1,4 +1,4 @@
-"""`repo traverse`: shows the paths from nodes along edges of given types."""
+"""`repo edge traverse`: shows the paths from nodes along edges of given types."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 
 from ibidem.cli.options import parse
 from ibidem.cli.options.limit import limit_option
-from ibidem.cli.options.trust import trust_of, trust_option
+from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 
@@ -27,7 +27,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
     show_default=True,
     help="What a path may repeat: nothing; nodes but not edges; anything.",
 )
-@trust_option
+@viewer_option
 @at_option
 @common_options
 @pass_session
@@ -40,13 +40,13 @@ def command(
 
     \b
     Examples:
-      repo traverse 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --path out:cites
-      repo traverse 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --path "out:cites,in:author" --limit 100
-      repo traverse 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --path "both:*,both:*" --json
+      repo edge traverse 0d6c5a7b --path out:cites
+      repo edge traverse 0d6c5a7b --path "out:cites,in:author" --limit 100
+      repo edge traverse 0d6c5a7b --path "both:*,both:*" --json
     """
     steps = parse.steps(path)
     with session.open() as repository:
-        revision = repository.at(at, trust=trust_of(session))
+        revision = repository.at(at, viewer=viewer_of(session))
         starts = [revision.node_id(node) for node in nodes]
         found = revision.paths(starts, steps, limit=limit, repeats=repeats)
         ends = {path.nodes[-1] for path in found}
@@ -56,7 +56,7 @@ def command(
             {"nodes": [str(one) for one in path.nodes], "edges": [str(one) for one in path.edges]}
             for path in found
         ]
-        output.emit("traverse", {"paths": paths})
+        output.emit("edge-traverse", {"paths": paths})
         return
     for way in found:
         end = titles[way.nodes[-1]]

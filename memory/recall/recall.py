@@ -19,16 +19,27 @@ from ibidem.objects.constants import DOCUMENT_BYTES_MAX
 from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
+from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.viewer.exposure import Proxy, guarded
+from ibidem.retrieve.query.options import CONFIGURED
 from ibidem.retrieve.recall.words import words
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ibidem.embed.protocol import Embedder
+    from ibidem.objects.cid import CommitCid
     from ibidem.repo.repository import Repository
     from ibidem.repo.revision import Revision
+    from ibidem.repo.viewer.repository import ViewerRepository
     from ibidem.repo.viewer.revision import ViewerRevision
-    from ibidem.repo.viewer.viewer import Viewer
+    from ibidem.retrieve.access.policy import Viewer
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.query.options import Configured
+    from ibidem.retrieve.query.predicate import Predicate
+    from ibidem.retrieve.rerank import Reranker
+    from ibidem.retrieve.tokens import TokenEstimator
 
 PERMILLE = 1000
 ESCALATE_BELOW = 500
@@ -63,39 +74,80 @@ class Recollection:
 
 @guarded
 def recall(
-    repository: Repository | Viewer,
+    repository: Repository | ViewerRepository,
     text: str,
     *,
-    revision: object = "HEAD",
+    at: object = "HEAD",
     session: str = "",
     disclosure: Disclosure | str | None = None,
     slow_milliseconds: int | None = None,
     time: int | datetime | None = None,
-    **options: Any,
+    # options: retrieve
+    label: str | Iterable[str] | None = None,
+    where: Mapping[str, object] | Predicate | None = None,
+    include_tombstoned: bool = False,
+    model: str | Configured | None = CONFIGURED,
+    embedder: Embedder | None = None,
+    vector: tuple[str, Any] | None = None,
+    sparse: tuple[str, Any, Any] | None = None,
+    operator: str | Configured = CONFIGURED,
+    phrases: bool | Configured = CONFIGURED,
+    fuzzy: bool | Mapping[str, float] | None = None,
+    k1: float | None = 1.2,
+    b: float | None = 0.7,
+    graph: Mapping[str, object] | None = None,
+    community: Mapping[str, object] | None = None,
+    valid_at: int | datetime | None = None,
+    valid_missing: str | None = "pass",
+    fusion: str | Configured | None = CONFIGURED,
+    rrf_k: float | Configured | None = CONFIGURED,
+    weights: Mapping[str, float] | Configured | None = CONFIGURED,
+    rerank: Reranker | None = None,
+    rerank_text: str | None = None,
+    rerank_depth: int | None = 25,
+    rerank_timeout: float | None = 8.0,
+    mmr: Mapping[str, float] | None = None,
+    expansion: bool | Mapping[str, Any] | None = None,
+    recency: bool | Mapping[str, Any] | None = None,
+    importance: bool | str | None = None,
+    feedback: bool | None = None,
+    worth: bool | Mapping[str, Any] | None = None,
+    direct: bool | Mapping[str, Any] | None = None,
+    as_of: int | datetime | None = None,
+    notes: CommitCid | str | None = None,
+    adjacency: int | Configured = CONFIGURED,
+    content_chars: int | Configured = CONFIGURED,
+    estimator: str | TokenEstimator = "heuristic",
+    token_budget: int | Configured | None = CONFIGURED,
+    depth: int | Configured = CONFIGURED,
+    limit: int | Configured | None = CONFIGURED,
+    strict: bool = False,
+    viewer: Viewer | None = None,
+    # end of options
 ) -> Recollection:
     """Returns an answer with as much text as it needs, and remembers it for the session.
 
     Args:
         text: the question.
-        revision: the revision that is searched.
+        at: the revision that is searched.
         session: the session whose last answer this becomes.
         disclosure: how much text is shown; None: the nodes, or their sections if the best node has
             less than half of the question's words.
         slow_milliseconds: an answer that takes at least this long is recorded in the slow log; None
             for 30 seconds.
         time: when the question was asked, only for the sidecar; by default the clock's time.
-        options: as those of `retrieve`.
 
     Raises:
         InvalidInputError: an option is of the wrong form.
     """
+    options = changed_options(locals(), Questions.retrieve)
     level = _level(disclosure)
-    at = repository.at(revision, trust=options.get("trust"))
+    revision = repository.at(at, viewer=viewer)
     begun = clock.perf_counter()
-    result = at.retrieve(text, **options)
+    result = revision.retrieve(text, **options)
     escalated = level is None and _overlap(text, result) < ESCALATE_BELOW and bool(result.items)
     shown = level or (Disclosure.SECTION if escalated else Disclosure.CHUNK)
-    texts = tuple(_texts(at, text, result, shown, options))
+    texts = tuple(_texts(revision, text, result, shown, options))
     took = int((clock.perf_counter() - begun) * 1000)
     now = repository.now(time)
     if isinstance(repository, Proxy):
@@ -123,15 +175,15 @@ def _level(disclosure: Disclosure | str | None) -> Disclosure | None:
 
 def _overlap(text: str, result: Answer[Item]) -> int:
     """Returns the part of the question's words that are in the best item, in permille."""
-    asked = frozenset(words(text, frozenset()))
-    if not asked or not result.items:
+    query_words = frozenset(words(text, frozenset()))
+    if not query_words or not result.items:
         return PERMILLE
     has = frozenset(words(result.items[0].rendered, frozenset()))
-    return len(asked & has) * PERMILLE // len(asked)
+    return len(query_words & has) * PERMILLE // len(query_words)
 
 
 def _texts(
-    at: Revision | ViewerRevision,
+    revision: Revision | ViewerRevision,
     text: str,
     result: Answer[Item],
     level: Disclosure,
@@ -140,18 +192,18 @@ def _texts(
     if level is Disclosure.CHUNK:
         return [item.rendered for item in result.items]
     if level is Disclosure.SECTION:
-        return [pack.text for pack in at.packs(text, expand="section", **options).packs]
+        return [pack.text for pack in revision.packs(text, expand="section", **options).packs]
     found: dict[str, None] = {}
     sources: set[NodeId] = set()
     size = 0
-    locations = at.locate_many([item.node.id for item in result.items])
+    locations = revision.locate_many([item.node.id for item in result.items])
     for item, location in zip(result.items, locations, strict=True):
         if location is not None and location.document_id in sources:
             continue
         shown = item.rendered
         if location is not None:
             with suppress(CorruptError, NotFoundError):  # one document does not cost the answer
-                source = at.document(location.document_id)
+                source = revision.document(location.document_id)
                 if size + len(source) <= DOCUMENT_BYTES_MAX:
                     shown, size = source, size + len(source)
                     sources.add(location.document_id)

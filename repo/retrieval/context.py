@@ -13,6 +13,7 @@ from ibidem.retrieve.context.option import EDGES, SCORE, EdgeWalk, PackOptions
 from ibidem.retrieve.context.pack import Pack, pack_cid
 from ibidem.retrieve.context.prompt import Citation, CitedSpan, Prompt, assemble, cited_digest
 from ibidem.retrieve.query.options import LIMIT_OF_PACKS
+from ibidem.retrieve.query.settings import configured
 from ibidem.retrieve.tokens import HEURISTIC
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ibidem.repo.graph import Graph
     from ibidem.repo.retrieval.retrieve import PreparedQuery
     from ibidem.repo.retrieval.signature import PacksOptions
-    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.access.policy import Viewer
 
 HYBRID = "hybrid"
 HYBRID_WEIGHTS = {"lexical": 0.7, "dense": 0.3}
@@ -41,7 +42,6 @@ def ask_packs(
     revision: Graph,
     text: str | None = None,
     *,
-    limit: int | None = LIMIT_OF_PACKS,
     rank: str = SCORE,
     **options: Any,
 ) -> PreparedQuery:
@@ -49,25 +49,27 @@ def ask_packs(
 
     Args:
         text: blank text finds nothing.
-        limit: maximal number of packs, None for any; `depth` sets the number of hits.
         rank: `score`; `none` for a score of 0 for all and document order; `hybrid` for 0.7 of the
             lexical and 0.3 of the dense lane, each scaled to between 0 and 1, or `weights` instead,
             with a sum of at most 1.
-        options: those of packs (`retrieve.context.option`) and of `retrieving.ask`.
+        options: those of packs (`retrieve.context.option`) and of `retrieving.ask`; `limit` is the
+            maximal number of packs, None for any, and `depth` sets the number of hits.
 
     Raises:
         InvalidInputError: an option is unknown, of the wrong form, or has no effect; the message
             names it.
     """
     given = {name: options.pop(name) for name in sorted(_NAMES) if name in options}
+    if "limit" not in options:
+        options["limit"] = configured(revision.config).get("limit", LIMIT_OF_PACKS)
     if rank == HYBRID:
         options |= _hybrid(options)
     elif rank != SCORE:
         given["rank"] = rank
-    asked = ask(repository, revision, text=text, limit=limit, packs=given, **options)
-    if rank == HYBRID and asked.query.vector is None:
+    prepared = ask(repository, revision, text=text, packs=given, **options)
+    if rank == HYBRID and prepared.query.vector is None:
         raise InvalidInputError("rank: got 'hybrid' without a vector, expected a vector or a model")
-    return asked
+    return prepared
 
 
 class Packer(Protocol):
@@ -80,7 +82,7 @@ class Packer(Protocol):
 
 def prompt(
     packer: Packer,
-    question: str,
+    text: str,
     found: Answer[Pack] | None,
     *,
     style: str,
@@ -89,14 +91,14 @@ def prompt(
     """Returns the prompt for a question; if no packs are given, `packer` retrieves them."""
     counter = options.get("estimator", HEURISTIC.name)
     if found is None:
-        found = packer.packs(question, **options)
+        found = packer.packs(text, **options)
     elif set(options) - {"estimator"}:
         raise InvalidInputError(
             f"{min(options)}: got it beside packs, expected it where they are made"
         )
     receipt = found.receipt if isinstance(found, Answer) else None
     return assemble(
-        question,
+        text,
         found,
         style=style,
         commit=None if receipt is None else receipt.commit,
@@ -104,7 +106,7 @@ def prompt(
     )
 
 
-def verify(repository: Core, citation: Citation, *, trust: TrustContext | None = None) -> bool:
+def verify(repository: Core, citation: Citation, *, viewer: Viewer | None = None) -> bool:
     """Returns whether a citation is true for the caller: the commit has the root, the root has the
     nodes, their texts have the hashes, and the pack consists of them.
 
@@ -113,15 +115,15 @@ def verify(repository: Core, citation: Citation, *, trust: TrustContext | None =
     the headings are informative and are not checked.
 
     Args:
-        trust: the caller; required if the root has a trust policy.
+        viewer: the caller; required if the root has a trust policy.
 
     Raises:
-        InvalidInputError: kind `trust-required`.
+        InvalidInputError: kind `viewer-required`.
     """
     if not isinstance(citation, Citation):
         raise InvalidInputError(f"citation: got {type(citation).__name__}, expected a Citation")
     try:
-        revision = repository.graph(citation.root, trust=trust)
+        revision = repository.graph(citation.root, viewer=viewer)
         if citation.commit is not None and (
             repository.commit_at(citation.commit).root != citation.root
         ):

@@ -27,18 +27,12 @@ if TYPE_CHECKING:
     from ibidem.repo.core import Core
     from ibidem.repo.graph import Graph
     from ibidem.repo.retrieval.retrieve import PreparedQuery
-    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.access.policy import Viewer
 
 TIME = "time"
 """The property with the time of a record."""
 DEPTH_DEFAULT = 200
 """Number of records that each lane ranks."""
-_OTHER_NAMES = {"label": "types", "limit": "root_limit or node_limit", "valid_at": "as_of"}
-"""Options of `retrieve` that have another name here."""
-_WITHOUT_EFFECT = frozenset(
-    ("adjacency", "content_chars", "direct", "estimator", "packs", "strict", "token_budget")
-)
-"""Options that apply only to answers with nodes."""
 
 
 def records(
@@ -57,7 +51,7 @@ def ask_records(
     revision: Graph,
     text: str | None = None,
     *,
-    trust: TrustContext | None = None,
+    viewer: Viewer | None = None,
     types: Iterable[RecordType | str] | None = None,
     as_of: int | datetime | None = None,
     notes: CommitCid | str | None = SPACE_DEFAULT,
@@ -69,7 +63,7 @@ def ask_records(
 
     Args:
         text: the question; without one, and without a vector, every record by its salience.
-        trust: the caller; required if there is a trust policy.
+        viewer: the caller; required if there is a trust policy.
         types: the types of the returned records; by default all six.
         as_of: the time for salience and validity; by default that of the commit, or of the notes if
             that is later.
@@ -78,14 +72,12 @@ def ask_records(
         depth: number of records that each lane ranks.
         options: those of records (`retrieve.query.options`), and those of `Revision.retrieve` that
             rank or filter, such as `vector`, `embedder`, `where`, `graph`, `feedback`, `recency` or
-            `rerank`. Ages are computed at `as_of`, and feedback from `notes`. Options that apply
-            only to answers with nodes are an error.
+            `rerank`. Ages are computed at `as_of`, and feedback from `notes`.
 
     Raises:
-        InvalidInputError: an option is wrong, or would have no effect; kind `trust-required`.
+        InvalidInputError: an option is wrong, or would have no effect; kind `viewer-required`.
     """
-    _check_options(options)
-    graph = revision if revision.trust is not None else revision.seen_by(trust)
+    graph = revision if revision.viewer is not None else revision.seen_by(viewer)
     head = notes_head(core, notes)
     moment = moment_of(core, graph, as_of, head)
     own = {one.key for one in members("records")}
@@ -104,7 +96,7 @@ def ask_records(
         valid_at=moment,
         depth=depth,
         limit=None,
-        trust=trust,
+        viewer=viewer,
         records={
             **given,
             "as_of": moment,
@@ -137,7 +129,7 @@ def _undated(graph: Graph) -> int | None:
         dated = snapshot.exists(TIME)
         return any((snapshot.label(one) & snapshot.live) - dated for one in LAYERS)
 
-    return newest_time(graph, TIME) if graph.asked(lacks) else None
+    return newest_time(graph, TIME) if graph.with_snapshot(lacks) else None
 
 
 def _types(types: Iterable[RecordType | str] | None) -> list[str]:
@@ -148,19 +140,6 @@ def _types(types: Iterable[RecordType | str] | None) -> list[str]:
     if not found:
         raise InvalidInputError("types: got none, expected one or more")
     return [str(one) for one in found]
-
-
-def _check_options(options: Mapping[str, object]) -> None:
-    """Raises `InvalidInputError` for an option of `retrieve` that would have no effect."""
-    for name in sorted(options):
-        if name in _OTHER_NAMES:
-            raise InvalidInputError(f"{name}: got it for a graph, expected {_OTHER_NAMES[name]}")
-        if name in _WITHOUT_EFFECT:
-            raise InvalidInputError(
-                f"{name}: got it for a graph, where it has no effect; expected an option that "
-                "ranks or narrows",
-                hint="leave it out, or ask with retrieve",
-            )
 
 
 def _standing(

@@ -17,7 +17,7 @@ Data = Callable[..., dict[str, Any]]
 
 def test_retrieve_shows_places_cost_and_receipt(notes: Run, data: Data):
     answer = data("retrieve", "how long is a request retried", "--budget", "100")
-    assert answer["tokens_budget"] == 100
+    assert answer["token_budget"] == 100
     assert answer["tokens_used"] == sum(item["tokens"] for item in answer["items"]) <= 100
     best = answer["items"][0]
     assert best["location"]["source"] == "notes/retries.md"
@@ -77,8 +77,8 @@ def test_an_older_revision_answers_as_it_did(notes: Run, data: Data, tmp_path: P
     replayed = data("replay", before["receipt"])
     assert replayed["is_identical"] is True
     assert replayed["result"] == before["result"]
-    notes("reindex")
-    notes("reindex", "--compact")
+    notes("index", "build")
+    notes("index", "compact")
     assert data("stats")["index"]["is_current"] is True
     assert "1 segment, " in notes("stats").stdout
     assert data("replay", before["receipt"][:21])["result"] == before["result"]

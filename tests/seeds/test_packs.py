@@ -148,7 +148,7 @@ def test_pk8_a_section_with_many_hits_starves_no_other():
 
 def test_pk9_packs_come_by_score_then_document_then_place():
     same = paragraphs(dict.fromkeys((1, 4, 7), "hit"), 9)
-    repo = repository(dict.fromkeys(("a.txt", "b.txt", "c.txt"), same))
+    repo = repository(dict.fromkeys(("b.txt", "c.txt", "d.txt"), same))
     packs = repo.packs("hit", limit=None)
     keys = [(-pack.score, pack.document.raw, pack.entry.ord) for pack in packs]
     assert keys == sorted(keys)
@@ -175,8 +175,8 @@ def test_pk11_answers_say_what_a_budget_left_out():
     words = {1: "hit hit hit", 4: "hit hit " + "long " * 60, 7: "hit"}
     repo = nine(words)
     options = {"per_hit_neighbors": 0, "token_budget": 12, "limit": None}
-    skipped = repo.packs("hit", budget="skip", **options)
-    stopped = repo.packs("hit", budget="stop", **options)
+    skipped = repo.packs("hit", overflow="skip", **options)
+    stopped = repo.packs("hit", overflow="stop", **options)
     assert skipped.tokens_used <= 12
     assert skipped.dropped_counts == {"limit": 0, "budget": 1}
     assert len(skipped.dropped) == 1

@@ -15,10 +15,11 @@ from ibidem.objects.errors import (
     IbidemError,
     InvalidInputError,
     NotFoundError,
+    RecordedError,
+    RunMismatchError,
 )
 from ibidem.repo.repository import Repository
-from ibidem.repo.runs.payload import RecordedError
-from ibidem.repo.runs.replay import Replay, RunMismatchError
+from ibidem.repo.runs.replay import Replay
 
 
 class QuotaError(Exception):
@@ -201,7 +202,7 @@ def test_a_forged_step_is_refused_and_not_a_crash(repo: Repository, action: str)
     with seeded(repo).runs.start("forged") as run:
         if action == "commit":
             run.transaction()
-        empty = {"rev": "HEAD", "text": None} if action == "retrieve" else {"rev": "HEAD"}
+        empty = {"at": "HEAD", "text": None} if action == "retrieve" else {"at": "HEAD"}
         names = ("author", "message", "branch", "time", "agent", "task")
         request = {"transaction": dict.fromkeys(names), "commit": None}.get(action, empty)
         if action == "transaction":
