@@ -25,7 +25,7 @@ TINY = Tuning(
 )
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("is_on_disk", [False, True])
 def test_taking_over_a_merge_answers_like_the_graph(seed: int, is_on_disk: bool, tmp_path: Path):
     draw, store = random.Random(seed), MemoryStore()

@@ -61,10 +61,25 @@ def history(
     return store, found
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(seed=st.integers(0, 2**32), span=st.sampled_from([3, 12, 40]))
+WALKS = {"seed": st.integers(0, 2**32), "span": st.sampled_from([3, 12, 40])}
+
+
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(**WALKS)
 @example(seed=4818, span=40)  # all edges go, in more than one batch
 def test_any_walk_over_roots_answers_like_the_graph(seed: int, span: int, tuning: Tuning):
+    walk(seed, span, tuning)
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(**WALKS)
+def test_many_walks_over_roots_answer_like_the_graph(seed: int, span: int, tuning: Tuning):
+    walk(seed, span, tuning)
+
+
+def walk(seed: int, span: int, tuning: Tuning) -> None:
+    """Compares every root of a history, some of them again, one compacted and one built anew."""
     store, roots = history(seed, commits=6, span=span)
     index = Index(None, store, tuning=tuning)
     draw = random.Random(seed)

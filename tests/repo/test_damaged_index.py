@@ -71,7 +71,14 @@ def cut(path: Path) -> None:
 
 @pytest.mark.parametrize("small_bytes", [store.SMALL_BYTES, 256])
 @pytest.mark.parametrize(
-    "harm", [Path.unlink, cut, *(lambda path, s=s: flip(path, s) for s in (0, 0.3, 0.6, 0.9, 1))]
+    "harm",
+    [
+        *(Path.unlink, cut, *(lambda path, s=s: flip(path, s) for s in (0, 0.6, 1))),
+        *(
+            pytest.param(lambda path, s=s: flip(path, s), marks=pytest.mark.slow)
+            for s in (0.3, 0.9)
+        ),
+    ],
 )
 def test_each_damaged_file_in_turn_leaves_the_answer_alone(
     tmp_path: Path,
