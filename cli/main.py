@@ -37,7 +37,7 @@ SECTIONS = {
     ),
     "Undo and rewrite history": ("undo", "redo", "squash", "prune"),
     "Copy between repositories": (
-        *("clone", "remote", "fetch", "pull", "push", "export", "import", "serve"),
+        *("clone", "remote", "fetch", "pull", "push", "export", "import", "serve", "token"),
     ),
     "Verify and maintain": ("fsck", "gc", "erase", "key", "verify", "reindex"),
     "The program": ("doctor", "completion"),

@@ -79,6 +79,8 @@ LOCAL_FILES = (
     LocalFiles("keys/trusted", "the keys that are trusted, and why not", Rule.SETTINGS),
     LocalFiles("local/remotes.json", "the addresses of remotes", Rule.SETTINGS),
     LocalFiles("local/serve-token", "the token of a server", Rule.SETTINGS),
+    LocalFiles("local/tokens.json", "hashes of tokens, with their viewers", Rule.SETTINGS),
+    LocalFiles("local/reads.*", "who asked a server, without texts", Rule.QUOTING),
     LocalFiles("local/key", "a random key", Rule.NO_WORDS),
     LocalFiles("local/last.json", "the last answer of each session", Rule.QUOTING),
     LocalFiles("local/impressions.*", "which nodes were shown", Rule.QUOTING),

@@ -43,6 +43,8 @@ class ChangeSet:
     """Ids of nodes that must not exist before, even with the same value."""
     trust: dict[str, Any] | None = None
     """The form of the new trust policy, empty for none; None if it is unchanged."""
+    trailers: list[str] = field(default_factory=list)
+    """Lines at the end of the commit's message."""
 
     def of(self, tree_name: TreeName) -> dict[bytes, Cid | None]:
         """Returns the changes of one tree; the map is mutable."""

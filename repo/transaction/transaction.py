@@ -124,6 +124,16 @@ class Transaction(Ending):
             return ()
         return new_conflicts(self._draft.source, self.commit)
 
+    def add_trailers(self, lines: Iterable[str]) -> None:
+        """Adds lines `Name: value` to the end of the commit's message, as Git's trailers; the stage
+        does not keep them.
+        """
+        self._check_open()
+        for line in lines:
+            if "\n" in line or ": " not in line:
+                raise InvalidInputError(f"trailer: got {line!r:.80}, expected a line 'Name: value'")
+            self._draft.edits.trailers.append(line)
+
     def rollback(self) -> None:
         """Discards all staged changes and ends the transaction."""
         self._is_open = False

@@ -32,6 +32,7 @@ NOTHING_OF_THE_REPOSITORY = {
     *("completion", "demo", "serve", "key generate", "key trust", "key require", "key revoke"),
     *("thread clear", "gc", "reindex", "doctor", "redo", "erase", "init", "embed install"),
     *("run export", "export", "trust enable", "trust disable", "remote remove"),
+    *("token create", "token list", "token rotate", "token revoke", "token log"),
 }
 """Commands that print names, counts and identifiers of this machine or program alone."""
 
