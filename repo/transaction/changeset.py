@@ -43,6 +43,8 @@ class ChangeSet:
     """Ids of nodes that must not exist before, even with the same value."""
     trust: dict[str, Any] | None = None
     """The form of the new trust policy, empty for none; None if it is unchanged."""
+    semantics: int | None = None
+    """The new version of the semantics; None if it is unchanged."""
     trailers: list[str] = field(default_factory=list)
     """Lines at the end of the commit's message."""
 
@@ -85,6 +87,9 @@ def between(source: Source, before: Root, after: Root) -> ChangeSet:
     edits.models = {name: model for name, model in models.items() if name not in known}
     if before.config.get(TRUST_SETTING) != after.config.get(TRUST_SETTING):
         edits.trust = dict(after.config.get(TRUST_SETTING) or {})
+    versions = [Config.from_map(root.config).semantics for root in (before, after)]
+    if versions[0] != versions[1]:
+        edits.semantics = versions[1]
     return edits
 
 
@@ -102,6 +107,8 @@ def applied(root: Root, edits: ChangeSet, buffer: WriteBatch) -> Root:
     if EMPTY_TREE in trees.values():
         buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
     config = _registered(root, edits.models)
+    if edits.semantics is not None:
+        config = {**config, "semantics": edits.semantics}
     requires = root.requires
     if edits.trust is not None:
         config = {name: value for name, value in config.items() if name != TRUST_SETTING}

@@ -14,6 +14,7 @@ from ibidem.objects import codec
 from ibidem.objects.child import Child
 from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.commit import Commit
+from ibidem.objects.config import Config
 from ibidem.objects.derive import content_node_id, edge_id, node_id
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
@@ -27,6 +28,7 @@ from ibidem.repo.merge.conflicts import new_conflicts
 from ibidem.repo.transaction.changeset import EDGES, NODES, TOMBSTONES, Publisher
 from ibidem.repo.transaction.pending import Incident, PendingGraph
 from ibidem.retrieve.access.policy import TrustPolicy
+from ibidem.retrieve.semantics import check_version
 from ibidem.store.closing import Ending
 
 if TYPE_CHECKING:
@@ -479,6 +481,23 @@ class Transaction(Ending):
         if policy is not None and type(policy) is not TrustPolicy:
             raise InvalidInputError(f"policy: got {policy!r:.80}, expected a TrustPolicy")
         self._draft.set_trust(policy)
+
+    def set_semantics(self, version: int) -> None:
+        """Stages a higher version of the rules by which the graph is asked. Older revisions and
+        receipts keep theirs.
+
+        Raises:
+            InvalidInputError: it is not higher than the version of the graph.
+            FormatError: kind `unsupported-semantics`: this program does not have the version.
+        """
+        self._check_open()
+        now = Config.from_map(self.base.config).semantics
+        if type(version) is not int or version <= now:
+            raise InvalidInputError(
+                f"semantics: got {version!r:.80}, expected a version after {now}, that of the graph"
+            )
+        check_version(version, "semantics")
+        self._draft.edits.semantics = version
 
     def set_sparse(
         self,
