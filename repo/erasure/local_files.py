@@ -80,6 +80,7 @@ LOCAL_FILES = (
     LocalFiles("keys/*.key", "private keys, under their names", Rule.SETTINGS),
     LocalFiles("keys/trusted", "the keys that are trusted, and why not", Rule.SETTINGS),
     LocalFiles("local/remotes.json", "the addresses of remotes", Rule.SETTINGS),
+    LocalFiles("local/settings.json", "local defaults of `repo config`", Rule.SETTINGS),
     LocalFiles("local/serve-token", "the token of a server", Rule.SETTINGS),
     LocalFiles("local/tokens.json", "hashes of tokens, with their viewers", Rule.SETTINGS),
     LocalFiles("local/reads.*", "who asked a server, without texts", Rule.QUOTING),

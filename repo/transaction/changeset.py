@@ -41,10 +41,8 @@ class ChangeSet:
     models: dict[str, Model] = field(default_factory=dict)
     fresh: set[bytes] = field(default_factory=set)
     """Ids of nodes that must not exist before, even with the same value."""
-    trust: dict[str, Any] | None = None
-    """The form of the new trust policy, empty for none; None if it is unchanged."""
-    semantics: int | None = None
-    """The new version of the semantics; None if it is unchanged."""
+    config: dict[str, Any] = field(default_factory=dict)
+    """Changed fields of the configuration by name, without the models; None removes a field."""
     trailers: list[str] = field(default_factory=list)
     """Lines at the end of the commit's message."""
 
@@ -85,11 +83,11 @@ def between(source: Source, before: Root, after: Root) -> ChangeSet:
     known = Config.from_map(before.config).models
     models = Config.from_map(after.config).models
     edits.models = {name: model for name, model in models.items() if name not in known}
-    if before.config.get(TRUST_SETTING) != after.config.get(TRUST_SETTING):
-        edits.trust = dict(after.config.get(TRUST_SETTING) or {})
-    versions = [Config.from_map(root.config).semantics for root in (before, after)]
-    if versions[0] != versions[1]:
-        edits.semantics = versions[1]
+    edits.config = {
+        name: after.config.get(name)
+        for name in sorted((before.config.keys() | after.config.keys()) - {"models"})
+        if before.config.get(name) != after.config.get(name)
+    }
     return edits
 
 
@@ -107,15 +105,16 @@ def applied(root: Root, edits: ChangeSet, buffer: WriteBatch) -> Root:
     if EMPTY_TREE in trees.values():
         buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
     config = _registered(root, edits.models)
-    if edits.semantics is not None:
-        config = {**config, "semantics": edits.semantics}
     requires = root.requires
-    if edits.trust is not None:
-        config = {name: value for name, value in config.items() if name != TRUST_SETTING}
-        requires = tuple(name for name in requires if name != TRUST_SETTING)
-        if edits.trust:
-            config[TRUST_SETTING] = edits.trust
-            requires = tuple(sorted((*requires, TRUST_SETTING)))
+    if edits.config:
+        config = {
+            name: value
+            for name, value in {**config, **edits.config}.items()
+            if value is not None or name not in edits.config
+        }
+    if TRUST_SETTING in edits.config:
+        others = tuple(name for name in requires if name != TRUST_SETTING)
+        requires = tuple(sorted((*others, TRUST_SETTING))) if TRUST_SETTING in config else others
     return replace(root.with_trees(trees), config=config, requires=requires)
 
 
@@ -167,11 +166,13 @@ def check_rebase(source: Source, base: Root, theirs: Root, ours: ChangeSet) -> N
     for name, model in ours.models.items():
         if others.models.get(name, model) != model:
             raise ConflictError(f"model {name!r}: both sides registered it, and differently")
-    if ours.trust is not None and others.trust not in (None, ours.trust):
-        raise ConflictError(
-            "trust policy: changed here and on the branch since the transaction began, differently",
-            hint="look at the branch as it is now and make the change again",
-        )
+    for name, value in ours.config.items():
+        if name in others.config and others.config[name] != value:
+            raise ConflictError(
+                f"config.{name}: changed here and on the branch since the transaction began, "
+                "differently",
+                hint="look at the branch as it is now and make the change again",
+            )
     removed = {key for key, cid in ours.of(NODES).items() if cid is None}
     if removed:
         clashes += [key for key, node, _ in _references(source, others) if node in removed]

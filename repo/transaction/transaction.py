@@ -497,7 +497,20 @@ class Transaction(Ending):
                 f"semantics: got {version!r:.80}, expected a version after {now}, that of the graph"
             )
         check_version(version, "semantics")
-        self._draft.edits.semantics = version
+        self._draft.edits.config["semantics"] = version
+
+    def configure(self, **settings: object) -> None:
+        """Stages defaults of questions, such as `configure(limit=5, model="minilm")`; None restores
+        the default of the program. A question that gives an option keeps its own.
+
+        Args:
+            settings: by name, one of `retrieve.query.options.SETTINGS`.
+
+        Raises:
+            InvalidInputError: an unknown name, or a value of the wrong form.
+        """
+        self._check_open()
+        self._draft.configure(settings)
 
     def set_sparse(
         self,
