@@ -65,7 +65,7 @@ class Core(Closing):
         self._vector_cache: VectorCache | None = None
         self._keyring: Keyring | None = None
         self._head: tuple[OperationCid, CommitCid | None] | None = None
-        self._graph: tuple[CommitCid, TreeCid, Graph] | None = None
+        self._graph: tuple[tuple[CommitCid, TreeCid, int], Graph] | None = None
         """The graph of the last requested commit, and the erasures that it excludes."""
         self.search_index = SearchIndex(store, folder, self.operation_log, self._head_in)
         """The index of this repository, which follows its head."""
@@ -153,22 +153,26 @@ class Core(Closing):
             viewer: the caller; required for reading if the root has a trust policy.
             state: the state in which the revision is resolved; by default the newest.
         """
+        generation = self.receipts.generation()
         found = self.operation_log.retry_if_collected(
-            lambda state: self._graph_in(self.without_interrupted(state), rev), state=state
+            lambda state: self._graph_in(self.without_interrupted(state), rev, generation),
+            state=state,
         )
         return found if viewer is None else found.seen_by(viewer)
 
-    def _graph_in(self, state: State, rev: object) -> Graph:
+    def _graph_in(self, state: State, rev: object, generation: int) -> Graph:
         if isinstance(rev, RootCid):
-            return Graph(self, rev, None, state=state)
+            return Graph(self, rev, None, state=state, generation=generation)
         found = self._resolved(state, rev)
         if found is None:
-            return Graph(self, state.origin, None, state=state)
-        last, erasures = self._graph, state.view.erasures
-        if last is None or last[:2] != (found, erasures):
+            return Graph(self, state.origin, None, state=state, generation=generation)
+        last = self._graph
+        key = found, state.view.erasures, generation
+        if last is None or last[0] != key:
             commit = Commit.decode(self.store.get(found))
-            last = self._graph = found, erasures, Graph(self, commit.root, commit, state=state)
-        return last[2]
+            graph = Graph(self, commit.root, commit, state=state, generation=generation)
+            last = self._graph = key, graph
+        return last[1]
 
     def of_head(self, ask: Callable[[Graph], T]) -> T:
         """Returns the result of a function of the graph at the head.

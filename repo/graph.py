@@ -52,7 +52,13 @@ class Graph:
     """Erasures whose entries are left out; see `repo/erasure/redacted_graph.py`."""
 
     def __init__(
-        self, core: Core, root_cid: RootCid, commit: Commit | None, *, state: State | None = None
+        self,
+        core: Core,
+        root_cid: RootCid,
+        commit: Commit | None,
+        *,
+        state: State | None = None,
+        generation: int | None = None,
     ) -> None:
         """Reads the root.
 
@@ -62,11 +68,14 @@ class Graph:
             commit: a commit with that root; None if there is none.
             state: the state in which it was found and in which its snapshot is opened; by default
                 the newest.
+            generation: of the receipt log, read before the state; by default the current one.
         """
         self.root_cid = root_cid
         self.commit = commit
         self.root = Root.decode(core.store.get(root_cid))
         self.core = core
+        self.generation = core.receipts.generation() if generation is None else generation
+        """Of the receipt log: receipts of answers over this graph are appended only in it."""
         self._state = state
         self._store = core.store
         self._trees: dict[TreeName, Tree] = {}

@@ -24,7 +24,7 @@ from ibidem.memory.graph.memory import GraphMemory
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.remotes import RemoteAddress
 from ibidem.retrieve.records.record import Record
-from ibidem.serve.remote import RemoteServer
+from ibidem.serve.server import Server
 
 TOKEN = "a-token-of-forty-characters-0123456789ab"
 ROWS, DIM = 700, 1024
@@ -131,7 +131,7 @@ def copy(repo: Repository, folder: Path, word: str) -> None:
 
 
 def serve(repo: Repository, folder: Path, word: str) -> None:
-    with RemoteServer(repo, token=TOKEN, port=0) as server, ibidem.init() as other:
+    with Server(repo, token=TOKEN, port=0, is_remote=True) as server, ibidem.init() as other:
         server.start()
         other.sync.remotes.add("origin", RemoteAddress(server.url))
         other.sync.fetch(token=TOKEN)

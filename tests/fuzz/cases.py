@@ -39,8 +39,8 @@ from .doors import (
     EdgeId,
     GraphMemory,
     NodeId,
-    RemoteServer,
     Repository,
+    Server,
     asking,
     feedback,
     identity,
@@ -274,7 +274,7 @@ class Taken:
     def _pushed(self) -> str:
         """Pushes the copy to a server in this process."""
         with self.child.limited('["push over http"]'), ibidem.open(self.repo) as repo:
-            server = RemoteServer(repo, token=TOKEN, port=0, idle_seconds=20).start()
+            server = Server(repo, token=TOKEN, port=0, is_remote=True, idle_seconds=20).start()
             try:
                 connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
                 headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": wire.CAR}

@@ -22,6 +22,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.repo.core import Core
 from ibidem.repo.erasure import destroy as destroying
 from ibidem.repo.erasure import erase as erasing
+from ibidem.repo.receipts.log import ReceiptLog
 from ibidem.repo.repository import Repository
 from ibidem.repo.state import ERASING_CELL
 from ibidem.repo.sync.remotes import address_of
@@ -251,3 +252,28 @@ def test_a_local_file_is_not_removed_while_its_owner_writes_it(tmp_path: Path) -
         assert not thread.is_alive()
         assert log.read_text() == "{}"
         assert not places_of(tmp_path, *NEEDLES)
+
+
+@pytest.mark.parametrize("is_pinned", [False, True])
+def test_a_receipt_of_an_answer_from_before_an_erasure_is_not_appended_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_pinned: bool
+) -> None:
+    """Another process has its answer, and is about to append the receipt."""
+    with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
+        secret = add_secret(repo)
+        other.retrieve("something else")
+        asks = other.at() if is_pinned else other
+        append = ReceiptLog.append
+
+        def appended(log: ReceiptLog, block: bytes, *, generation: int = 0) -> None:
+            monkeypatch.undo()
+            repo.maintenance.erase(secret)
+            append(log, block, generation=generation)
+
+        monkeypatch.setattr(ReceiptLog, "append", appended)
+        answer = asks.retrieve(SECRET)
+        assert answer.items
+        assert places_of(tmp_path, *NEEDLES) == []
+        assert other.retrieve("after it").receipt is not None
+        log = ReceiptLog(tmp_path / ".ibidem" / "receipts")
+        assert len(list(log.blocks())) == 2
