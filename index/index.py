@@ -22,6 +22,7 @@ from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, NotFoundError, StorageError
 from ibidem.objects.forking import ForkLock
 from ibidem.objects.gc_pause import gc_paused
+from ibidem.objects.progress import Progress, silent
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree
@@ -64,7 +65,12 @@ class Index:
     """Gives the snapshot of any root; safe to use from several threads."""
 
     def __init__(
-        self, directory: Path | None, store: Source, *, is_read_only: bool = False
+        self,
+        directory: Path | None,
+        store: Source,
+        *,
+        is_read_only: bool = False,
+        progress: Progress = silent,
     ) -> None:
         """Opens nothing yet.
 
@@ -72,7 +78,9 @@ class Index:
             directory: created on the first write; None keeps everything in memory.
             store: holds the blocks of every root that is requested.
             is_read_only: use the snapshots on disk, but write nothing.
+            progress: called while a snapshot is built or advanced.
         """
+        self._progress = progress
         self._store = store
         self._registry = (
             None
@@ -288,7 +296,7 @@ class Index:
                 root,
                 after,
                 lambda segment_store: advance(
-                    merged, before, after, root, self._store, segment_store
+                    merged, before, after, root, self._store, segment_store, self._progress
                 ),
             )
 

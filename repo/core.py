@@ -21,6 +21,7 @@ from ibidem.objects.errors import (
     NotFoundError,
 )
 from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.progress import Progress, silent
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree
 from ibidem.repo import revspec
@@ -77,6 +78,8 @@ class Core(Closing):
         """Cached events, by space and notes head."""
         self.signing_key: SigningKey | None = None
         """Signs the commits made through this object; see `keys.sign_with`."""
+        self.progress: Progress = silent
+        """Told of the advance of long work."""
         self._vector_cache: VectorCache | None = None
         self._keyring: Keyring | None = None
         self._index: tuple[View, Index] | None = None
@@ -263,8 +266,11 @@ class Core(Closing):
             if view.erasures != EMPTY_TREE and self.folder is not None:
                 with suppress(OSError):  # the erasing process removes it and reports errors
                     sweep_index(self.folder / "index", folder)
-            self._index = view, Index(folder, self.store)
+            self._index = view, Index(folder, self.store, progress=self._report)
         return self._index[1]
+
+    def _report(self, work: str, done: int, total: int | None) -> None:
+        self.progress(work, done, total)
 
     def drop_index(self) -> None:
         """Drops all derived data held in memory; files stay, and none is added."""

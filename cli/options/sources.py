@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ibidem.cli.render import output
-from ibidem.cli.render.progress import progress_bar
 from ibidem.cli.session import Session
 from ibidem.objects.errors import InvalidInputError
 
@@ -53,21 +52,20 @@ def ingest_paths(
             hint="only there are documents named by the paths of their files",
         )
     _note_outside(session, outside, folder)
-    with progress_bar(session, "ingesting") as advance:
-        for some, root in ((inside, folder), (outside, None)):
-            if some:
-                report = ingest(
-                    tx,
-                    some,
-                    root=root,
-                    prune=prune and root is not None,
-                    strict=strict,
-                    stdin=sys.stdin.buffer,
-                    progress=lambda done: advance(done.files_done, done.files_count),
-                )
-                for each in fields(Report):
-                    added = getattr(total, each.name) + getattr(report, each.name)
-                    setattr(total, each.name, added)
+    for some, root in ((inside, folder), (outside, None)):
+        if some:
+            report = ingest(
+                tx,
+                some,
+                root=root,
+                prune=prune and root is not None,
+                strict=strict,
+                stdin=sys.stdin.buffer,
+                progress=lambda at: session.meter("reading files", at.files_done, at.files_count),
+            )
+            for each in fields(Report):
+                added = getattr(total, each.name) + getattr(report, each.name)
+                setattr(total, each.name, added)
     return total
 
 
