@@ -270,7 +270,11 @@ def at_option(function: Function) -> Function:
         envvar="IBIDEM_AT",
         show_default=True,
         shell_complete=complete_revision,
-        help="Revision to read: a branch, a tag, HEAD~2, a CID or unique prefix, or a time.",
+        callback=_revision,
+        help=(
+            "Revision to read: a branch, a tag, HEAD~2, a CID or unique prefix, or a time such as "
+            "2026-01-31, yesterday or '2 hours ago'."
+        ),
     )(function)
 
 
@@ -281,6 +285,12 @@ def author_option(function: Function) -> Function:
         metavar="NAME",
         help="Author of the commit [env IBIDEM_AUTHOR; default: `repo config`, the login name].",
     )(function)
+
+
+def _revision(context: click.Context, _: click.Parameter, value: str) -> str:
+    from ibidem.cli.options.dates import revision
+
+    return revision(context.ensure_object(Session), value)
 
 
 def complete_revision(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ibidem.cli.render import output
-from ibidem.cli.session import Session
+from ibidem.cli.session import FOLDER, Session
 from ibidem.objects.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
 
 SKIPS_SHOWN = 10
+_NEXT_STEPS = (
+    ("UTF-8", "convert it first, such as by iconv -t utf-8"),
+    ("NUL", "its format is not known: convert it to text first"),
+    ("bytes, at most", "split it"),
+    ("secret", "nothing of it may be stored; rename it if it is none"),
+    ("private key", "nothing of it may be stored"),
+)
+_ANY_STEP = "give its text by `repo add -`"
 
 
 def ingest_paths(
@@ -66,7 +74,31 @@ def ingest_paths(
             for each in fields(Report):
                 added = getattr(total, each.name) + getattr(report, each.name)
                 setattr(total, each.name, added)
+    _refuse_named(total, paths, folder)
     return total
+
+
+def _refuse_named(report: Report, paths: Sequence[Path], folder: Path) -> None:
+    """Turns the skipping of a file that was named itself into an error with a next step; the
+    folder of the repository is not mentioned."""
+    names = {_name_of(path, folder) for path in paths if path.is_file()}
+    skipped, report.skipped = report.skipped, []
+    for name, reason in skipped:
+        if name in names:
+            report.errors.append((name, f"{reason}; {_next_step(reason)}"))
+        elif Path(name).name != FOLDER:
+            report.skipped.append((name, reason))
+
+
+def _name_of(path: Path, folder: Path) -> str:
+    """Returns the name of the document of a file."""
+    if not _is_below(path, folder):
+        return path.name
+    return Path(os.path.relpath(path, folder)).as_posix()
+
+
+def _next_step(reason: str) -> str:
+    return next((step for part, step in _NEXT_STEPS if part in reason), _ANY_STEP)
 
 
 def report_json(report: Report) -> dict[str, Any]:
