@@ -17,7 +17,7 @@ from ibidem.cli.session import FOLDER, Session
 from ibidem.objects.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from ibidem.ingest.report import Report
+    from ibidem.ingest.report import IngestReport
     from ibidem.repo.transaction.transaction import Transaction
 
 SKIPS_SHOWN = 10
@@ -39,7 +39,7 @@ def ingest_paths(
     folder: Path,
     prune: bool = False,
     strict: bool = False,
-) -> Report:
+) -> IngestReport:
     """Ingests files, folders and, for `-`, JSON lines from standard input.
 
     Args:
@@ -49,9 +49,9 @@ def ingest_paths(
         from a folder below it. strict: whether the first invalid file or line raises an error.
     """
     from ibidem.ingest.ingest import ingest
-    from ibidem.ingest.report import Report
+    from ibidem.ingest.report import IngestReport
 
-    total = Report()
+    total = IngestReport()
     inside = [path for path in paths if str(path) != "-" and _is_below(path, folder)]
     outside = [path for path in paths if path not in inside]
     if prune and any(str(path) != "-" for path in outside):
@@ -71,14 +71,14 @@ def ingest_paths(
                 stdin=sys.stdin.buffer,
                 progress=lambda at: session.meter("reading files", at.files_done, at.files_count),
             )
-            for each in fields(Report):
+            for each in fields(IngestReport):
                 added = getattr(total, each.name) + getattr(report, each.name)
                 setattr(total, each.name, added)
     _refuse_named(total, paths, folder)
     return total
 
 
-def _refuse_named(report: Report, paths: Sequence[Path], folder: Path) -> None:
+def _refuse_named(report: IngestReport, paths: Sequence[Path], folder: Path) -> None:
     """Turns the skipping of a file that was named itself into an error with a next step; the
     folder of the repository is not mentioned."""
     names = {_name_of(path, folder) for path in paths if path.is_file()}
@@ -101,7 +101,7 @@ def _next_step(reason: str) -> str:
     return next((step for part, step in _NEXT_STEPS if part in reason), _ANY_STEP)
 
 
-def report_json(report: Report) -> dict[str, Any]:
+def report_json(report: IngestReport) -> dict[str, Any]:
     """Returns the report of an ingest as JSON."""
     return {
         "documents": {
@@ -124,7 +124,7 @@ def report_json(report: Report) -> dict[str, Any]:
     }
 
 
-def report_lines(report: Report) -> list[str]:
+def report_lines(report: IngestReport) -> list[str]:
     """Returns the report of an ingest as lines of text; `note_trouble` prints the failures."""
     lines = [
         _counted(
@@ -140,7 +140,7 @@ def report_lines(report: Report) -> list[str]:
     return lines
 
 
-def note_trouble(report: Report) -> None:
+def note_trouble(report: IngestReport) -> None:
     """Writes failures, warnings and skipped files to standard error."""
     for path, error in report.errors:
         output.note(f"{output.bad('failed:')} {output.one_line(path)}: {error}")

@@ -167,6 +167,8 @@ def test_a_library_question_takes_the_configured_model():
         with repo.transaction() as tx:
             tx.configure(model="m", limit=1)
         assert repo.retrieve("mill").query.vector is not None
+        assert repo.retrieve("mill").query.limit == 1
+        assert repo.retrieve("mill", limit=10).query.limit == 10
         assert repo.retrieve("mill", model=None).query.vector is None
         assert repo.retrieve(label="Note").query.vector is None
         repo.core.embedders.clear()
