@@ -34,7 +34,8 @@ from ibidem.objects.cid import Cid, EdgeCid, NodeCid, RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.edge import Edge
 from ibidem.objects.node import Node
-from ibidem.objects.root import Root
+from ibidem.objects.progress import Progress, silent
+from ibidem.objects.root import NOUNS, Root
 from ibidem.objects.tree import EMPTY_TREE, Tree
 
 CHUNK_TERMS = 8_000_000
@@ -57,6 +58,7 @@ class IncrementalBuild:
         blocks: Source,
         segment_store: SegmentStore,
         tuning: Tuning,
+        progress: Progress,
     ) -> None:
         self._state = state
         self._tuning = tuning
@@ -65,6 +67,7 @@ class IncrementalBuild:
         self._blocks, self._segment_store = blocks, segment_store
         self._table = OrdinalTable(state.identities, segment_store, tuning)
         self._growths: list[FamilyWriter] = []
+        self._progress = progress
 
     def run(self, root: RootCid) -> SnapshotParts:
         """Returns the state of `after`, whose CID is `root`."""
@@ -93,7 +96,8 @@ class IncrementalBuild:
         growth = self._growth(NODES)
         rows = NodeRows(self._config.analyser)
         stream = changes(self._blocks, self._before.nodes, self._after.nodes)
-        for batch, blocks in self._read(stream, NodeCid):
+        total = self._total(NODES)
+        for batch, blocks in self._read(stream, NodeCid, "indexing nodes", total):
             self._kill(growth, batch)
             for key, cid, block in blocks:
                 node = Node.decode(block)
@@ -113,7 +117,8 @@ class IncrementalBuild:
         growth = self._growth(EDGES)
         rows = EdgeRows()
         stream = changes(self._blocks, self._before.edges, self._after.edges)
-        for batch, blocks in self._read(stream, EdgeCid):
+        total = self._total(EDGES)
+        for batch, blocks in self._read(stream, EdgeCid, "indexing edges", total):
             _kill_edges(growth, batch)
             for key, cid, block in blocks:
                 edge = Edge.decode(block)
@@ -134,7 +139,8 @@ class IncrementalBuild:
     def _vectors(self, key: Key, stream: Iterator[Change]) -> FamilyWriter:
         growth = self._growth(key)
         rows = ROWS[key[0]].begin(key[1], self._config)
-        for batch, blocks in self._read(stream, Cid):
+        total = self._total(key)
+        for batch, blocks in self._read(stream, Cid, f"indexing {NOUNS[key[0]]}s", total):
             self._kill(growth, batch)
             rows.follow(growth)
             found = list(blocks)
@@ -195,11 +201,20 @@ class IncrementalBuild:
         ordinals = self._table.known(id_array([key for key, _ in batch]))
         growth.kill(ordinals[ordinals >= 0].astype(np.uint32))
 
+    def _total(self, key: Key) -> int | None:
+        """Returns the number of entries to read, None if only those that changed are read."""
+        if self._before.tree(*key) != EMPTY_TREE:
+            return None
+        tree = self._after.tree(*key)
+        return 0 if tree == EMPTY_TREE else len(Tree(self._blocks, tree))
+
     def _read(
-        self, stream: Iterator[Change], kind: type[Cid]
+        self, stream: Iterator[Change], kind: type[Cid], work: str, total: int | None
     ) -> Iterator[tuple[list[Change], Iterator[tuple[bytes, bytes, bytes]]]]:
         """Yields each batch of changes with (key, CID bytes, block) of the entries that exist
         now."""
+        done = 0
+        self._progress(work, done, total)
         for batch in batches(stream, BATCH_BLOCKS):
             present = [(key, cid) for key, cid in batch if cid is not None]
             found = self._blocks.get_many([kind(cid) for _, cid in present])
@@ -207,6 +222,9 @@ class IncrementalBuild:
                 batch,
                 ((key, cid, block) for (key, cid), block in zip(present, found, strict=True)),
             )
+            done += len(batch)
+            self._progress(work, done, total)
+        self._progress(work, done, done)
 
 
 def advance(
@@ -217,6 +235,7 @@ def advance(
     blocks: Source,
     segment_store: SegmentStore,
     tuning: Tuning = TUNING,
+    progress: Progress = silent,
 ) -> SnapshotParts:
     """Returns the state of the root `after`, whose CID is `root`, built from that of `before`.
 
@@ -225,7 +244,8 @@ def advance(
         CorruptError: a block or a segment is damaged or invalid.
         StorageError: a segment could not be written.
     """
-    return IncrementalBuild(state, before, after, blocks, segment_store, tuning).run(root)
+    build = IncrementalBuild(state, before, after, blocks, segment_store, tuning, progress)
+    return build.run(root)
 
 
 def _kill_edges(growth: FamilyWriter, batch: list[Change]) -> None:

@@ -23,6 +23,7 @@ from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, NotFoundError, StorageError
 from ibidem.objects.forking import ForkLock
 from ibidem.objects.gc_pause import gc_paused
+from ibidem.objects.progress import Progress, silent
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree
@@ -71,6 +72,7 @@ class Index:
         *,
         is_read_only: bool = False,
         tuning: Tuning = TUNING,
+        progress: Progress = silent,
     ) -> None:
         """Opens nothing yet.
 
@@ -79,7 +81,9 @@ class Index:
             store: holds the blocks of every root that is requested.
             is_read_only: use the snapshots on disk, but write nothing.
             tuning: when parts are merged.
+            progress: called while a snapshot is built or advanced.
         """
+        self._progress = progress
         self._store = store
         self._tuning = tuning
         self._registry = (
@@ -296,7 +300,14 @@ class Index:
                 root,
                 after,
                 lambda segment_store: advance(
-                    merged, before, after, root, self._store, segment_store, self._tuning
+                    merged,
+                    before,
+                    after,
+                    root,
+                    self._store,
+                    segment_store,
+                    self._tuning,
+                    self._progress,
                 ),
             )
 

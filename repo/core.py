@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ibidem.objects.cid import CommitCid, OperationCid, RootCid, TreeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import ErrorKind, NotFoundError
+from ibidem.objects.progress import Progress, silent
 from ibidem.repo import revspec
 from ibidem.repo.arguments import checked_time
 from ibidem.repo.edge_lookup import EdgeLookup
@@ -62,12 +63,16 @@ class Core(Closing):
         """Cached events, by space and notes head."""
         self.signing_key: SigningKey | None = None
         """Signs the commits made through this object; see `keys.sign_with`."""
+        self.progress: Progress = silent
+        """Told of the advance of long work."""
         self._vector_cache: VectorCache | None = None
         self._keyring: Keyring | None = None
         self._head: tuple[OperationCid, CommitCid | None] | None = None
         self._graph: tuple[tuple[CommitCid, TreeCid, int], Graph] | None = None
         """The graph of the last requested commit, and the erasures that it excludes."""
-        self.search_index = SearchIndex(store, folder, self.operation_log, self._head_in)
+        self.search_index = SearchIndex(
+            store, folder, self.operation_log, self._head_in, self._report
+        )
         """The index of this repository, which follows its head."""
         self.edge_lookup = EdgeLookup(store, self._ask)
         """Finds the edges of a node."""
@@ -192,6 +197,9 @@ class Core(Closing):
         """Returns the root at the head, and its commit."""
         head = self.graph(state=state)
         return head.root_cid, head.commit
+
+    def _report(self, work: str, done: int, total: int | None) -> None:
+        self.progress(work, done, total)
 
     def _ask(self, root_cid: RootCid, question: Callable[[Snapshot], T]) -> T:
         return self.graph(root_cid).with_snapshot(question)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
     from ibidem.index.tuning import Tuning
     from ibidem.objects.cid import RootCid
+    from ibidem.objects.progress import Progress
     from ibidem.objects.view import View
     from ibidem.repo.operation_log import OperationLog
     from ibidem.repo.state import State
@@ -44,6 +45,7 @@ class SearchIndex:
         folder: Path | None,
         operation_log: OperationLog,
         head_in: Callable[[State | None], tuple[RootCid, Commit | None]],
+        progress: Progress,
     ) -> None:
         """Opens nothing.
 
@@ -52,11 +54,13 @@ class SearchIndex:
             folder: of the repository, which has the folder of the index; None in memory.
             operation_log: gives the state that a call works on if it has none.
             head_in: returns the root at the head in a state, by default the newest, and its commit.
+            progress: called while a snapshot is built or advanced.
         """
         self._store = store
         self._folder = None if folder is None else folder / "index"
         self._operation_log = operation_log
         self._head_in = head_in
+        self._progress = progress
         self.tuning: Tuning | None = None
         """Of an index that is opened from now on; None for what was measured to be best."""
         self._open: tuple[View, Index] | None = None
@@ -135,7 +139,10 @@ class SearchIndex:
             if view.erasures != EMPTY_TREE and self._folder is not None:
                 with suppress(OSError):  # the erasing process removes it and reports errors
                     sweep_index(self._folder, folder)
-            self._open = view, Index(folder, self._store, tuning=self.tuning or TUNING)
+            self._open = (
+                view,
+                Index(folder, self._store, tuning=self.tuning or TUNING, progress=self._progress),
+            )
         return self._open[1]
 
     def _folder_for(self, view: View) -> Path | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -117,8 +118,10 @@ def bad(text: str) -> str:
 
 
 def emit(command: str, fields: Mapping[str, Any], *, version: int = 1) -> None:
-    """Writes one object of the schema `ibidem/<command>/<version>` to standard output."""
-    click.echo(canonical_json({"schema": f"ibidem/{command}/{version}", **fields}))
+    """Writes one object of the schema `ibidem/<command>/<version>` to standard output: on one line,
+    or indented on a terminal."""
+    value = {"schema": f"ibidem/{command}/{version}", **fields}
+    click.echo(canonical_json(value, is_indented=sys.stdout.isatty()))
 
 
 def emit_error(kind: str, message: str, hint: str | None) -> None:
@@ -142,13 +145,14 @@ def print_error(message: str, hint: str | None, *, color: bool) -> None:
         click.echo(f"{title} {printable_line(hint)}", err=True, color=color)
 
 
-def canonical_json(value: Any) -> bytes:
-    """Returns JSON with sorted keys and no optional blanks, in UTF-8."""
+def canonical_json(value: Any, *, is_indented: bool = False) -> bytes:
+    """Returns JSON with sorted keys and no optional blanks, unless it is indented, in UTF-8."""
     text = json.dumps(
         value,
         ensure_ascii=False,
         sort_keys=True,
-        separators=(",", ":"),
+        separators=(",", ": ") if is_indented else (",", ":"),
+        indent=2 if is_indented else None,
         allow_nan=False,
         default=_plain,
     )
