@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from ibidem.repo.graph import Graph
 from ibidem.repo.questions import Questions, changed_options
+from ibidem.retrieve.query.options import CONFIGURED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.item import Item
     from ibidem.retrieve.context.prompt import Citation
     from ibidem.retrieve.graph.paths import GraphPath
+    from ibidem.retrieve.query.options import Configured
     from ibidem.retrieve.query.predicate import Predicate
     from ibidem.retrieve.records.item import RecordItem
     from ibidem.retrieve.records.record import RecordType, Status
@@ -217,21 +219,21 @@ class Revision(Questions):
         include_status: Iterable[Status | str] = (),
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,
-        model: str | None = None,
+        model: str | Configured | None = CONFIGURED,
         embedder: Embedder | None = None,
         vector: tuple[str, Any] | None = None,
         sparse: tuple[str, Any, Any] | None = None,
-        operator: str = "or",
-        phrases: bool = False,
+        operator: str | Configured = CONFIGURED,
+        phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,
         k1: float | None = 1.2,
         b: float | None = 0.7,
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         valid_missing: str | None = "pass",
-        fusion: str | None = None,
-        rrf_k: float | None = None,
-        weights: Mapping[str, float] | None = None,
+        fusion: str | Configured | None = CONFIGURED,
+        rrf_k: float | Configured | None = CONFIGURED,
+        weights: Mapping[str, float] | Configured | None = CONFIGURED,
         rerank: Reranker | None = None,
         rerank_text: str | None = None,
         rerank_depth: int | None = 25,

@@ -27,6 +27,7 @@ SOURCE = Path(ibidem.__file__)
 OPEN_KEYWORDS = {
     "Retriever.where": "the names of properties",
     "Transaction.add": "the properties of a fact",
+    "Transaction.configure": "the settings of `repo config`",
 }
 """Public methods that take any keyword, and what the keywords are."""
 

@@ -36,6 +36,7 @@ from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.repo.viewer.exposure import guarded_methods
 from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.options import CONFIGURED
 from ibidem.retrieve.query.predicate import VALUES_MAX
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.access.policy import Viewer
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.query.options import Configured
     from ibidem.retrieve.rerank import Reranker
 
 RECENT_WEIGHT, SIMILAR_WEIGHT = 4, 6
@@ -256,21 +258,21 @@ class Conversations:
         depth: int | None = None,
         # options: select
         include_tombstoned: bool = False,
-        model: str | None = None,
+        model: str | Configured | None = CONFIGURED,
         embedder: Embedder | None = None,
         vector: tuple[str, Any] | None = None,
         sparse: tuple[str, Any, Any] | None = None,
-        operator: str = "or",
-        phrases: bool = False,
+        operator: str | Configured = CONFIGURED,
+        phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,
         k1: float | None = 1.2,
         b: float | None = 0.7,
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         valid_missing: str | None = "pass",
-        fusion: str | None = None,
-        rrf_k: float | None = None,
-        weights: Mapping[str, float] | None = None,
+        fusion: str | Configured | None = CONFIGURED,
+        rrf_k: float | Configured | None = CONFIGURED,
+        weights: Mapping[str, float] | Configured | None = CONFIGURED,
         rerank: Reranker | None = None,
         rerank_text: str | None = None,
         rerank_depth: int | None = 25,
@@ -283,8 +285,8 @@ class Conversations:
         worth: bool | Mapping[str, Any] | None = None,
         direct: bool | Mapping[str, Any] | None = None,
         notes: CommitCid | str | None = None,
-        adjacency: int = 0,
-        content_chars: int = 0,
+        adjacency: int | Configured = CONFIGURED,
+        content_chars: int | Configured = CONFIGURED,
         strict: bool = False,
         # end of options
     ) -> Selection:
@@ -344,21 +346,21 @@ class Conversations:
         depth: int | None = None,
         # options: select
         include_tombstoned: bool = False,
-        model: str | None = None,
+        model: str | Configured | None = CONFIGURED,
         embedder: Embedder | None = None,
         vector: tuple[str, Any] | None = None,
         sparse: tuple[str, Any, Any] | None = None,
-        operator: str = "or",
-        phrases: bool = False,
+        operator: str | Configured = CONFIGURED,
+        phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,
         k1: float | None = 1.2,
         b: float | None = 0.7,
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         valid_missing: str | None = "pass",
-        fusion: str | None = None,
-        rrf_k: float | None = None,
-        weights: Mapping[str, float] | None = None,
+        fusion: str | Configured | None = CONFIGURED,
+        rrf_k: float | Configured | None = CONFIGURED,
+        weights: Mapping[str, float] | Configured | None = CONFIGURED,
         rerank: Reranker | None = None,
         rerank_text: str | None = None,
         rerank_depth: int | None = 25,
@@ -371,8 +373,8 @@ class Conversations:
         worth: bool | Mapping[str, Any] | None = None,
         direct: bool | Mapping[str, Any] | None = None,
         notes: CommitCid | str | None = None,
-        adjacency: int = 0,
-        content_chars: int = 0,
+        adjacency: int | Configured = CONFIGURED,
+        content_chars: int | Configured = CONFIGURED,
         strict: bool = False,
         # end of options
     ) -> Context:

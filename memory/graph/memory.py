@@ -24,6 +24,7 @@ from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
 from ibidem.repo.viewer.exposure import guarded_methods
 from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
+from ibidem.retrieve.query.options import CONFIGURED
 from ibidem.retrieve.records.record import Record, record_policy
 from ibidem.retrieve.records.salience import salience
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
     from ibidem.repo.viewer.repository import ViewerRepository
     from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.query.options import Configured
     from ibidem.retrieve.query.predicate import Predicate
     from ibidem.retrieve.records.item import RecordItem
     from ibidem.retrieve.records.record import RecordType, Status
@@ -183,21 +185,21 @@ class GraphMemory:
         include_status: Iterable[Status | str] = (),
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,
-        model: str | None = None,
+        model: str | Configured | None = CONFIGURED,
         embedder: Embedder | None = None,
         vector: tuple[str, Any] | None = None,
         sparse: tuple[str, Any, Any] | None = None,
-        operator: str = "or",
-        phrases: bool = False,
+        operator: str | Configured = CONFIGURED,
+        phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,
         k1: float | None = 1.2,
         b: float | None = 0.7,
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         valid_missing: str | None = "pass",
-        fusion: str | None = None,
-        rrf_k: float | None = None,
-        weights: Mapping[str, float] | None = None,
+        fusion: str | Configured | None = CONFIGURED,
+        rrf_k: float | Configured | None = CONFIGURED,
+        weights: Mapping[str, float] | Configured | None = CONFIGURED,
         rerank: Reranker | None = None,
         rerank_text: str | None = None,
         rerank_depth: int | None = 25,

@@ -23,6 +23,7 @@ from ibidem.objects.record import record
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.viewer.exposure import Proxy, guarded
 from ibidem.retrieve.answer.protocol import json_text, page
+from ibidem.retrieve.query.options import CONFIGURED
 from ibidem.retrieve.recall.words import words
 from ibidem.retrieve.tokens import HEURISTIC
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.item import Item
     from ibidem.retrieve.answer.receipt import Receipt
     from ibidem.retrieve.answer.warning import AnswerWarning
+    from ibidem.retrieve.query.options import Configured
     from ibidem.retrieve.query.predicate import Predicate
     from ibidem.retrieve.rerank import Reranker
     from ibidem.retrieve.tokens import TokenEstimator
@@ -132,12 +134,12 @@ def recall(
     label: str | Iterable[str] | None = None,
     where: Mapping[str, object] | Predicate | None = None,
     include_tombstoned: bool = False,
-    model: str | None = None,
+    model: str | Configured | None = CONFIGURED,
     embedder: Embedder | None = None,
     vector: tuple[str, Any] | None = None,
     sparse: tuple[str, Any, Any] | None = None,
-    operator: str = "or",
-    phrases: bool = False,
+    operator: str | Configured = CONFIGURED,
+    phrases: bool | Configured = CONFIGURED,
     fuzzy: bool | Mapping[str, float] | None = None,
     k1: float | None = 1.2,
     b: float | None = 0.7,
@@ -145,9 +147,9 @@ def recall(
     community: Mapping[str, object] | None = None,
     valid_at: int | datetime | None = None,
     valid_missing: str | None = "pass",
-    fusion: str | None = None,
-    rrf_k: float | None = None,
-    weights: Mapping[str, float] | None = None,
+    fusion: str | Configured | None = CONFIGURED,
+    rrf_k: float | Configured | None = CONFIGURED,
+    weights: Mapping[str, float] | Configured | None = CONFIGURED,
     rerank: Reranker | None = None,
     rerank_text: str | None = None,
     rerank_depth: int | None = 25,
@@ -161,12 +163,12 @@ def recall(
     direct: bool | Mapping[str, Any] | None = None,
     as_of: int | datetime | None = None,
     notes: CommitCid | str | None = None,
-    adjacency: int = 0,
-    content_chars: int = 0,
+    adjacency: int | Configured = CONFIGURED,
+    content_chars: int | Configured = CONFIGURED,
     estimator: str | TokenEstimator = "heuristic",
-    token_budget: int | None = None,
-    depth: int = 100,
-    limit: int | None = 10,
+    token_budget: int | Configured | None = CONFIGURED,
+    depth: int | Configured = CONFIGURED,
+    limit: int | Configured | None = CONFIGURED,
     strict: bool = False,
     viewer: Viewer | None = None,
     # end of options

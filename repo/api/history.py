@@ -15,6 +15,7 @@ from ibidem.repo.history.blame import blame
 from ibidem.repo.history.touching import Touched, touching
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.revspec import HEAD
+from ibidem.retrieve.query.options import CONFIGURED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from ibidem.repo.history.rewrite import Pruned
     from ibidem.repo.operation_log import Restored
     from ibidem.retrieve.access.policy import Viewer
+    from ibidem.retrieve.query.options import Configured
     from ibidem.retrieve.query.predicate import Predicate
     from ibidem.retrieve.rerank import Reranker
     from ibidem.retrieve.tokens import TokenEstimator
@@ -63,12 +65,12 @@ class History:
         label: str | Iterable[str] | None = None,
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,
-        model: str | None = None,
+        model: str | Configured | None = CONFIGURED,
         embedder: Embedder | None = None,
         vector: tuple[str, Any] | None = None,
         sparse: tuple[str, Any, Any] | None = None,
-        operator: str = "or",
-        phrases: bool = False,
+        operator: str | Configured = CONFIGURED,
+        phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,
         k1: float | None = 1.2,
         b: float | None = 0.7,
@@ -76,9 +78,9 @@ class History:
         community: Mapping[str, object] | None = None,
         valid_at: int | datetime | None = None,
         valid_missing: str | None = "pass",
-        fusion: str | None = None,
-        rrf_k: float | None = None,
-        weights: Mapping[str, float] | None = None,
+        fusion: str | Configured | None = CONFIGURED,
+        rrf_k: float | Configured | None = CONFIGURED,
+        weights: Mapping[str, float] | Configured | None = CONFIGURED,
         rerank: Reranker | None = None,
         rerank_text: str | None = None,
         rerank_depth: int | None = 25,
@@ -92,12 +94,12 @@ class History:
         direct: bool | Mapping[str, Any] | None = None,
         as_of: int | datetime | None = None,
         notes: CommitCid | str | None = None,
-        adjacency: int = 0,
-        content_chars: int = 0,
+        adjacency: int | Configured = CONFIGURED,
+        content_chars: int | Configured = CONFIGURED,
         estimator: str | TokenEstimator = "heuristic",
-        token_budget: int | None = None,
-        depth: int = 100,
-        limit: int | None = 10,
+        token_budget: int | Configured | None = CONFIGURED,
+        depth: int | Configured = CONFIGURED,
+        limit: int | Configured | None = CONFIGURED,
         strict: bool = False,
         viewer: Viewer | None = None,
         # end of options
@@ -120,12 +122,12 @@ class History:
         label: str | Iterable[str] | None = None,
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,
-        model: str | None = None,
+        model: str | Configured | None = CONFIGURED,
         embedder: Embedder | None = None,
         vector: tuple[str, Any] | None = None,
         sparse: tuple[str, Any, Any] | None = None,
-        operator: str = "or",
-        phrases: bool = False,
+        operator: str | Configured = CONFIGURED,
+        phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,
         k1: float | None = 1.2,
         b: float | None = 0.7,
@@ -133,9 +135,9 @@ class History:
         community: Mapping[str, object] | None = None,
         valid_at: int | datetime | None = None,
         valid_missing: str | None = "pass",
-        fusion: str | None = None,
-        rrf_k: float | None = None,
-        weights: Mapping[str, float] | None = None,
+        fusion: str | Configured | None = CONFIGURED,
+        rrf_k: float | Configured | None = CONFIGURED,
+        weights: Mapping[str, float] | Configured | None = CONFIGURED,
         rerank: Reranker | None = None,
         rerank_text: str | None = None,
         rerank_depth: int | None = 25,
@@ -149,12 +151,12 @@ class History:
         direct: bool | Mapping[str, Any] | None = None,
         as_of: int | datetime | None = None,
         notes: CommitCid | str | None = None,
-        adjacency: int = 0,
-        content_chars: int = 0,
+        adjacency: int | Configured = CONFIGURED,
+        content_chars: int | Configured = CONFIGURED,
         estimator: str | TokenEstimator = "heuristic",
-        token_budget: int | None = None,
-        depth: int = 100,
-        limit: int | None = 10,
+        token_budget: int | Configured | None = CONFIGURED,
+        depth: int | Configured = CONFIGURED,
+        limit: int | Configured | None = CONFIGURED,
         strict: bool = False,
         viewer: Viewer | None = None,
         # end of options

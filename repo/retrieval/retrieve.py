@@ -24,8 +24,9 @@ from ibidem.retrieve.answer.warning import AnswerWarning
 from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import dense_tops
-from ibidem.retrieve.query.options import default
+from ibidem.retrieve.query.options import CONFIGURED, default
 from ibidem.retrieve.query.query import Query
+from ibidem.retrieve.query.settings import configured
 from ibidem.retrieve.rerank import Reranker, RerankRecord
 from ibidem.retrieve.semantics import resolve, rules
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from ibidem.repo.retrieval.signature import QuestionOptions
     from ibidem.retrieve.access.policy import Viewer
     from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.query.options import Configured
     from ibidem.retrieve.query.predicate import Predicate
 
 
@@ -105,10 +107,12 @@ def ask(
             `model` or `embedder` is in the receipt, so a replay needs no model.
     """
     options: dict[str, Any] = {**given}
+    config = revision.config
+    if not {"model", "embedder", "vector"} & options.keys() and _has_words(options.get("text")):
+        options["model"] = configured(config).get("model")
     model, embedder = options.pop("model", None), options.pop("embedder", None)
     valid_at, rerank = options.pop("valid_at", None), options.pop("rerank", None)
     timeout, strict = options.pop("rerank_timeout", None), options.pop("strict", False)
-    config = revision.config
     if revision.viewer is not None:
         revision.seen_by(options.get("viewer"))
         options["viewer"] = revision.viewer
@@ -133,6 +137,10 @@ def ask(
         **options,
     )
     return PreparedQuery(query, counter, limited(rerank, timeout), strict)
+
+
+def _has_words(text: object) -> bool:
+    return isinstance(text, str) and bool(text.strip())
 
 
 def ask_nodes(
@@ -356,12 +364,12 @@ class Retriever:
         label: str | Iterable[str] | None = None,
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,
-        model: str | None = None,
+        model: str | Configured | None = CONFIGURED,
         embedder: Embedder | None = None,
         vector: tuple[str, Any] | None = None,
         sparse: tuple[str, Any, Any] | None = None,
-        operator: str = "or",
-        phrases: bool = False,
+        operator: str | Configured = CONFIGURED,
+        phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,
         k1: float | None = 1.2,
         b: float | None = 0.7,
@@ -369,9 +377,9 @@ class Retriever:
         community: Mapping[str, object] | None = None,
         valid_at: int | datetime | None = None,
         valid_missing: str | None = "pass",
-        fusion: str | None = None,
-        rrf_k: float | None = None,
-        weights: Mapping[str, float] | None = None,
+        fusion: str | Configured | None = CONFIGURED,
+        rrf_k: float | Configured | None = CONFIGURED,
+        weights: Mapping[str, float] | Configured | None = CONFIGURED,
         rerank: Reranker | None = None,
         rerank_text: str | None = None,
         rerank_depth: int | None = 25,
@@ -385,12 +393,12 @@ class Retriever:
         direct: bool | Mapping[str, Any] | None = None,
         as_of: int | datetime | None = None,
         notes: CommitCid | str | None = None,
-        adjacency: int = 0,
-        content_chars: int = 0,
+        adjacency: int | Configured = CONFIGURED,
+        content_chars: int | Configured = CONFIGURED,
         estimator: str | TokenEstimator = "heuristic",
-        token_budget: int | None = None,
-        depth: int = 100,
-        limit: int | None = 10,
+        token_budget: int | Configured | None = CONFIGURED,
+        depth: int | Configured = CONFIGURED,
+        limit: int | Configured | None = CONFIGURED,
         strict: bool = False,
         viewer: Viewer | None = None,
         # end of options

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ibidem.repo.notes import SPACE_DEFAULT
 from ibidem.repo.retrieval import records
-from ibidem.retrieve.query.options import LIMIT_OF_PACKS, OF_PACKS, OPTIONS, Option, members
+from ibidem.retrieve.query.options import DEFAULT, OF_PACKS, OPTIONS, Option, members
 
 HOUSE = Path(__file__).resolve().parents[2]
 FILES = (
@@ -39,7 +39,11 @@ def parameters(options: Mapping[str, Option], **changed: str) -> dict[str, str]:
     for name, one in options.items():
         is_optional = bool(one.none) or one.default is None
         default = list(one.default) if isinstance(one.default, frozenset) else one.default
-        made[name] = f"{name}: {one.type}{' | None' if is_optional else ''} = {default!r}"
+        none = " | None" if is_optional else ""
+        if one.is_setting and one.none != DEFAULT:
+            made[name] = f"{name}: {one.type} | Configured{none} = CONFIGURED"
+        else:
+            made[name] = f"{name}: {one.type}{none} = {default!r}"
     return made | {name: f"{name}: {text}" for name, text in changed.items()}
 
 
@@ -50,7 +54,7 @@ RETRIEVE = parameters(
         if "." not in name and name not in OF_PACKS and name not in ("text", "packs", "records")
     }
 )
-PACKS = RETRIEVE | parameters(OF_PACKS) | {"limit": f"limit: int | None = {LIMIT_OF_PACKS}"}
+PACKS = RETRIEVE | parameters(OF_PACKS)
 OF_RECORDS = {
     one.key: one for one in members("records") if one.key not in ("as_of", "undated", "notes")
 }
