@@ -138,13 +138,13 @@ class Revision(Questions):
     edges = _read(Graph.edges)
     edges_of = _read(Graph.edges_of)
 
-    def vector(self, id: NodeId, model: str) -> Vector | None:  # noqa: A002
+    def vector(self, id: NodeId | str, model: str) -> Vector | None:  # noqa: A002
         """Returns the vector of a node under a model, None if it has none."""
         from ibidem.objects.vector import Vector
 
         return self.graph.vector(Vector, id, model)
 
-    def sparse(self, id: NodeId, vocab: str) -> Sparse | None:  # noqa: A002
+    def sparse(self, id: NodeId | str, vocab: str) -> Sparse | None:  # noqa: A002
         """Returns the sparse vector of a node under a vocabulary, None if it has none."""
         from ibidem.objects.vector import Sparse
 
@@ -321,7 +321,7 @@ class Revision(Questions):
 
     def paths(
         self,
-        starts: NodeId | Iterable[NodeId],
+        starts: NodeId | str | Iterable[NodeId | str],
         path: Iterable[str | tuple[str, str]],
         *,
         limit: int | None = 1000,
