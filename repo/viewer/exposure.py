@@ -84,6 +84,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Transaction", Exposure.EXEMPT, "base commit"),
     **_rows("Transaction", Exposure.VISIBLE, "is_tombstoned"),
     **_rows("Transaction", Exposure.REFUSED, "conflicts nodes node_id edge_id read_ahead settle"),
+    **_rows("Transaction", Exposure.REFUSED, "content copy_vectors"),
     **_rows("Transaction", Exposure.REFUSED, "set_vector set_sparse remove_vector remove_sparse"),
     **_rows("Transaction", Exposure.REFUSED, "register_model set_trust_policy remove_node"),
     # -- the memory layers ---------------------------------------------------------------------
