@@ -41,7 +41,7 @@ class PacksOptions(RetrieveOptions, total=False):
     expand: str
     per_hit_neighbors: int
     merge: str
-    budget: str
+    overflow: str
     rank: str
     spans: bool
     nodes_max: int | None
@@ -58,7 +58,6 @@ class RecordsOptions(RetrieveOptions, total=False):
     include_status: Iterable[Status | str]
     min_salience: float
     root_limit: int
-    node_limit: int
     edge_limit: int
     hops: int
     direction: str

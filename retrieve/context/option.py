@@ -58,7 +58,7 @@ class PackOptions:
     per_hit_neighbors: int | None = default("per_hit_neighbors")
     """The number of passages on each side; None with `edges`."""
     merge: str = default("merge")
-    budget: str = default("budget")
+    overflow: str = default("overflow")
     rank: str = default("rank")
     nodes_max: int | None = default("nodes_max")
     """The most nodes in a pack, None for any number."""
@@ -72,7 +72,7 @@ class PackOptions:
             "expand": self.expand,
             "per_hit_neighbors": self.per_hit_neighbors,
             "merge": self.merge,
-            "budget": self.budget,
+            "overflow": self.overflow,
             "rank": self.rank,
             "nodes_max": self.nodes_max,
             "spans": self.spans,
@@ -120,34 +120,34 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
         raise InvalidInputError(
             f"{unknown[0]}: got an unknown option, expected one of {', '.join(sorted(OF_PACKS))}"
         )
-    asked = {name: given.get(name, one.default) for name, one in OF_PACKS.items()}
-    expand = checks.option("expand", asked["expand"])
-    merge = checks.option("merge", asked["merge"])
+    values = {name: given.get(name, one.default) for name, one in OF_PACKS.items()}
+    expand = checks.option("expand", values["expand"])
+    merge = checks.option("merge", values["merge"])
     is_walk = expand == EDGES
     _check_effect(given, EdgeWalk().form() if not is_walk else ("per_hit_neighbors",), expand)
-    if is_walk and merge == COALESCE and asked["nodes_max"] is not None:
+    if is_walk and merge == COALESCE and values["nodes_max"] is not None:
         raise InvalidInputError(
             "nodes_max: got it with expand 'edges' and merge 'coalesce', expected merge 'absorb'"
         )
-    around = None if is_walk else checks.option("per_hit_neighbors", asked["per_hit_neighbors"])
+    around = None if is_walk else checks.option("per_hit_neighbors", values["per_hit_neighbors"])
     return PackOptions(
         expand,
         around,
         merge,
-        checks.option("budget", asked["budget"]),
-        checks.choice("rank", asked["rank"], (SCORE, NONE)),
-        checks.option("nodes_max", asked["nodes_max"]),
-        checks.option("spans", asked["spans"]),
-        _walk(asked) if is_walk else None,
+        checks.option("overflow", values["overflow"]),
+        checks.choice("rank", values["rank"], (SCORE, NONE)),
+        checks.option("nodes_max", values["nodes_max"]),
+        checks.option("spans", values["spans"]),
+        _walk(values) if is_walk else None,
     )
 
 
-def _walk(asked: Mapping[str, object]) -> EdgeWalk:
+def _walk(values: Mapping[str, object]) -> EdgeWalk:
     return EdgeWalk(
-        _etypes(asked["etypes"]),
-        checks.option("direction", asked["direction"]),
-        checks.option("hops", asked["hops"]),
-        checks.option("fanout", asked["fanout"]),
+        _etypes(values["etypes"]),
+        checks.option("direction", values["direction"]),
+        checks.option("hops", values["hops"]),
+        checks.option("fanout", values["fanout"]),
     )
 
 

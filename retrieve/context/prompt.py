@@ -135,14 +135,14 @@ class Prompt:
     user: str
     citations: tuple[Citation, ...]
     """One for each pack, in their order."""
-    tokens: int
+    tokens_used: int
     """The tokens of both texts together."""
     fence: str | None
     """The string that delimits the sources; None without sources."""
 
 
 def assemble(
-    question: str,
+    text: str,
     result: Answer[Pack],
     *,
     style: str = QA,
@@ -152,7 +152,7 @@ def assemble(
     """Returns the prompt of a question and the packs that were found for it.
 
     Args:
-        question: the question, or the subject of the summary.
+        text: the question, or the subject of the summary.
         result: the packs; all of them are shown, in their order.
         style: `qa` or `summarize`.
         commit: the commit whose root was queried, if there was one.
@@ -163,8 +163,8 @@ def assemble(
 
     Spec: packs 8.
     """
-    if not isinstance(question, str) or not question.strip():
-        raise InvalidInputError(f"question: got {checks.show(question)}, expected a text")
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidInputError(f"text: got {checks.show(text)}, expected a text")
     if style not in STYLES:
         raise InvalidInputError(
             f"style: got {checks.show(style)}, expected {' or '.join(map(repr, STYLES))}"
@@ -175,10 +175,10 @@ def assemble(
     system = _SYSTEM[style]
     packs = result.packs
     if not packs:
-        tokens = estimator.estimate(system + question)
-        return Prompt(system, question, (), tokens, None)
+        tokens = estimator.estimate(system + text)
+        return Prompt(system, text, (), tokens, None)
     heads = [_head(pack) for pack in packs]
-    fence = _fence(packs, [question, *heads, *(pack.text for pack in packs)])
+    fence = _fence(packs, [text, *heads, *(pack.text for pack in packs)])
     marks = [marker(position) for position in range(1, len(packs) + 1)]
     usable = marks[0] if len(marks) == 1 else f"{marks[0]} to {marks[-1]}"
     blocks = [
@@ -186,7 +186,7 @@ def assemble(
         for mark, head, pack in zip(marks, heads, packs, strict=True)
     ]
     said = f"Sources {usable}, each between two lines that begin with {fence}:"
-    user = "\n\n".join([question, said, *blocks])
+    user = "\n\n".join([text, said, *blocks])
     policy = {} if result.query.packs is None else result.query.packs.policy()
     citations = tuple(
         _citation(mark, pack, result.root, commit, policy)

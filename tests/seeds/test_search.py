@@ -184,7 +184,7 @@ def test_pk25_without_packs_the_question_stands_alone():
         assert prompt.system
     with pytest.raises(InvalidInputError, match="style"):
         repo.prompt("absent", style="poem")
-    with pytest.raises(InvalidInputError, match="question"):
+    with pytest.raises(InvalidInputError, match="text"):
         repo.prompt(" ")
 
 
@@ -281,7 +281,7 @@ def test_pk28_prompts_are_the_same_bytes_in_every_process():
 
 def test_pk28_tokens_are_those_of_both_texts():
     _, prompt = prompt_of(3)
-    assert prompt.tokens == HEURISTIC.estimate(prompt.system + prompt.user)
+    assert prompt.tokens_used == HEURISTIC.estimate(prompt.system + prompt.user)
 
 
 def test_pk29_what_is_missing_or_damaged_is_named(tmp_path):
