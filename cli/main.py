@@ -26,9 +26,10 @@ from ibidem.objects.errors import IbidemError
 SECTIONS = {
     "Start a repository and add content": (
         *("init", "demo", "add", "node", "edge", "commit", "status", "unstage"),
+        *("rm", "mv", "checkout"),
     ),
     "Search": ("retrieve", "packs", "prompt", "recall", "feedback", "embed"),
-    "Inspect": ("query", "get", "show", "traverse", "stats"),
+    "Inspect": ("cat", "query", "get", "show", "traverse", "stats"),
     "Conversations, memory and access": ("thread", "memory", "trust"),
     "Reproduce and test answers": ("replay", "receipt", "run", "snapshot"),
     "History": ("log", "diff", "blame", "bisect"),

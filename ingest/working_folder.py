@@ -41,23 +41,19 @@ from ibidem.ingest.stat_table import (
     write_table,
 )
 from ibidem.objects.errors import NotFoundError, StorageError
-from ibidem.objects.ids import NodeId
-from ibidem.objects.location import document_of
-from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
-from ibidem.objects.tree import diff
 from ibidem.repo.history.ancestry import is_ancestor
+from ibidem.repo.history.documents import touched_documents
 from ibidem.repo.transaction import stage
 
 if TYPE_CHECKING:
-    from ibidem.objects.cid import Cid, CommitCid, RootCid
+    from ibidem.objects.cid import CommitCid, RootCid
     from ibidem.objects.commit import Commit
     from ibidem.repo.core import Core
     from ibidem.repo.state import State
 
 FORGOTTEN_REASON = "forgotten: the document has a tombstone"
-_BATCH_COUNT = 1000
 _NO_FILE = 0
 
 
@@ -112,9 +108,9 @@ class WorkingFolder:
         )
         table = read_table(core.folder)
         if table is None:
-            table = StatTable(staged.root_cid, staged.begun.commit, {}, {})
+            table = StatTable(staged.root_cid, staged.base_commit, {}, {})
         found = cls(core, path, table, state, started_ns=_file_system_time(core.folder))
-        found._follow(staged.root_cid, staged.begun.commit)
+        found._follow(staged.root_cid, staged.base_commit)
         return found
 
     def save(self) -> None:
@@ -191,6 +187,12 @@ class WorkingFolder:
         if self.table.rows.pop(path, None) is not None:
             self.is_dirty = True
         self._explain(path, None)
+
+    def restored(self, path: str, stat: Stat, data: bytes) -> None:
+        """Records bytes that were written to a file from some revision of its document: whatever
+        differs from the head now is a change of the file."""
+        self.saw(path, stat, data)
+        self._set(path, self.row(path)._replace(base=self.row(path).head))
 
     def learn(self, paths: Iterable[str]) -> None:
         """Reads the digests of the documents of those files that have no row yet."""
@@ -269,7 +271,7 @@ class WorkingFolder:
         if commit is None:
             store, operations = self.core.store, self.core.operation_log
             staged = operations.retry_if_collected(lambda state: stage.read(store, state))
-            root_cid, at = staged.root_cid, staged.begun.commit
+            root_cid, at = staged.root_cid, staged.base_commit
             is_alone = at == before
         else:
             root_cid, at = commit.root, commit.cid
@@ -291,7 +293,9 @@ class WorkingFolder:
             follows = commit != before.commit and self._continues(before.commit, commit)
             by_id = {document_id(path): path for path in before.rows}
             try:
-                touched = [by_id[id_] for id_ in self._touched(before.root) if id_ in by_id]
+                roots = self._root(before.root), self._root(root_cid)
+                found = touched_documents(self.core.store, *roots)
+                touched = [by_id[id_] for id_ in found if id_ in by_id]
             except NotFoundError:  # the former state was collected as garbage
                 touched = list(before.rows)
             self._refresh(touched, follows=follows)
@@ -316,24 +320,6 @@ class WorkingFolder:
             return is_ancestor(self.core.store, before, after)
         except NotFoundError:
             return False
-
-    def _touched(self, before: RootCid) -> set[NodeId]:
-        """Returns the documents of which a part differs, or its tombstone."""
-        old, new = self._root(before), self._root(self.table.root)
-        store = self.core.store
-        found: set[NodeId] = set()
-        cids: list[Cid] = []
-        for _, was, now in diff(store, old.nodes, new.nodes):
-            cid = now or was
-            assert cid is not None, "BUG: a change without a value"
-            cids.append(cid)
-        for start in range(0, len(cids), _BATCH_COUNT):
-            for block in store.get_many(cids[start : start + _BATCH_COUNT]):
-                owner = document_of(Node.decode(block))
-                if owner is not None:
-                    found.add(owner)
-        found.update(NodeId(key) for key, _, _ in diff(store, old.tombstones, new.tombstones))
-        return found
 
     def _root(self, cid: RootCid) -> Root:
         return Root.decode(self.core.store.get(cid))

@@ -38,6 +38,16 @@ class Staged:
     begun: Tip
 
     @property
+    def base_root(self) -> Root:
+        """The root that the changes are made on."""
+        return self.begun.root
+
+    @property
+    def base_commit(self) -> CommitCid | None:
+        """The commit that the changes are made on; None before the first one."""
+        return self.begun.commit
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is nothing to commit."""
         return self.root_cid == self.begun.root_cid
@@ -79,7 +89,7 @@ def commit(operations: OperationLog, signature: CommitInfo) -> Commit | None:
     )
     if staged.is_empty:
         return None
-    edits = between(operations.store, staged.begun.root, staged.root)
+    edits = between(operations.store, staged.base_root, staged.root)
     publisher = BranchPublisher(
         operations,
         state,

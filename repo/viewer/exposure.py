@@ -102,6 +102,8 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("procedures", Exposure.REFUSED, "add_procedure set_status mine"),
     # -- the commands --------------------------------------------------------------------------
     **_commands(Exposure.VISIBLE, "retrieve", "packs", "prompt", "query", "get", "show"),
+    **_commands(Exposure.VISIBLE, "cat"),
+    **_commands(Exposure.REFUSED, "checkout", "rm", "mv"),
     **_commands(Exposure.VISIBLE, "traverse"),
     **_commands(Exposure.VISIBLE, "recall", "memory graph", "memory salience", "trust show"),
     **_commands(Exposure.VISIBLE, "thread list", "thread show", "thread select"),

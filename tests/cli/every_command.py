@@ -241,11 +241,19 @@ def _files(run: Callable[..., dict[str, Any]]) -> None:
     (folder / "picture.png").write_bytes(b"\x00")
     (folder / "extra.md").write_text("# extra\n")
     run("add", str(folder / "extra.md"))
+    (folder / "page.html").write_text("<p>page</p>")
+    run("diff")
+    (folder / "page.html").unlink()
     (folder / "extra.md").write_text("# extra changed\n")
     run("status")
     run("commit", "pages", "--ignore-removal", code=1)
     run("status")
     run("commit", "pages", code=1)
+    run("checkout", "pages", code=1)
+    run("checkout", "pages", "--force")
+    run("mv", str(folder / "new.md"), str(folder / "newer.md"))
+    run("rm", str(folder / "newer.md"))
+    run("commit", "-m", "tidy")
 
 
 def _merges(run: Callable[..., dict[str, Any]]) -> None:

@@ -182,7 +182,7 @@ def test_a_terminal_gets_a_text_without_what_steers_it(monkeypatch: pytest.Monke
 
     terminal = Terminal()
     monkeypatch.setattr("sys.stdout", terminal)
-    import_module("ibidem.cli.get")._write("a\x1b[2J\u202eb\rc\nd".encode())
+    import_module("ibidem.cli.render.output").say_bytes("a\x1b[2J\u202eb\rc\nd".encode())
     shown = terminal.getvalue()
     assert shown.splitlines()[-1] == "d"
     assert not set("\x1b\r\u202e") & set(shown)

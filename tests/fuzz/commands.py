@@ -33,7 +33,7 @@ READS = frozenset(
         *("memory salience", "replay", "receipt list", "receipt show", "run diff", "run list"),
         *("run replay", "run show", "log", "diff", "blame", "bisect", "bisect run", "verify"),
         *("fsck", "doctor", "remote list", "key list", "snapshot record", "snapshot check"),
-        *("export", "run export", "clone", "completion", "reindex"),
+        *("cat", "export", "run export", "clone", "completion", "reindex"),
     )
 )
 """Commands that change nothing of what others see: they are asked first, on the copy as it came."""
