@@ -11,6 +11,8 @@ import click
 from ibidem.cli import exits
 from ibidem.cli.options import question
 from ibidem.cli.options.documents import document_name, is_below, open_folder
+from ibidem.cli.options.flags import GroupedCommand
+from ibidem.cli.options.limit import UNSET, Unset
 from ibidem.cli.options.viewer import viewer_option, viewer_options
 from ibidem.cli.render import answer_diff, changes, output, text_diff
 from ibidem.cli.session import Session, common_options, pass_session
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
 
 
-@click.command("diff")
+@click.command("diff", cls=GroupedCommand)
 @click.argument("arguments", nargs=-1, metavar="[REV [REV]] [PATH]...")
 @click.option("--query", metavar="TEXT", help="Compare the answers to this question.")
 @question.question_options
@@ -46,7 +48,7 @@ def command(
     query: str | None,
     nodes: bool,
     pager: bool,
-    limit: int | None,
+    limit: int | Unset | None,
     exit_code: bool,
     **given: Any,
 ) -> None:
@@ -76,7 +78,7 @@ def command(
         if explicit - {"limit"}:
             option = min(explicit - {"limit"}).replace("_", "-")
             raise click.UsageError(f"--{option} needs --query")
-        listed = limit if "limit" in explicit else None
+        listed = None if limit is UNSET else limit
         is_different = _changes(session, arguments, listed, by_node=nodes, pager=pager)
     else:
         if not 1 <= len(arguments) <= 2:

@@ -31,11 +31,11 @@ def command(
       repo rm -r drafts/ --cached
     """
     from ibidem.ingest.prune import remove_document
-    from ibidem.ingest.report import Report
+    from ibidem.ingest.report import IngestReport
     from ibidem.ingest.restore import check_writable, is_changed
     from ibidem.repo.history.documents import document_paths
 
-    report = Report()
+    report = IngestReport()
     with session.open() as repository:
         folder = open_folder(session, repository)
         with repository.stage.transaction(state=folder.state_read) as tx:

@@ -18,7 +18,7 @@ from ibidem.ingest.draft import document_id
 from ibidem.ingest.formats import MEDIA_TYPES, NDJSON, format_of
 from ibidem.ingest.ignore import Ignore
 from ibidem.ingest.prune import prune_documents, remove_document
-from ibidem.ingest.report import Progress, Report
+from ibidem.ingest.report import IngestReport, Progress
 from ibidem.ingest.sandbox import Sandbox
 from ibidem.ingest.secret import is_secret_name
 from ibidem.ingest.skip_reason import skip_reason
@@ -71,7 +71,7 @@ def ingest(
     folder: WorkingFolder | None = None,
     ignore_removal: bool = False,
     overwrite: bool = False,
-) -> Report:
+) -> IngestReport:
     """Ingests files and folders; the path `-` means `stdin`.
 
     Nothing is published: the transaction does that, and on an error it discards everything.
@@ -124,15 +124,15 @@ def ingest_text(
     *,
     path: str,
     media_type: str | None = None,
-    report: Report | None = None,
-) -> Report:
+    report: IngestReport | None = None,
+) -> IngestReport:
     """Ingests one text as the document `path`; errors are raised, not reported.
 
     Raises:
         InvalidInputError: the path or media type is invalid, or the text has a NUL or lone
             surrogates.
     """
-    report = report or Report()
+    report = report or IngestReport()
     with Sandbox() as sandbox:
         _ingest_source(tx, path, text, media_type, report, sandbox)
     return report
@@ -166,7 +166,7 @@ class _Ingest:
     progress: Callable[[Progress], None] | None
     sandbox: Sandbox
     folder: WorkingFolder | None = None
-    report: Report = field(default_factory=Report)
+    report: IngestReport = field(default_factory=IngestReport)
     _taken: dict[str, str] = field(default_factory=dict)
     """Document paths of this call, each with the file it came from."""
     _folders: list[str] = field(default_factory=list)
@@ -180,7 +180,7 @@ class _Ingest:
     _missing: dict[str, dict[str, str]] = field(default_factory=dict)
     """By install command, the programs that an extra could cut better, each with its language."""
 
-    def run(self, paths: Sequence[str]) -> Report:
+    def run(self, paths: Sequence[str]) -> IngestReport:
         found = [entry for path in paths for entry in self._entries(path)]
         bytes_count = sum(entry.size_bytes for entry in found if isinstance(entry, Found))
         bytes_done = 0
@@ -435,7 +435,7 @@ def _ingest_source(
     path: str,
     source: str | bytes,
     media_type: str | None,
-    report: Report,
+    report: IngestReport,
     sandbox: Sandbox,
 ) -> bool:
     """Ingests a source; returns False if its document was forgotten."""

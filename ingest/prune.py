@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.ingest.draft import document_id
 from ibidem.ingest.move import move_attachments
-from ibidem.ingest.report import Report
+from ibidem.ingest.report import IngestReport
 from ibidem.ingest.update import parts_of
 from ibidem.objects.location import DOCUMENT
 from ibidem.objects.node import Node
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
 
 
-def prune_documents(tx: Transaction, folders: Sequence[str], root: Path, report: Report) -> None:
+def prune_documents(
+    tx: Transaction, folders: Sequence[str], root: Path, report: IngestReport
+) -> None:
     """Removes the documents below `folders` whose file no longer exists under `root`.
 
     A file that exists but was left out (ignored, binary, rejected) keeps its document.
@@ -32,7 +34,7 @@ def prune_documents(tx: Transaction, folders: Sequence[str], root: Path, report:
 
 
 def remove_document(
-    tx: Transaction, path: str, report: Report, *, moved_to: str | None = None
+    tx: Transaction, path: str, report: IngestReport, *, moved_to: str | None = None
 ) -> bool:
     """Removes the document of a file that is gone, with its parts.
 
@@ -56,7 +58,7 @@ def remove_document(
     return True
 
 
-def _remove(tx: Transaction, document: Node, source: str, report: Report) -> bool:
+def _remove(tx: Transaction, document: Node, source: str, report: IngestReport) -> bool:
     parts = [part.id for part in parts_of(tx, document)]
     if any(map(tx.is_tombstoned, parts)):
         report.skipped.append((source, "not removed: a part of it has a tombstone"))

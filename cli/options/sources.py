@@ -20,7 +20,7 @@ from ibidem.cli.session import Function, Session
 from ibidem.objects.errors import ConflictError, InvalidInputError
 
 if TYPE_CHECKING:
-    from ibidem.ingest.report import Report
+    from ibidem.ingest.report import IngestReport
     from ibidem.ingest.working_folder import WorkingFolder
     from ibidem.repo.repository import Repository
     from ibidem.repo.transaction.transaction import Transaction
@@ -56,7 +56,7 @@ def ingest_paths(
     strict: bool = False,
     ignore_removal: bool = False,
     overwrite: bool = False,
-) -> Report:
+) -> IngestReport:
     """Ingests files, folders and, for `-`, JSON lines from standard input.
 
     Args:
@@ -69,9 +69,9 @@ def ingest_paths(
         whose document was changed in the graph since.
     """
     from ibidem.ingest.ingest import ingest
-    from ibidem.ingest.report import Report
+    from ibidem.ingest.report import IngestReport
 
-    total = Report()
+    total = IngestReport()
     inside = [path for path in paths if str(path) != "-" and _is_below(path, folder)]
     outside = [path for path in paths if path not in inside]
     if prune and any(str(path) != "-" for path in outside):
@@ -99,7 +99,7 @@ def ingest_paths(
                     ignore_removal=ignore_removal,
                     overwrite=overwrite,
                 )
-                for each in fields(Report):
+                for each in fields(IngestReport):
                     added = getattr(total, each.name) + getattr(report, each.name)
                     setattr(total, each.name, added)
     return total
@@ -123,7 +123,7 @@ def save_folder(working: WorkingFolder | None, tx: Transaction) -> None:
         working.save()
 
 
-def report_json(report: Report) -> dict[str, Any]:
+def report_json(report: IngestReport) -> dict[str, Any]:
     """Returns the report of an ingest as JSON."""
     return {
         "documents": {
@@ -150,7 +150,7 @@ def report_json(report: Report) -> dict[str, Any]:
     }
 
 
-def report_lines(report: Report) -> list[str]:
+def report_lines(report: IngestReport) -> list[str]:
     """Returns the report of an ingest as lines of text; `note_trouble` prints the failures."""
     lines = [
         _counted(
@@ -169,7 +169,7 @@ def report_lines(report: Report) -> list[str]:
     return lines
 
 
-def note_trouble(report: Report) -> None:
+def note_trouble(report: IngestReport) -> None:
     """Writes failures, warnings and skipped files to standard error."""
     for path, error in report.errors:
         output.note(f"{output.bad('failed:')} {output.one_line(path)}: {error}")
