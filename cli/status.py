@@ -37,7 +37,8 @@ def command(session: Session) -> None:
         lines = changes.change_lines(repository.core.store, staged, limit=CHANGES_SHOWN)
         open_conflicts = repository.conflicts()
         folder = _folder_status(session, repository)
-        conflict_lines = conflicts.conflict_lines(repository.core.store, open_conflicts)
+        documents = conflicts.document_conflicts(repository) if open_conflicts else []
+        conflict_lines = conflicts.all_lines(repository.core.store, open_conflicts, documents)
     if session.json:
         output.emit(
             "status",
@@ -46,6 +47,7 @@ def command(session: Session) -> None:
                 "head": None if head is None else str(head),
                 "staged": changes.counts_json(staged),
                 "folder": _folder_json(folder),
+                "documents": [conflicts.document_json(each) for each in documents],
                 "conflicts": [conflicts.conflict_json(each) for each in open_conflicts],
             },
         )
@@ -61,7 +63,7 @@ def command(session: Session) -> None:
     if open_conflicts:
         output.say("", f"{output.plural(len(open_conflicts), 'conflict')} to resolve")
         output.say(*(f"  {line}" for line in conflict_lines))
-        output.note(output.faint(conflicts.NEXT))
+        output.note(*conflicts.hint_lines(open_conflicts, documents))
 
 
 def _folder_status(session: Session, repository: Repository) -> FolderStatus:

@@ -103,6 +103,5 @@ def _run(lines: Sequence[str], start: int, sign: str) -> list[str]:
 
 def _lines(text: str) -> list[str]:
     """Returns the lines of a text with their line feeds; other line breaks are characters."""
-    return [f"{line}\n" for line in text.split("\n")[:-1]] + [text.rpartition("\n")[2]][
-        : bool(text) and not text.endswith("\n")
-    ]
+    *lines, last = text.split("\n")
+    return [*(f"{line}\n" for line in lines), *([last] if last else [])]

@@ -254,6 +254,15 @@ def _files(run: Callable[..., dict[str, Any]]) -> None:
     run("mv", str(folder / "new.md"), str(folder / "newer.md"))
     run("rm", str(folder / "newer.md"))
     run("commit", "-m", "tidy")
+    run("switch", "-c", "texts")
+    mine.write_text("# theirs\n")
+    run("commit", "pages", "-m", "theirs")
+    run("switch", start)
+    mine.write_text("# ours\n")
+    run("commit", "pages", "-m", "ours", "--overwrite")
+    run("merge", "texts", code=1)
+    run("status")
+    run("resolve", str(mine), "--theirs")
 
 
 def _merges(run: Callable[..., dict[str, Any]]) -> None:
