@@ -60,5 +60,5 @@ def command(
             output.say(f"commit {merged.commit.cid}")
         output.say(*lines)
         if merged.conflicts:
-            output.note(*conflicts.hint_lines(merged.conflicts, documents))
+            output.note(*conflicts.help_lines(merged.conflicts, documents))
     context.exit(exits.FAILED if merged.conflicts else exits.OK)

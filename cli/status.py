@@ -63,7 +63,7 @@ def command(session: Session) -> None:
     if open_conflicts:
         output.say("", f"{output.plural(len(open_conflicts), 'conflict')} to resolve")
         output.say(*(f"  {line}" for line in conflict_lines))
-        output.note(*conflicts.hint_lines(open_conflicts, documents))
+        output.note(*conflicts.help_lines(open_conflicts, documents))
 
 
 def _folder_status(session: Session, repository: Repository) -> FolderStatus:

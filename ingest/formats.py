@@ -39,6 +39,10 @@ SOURCE_PROPS = frozenset(
 )
 """Every property that an extractor may give a document; a second ingest replaces them all."""
 
+READER_VERSION = "1"
+"""Version of the readers in this package; it changes whenever they would cut a text differently, so
+that unchanged files are ingested again."""
+
 Reader = Callable[[str, int], Iterator[Mark]]
 
 

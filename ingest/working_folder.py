@@ -24,9 +24,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Self
 
-from ibidem import __version__
 from ibidem.ingest.draft import document_id
-from ibidem.ingest.formats import NDJSON, format_of, suffix_of
+from ibidem.ingest.formats import EXTRACTOR_VERSION, NDJSON, READER_VERSION, format_of, suffix_of
 from ibidem.ingest.source_digest import source_digests
 from ibidem.ingest.stat_table import (
     ABSENT,
@@ -210,7 +209,7 @@ class WorkingFolder:
         if known is None:
             found = format_of(path)
             made_by = found.extractor if found.packages and found.is_installed else ()
-            known = self._readers[suffix] = " ".join((__version__, *made_by))
+            known = self._readers[suffix] = " ".join((READER_VERSION, EXTRACTOR_VERSION, *made_by))
         return known
 
     # -- files that are gone -------------------------------------------------------------------

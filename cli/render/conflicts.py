@@ -64,7 +64,7 @@ def conflict_json(found: OpenConflict) -> dict[str, Any]:
     }
 
 
-def hint_lines(found: Sequence[OpenConflict], documents: Sequence[DocumentConflict]) -> list[str]:
+def help_lines(found: Sequence[OpenConflict], documents: Sequence[DocumentConflict]) -> list[str]:
     """Returns what to do next about some conflicts."""
     count = sum(len(each.conflicts) for each in documents)
     lines = [NEXT_DOCUMENT] * bool(documents) + [NEXT] * (len(found) > count)
