@@ -24,7 +24,16 @@ from ibidem.ingest.secret import is_secret_name
 from ibidem.ingest.skip_reason import skip_reason
 from ibidem.ingest.stat_table import Stat, stat_of
 from ibidem.ingest.update import apply, plan
-from ibidem.ingest.walk import Found, Skipped, ignores_above, opened, printable, read, walk
+from ibidem.ingest.walk import (
+    Found,
+    Skipped,
+    ignores_above,
+    is_missing,
+    opened,
+    printable,
+    read,
+    walk,
+)
 from ibidem.ingest.working_folder import (
     FORGOTTEN_REASON,
     Difference,
@@ -248,9 +257,7 @@ class _Ingest:
     def _is_gone(self, path: str, name: str) -> bool:
         """Returns whether a path is no more, and had documents."""
         return (
-            self.folder is not None
-            and not os.path.lexists(path)
-            and bool(self.folder.missing((), (name,)))
+            self.folder is not None and is_missing(path) and bool(self.folder.missing((), (name,)))
         )
 
     def _to_read(self, folder: WorkingFolder, found: Sequence[Found | None]) -> list[Found | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from ibidem.ingest.draft import document_id
 from ibidem.ingest.move import move_attachments
 from ibidem.ingest.report import IngestReport
 from ibidem.ingest.update import parts_of
+from ibidem.ingest.walk import is_missing
 from ibidem.objects.location import DOCUMENT
 from ibidem.objects.node import Node
 
@@ -28,7 +28,7 @@ def prune_documents(
     for node in _documents(tx):
         source = str(node.key[1]) if node.key else ""
         below = any(not folder or source.startswith(f"{folder}/") for folder in folders)
-        if not below or os.path.lexists(root / source):
+        if not below or not is_missing(root / source):
             continue
         _remove(tx, node, source, report)
 

@@ -120,6 +120,18 @@ def opened(base: Path, below: str, *, follow: bool = False) -> Iterator[int]:
         os.close(descriptor)
 
 
+def is_missing(path: str | os.PathLike[str]) -> bool:
+    """Returns whether there is no file of this name; False if that cannot be told, for example in a
+    folder that may not be read."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
+
+
 def read(descriptor: int, size_bytes_max: int) -> bytes:
     """Returns the bytes of an open file, rejecting one over the limit before and while reading it.
 

@@ -39,6 +39,7 @@ from ibidem.ingest.stat_table import (
     settled_stat,
     write_table,
 )
+from ibidem.ingest.walk import is_missing
 from ibidem.objects.errors import NotFoundError, StorageError
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
@@ -227,7 +228,7 @@ class WorkingFolder:
             path
             for path in sorted(candidates)
             if any(not each or path == each or path.startswith(f"{each}/") for each in below)
-            and not os.path.lexists(self.path / path)
+            and is_missing(self.path / path)
         ]
         for path in gone:
             if self.table.rows[path].head in (ABSENT, FORGOTTEN):

@@ -287,6 +287,23 @@ def test_odd_files_are_told_and_do_not_disturb(
     assert {each["path"]: each["reason"] for each in folder()["skipped"]} == reasons
 
 
+@pytest.mark.parametrize("error", [PermissionError, OSError])
+def test_what_cannot_be_looked_at_is_not_deleted(
+    notes: Run, data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[OSError]
+) -> None:
+    (tmp_path / "notes" / "timeouts.md").rename(tmp_path / "elsewhere.txt")
+    real = os.lstat
+
+    def lstat(path: Any, **options: Any) -> os.stat_result:
+        if str(path).endswith("timeouts.md"):
+            raise error
+        return real(path, **options)
+
+    monkeypatch.setattr(os, "lstat", lstat)
+    assert data("commit", "notes", "--prune")["ingested"]["documents"]["removed"] == 0
+    assert data("status")["folder"]["deleted"] == []
+
+
 def test_a_tombstoned_document_is_skipped(
     notes: Run, data: Data, folder: Callable[[], dict[str, Any]]
 ) -> None:
