@@ -196,14 +196,19 @@ def _is_path(
 
 
 def _is_part(repository: Repository, change: Change) -> bool:
-    """Returns whether a change is one of a document or a part, which its text shows."""
+    """Returns whether a change is one of a document or a part, which its text shows, or one of a
+    node that was erased."""
     cid = change.after or change.before
     if change.family != "nodes" or cid is None:
         return False
     from ibidem.objects.location import document_of
     from ibidem.objects.node import Node
 
-    return document_of(Node.decode(repository.core.store.get(cid))) is not None
+    try:
+        block = repository.core.store.get(cid)
+    except NotFoundError:
+        return True
+    return document_of(Node.decode(block)) is not None
 
 
 def _answers(

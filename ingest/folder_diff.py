@@ -9,6 +9,7 @@ from ibidem.ingest.folder_status import folder_status
 from ibidem.ingest.formats import format_of
 from ibidem.ingest.walk import opened, read
 from ibidem.objects.constants import DOCUMENT_BYTES_MAX
+from ibidem.objects.errors import NotFoundError
 from ibidem.objects.record import record
 from ibidem.repo.history.documents import DocumentChange, document_changes, source_at
 
@@ -43,7 +44,11 @@ def folder_diff(folder: WorkingFolder, head: Root, staged: Root) -> FolderDiff:
                 texts[path] = read(descriptor, DOCUMENT_BYTES_MAX).decode("utf-8", "replace")
     for path, after in texts.items():
         found.pop(path, None)
-        before = source_at(store, head, path)
+        try:
+            before = source_at(store, head, path)
+        except NotFoundError:
+            found[path] = DocumentChange(path, None, None, is_readable=False)
+            continue
         if before != after:
             found[path] = DocumentChange(path, before, after)
     return FolderDiff(tuple(found[path] for path in sorted(found)), tuple(sorted(extracted)))

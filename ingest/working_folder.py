@@ -296,7 +296,7 @@ class WorkingFolder:
                 roots = self._root(before.root), self._root(root_cid)
                 found = touched_documents(self.core.store, *roots)
                 touched = [by_id[id_] for id_ in found if id_ in by_id]
-            except NotFoundError:  # the former state was collected as garbage
+            except NotFoundError:  # the former state was collected, or a part was erased
                 touched = list(before.rows)
             self._refresh(touched, follows=follows)
 

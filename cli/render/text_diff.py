@@ -36,15 +36,22 @@ def unified(change: DocumentChange) -> list[str]:
 
 def document_json(change: DocumentChange) -> dict[str, Any]:
     """Returns the change of a document as JSON."""
-    if change.before is None or change.after is None:
+    if change.is_readable and None in (change.before, change.after):
         action = "added" if change.before is None else "removed"
     else:
         action = "changed"
-    return {"path": change.path, "action": action, "lines": unified(change)}
+    return {
+        "path": change.path,
+        "action": action,
+        "lines": unified(change) if change.is_readable else [],
+    }
 
 
 def diff_lines(change: DocumentChange) -> Iterator[str]:
     """Yields the lines of a diff for `output.page`."""
+    if not change.is_readable:
+        yield f"{change.path}: a part was erased, so its text is not shown"
+        return
     lines = unified(change)
     head, body = lines[:2], lines[2:]
     yield from map(output.strong, head)

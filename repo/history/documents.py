@@ -7,6 +7,7 @@ Spec: format 5.1.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ibidem.objects.derive import node_id
@@ -32,6 +33,8 @@ class DocumentChange:
     path: str
     before: str | None
     after: str | None
+    is_readable: bool = True
+    """Whether both texts are whole; a part of one may have been erased, and then both are None."""
 
 
 def document_paths(store: Store, root: Root) -> list[str]:
@@ -47,8 +50,17 @@ def document_paths(store: Store, root: Root) -> list[str]:
     return sorted(found)
 
 
-def touched_documents(store: Store, before: Root, after: Root) -> set[NodeId]:
-    """Returns the ids of the documents of which a part, or its tombstone, differs."""
+def touched_documents(
+    store: Store, before: Root, after: Root, *, missing_ok: bool = False
+) -> set[NodeId]:
+    """Returns the ids of the documents of which a part differs, or the tombstone of the document.
+
+    Args:
+        missing_ok: leave out parts that were erased; what lists them may differ too.
+
+    Raises:
+        NotFoundError: a part that differs was erased, so its document is not known.
+    """
     found: set[NodeId] = set()
     cids: list[Cid] = []
     for _, was, now in diff(store, before.nodes, after.nodes):
@@ -56,7 +68,8 @@ def touched_documents(store: Store, before: Root, after: Root) -> set[NodeId]:
         assert cid is not None, "BUG: a change without a value"
         cids.append(cid)
     for start in range(0, len(cids), _BATCH_COUNT):
-        for block in store.get_many(cids[start : start + _BATCH_COUNT]):
+        batch = cids[start : start + _BATCH_COUNT]
+        for block in _blocks(store, batch) if missing_ok else store.get_many(batch):
             owner = document_of(Node.decode(block))
             if owner is not None:
                 found.add(owner)
@@ -68,14 +81,18 @@ def document_changes(store: Store, before: Root, after: Root) -> Iterator[Docume
     """Yields the documents whose source differs, by path."""
     roots = before, after
     paths: dict[str, NodeId] = {}
-    for id_ in touched_documents(store, before, after):
+    for id_ in touched_documents(store, before, after, missing_ok=True):
         for root in roots:
             cid = Tree(store, root.nodes).get(id_.raw)
             path = None if cid is None else _path_of(Node.decode(store.get(cid)))
             if path is not None:
                 paths[path] = id_
     for path in sorted(paths):
-        was, now = (source_at(store, root, path) for root in roots)
+        try:
+            was, now = (source_at(store, root, path) for root in roots)
+        except NotFoundError:
+            yield DocumentChange(path, None, None, is_readable=False)
+            continue
         if was != now:
             yield DocumentChange(path, was, now)
 
@@ -98,6 +115,16 @@ def source_at(store: Store, root: Root, path: str) -> str | None:
         return Node.decode(store.get(cid))
 
     return source_text(id_, node)
+
+
+def _blocks(store: Store, cids: list[Cid]) -> Iterator[bytes]:
+    """Yields the blocks that are there: erased parts are found through those that list them."""
+    try:
+        yield from store.get_many(cids)
+    except NotFoundError:
+        for cid in cids:
+            with suppress(NotFoundError):
+                yield store.get(cid)
 
 
 def _path_of(node: Node) -> str | None:

@@ -204,6 +204,18 @@ def test_diff_shows_text_by_path(edited: Run, data: Data, tmp_path: Path) -> Non
     assert "no branch, tag or commit" in edited("diff", "nothing", code=3).stderr
 
 
+def test_documents_with_erased_parts_are_named(edited: Run, data: Data) -> None:
+    found = data("query", "--label", "Passage")["nodes"]
+    (one,) = (each["id"] for each in found if "ten seconds" in each["summary"])
+    edited("erase", one, "--yes")
+    (page,) = data("diff", "HEAD~2", "HEAD~1")["documents"]
+    assert (page["path"], page["action"], page["lines"]) == ("notes/retries.md", "changed", [])
+    assert "a part was erased" in edited("diff", "HEAD~2", "HEAD~1").stdout
+    assert "a part was erased" in edited("diff", "notes/retries.md").stdout
+    edited("cat", "notes/retries.md", code=3)
+    assert data("status")["folder"]["modified"] == ["notes/retries.md"]
+
+
 def test_diff_says_which_text_is_not_known_yet(notes: Run, data: Data, tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text("<p>Hello</p>", encoding="utf-8")
     assert data("diff")["extracted"] == ["page.html"]
