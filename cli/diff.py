@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ibidem.cli import exits
-from ibidem.cli.options import question
+from ibidem.cli.options import dates, question
 from ibidem.cli.options.documents import document_name, is_below, open_folder
 from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.limit import UNSET, Unset
@@ -83,7 +83,7 @@ def command(
     else:
         if not 1 <= len(arguments) <= 2:
             raise click.UsageError("--query needs one or two revisions to compare")
-        before, after = (*arguments, "HEAD")[:2]
+        before, after = (dates.revision(session, each) for each in (*arguments, "HEAD")[:2])
         options = question.options(session, limit=limit, **given) | viewer_options(session)
         is_different = _answers(session, query, before, after, options)
     context.exit(exits.FAILED if exit_code and is_different else exits.OK)
@@ -170,7 +170,8 @@ def _split(
     roots: list[Root] = []
     for argument in arguments[:2]:
         try:
-            roots.append(core.graph(argument, state=state).root)
+            revision = dates.revision(session, argument)
+            roots.append(core.graph(revision, state=state).root)
         except (NotFoundError, InvalidInputError):
             head = core.graph(state=state).root
             if not _is_path(session, repository, argument, (*roots, head)):

@@ -76,8 +76,8 @@ def check_writable(folder: Path, path: str) -> None:
         at = at / part
         if at.is_symlink():
             raise InvalidInputError(f"path: got {path!r}, expected no symbolic link on the way")
-    if at.is_dir():
-        raise InvalidInputError(f"path: got {path!r}, expected a file, not a folder")
+    if at.exists() and not at.is_file():
+        raise InvalidInputError(f"path: got {path!r}, expected a regular file, or none")
 
 
 def _look(folder: WorkingFolder, path: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -116,7 +117,8 @@ def test_checkout_does_not_overwrite_changes(edited: Run, data: Data, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "path", [".git/hooks/pre-commit", "a/.ibidem/format", "link/x.md", "target.md", "folder"]
+    "path",
+    [".git/hooks/pre-commit", "a/.ibidem/format", "link/x.md", "target.md", "folder", "pipe"],
 )
 def test_checkout_writes_nothing_to_hidden_or_linked_places(
     run: Run, tmp_path: Path, path: str
@@ -124,6 +126,7 @@ def test_checkout_writes_nothing_to_hidden_or_linked_places(
     run("init")
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "target.md").symlink_to(tmp_path / "elsewhere" / "target.md")
     with ibidem.open(tmp_path) as repository, repository.transaction() as tx:
