@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibidem.cli.options import parse
+from ibidem.cli.options import dates
 from ibidem.cli.options.records import record_of, record_options, revised
 from ibidem.cli.options.viewer import level_option
 from ibidem.cli.render import output
@@ -180,7 +180,7 @@ def prune_command(
     Examples:
       repo memory prune --dry-run
     """
-    moment = parse.moment(as_of)
+    moment = dates.moment(session, as_of)
 
     def prune(memory: GraphMemory, _: Named) -> list[NodeId]:
         _note_unreadable(memory.read().unreadable)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ibidem.cli import embedders
-from ibidem.cli.options import parse
+from ibidem.cli.options import dates
 from ibidem.cli.options.viewer import level_option, viewer_of, viewer_option
 from ibidem.cli.render import output, shapes
 from ibidem.cli.session import (
@@ -82,7 +82,7 @@ def show(session: Session, *, thread: str, raw: bool, as_of: str | None, at: str
         memory = _memory(session, repository)
         info = memory.thread(thread, at)
         read = memory.messages if raw else memory.view
-        found = read(thread, as_of=parse.moment(as_of), at=at)
+        found = read(thread, as_of=dates.moment(session, as_of), at=at)
     if session.json:
         output.emit(
             "thread-show",
@@ -194,7 +194,7 @@ def select(
             order=order,
             unit=unit,
             window=window,
-            as_of=parse.moment(as_of),
+            as_of=dates.moment(session, as_of),
         )
     if session.json:
         result = found.result

@@ -107,11 +107,11 @@ def purge(repository: Core, copies: Copies) -> None:
         StorageError, OSError: a disk error.
     """
     folder = repository.folder
-    repository.drop_index()
+    repository.drop_derived()
     if folder is not None:
         for row in LOCAL_FILES:
             if row.rule is Rule.DERIVED:
-                sweep_index(folder / row.pattern.partition("/")[0], repository.index_folder)
+                sweep_index(folder / row.pattern.partition("/")[0], repository.search_index.folder)
         _blank_receipts(folder, copies)
         sweep(folder)
         _remove_quoting(folder, copies)
@@ -121,7 +121,7 @@ def purge(repository: Core, copies: Copies) -> None:
 
 def remaining(repository: Core, copies: Copies) -> Iterator[str]:
     """Yields the names of files outside the history that an erasure still has to process."""
-    folder, index = repository.folder, repository.index_folder
+    folder, index = repository.folder, repository.search_index.folder
     assert folder is not None, "BUG: files of a repository in memory"
     quotations = copies.quotations
     for path, row in _rows(folder):

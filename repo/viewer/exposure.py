@@ -53,7 +53,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Repository", Exposure.REFUSED, "core folder history stage sync runs keys maintenance"),
     **_rows("Repository", Exposure.REFUSED, "commit_at use_embedder embed branch tag switch"),
     **_rows("Repository", Exposure.REFUSED, "delete_branch delete_tag merge rebase cherry_pick"),
-    **_rows("Repository", Exposure.REFUSED, "revert resolve_conflict"),
+    **_rows("Repository", Exposure.REFUSED, "revert resolve_conflict show_progress"),
     # -- its namespaces ------------------------------------------------------------------------
     **_rows("History", Exposure.REFUSED, "log diff compare bisect touching blame squash prune"),
     **_rows("History", Exposure.REFUSED, "merge_bases operations undo redo"),

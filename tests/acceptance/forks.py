@@ -18,7 +18,7 @@ import numpy as np
 
 import ibidem
 from ibidem.embed.protocol import identity
-from ibidem.index.families import family, merge_scheduler
+from ibidem.index.tuning import Tuning
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.graph.memory import GraphMemory
 from ibidem.repo.repository import Repository
@@ -191,12 +191,13 @@ def threads() -> int:
 
 
 def main(folder: Path) -> None:
-    # So that a few small commits have an index merge beside them.
-    family.FRESH_ROWS, family.TAIL_ROWS, family.STEP_ROWS_MAX = 1, 3, 1
-    family.TIER_PARTS, family.PATIENCE, merge_scheduler.STEPS_BEFORE = 2, 1_000, 0
     np.ones((64, 64), np.float32) @ np.ones((64, 64), np.float32)  # has a BLAS begin its threads
     before = threads()
     with ibidem.init(folder / "repo") as repo:
+        # So that a few small commits have an index merge beside them.
+        repo.core.search_index.tuning = Tuning(
+            fresh_rows=1, tail_rows=3, step_rows_max=1, tier_parts=2, patience=1_000, steps_before=0
+        )
         for feature in FEATURES:
             feature(repo, folder, f"parent-{feature.__name__.replace('_', '-')}")
         for thread in set(threading.enumerate()) - {threading.current_thread()}:

@@ -132,6 +132,7 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("run", "list")
     run("run", "show", "desk")
     run("run", "replay", "desk")
+    run("run", "replay", "desk", "--at", "main")
     run("run", "diff", "desk/1", "desk/2")
     run("run", "export", "desk", "desk.car")
     run("run", "drop", "desk/1")

@@ -638,7 +638,7 @@ Calls = Iterator[tuple[str, Callable[[], Any]]]
 CHANGING = (
     *("history.undo", "history.redo", "revert", "cherry_pick", "rebase", "merge"),
     *("history.squash", "history.prune", "maintenance.erase", "resolve_conflict"),
-    *("maintenance.gc", "core.drop_index", "delete_branch", "delete_tag", "runs.drop"),
+    *("maintenance.gc", "core.drop_derived", "delete_branch", "delete_tag", "runs.drop"),
     *("receipts.drop", "sync.load", "runs.load", "stage.clear", "stage.commit"),
 )
 """Methods that are called last, in this order."""

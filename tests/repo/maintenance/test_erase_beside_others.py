@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 import ibidem
-from ibidem.index.families import family, merge_scheduler
+from ibidem.index.families import merge_scheduler
 from ibidem.index.families.merge_scheduler import MergeScheduler
 from ibidem.index.families.snapshot_parts import SnapshotParts
 from ibidem.index.snapshot_registry import SnapshotRegistry
+from ibidem.index.tuning import Tuning
 from ibidem.objects.errors import ErasedError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.core import Core
@@ -33,7 +34,7 @@ from .secret import NEEDLES, add_secret, places_of
 SOURCE = str(Path(__file__).parents[3] / "src")
 
 
-@pytest.mark.parametrize("step", ["drop_index", "close"])
+@pytest.mark.parametrize("step", ["drop_derived", "close"])
 def test_what_another_erases_meanwhile_is_destroyed_before_the_mark_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -57,7 +58,7 @@ def test_what_another_erases_meanwhile_is_destroyed_before_the_mark_goes(
             )
         else:
             monkeypatch.setattr(
-                Core, "drop_index", lambda self: erased_by_other() or self.drop_index()
+                Core, "drop_derived", lambda self: erased_by_other() or self.drop_derived()
             )
         repo.maintenance.erase(mine)
         assert repo.core.store.cell(ERASING_CELL) is None
@@ -114,26 +115,20 @@ def test_a_transaction_from_before_an_erasure_does_not_bring_it_back(tmp_path: P
 def test_a_merge_that_ends_after_all_else_brings_nothing_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {
-        "FRESH_ROWS": 1,
-        "TAIL_ROWS": 3,
-        "TIER_PARTS": 2,
-        "STEP_ROWS_MAX": 1,
-        "PATIENCE": 99,
-    }.items():
-        monkeypatch.setattr(family, name, value)
     waiting: list[Callable[[], None]] = []
 
     def end_all(self: MergeScheduler) -> None:
         while waiting:
             waiting.pop()()
 
-    monkeypatch.setattr(merge_scheduler, "STEPS_BEFORE", 0)
     monkeypatch.setattr(
         merge_scheduler, "_start", lambda job, *given: waiting.append(lambda: job.run(*given))
     )
     monkeypatch.setattr(MergeScheduler, "wait", end_all)
     with ibidem.init(tmp_path) as repo:
+        repo.core.search_index.tuning = Tuning(
+            fresh_rows=1, tail_rows=3, tier_parts=2, step_rows_max=1, patience=99, steps_before=0
+        )
         secret = add_secret(repo)
         while not waiting:
             with repo.transaction() as tx:
