@@ -131,6 +131,8 @@ def append(
         stdin, text = True, None
     if stdin == (text is not None):
         raise click.UsageError("give either TEXT or --stdin")
+    if not stdin and not str(text).strip():
+        raise click.UsageError("TEXT: got an empty text, expected what was said")
     given = _read_lines() if stdin else [{"role": role, "text": text}]
     with session.open() as repository:
         memory = _memory(session, repository, model, author)
@@ -316,6 +318,7 @@ def _lines(messages: Any) -> list[str]:
         text = one.text.splitlines() or [""]
         lines.append(
             f"{output.faint(position)} {output.strong(output.one_line(one.role))}: {text[0]}"
+            f"  {output.faint(str(one.id))}"
         )
         lines += [f"    {line}" for line in text[1:]]
     return lines

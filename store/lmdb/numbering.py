@@ -9,6 +9,7 @@ page of a list, only changed records are written.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def number_transactions(path: Path) -> None:
     """
     try:
         with lmdb.open(
-            str(path), map_size=_MAP_BYTES, max_dbs=4, sync=False, metasync=False
+            os.fsencode(path), map_size=_MAP_BYTES, max_dbs=4, sync=False, metasync=False
         ) as handle:
             _number(handle, handle.open_db(b"cells"))
             handle.sync(True)
