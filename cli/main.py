@@ -37,7 +37,7 @@ SECTIONS = {
     ),
     "Undo and rewrite history": ("undo", "redo", "history"),
     "Copy between repositories": (
-        *("clone", "remote", "fetch", "pull", "push", "export", "import", "serve"),
+        *("clone", "remote", "fetch", "pull", "push", "export", "import", "serve", "token"),
     ),
     "Verify and maintain": ("fsck", "gc", "erase", "key", "index"),
     "The program": ("help", "doctor", "completion"),

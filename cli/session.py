@@ -197,11 +197,15 @@ def read_viewer(text: str | None) -> Viewer | None:
         return ALL
     level, _, scopes = text.partition(":")
     named = [one for one in scopes.split(",") if one]
-    number = int(level) if level.isascii() and level.isdigit() else level
     return Viewer(
-        level=level_of("viewer", number),
+        level=level_of("viewer", parse_level(level)),
         scopes=ALL_SCOPES if scopes == ALL_SCOPES else tuple(named),
     )
+
+
+def parse_level(text: str) -> int | str:
+    """Returns a level that a person writes as a number or by its name."""
+    return int(text) if text.isascii() and text.isdigit() else text
 
 
 def repository_option(function: Function) -> Function:

@@ -10,7 +10,7 @@ import click
 
 from ibidem.cli import embedders
 from ibidem.cli.options import dates
-from ibidem.cli.options.viewer import viewer_of, viewer_option
+from ibidem.cli.options.viewer import level_option, viewer_of, viewer_option
 from ibidem.cli.render import output, shapes
 from ibidem.cli.session import (
     Session,
@@ -217,6 +217,12 @@ def select(
 @click.argument("last", type=int)
 @click.argument("text")
 @click.option("--made-by", metavar="NAME", help="Author or model of the summary, stored with it.")
+@level_option("summary")
+@click.option(
+    "--scope",
+    metavar="SCOPE",
+    help="Scope of the summary, in place of the messages' one; empty for none.",
+)
 @author_option
 @common_options
 @pass_session
@@ -228,6 +234,8 @@ def compact(
     last: int,
     text: str,
     made_by: str | None,
+    level: int | str | None,
+    scope: str | None,
     author: str | None,
 ) -> None:
     """Add TEXT as a summary of messages FIRST to LAST of THREAD
@@ -238,7 +246,13 @@ def compact(
     """
     with session.open() as repository:
         written = _memory(session, repository, None, author).compact(
-            thread, first, last, text, model=made_by
+            thread,
+            first,
+            last,
+            text,
+            model=made_by,
+            scope=scope,
+            level=level,
         )
     _report(session, "compact", written)
 

@@ -28,6 +28,7 @@ from ibidem.index.families.snapshot_parts import EDGES, MERGES, NODES, Key, Snap
 from ibidem.index.families.vector_rows import ROWS
 from ibidem.index.segments.identity import find_rows, id_array
 from ibidem.index.segments.store import SegmentStore
+from ibidem.index.tuning import TUNING, Tuning
 from ibidem.objects.blocks import Source
 from ibidem.objects.cid import Cid, EdgeCid, NodeCid, RootCid
 from ibidem.objects.config import Config
@@ -37,8 +38,6 @@ from ibidem.objects.progress import Progress, silent
 from ibidem.objects.root import NOUNS, Root
 from ibidem.objects.tree import EMPTY_TREE, Tree
 
-CHUNK_ROWS = 131_072
-"""The most rows that are built into one segment."""
 CHUNK_TERMS = 8_000_000
 """Terms after which a segment of nodes is closed, however few rows it has."""
 CHUNK_COMPONENTS = 33_554_432
@@ -58,13 +57,15 @@ class IncrementalBuild:
         after: Root,
         blocks: Source,
         segment_store: SegmentStore,
+        tuning: Tuning,
         progress: Progress,
     ) -> None:
         self._state = state
+        self._tuning = tuning
         self._before, self._after = before, after
         self._config = Config.from_map(after.config)
         self._blocks, self._segment_store = blocks, segment_store
-        self._table = OrdinalTable(state.identities, segment_store)
+        self._table = OrdinalTable(state.identities, segment_store, tuning)
         self._growths: list[FamilyWriter] = []
         self._progress = progress
 
@@ -102,7 +103,7 @@ class IncrementalBuild:
                 node = Node.decode(block)
                 checked_id(key, node.id.raw, "node")
                 rows.add(node, cid[4:], text_of(node, self._config, self._blocks))
-            if len(rows) >= CHUNK_ROWS or rows.term_count >= CHUNK_TERMS:
+            if len(rows) >= self._tuning.chunk_rows or rows.term_count >= CHUNK_TERMS:
                 self._add_nodes(growth, rows)
                 rows = NodeRows(self._config.analyser)
         self._add_nodes(growth, rows)
@@ -123,7 +124,7 @@ class IncrementalBuild:
                 edge = Edge.decode(block)
                 checked_id(key, edge.id.raw, "edge")
                 rows.add(edge, cid[4:])
-            if len(rows) >= CHUNK_ROWS:
+            if len(rows) >= self._tuning.chunk_rows:
                 self._add_edges(growth, rows)
                 rows = EdgeRows()
         self._add_edges(growth, rows)
@@ -148,14 +149,16 @@ class IncrementalBuild:
                 [cid[4:] for _, cid, _ in found],
                 [block for _, _, block in found],
             )
-            if len(rows) >= CHUNK_ROWS or rows.component_count >= CHUNK_COMPONENTS:
+            if len(rows) >= self._tuning.chunk_rows or rows.component_count >= CHUNK_COMPONENTS:
                 self._add(growth, rows.ids, len(rows), rows.columns)
                 rows = rows.another()
         self._add(growth, rows.ids, len(rows), rows.columns)
         return growth
 
     def _growth(self, key: Key) -> FamilyWriter:
-        growth = FamilyWriter(self._state.of(key), MERGES[key[0]], self._segment_store)
+        growth = FamilyWriter(
+            self._state.of(key), MERGES[key[0]], self._segment_store, self._tuning
+        )
         self._growths.append(growth)
         return growth
 
@@ -231,6 +234,7 @@ def advance(
     root: RootCid,
     blocks: Source,
     segment_store: SegmentStore,
+    tuning: Tuning = TUNING,
     progress: Progress = silent,
 ) -> SnapshotParts:
     """Returns the state of the root `after`, whose CID is `root`, built from that of `before`.
@@ -240,7 +244,8 @@ def advance(
         CorruptError: a block or a segment is damaged or invalid.
         StorageError: a segment could not be written.
     """
-    return IncrementalBuild(state, before, after, blocks, segment_store, progress).run(root)
+    build = IncrementalBuild(state, before, after, blocks, segment_store, tuning, progress)
+    return build.run(root)
 
 
 def _kill_edges(growth: FamilyWriter, batch: list[Change]) -> None:

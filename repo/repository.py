@@ -518,7 +518,7 @@ class Repository(Questions, Closing):
 
     def resolve_conflict(
         self,
-        id: NodeId | EdgeId,  # noqa: A002
+        id: NodeId | EdgeId | str,  # noqa: A002
         take: str = "value",
         *,
         value: Mapping[str, Any] | None = None,
@@ -545,4 +545,14 @@ class Repository(Questions, Closing):
         from ibidem.repo.merge.resolve import resolve
 
         signed = commit_info(author, message, time, agent, task, self.core.signing_key)
-        return resolve(self.core, id, take, value, signed)
+        return resolve(self.core, self._conflict_id(id), take, value, signed)
+
+    def _conflict_id(self, id: NodeId | EdgeId | str) -> NodeId | EdgeId:  # noqa: A002
+        """Returns the id of a conflict; a text may name a node or an edge."""
+        from ibidem.objects.ids import EdgeId, NodeId
+        from ibidem.repo.argument_checks import check_id
+
+        if isinstance(id, NodeId | EdgeId):
+            return id
+        found = next((one.id for one in self.conflicts() if str(one.id) == id), None)
+        return check_id("id", id, NodeId) if found is None else found

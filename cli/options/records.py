@@ -10,7 +10,7 @@ import click
 
 from ibidem.cli.options.ids import node_at
 from ibidem.cli.render import output
-from ibidem.cli.session import Session
+from ibidem.cli.session import Session, parse_level
 
 if TYPE_CHECKING:
     from ibidem.memory.graph.memory import GraphMemory
@@ -122,7 +122,7 @@ def record_of(
         type=RecordType(type_),
         text=text,
         scope=scope,
-        level=int(level) if level.isascii() and level.isdigit() else level,  # type: ignore[arg-type]
+        level=parse_level(level),  # type: ignore[arg-type]
         payload=payload,
         provenance=[
             {"kind": kind, "ref": ref}

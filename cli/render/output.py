@@ -27,6 +27,8 @@ repository cannot contain, so a marker is always our own.
 _STYLES = {_STRONG: "\x1b[1m", _FAINT: "\x1b[2m", _GOOD: "\x1b[32m", _BAD: "\x1b[31m"}
 _RESET = "\x1b[0m"
 _MARKS = re.compile(f"([{_PLAIN}{''.join(_STYLES)}])")
+PADDED_MAX = 80
+"""Width to which the columns of a table are padded at most."""
 
 
 def wrapped(text: str, *, width: int) -> list[str]:
@@ -42,14 +44,18 @@ def plural(count: int, noun: str) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], *, indent: str = "") -> list[str]:
-    """Returns aligned lines: every column but the last is padded to its widest cell.
+    """Returns aligned lines: every column but the last is padded to its widest cell, but not beyond
+    PADDED_MAX, so that one long cell does not make every line as long.
 
     Styles have no width, and no line ends with blanks. Cells are escaped before they are measured.
     """
     if not rows:
         return []
     rows = [[_escaped(cell) for cell in row] for row in rows]
-    widths = [max(_width(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    widths = [
+        min(max(_width(row[column]) for row in rows), PADDED_MAX)
+        for column in range(len(rows[0]) - 1)
+    ]
     lines = []
     for row in rows:
         padded = (

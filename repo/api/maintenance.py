@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.ids import NodeId
 from ibidem.repo import statistics
+from ibidem.repo.argument_checks import check_ids
 from ibidem.repo.operation_log import OPERATIONS_KEPT
 from ibidem.repo.revspec import HEAD
 
@@ -107,7 +108,7 @@ class Maintenance:
 
     def erase(
         self,
-        ids: NodeId | Iterable[NodeId],
+        ids: NodeId | str | Iterable[NodeId | str],
         *,
         reason: str = "",
         author: str = "",
@@ -131,7 +132,7 @@ class Maintenance:
         """
         from ibidem.repo.erasure.erase import erase
 
-        wanted = [ids] if isinstance(ids, NodeId) else list(ids)
+        wanted = check_ids("ids", ids)
         key = self._core.keyring.chosen(sign)
         return erase(self._core, wanted, reason=reason, author=author, time=time, key=key)
 

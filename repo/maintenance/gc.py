@@ -375,9 +375,9 @@ def _drop_snapshots(
     repository: Core, garbage: Mapping[bytes, tuple[str, int]], *, dry_run: bool
 ) -> int:
     """Drops the index snapshots of deleted roots, with the files that only they need."""
-    known, store = repository.index.remembered(), repository.store
+    known, store = repository.search_index.current.remembered(), repository.store
     if dry_run:
         return sum(root.raw in garbage for root in known)
     gone = [root for root in known if not store.has(root)]
-    repository.index.forget_all(gone)
+    repository.search_index.current.forget_all(gone)
     return len(gone)

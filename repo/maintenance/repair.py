@@ -81,9 +81,9 @@ def _let_go(repository: Core, report: FsckReport) -> list[str]:
     if repository.folder is None:
         return mended
     index = [fault.where.removeprefix("index/") for fault in _of(report, FaultKind.INDEX)]
-    if index and repository.index_folder is not None:
-        audit.forget(repository.index_folder, index)
-        repository.drop_index()
+    if index and repository.search_index.folder is not None:
+        audit.forget(repository.search_index.folder, index)
+        repository.drop_derived()
         mended += [f"index/{file}: removed, to be made again" for file in index]
     for fault in _of(report, FaultKind.CACHE):
         with suppress(FileNotFoundError):

@@ -19,6 +19,7 @@ from ibidem.repo import refs
 from ibidem.repo.sync.erasures import (
     SentErasures,
     check_forgotten,
+    check_sent,
     erasures_of,
     fetched_erasures,
     is_erased_in,
@@ -129,7 +130,8 @@ def push(
 
     Raises:
         ConflictError: kind `not-fast-forward`, or `head-moved` if another writer was first.
-        InvalidInputError: kind `forgotten`: a state has a node that the remote has erased.
+        InvalidInputError: kind `forgotten`: a state, or the history that the remote lacks, has a
+            node that the remote has erased; no block was sent.
     """
     offered = remote.refs(tuple({full_name.partition("/")[0] + "/" for full_name in changes}))
     store = repository.store
@@ -164,6 +166,8 @@ def push(
             is_erased=lambda cid: cid.raw in gone or is_erased(cid),
             more=erasures,
         )
+        if sent.refused:
+            check_sent(pack, sent.all)
         remote.push(Push(updates, erasures), counted.of(pack))
     if name is not None:
         _remember(repository, name, moves, author=author, time=time)

@@ -78,7 +78,7 @@ class Intake:
             store,
             known,
             allowed,
-            self._repository.incident_to,
+            self._repository.edge_lookup.incident_to,
             self._repository.progress,
         ).run(targets)
 

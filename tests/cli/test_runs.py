@@ -133,7 +133,7 @@ def test_what_differs_between_two_runs_is_shown(recorded, data, tmp_path: Path):
     assert re.search(rf"\n    root: bafy\w+ -> bafy\w+\n    (edited|left): .*{node.id}", said)
     assert re.search("    answer.*: 'wait a second' -> 'wait a minute'", said)
     rows = data("run", "diff", "desk/1", "desk/2")["differences"]
-    assert any(line.startswith("root: ") for row in rows for line in row["details"])
+    assert any(line.startswith("root: ") for row in rows for line in row["details"]), rows
     with ibidem.open(tmp_path) as repo, repo.runs.start("desk") as run:
         run.retrieve("retries", limit=3, model=None)
     assert "    question.limit: 1 -> 3\n" in recorded("run", "diff", "desk/1", "desk/3").stdout
