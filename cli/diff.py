@@ -54,7 +54,7 @@ def command(
       repo diff release-1 main --json
       repo diff --query "how do retries work" --limit 5 release-1 main
     """
-    before, after = (rev and dates.revision(session, rev) for rev in (before, after))
+    before, after = (rev and dates.revision(session.clock(), rev) for rev in (before, after))
     is_given = {name: context.get_parameter_source(name) for name in ("limit", *given)}
     explicit = {name for name, source in is_given.items() if _is_explicit(source)}
     if query is None:

@@ -82,7 +82,7 @@ def show(session: Session, *, thread: str, raw: bool, as_of: str | None, at: str
         memory = _memory(session, repository)
         info = memory.thread(thread, at)
         read = memory.messages if raw else memory.view
-        found = read(thread, as_of=dates.moment(session, as_of), at=at)
+        found = read(thread, as_of=dates.moment(session.clock(), as_of), at=at)
     if session.json:
         output.emit(
             "thread-show",
@@ -196,7 +196,7 @@ def select(
             order=order,
             unit=unit,
             window=window,
-            as_of=dates.moment(session, as_of),
+            as_of=dates.moment(session.clock(), as_of),
         )
     if session.json:
         result = found.result

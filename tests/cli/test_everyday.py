@@ -93,8 +93,8 @@ def test_json_is_indented_on_a_terminal_and_one_line_in_a_pipe(
 )
 def test_words_for_times_are_replaced_by_the_clock_of_the_run(text: str, absolute: str):
     session = Session(environment={"SOURCE_DATE_EPOCH": str(NEW_YEAR)})
-    assert dates.absolute(session, text) == absolute
-    assert dates.revision(session, f"main@{{{text}}}~1") == f"main@{{{absolute}}}~1"
+    assert dates.absolute(session.clock(), text) == absolute
+    assert dates.revision(session.clock(), f"main@{{{text}}}~1") == f"main@{{{absolute}}}~1"
 
 
 @pytest.mark.parametrize(
