@@ -15,7 +15,7 @@ from ibidem.repo.history.blame import blame
 from ibidem.repo.history.touching import Touched, touching
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.revspec import HEAD
-from ibidem.retrieve.query.options import CONFIGURED
+from ibidem.retrieve.query.configured import CONFIGURED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ibidem.repo.history.rewrite import Pruned
     from ibidem.repo.operation_log import Restored
     from ibidem.retrieve.access.policy import Viewer
-    from ibidem.retrieve.query.options import Configured
+    from ibidem.retrieve.query.configured import Configured
     from ibidem.retrieve.query.predicate import Predicate
     from ibidem.retrieve.rerank import Reranker
     from ibidem.retrieve.tokens import TokenEstimator
