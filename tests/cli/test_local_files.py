@@ -50,7 +50,7 @@ def used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         QueryLog(folder).slow("recall", 9, {}, 1)
         repo.sync.remotes.add("elsewhere", address_of("/srv"))
         token_in(folder / "local" / "serve-token")
-        write_local(folder, "limit", 5)
+        write_local(folder / "local" / "settings.json", "limit", 5)
         held = Quarantine(repo.core, memory_bytes_max=0)
         held.take([(BlobCid.of(b"x"), b"x")])
         left = next(folder.glob("quarantine-*"))
