@@ -83,7 +83,7 @@ def command(
     else:
         if not 1 <= len(arguments) <= 2:
             raise click.UsageError("--query needs one or two revisions to compare")
-        before, after = (dates.revision(session, each) for each in (*arguments, "HEAD")[:2])
+        before, after = (dates.revision(session.clock(), each) for each in (*arguments, "HEAD")[:2])
         options = question.options(session, limit=limit, **given) | viewer_options(session)
         is_different = _answers(session, query, before, after, options)
     context.exit(exits.FAILED if exit_code and is_different else exits.OK)
@@ -170,7 +170,7 @@ def _split(
     roots: list[Root] = []
     for argument in arguments[:2]:
         try:
-            revision = dates.revision(session, argument)
+            revision = dates.revision(session.clock(), argument)
             roots.append(core.graph(revision, state=state).root)
         except (NotFoundError, InvalidInputError):
             head = core.graph(state=state).root

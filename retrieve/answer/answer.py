@@ -159,6 +159,19 @@ class Answer(TupleSequence[AnyItem]):
             found["graph"] = self.graph.to_dict()
         return found
 
+    def _repr_html_(self) -> str:
+        """Returns the answer as a notebook shows it: its items in rank order."""
+        from ibidem.retrieve.answer.html import table
+
+        question = "" if self.query.text is None else f" for {self.query.text!r}"
+        budget = "" if self.token_budget is None else f" of {self.token_budget:,}"
+        caption = f"{len(self)} items{question}, {self.tokens_used:,}{budget} tokens"
+        rows = [
+            (rank, f"{item.score:.5g}", item.tokens, item.rendered)
+            for rank, item in enumerate(self.items, 1)
+        ]
+        return table(caption, ("rank", "score", "tokens", "text"), rows)
+
     def to_bytes(self) -> bytes:
         """Returns the canonical bytes, DAG-CBOR of any length.
 
