@@ -48,7 +48,7 @@ class UnrestrictedGraph(Graph):
         self.root_cid, self.commit, self.root = whole.root_cid, whole.commit, whole.root
         self.viewer = viewer
         self.core = whole.core
-        self._state = whole._state
+        self.generation, self._state = whole.generation, whole._state
         self._store = whole.core.store
         self._trees = {}
         self._snapshot = None
@@ -132,7 +132,7 @@ class RestrictedGraph(UnrestrictedGraph):
         """Returns the edges of a node to and from visible nodes, by id."""
         id = check_id("id", id, NodeId)  # noqa: A001
         self.node(id, include_tombstoned=True)
-        incident = self.core.incident(self.root_cid, self.root, id)
+        incident = self.core.edge_lookup.incident(self.root_cid, self.root, id)
         found = (Graph.edge(self, edge) for edge in sorted(set(incident)))
         return [edge for edge in found if self._joins(edge)]
 

@@ -52,7 +52,13 @@ class Graph:
     """Erasures whose entries are left out; see `repo/erasure/redacted_graph.py`."""
 
     def __init__(
-        self, core: Core, root_cid: RootCid, commit: Commit | None, *, state: State | None = None
+        self,
+        core: Core,
+        root_cid: RootCid,
+        commit: Commit | None,
+        *,
+        state: State | None = None,
+        generation: int | None = None,
     ) -> None:
         """Reads the root.
 
@@ -62,11 +68,14 @@ class Graph:
             commit: a commit with that root; None if there is none.
             state: the state in which it was found and in which its snapshot is opened; by default
                 the newest.
+            generation: of the receipt log, read before the state; by default the current one.
         """
         self.root_cid = root_cid
         self.commit = commit
         self.root = Root.decode(core.store.get(root_cid))
         self.core = core
+        self.generation = core.receipts.generation() if generation is None else generation
+        """Of the receipt log: receipts of answers over this graph are appended only in it."""
         self._state = state
         self._store = core.store
         self._trees: dict[TreeName, Tree] = {}
@@ -183,7 +192,7 @@ class Graph:
         """
         id = check_id("id", id, NodeId)  # noqa: A001
         self.node(id, include_tombstoned=True)
-        incident = self.core.incident(self.root_cid, self.root, id)
+        incident = self.core.edge_lookup.incident(self.root_cid, self.root, id)
         return [self.edge(edge) for edge in sorted(set(incident))]
 
     def vector(self, cls: type[V], id: NodeId | str, name: str) -> V | None:  # noqa: A002
@@ -228,7 +237,8 @@ class Graph:
     def snapshot(self) -> Snapshot:
         """Returns the index snapshot of this root, built or advanced if necessary."""
         if self._snapshot is None:
-            self._snapshot = self.core.snapshot(self.root_cid, self.commit, state=self._state)
+            index = self.core.search_index
+            self._snapshot = index.snapshot(self.root_cid, self.commit, state=self._state)
         return self._snapshot
 
     def with_snapshot(self, question: Callable[[Snapshot], T]) -> T:
@@ -242,7 +252,7 @@ class Graph:
             raise
         except Exception:
             # Other errors are raised unchanged.
-            if self._snapshot is None or not self.core.index.recover(self._snapshot):
+            if self._snapshot is None or not self.core.search_index.current.recover(self._snapshot):
                 raise
         self._snapshot = None
         return question(self.snapshot())

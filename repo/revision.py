@@ -187,14 +187,15 @@ class Revision(Questions):
     def _answer(self, method: str, **options: Any) -> Any:
         if method == "query":
             return list(self.page(**options).nodes)
-        from ibidem.repo.retrieval import context, records, retrieve
-
-        ask: dict[str, Callable[..., Any]] = {
-            "retrieve": retrieve.retrieve,
-            "packs": context.packs,
-            "records": records.records,
-        }
-        return ask[method](self.graph.core, self.graph, **options)
+        # Only what answers is imported: the others take longer than most answers.
+        ask: Callable[..., Any]
+        if method == "retrieve":
+            from ibidem.repo.retrieval.retrieve import retrieve as ask
+        elif method == "packs":
+            from ibidem.repo.retrieval.context import packs as ask
+        else:
+            from ibidem.repo.retrieval.records import records as ask
+        return ask(self.graph.core, self.graph, **options)
 
     def retrieve_many(self, questions: Iterable[QuestionOptions]) -> list[Answer[Item]]:
         """Returns the answers to several questions, each given by its options of `retrieve`. The

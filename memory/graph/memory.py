@@ -144,12 +144,19 @@ class GraphMemory:
         with self._transaction("contest a record", self.repository.now(time)) as tx:
             revise.contest(tx, record, by, self.policy(tx))
 
-    def consolidate(self, *, dry_run: bool = False, time: Time = None) -> Consolidated:
-        """Derives records from episodes; running it again on the same evidence changes nothing."""
+    def consolidate(
+        self, *, level: int | str | None = None, dry_run: bool = False, time: Time = None
+    ) -> Consolidated:
+        """Derives records from episodes; running it again on the same evidence changes nothing.
+
+        Args:
+            level: of the records that are written, in place of the highest one of their sources. If
+                it is lower, the commit says so.
+        """
         from ibidem.memory.graph import consolidate
 
         return consolidate.consolidate(
-            self.repository, author=self.author, dry_run=dry_run, time=time
+            self.repository, author=self.author, level=level, dry_run=dry_run, time=time
         )
 
     def prune(

@@ -14,6 +14,7 @@ from ibidem.objects import codec
 from ibidem.objects.child import Child
 from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.commit import Commit
+from ibidem.objects.config import Config
 from ibidem.objects.derive import content_node_id, edge_id, node_id
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
@@ -27,6 +28,7 @@ from ibidem.repo.merge.conflicts import new_conflicts
 from ibidem.repo.transaction.changeset import EDGES, NODES, TOMBSTONES, Publisher
 from ibidem.repo.transaction.pending import Incident, PendingGraph
 from ibidem.retrieve.access.policy import TrustPolicy
+from ibidem.retrieve.semantics import check_version
 from ibidem.store.closing import Ending
 
 if TYPE_CHECKING:
@@ -123,6 +125,16 @@ class Transaction(Ending):
         if self.commit is None or not self.commit.parents:
             return ()
         return new_conflicts(self._draft.source, self.commit)
+
+    def add_trailers(self, lines: Iterable[str]) -> None:
+        """Adds lines `Name: value` to the end of the commit's message, as Git's trailers; the stage
+        does not keep them.
+        """
+        self._check_open()
+        for line in lines:
+            if "\n" in line or ": " not in line:
+                raise InvalidInputError(f"trailer: got {line!r:.80}, expected a line 'Name: value'")
+            self._draft.edits.trailers.append(line)
 
     def rollback(self) -> None:
         """Discards all staged changes and ends the transaction."""
@@ -477,6 +489,23 @@ class Transaction(Ending):
         if policy is not None and type(policy) is not TrustPolicy:
             raise InvalidInputError(f"policy: got {policy!r:.80}, expected a TrustPolicy")
         self._draft.set_trust(policy)
+
+    def set_semantics(self, version: int) -> None:
+        """Stages a higher version of the rules by which the graph is asked. Older revisions and
+        receipts keep theirs.
+
+        Raises:
+            InvalidInputError: it is not higher than the version of the graph.
+            FormatError: kind `unsupported-semantics`: this program does not have the version.
+        """
+        self._check_open()
+        now = Config.from_map(self.base.config).semantics
+        if type(version) is not int or version <= now:
+            raise InvalidInputError(
+                f"semantics: got {version!r:.80}, expected a version after {now}, that of the graph"
+            )
+        check_version(version, "semantics")
+        self._draft.edits.config["semantics"] = version
 
     def configure(self, **settings: object) -> None:
         """Stages defaults of questions, such as `configure(limit=5, model="minilm")`; None restores
