@@ -14,6 +14,7 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,16 @@ def names_of(module: str) -> dict[str, tuple[str, str]]:
     return found
 
 
+def home_of(target: tuple[str, str]) -> tuple[str, str]:
+    """Returns where a name is defined; a module that imports it does not offer it to others."""
+    module, name = target
+    if not module.startswith("ibidem."):
+        return target
+    import_module(module)
+    found = names_of(module).get(name, target)
+    return target if found == target else home_of(found)
+
+
 class Writer:
     """Collects the imports that the annotations need."""
 
@@ -89,7 +100,7 @@ class Writer:
     def name(self, name: str, module: str) -> str:
         if name in aio.CLASSES or hasattr(builtins, name):
             return name
-        target = names_of(module)[name]
+        target = home_of(names_of(module)[name])
         alias = name
         while self.imports.setdefault(alias, target) != target:
             alias += "_"
