@@ -114,7 +114,7 @@ if TYPE_CHECKING:
     from ibidem.repo.repository import open as open  # noqa: A004
     from ibidem.repo.retrieval.embedding import EmbedReport as EmbedReport
     from ibidem.repo.retrieval.listing import Page as Page
-    from ibidem.repo.retrieval.retrieve import Retriever as Retriever
+    from ibidem.repo.retrieval.retriever import Retriever as Retriever
     from ibidem.repo.retrieval.token_estimators import TiktokenEstimator as TiktokenEstimator
     from ibidem.repo.retrieval.token_estimators import TokenizersEstimator as TokenizersEstimator
     from ibidem.repo.revision import Revision as Revision
@@ -230,7 +230,7 @@ _HOMES = {
     "repo.repository": "Repository init open",
     "repo.retrieval.embedding": "EmbedReport",
     "repo.retrieval.listing": "Page",
-    "repo.retrieval.retrieve": "Retriever",
+    "repo.retrieval.retriever": "Retriever",
     "repo.retrieval.token_estimators": "TiktokenEstimator TokenizersEstimator",
     "repo.revision": "Revision",
     "repo.runs.recorder": "Run",
