@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
 
 _OWNED: Mapping[str, frozenset[str]] = {
-    "Section": frozenset({"level"}),
+    "Section": frozenset({"heading_level"}),
     "Passage": frozenset({"format", "language"}),
 }
 
