@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ibidem.repo.merge.conflicts import OpenConflict
     from ibidem.repo.merge.rebase import AppliedCommits
     from ibidem.repo.retrieval.embedding import EmbedReport
-    from ibidem.repo.retrieval.retrieve import Retriever
+    from ibidem.repo.retrieval.retriever import Retriever
     from ibidem.repo.transaction.transaction import Transaction
     from ibidem.repo.viewer.repository import ViewerRepository
     from ibidem.retrieve.access.policy import Viewer
@@ -278,7 +278,7 @@ class Repository(Questions, Closing):
 
     def retriever(self, at: object = HEAD) -> Retriever:
         """Returns a builder for a query."""
-        from ibidem.repo.retrieval.retrieve import Retriever
+        from ibidem.repo.retrieval.retriever import Retriever
 
         return Retriever(self.at(at).retrieve)
 

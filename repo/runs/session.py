@@ -24,7 +24,7 @@ from ibidem.repo.graph import Graph
 from ibidem.repo.history import log
 from ibidem.repo.questions import Questions
 from ibidem.repo.refs import HEADS, TAGS
-from ibidem.repo.retrieval.retrieve import Retriever
+from ibidem.repo.retrieval.retriever import Retriever
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
 from ibidem.retrieve.answer.answer import AnswerKind

@@ -31,7 +31,7 @@ from ibidem.store.closing import Closing
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
     from ibidem.repo.merge.conflicts import OpenConflict
-    from ibidem.repo.retrieval.retrieve import Retriever
+    from ibidem.repo.retrieval.retriever import Retriever
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
     from ibidem.retrieve.answer.receipt import Receipt
@@ -130,7 +130,7 @@ class ViewerRepository(Questions, Proxy, Closing):
 
     def retriever(self, at: object = HEAD) -> Retriever:
         """Returns a builder for a query."""
-        from ibidem.repo.retrieval.retrieve import Retriever
+        from ibidem.repo.retrieval.retriever import Retriever
 
         return Retriever(self.at(at).retrieve)
 

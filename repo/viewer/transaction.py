@@ -16,10 +16,15 @@ from typing import TYPE_CHECKING, Any
 from ibidem.objects.errors import NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.repo.argument_checks import check_id
+from ibidem.repo.questions import changed_options
+from ibidem.repo.transaction.transaction import UNCHANGED
 from ibidem.repo.viewer.exposure import Proxy, not_permitted
 from ibidem.store.closing import Ending
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ibidem.objects.child import Child
     from ibidem.objects.commit import Commit
     from ibidem.objects.edge import Edge
     from ibidem.objects.node import Node
@@ -96,7 +101,16 @@ class ViewerTransaction(Proxy, Ending):
     def update_node(
         self,
         id: NodeId | str,  # noqa: A002
-        **fields: Any,
+        *,
+        ntype: str = UNCHANGED,
+        summary: str | None = UNCHANGED,
+        context_sentence: str | None = UNCHANGED,
+        content: bytes | str | None = UNCHANGED,
+        props: Mapping[str, Any] | None = UNCHANGED,
+        set_props: Mapping[str, Any] | None = None,
+        unset_props: Iterable[str] = (),
+        children: Sequence[Child] = UNCHANGED,
+        tail: str = UNCHANGED,
     ) -> None:
         """Stages new values of fields of a visible node; as `Transaction.update_node`.
 
@@ -104,6 +118,7 @@ class ViewerTransaction(Proxy, Ending):
             InvalidInputError: kind `not-permitted`: `children`, or another field that refers to
                 other nodes.
         """
+        fields = changed_options(locals(), ViewerTransaction.update_node)
         self.node(id)
         for name in fields.keys() - _FIELDS:
             raise not_permitted(f"Transaction.update_node({name}=…)")
@@ -172,11 +187,13 @@ class ViewerTransaction(Proxy, Ending):
     def update_edge(
         self,
         id: EdgeId | str,  # noqa: A002
-        **fields: Any,
+        *,
+        weight: float = UNCHANGED,
+        props: Mapping[str, Any] = UNCHANGED,
     ) -> None:
         """Stages another weight or other properties of an edge; as `Transaction.update_edge`."""
         self.edge(id)
-        self._tx.update_edge(id, **fields)
+        self._tx.update_edge(id, weight=weight, props=props)
 
     def remove_edge(self, id: EdgeId | str) -> None:  # noqa: A002
         """Stages the removal of a visible edge."""

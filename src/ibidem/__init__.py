@@ -114,7 +114,7 @@ if TYPE_CHECKING:
     from ibidem.repo.repository import open as open  # noqa: A004
     from ibidem.repo.retrieval.embedding import EmbedReport as EmbedReport
     from ibidem.repo.retrieval.listing import Page as Page
-    from ibidem.repo.retrieval.retrieve import Retriever as Retriever
+    from ibidem.repo.retrieval.retriever import Retriever as Retriever
     from ibidem.repo.retrieval.token_estimators import TiktokenEstimator as TiktokenEstimator
     from ibidem.repo.retrieval.token_estimators import TokenizersEstimator as TokenizersEstimator
     from ibidem.repo.revision import Revision as Revision
@@ -125,8 +125,12 @@ if TYPE_CHECKING:
     from ibidem.repo.sync.clone import clone as clone
     from ibidem.repo.sync.report import CopyReport as CopyReport
     from ibidem.repo.transaction.transaction import Transaction as Transaction
+    from ibidem.repo.viewer.notes import ViewerNotes as ViewerNotes
+    from ibidem.repo.viewer.notes import ViewerSpace as ViewerSpace
+    from ibidem.repo.viewer.repository import ViewerReceipts as ViewerReceipts
     from ibidem.repo.viewer.repository import ViewerRepository as ViewerRepository
     from ibidem.repo.viewer.revision import ViewerRevision as ViewerRevision
+    from ibidem.repo.viewer.transaction import ViewerTransaction as ViewerTransaction
     from ibidem.retrieve.access.policy import ALL as ALL
     from ibidem.retrieve.access.policy import ALL_SCOPES as ALL_SCOPES
     from ibidem.retrieve.access.policy import Level as Level
@@ -226,7 +230,7 @@ _HOMES = {
     "repo.repository": "Repository init open",
     "repo.retrieval.embedding": "EmbedReport",
     "repo.retrieval.listing": "Page",
-    "repo.retrieval.retrieve": "Retriever",
+    "repo.retrieval.retriever": "Retriever",
     "repo.retrieval.token_estimators": "TiktokenEstimator TokenizersEstimator",
     "repo.revision": "Revision",
     "repo.runs.recorder": "Run",
@@ -236,8 +240,10 @@ _HOMES = {
     "repo.sync.clone": "clone",
     "repo.sync.report": "CopyReport",
     "repo.transaction.transaction": "Transaction",
-    "repo.viewer.repository": "ViewerRepository",
+    "repo.viewer.notes": "ViewerNotes ViewerSpace",
+    "repo.viewer.repository": "ViewerReceipts ViewerRepository",
     "repo.viewer.revision": "ViewerRevision",
+    "repo.viewer.transaction": "ViewerTransaction",
     "retrieve.access.policy": "ALL ALL_SCOPES Level Reveal TrustPolicy Viewer",
     "retrieve.answer.answer": "Answer AnswerKind",
     "retrieve.answer.drops": "Drop DropReason",
@@ -262,7 +268,7 @@ _HOMES = {
 }
 """The public names by the module that has them, as the imports above."""
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-_MODULES = ("errors",)
+_MODULES = ("aio", "errors")
 __all__ = [*_HOME_OF, *_MODULES, "__version__"]
 
 

@@ -23,7 +23,7 @@ FILES = (
     "memory/recall/recall.py",
     "repo/api/history.py",
     "repo/questions.py",
-    "repo/retrieval/retrieve.py",
+    "repo/retrieval/retriever.py",
     "repo/revision.py",
 )
 NOT_OF_RECORDS = frozenset(
