@@ -60,6 +60,7 @@ def ingest(
     stdin_path: str = "stdin",
     size_bytes_max: int = DOCUMENT_BYTES_MAX,
     progress: Callable[[Progress], None] | None = None,
+    report: Report | None = None,
 ) -> Report:
     """Ingests files and folders; the path `-` means `stdin`.
 
@@ -79,6 +80,7 @@ def ingest(
         stdin_path: the document path of standard input, if it is not JSON lines.
         size_bytes_max: the largest document; JSON lines are streamed and bounded by line instead.
         progress: called after each file.
+        report: filled and returned; by default a new one.
 
     Raises:
         InvalidInputError: an argument is invalid, or with `strict` some input is; let it leave the
@@ -97,7 +99,7 @@ def ingest(
     names = [os.fspath(path) for path in paths]
     _check(options, names, stdin)
     with Sandbox() as sandbox:
-        return _Ingest(tx, options, stdin, progress, sandbox).run(names)
+        return _Ingest(tx, options, stdin, progress, sandbox, report or Report()).run(names)
 
 
 def ingest_text(
@@ -147,7 +149,7 @@ class _Ingest:
     stdin: BinaryIO | None
     progress: Callable[[Progress], None] | None
     sandbox: Sandbox
-    report: Report = field(default_factory=Report)
+    report: Report
     _taken: dict[str, str] = field(default_factory=dict)
     """Document paths of this call, each with the file it came from."""
     _folders: list[str] = field(default_factory=list)

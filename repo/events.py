@@ -17,7 +17,10 @@ from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.objects.tree import EMPTY_TREE
 from ibidem.repo.argument_checks import check_id, check_text
+from ibidem.retrieve.records.noted import OUTCOME
 
+NOTES = "notes/"
+"""The prefix of the refs of spaces."""
 EVENT = "Event"
 """The node type of events."""
 VOTE, NOT_USEFUL = "vote", "not_useful"
@@ -163,6 +166,24 @@ def checked_event(event: Event) -> Event:
                 f"{WORDS}: got {words!r:.80}, expected digests of the words of a question"
             )
     return event
+
+
+def vote_event(
+    target: NodeId, value: int, author: str, about: Cid | None, detail: Mapping[str, Any]
+) -> Event:
+    """Returns the event of a vote: 1 for a node that was right, -1 for one that was wrong."""
+    if type(value) is not int or value not in (-1, 1):
+        raise InvalidInputError(f"value: got {value!r:.80}, expected 1 or -1")
+    if not author:
+        raise InvalidInputError("author: got nothing, expected who votes")
+    return Event(VOTE, (target,), author, 0, float(value), about, detail)
+
+
+def outcome_event(target: NodeId, ok: bool, author: str) -> Event:
+    """Returns the event that following a node's content succeeded or failed."""
+    if type(ok) is not bool:
+        raise InvalidInputError(f"ok: got {ok!r:.80}, expected True or False")
+    return Event(OUTCOME, (target,), author, value=1.0 if ok else 0.0)
 
 
 def _is_id(value: object) -> bool:

@@ -33,6 +33,7 @@ from ibidem.objects.config import Model
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.text import text_digest
 from ibidem.repo.retrieval.token_estimators import estimator_of
+from ibidem.repo.transaction.writing import OPEN
 from ibidem.repo.viewer.exposure import guarded_methods
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.predicate import VALUES_MAX
@@ -54,11 +55,13 @@ RECENT_WEIGHT, SIMILAR_WEIGHT = 4, 6
 
 @guarded_methods
 class Conversations:
-    """Threads of messages in a repository."""
+    """Threads of messages in a repository, or in an open transaction: then writers stage in it, and
+    reads see what is staged; `select` and `context` rank, so they need a commit.
+    """
 
     def __init__(
         self,
-        repository: Repository | ViewerRepository,
+        repository: Repository | ViewerRepository | Transaction,
         *,
         embedder: Embedder | None = None,
         author: str = "",
@@ -77,7 +80,7 @@ class Conversations:
         self._embedder = embedder
         self._author = author
         self._viewer = viewer
-        if embedder is not None:
+        if embedder is not None and not isinstance(repository, OPEN):
             repository.use_embedder(embedder)
 
     # -- writing ---------------------------------------------------------------------------------
@@ -96,7 +99,7 @@ class Conversations:
         name, now = checked_name(thread), self.repository.now(time)
 
         def change(tx: Transaction) -> tuple[int, ...]:
-            known = changes.known_ids(self.repository, tx, name, given)
+            known = changes.known_ids(tx, name, given)
             ords = changes.append(tx, name, given, now, known)
             self._set_vectors(tx, name, ords, given)
             return ords
@@ -115,7 +118,7 @@ class Conversations:
         name, now = checked_name(thread), self.repository.now(time)
 
         def change(tx: Transaction) -> tuple[int, ...]:
-            fresh = changes.unsaved(self.repository, tx, name, given)
+            fresh = changes.unsaved(tx, name, given)
             if not fresh:
                 return ()
             ords = changes.append(tx, name, fresh, now, {})
@@ -333,7 +336,7 @@ class Conversations:
         name, now = checked_name(thread), self.repository.now(time)
         what = "cleared" if before is None else f"purged before {before}"
         return self._written(
-            lambda tx: changes.hide(self.repository, tx, name, before, reason=what),
+            lambda tx: changes.hide(tx, name, before, reason=what),
             f"{what}: {name}",
             now,
         )
@@ -354,7 +357,7 @@ class Conversations:
         from ibidem.embed.cache import CachedEmbedder
 
         texts = list(dict.fromkeys(pairs.values()))
-        source = CachedEmbedder(self._embedder, self.repository.core.vector_cache)
+        source = CachedEmbedder(self._embedder, tx.before().core.vector_cache)
         vectors = dict(zip(texts, source.embed(texts), strict=True))
         name = self._embedder.name
         tx.register_model(name, Model(self._embedder.dim, digest=self._embedder.digest))

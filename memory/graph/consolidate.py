@@ -21,6 +21,7 @@ from ibidem.objects.derive import node_id
 from ibidem.objects.edge import Edge
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
+from ibidem.repo.transaction.writing import writing
 from ibidem.retrieve.access.policy import TrustPolicy
 from ibidem.retrieve.records.record import STANDING, Record, RecordType, record_policy
 
@@ -75,27 +76,30 @@ def consolidate(
         and record.payload.get("outcome") == SUCCESS
     ]
     proposals = [*_facts(episodes), *_competences(episodes), *_plans(episodes)]
-    tx = repository.transaction(author=author, message="consolidate", time=repository.now(time))
     added: list[NodeId] = []
     updated: list[NodeId] = []
-    policy = record_policy(Config.from_map(tx.base.config))
-    for proposal in sorted(proposals, key=lambda one: one.id.raw):
-        outcome = _stage(tx, proposal, policy)
-        if outcome is not None:
-            (added if outcome else updated).append(proposal.id)
-    if dry_run:
-        tx.rollback()
-        return Consolidated(tuple(added), tuple(updated), None, read.unreadable)
-    commit = tx.publish()
-    head = None if commit is None else commit.cid
+    now = repository.now(time)
+    with writing(repository, author=author, message="consolidate", time=now) as tx:
+        policy = record_policy(Config.from_map(tx.base.config))
+        for proposal in sorted(proposals, key=lambda one: one.id.raw):
+            outcome = _stage(tx, proposal, policy, dry_run=dry_run)
+            if outcome is not None:
+                (added if outcome else updated).append(proposal.id)
+    head = None if tx.commit is None else tx.commit.cid
     return Consolidated(tuple(added), tuple(updated), head, read.unreadable)
 
 
-def _stage(tx: Transaction, proposal: _Proposal, policy: TrustPolicy) -> bool | None:
-    """Stages a proposal; returns True if it is new, False if it has more sources, else None."""
+def _stage(
+    tx: Transaction, proposal: _Proposal, policy: TrustPolicy, *, dry_run: bool
+) -> bool | None:
+    """Stages a proposal, unless it is a dry run; returns True if it is new, False if it has more
+    sources, else None.
+    """
     before = tx.find_node(proposal.id)
     sources = {one.id for one in proposal.sources if one.id is not None}
     if before is None:
+        if dry_run:
+            return True
         tx.add_node(
             str(proposal.record.type),
             summary=proposal.record.text,
@@ -110,6 +114,8 @@ def _stage(tx: Transaction, proposal: _Proposal, policy: TrustPolicy) -> bool | 
     fresh = sources - known
     if not fresh or found.status not in STANDING or tx.is_tombstoned(proposal.id):
         return None
+    if dry_run:
+        return False
     raised = replace(
         found,
         level=max(found.level, proposal.record.level),

@@ -6,6 +6,7 @@ Spec: memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -16,9 +17,12 @@ from ibidem.objects.cid import CommitCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
-from ibidem.repo.notes import SPACE_DEFAULT
+from ibidem.repo.api.notes import NoteSpaces
+from ibidem.repo.event_log import SPACE_DEFAULT
 from ibidem.repo.retrieval.records import TIME
 from ibidem.repo.revspec import HEAD
+from ibidem.repo.transaction.transaction import Transaction
+from ibidem.repo.transaction.writing import writing
 from ibidem.repo.viewer.exposure import guarded_methods
 from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
 from ibidem.retrieve.records.record import Record, record_policy
@@ -27,9 +31,9 @@ from ibidem.retrieve.records.salience import salience
 if TYPE_CHECKING:
     from ibidem.memory.graph.consolidate import Consolidated
     from ibidem.memory.graph.metrics import Metrics
+    from ibidem.repo.events import Log
     from ibidem.repo.notes import Notes
     from ibidem.repo.repository import Repository
-    from ibidem.repo.transaction.transaction import Transaction
     from ibidem.repo.viewer.repository import ViewerRepository
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.records.item import RecordItem
@@ -44,12 +48,14 @@ class GraphMemory:
 
     def __init__(
         self,
-        repository: Repository | ViewerRepository,
+        repository: Repository | ViewerRepository | Transaction,
         *,
         space: str = SPACE_DEFAULT,
         author: str = "",
     ) -> None:
-        """Opens the memory; `author` signs what is written here."""
+        """Opens the memory; `author` signs what is written here. Over an open transaction, writers
+        stage in it and reads see what is staged; questions and saliences need a commit.
+        """
         # A viewer refuses by itself what he may not.
         self.repository = cast("Repository", repository)
         self.space = space
@@ -79,7 +85,7 @@ class GraphMemory:
         """
         given = [records] if isinstance(records, Record) else list(records)
         now = self.repository.now(time)
-        with self._transaction(message or f"add {len(given)} records", now) as tx:
+        with self._writing(message or f"add {len(given)} records", now) as tx:
             policy = self.policy(tx)
             ids = [revise.added(tx, record, policy, now) for record in given]
             for source, etype, target in relations:
@@ -88,7 +94,7 @@ class GraphMemory:
 
     def relate(self, source: NodeId, etype: str, target: NodeId, *, time: Time = None) -> None:
         """Adds a relation between two records, in one commit."""
-        with self._transaction(f"relate by {etype}", self.repository.now(time)) as tx:
+        with self._writing(f"relate by {etype}", self.repository.now(time)) as tx:
             tx.add_edge(source, etype, target)
 
     def supersede(self, old: NodeId, new: Record, *, time: Time = None) -> NodeId:
@@ -99,29 +105,29 @@ class GraphMemory:
                 one is semantic and has no provenance.
         """
         now = self.repository.now(time)
-        with self._transaction("supersede a record", now) as tx:
+        with self._writing("supersede a record", now) as tx:
             return revise.supersede(tx, old, new, self.policy(tx), now)
 
     def fork(self, source: NodeId, new: Record, *, time: Time = None) -> NodeId:
         """Adds a record derived from an existing one, which stays active, in one commit."""
         now = self.repository.now(time)
-        with self._transaction("fork a record", now) as tx:
+        with self._writing("fork a record", now) as tx:
             return revise.fork(tx, source, new, self.policy(tx), now)
 
     def retract(self, record: NodeId, *, time: Time = None) -> None:
         """Retracts a record and marks those derived from it, in one commit."""
-        with self._transaction("retract a record", self.repository.now(time)) as tx:
+        with self._writing("retract a record", self.repository.now(time)) as tx:
             revise.retract(tx, record, self.policy(tx))
 
     def merge(self, sources: Sequence[NodeId], new: Record, *, time: Time = None) -> NodeId:
         """Replaces several records by one and retracts them, in one commit."""
         now = self.repository.now(time)
-        with self._transaction("merge records", now) as tx:
+        with self._writing("merge records", now) as tx:
             return revise.merge(tx, sources, new, self.policy(tx), now)
 
     def contest(self, record: NodeId, by: NodeId | None = None, *, time: Time = None) -> None:
         """Marks a record as contested, optionally by another one, in one commit."""
-        with self._transaction("contest a record", self.repository.now(time)) as tx:
+        with self._writing("contest a record", self.repository.now(time)) as tx:
             revise.contest(tx, record, by, self.policy(tx))
 
     def consolidate(self, *, dry_run: bool = False, time: Time = None) -> Consolidated:
@@ -143,7 +149,7 @@ class GraphMemory:
 
         return prune(
             self.repository,
-            self.notes.log(),
+            self._log(),
             author=self.author,
             below=below,
             as_of=as_of,
@@ -220,8 +226,15 @@ class GraphMemory:
 
     # -- private -------------------------------------------------------------------------------
 
-    def _transaction(self, message: str, time: int) -> Transaction:
-        return self.repository.transaction(author=self.author, message=message, time=time)
+    def _writing(self, message: str, time: int) -> AbstractContextManager[Transaction]:
+        return writing(self.repository, author=self.author, message=message, time=time)
+
+    def _log(self) -> Log:
+        """Returns the events about the records; in a transaction, without those it has staged."""
+        opened: object = self.repository
+        if isinstance(opened, Transaction):
+            return NoteSpaces(opened.before().core).space(self.space).log()
+        return self.notes.log()
 
 
 def _end(ids: Sequence[NodeId], end: object) -> NodeId:

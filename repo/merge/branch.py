@@ -87,8 +87,7 @@ def merge_into(
         move(
             operations,
             state,
-            full_name,
-            commit,
+            {full_name: commit},
             buffer,
             description=f"merge into {full_name}",
             author=signature.author,

@@ -233,8 +233,7 @@ def _run(
             move(
                 operations,
                 state,
-                full_name,
-                Commit.decode(buffer.get(plan.tip)),
+                {full_name: Commit.decode(buffer.get(plan.tip))},
                 buffer,
                 description=f"{verb} on {full_name}",
                 author=signature.author,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.arguments import checked_time
-from ibidem.repo.notes import SPACE_DEFAULT
+from ibidem.repo.event_log import SPACE_DEFAULT
 from ibidem.repo.retrieval.feedback import notes_head, notes_time
 from ibidem.repo.retrieval.newest import newest_time
 from ibidem.repo.retrieval.retrieve import answered, ask

@@ -48,12 +48,16 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
         "Repository", Exposure.VISIBLE, "prompt verify_citation query transaction notes receipts"
     ),
     **_rows(
-        "Repository", Exposure.EXEMPT, "head current_branch branches tags resolve now close viewer"
+        "Repository",
+        Exposure.EXEMPT,
+        "head current_branch branches tags resolve now close",
     ),
+    **_rows("Repository", Exposure.EXEMPT, "viewer author"),
     **_rows("Repository", Exposure.REFUSED, "core folder history stage sync runs keys maintenance"),
     **_rows("Repository", Exposure.REFUSED, "commit_at use_embedder embed branch tag switch"),
     **_rows("Repository", Exposure.REFUSED, "delete_branch delete_tag merge rebase cherry_pick"),
-    **_rows("Repository", Exposure.REFUSED, "revert resolve_conflict"),
+    **_rows("Repository", Exposure.REFUSED, "revert resolve_conflict ingest"),
+    **_rows("Repository", Exposure.VISIBLE, "conversations records recall feedback add"),
     # -- its namespaces ------------------------------------------------------------------------
     **_rows("History", Exposure.REFUSED, "log diff compare bisect touching blame squash prune"),
     **_rows("History", Exposure.REFUSED, "merge_bases operations undo redo"),
@@ -83,7 +87,10 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Transaction", Exposure.VISIBLE, "add_node update_node node find_node"),
     **_rows("Transaction", Exposure.VISIBLE, "add_edge update_edge remove_edge edge edges_of"),
     **_rows("Transaction", Exposure.VISIBLE, "tombstone untombstone publish rollback"),
-    **_rows("Transaction", Exposure.EXEMPT, "base commit"),
+    **_rows("Transaction", Exposure.VISIBLE, "note noted content"),
+    **_rows("Transaction", Exposure.VISIBLE, "conversations records feedback add"),
+    **_rows("Transaction", Exposure.EXEMPT, "base commit author now step"),
+    **_rows("Transaction", Exposure.REFUSED, "at before require_unchanged embed ingest"),
     **_rows("Transaction", Exposure.VISIBLE, "is_tombstoned"),
     **_rows("Transaction", Exposure.REFUSED, "conflicts nodes node_id edge_id read_ahead settle"),
     **_rows("Transaction", Exposure.REFUSED, "set_vector set_sparse remove_vector remove_sparse"),
@@ -96,7 +103,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("GraphMemory", Exposure.EXEMPT, "policy"),
     **_rows("GraphMemory", Exposure.REFUSED, "consolidate prune metrics records read"),
     **_rows("recall", Exposure.VISIBLE, "recall"),
-    **_rows("feedback", Exposure.VISIBLE, "vote not_useful"),
+    **_rows("Feedback", Exposure.VISIBLE, "vote not_useful outcome"),
     **_rows("procedures", Exposure.VISIBLE, "offers"),
     **_rows("procedures", Exposure.REFUSED, "add_procedure set_status mine"),
     # -- the commands --------------------------------------------------------------------------

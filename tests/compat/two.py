@@ -105,7 +105,7 @@ def lift(repo: Repository, branch: str = "main", *, version: int = 2) -> None:
     info = CommitInfo("ada", f"semantics {version}", None)
     time = log.time(None)
     commit = commit_of(info, root.cid, parents, time)
-    move(log, state, name, commit, buffer, description="lift", author="ada", time=time)
+    move(log, state, {name: commit}, buffer, description="lift", author="ada", time=time)
 
 
 def replayed(repo: Repository) -> dict[str, str]:

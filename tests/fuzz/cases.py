@@ -37,12 +37,12 @@ from .doors import (
     ALL,
     Conversations,
     EdgeId,
+    Feedback,
     GraphMemory,
     NodeId,
     RemoteServer,
     Repository,
     asking,
-    feedback,
     identity,
     procedures,
     wire,
@@ -695,7 +695,7 @@ def _recalled(repo: Repository, values: Values) -> Calls:
 
     def vote() -> Any:
         answer = repo.retrieve(world.text(), viewer=ALL)
-        return [feedback.vote(repo, answer, item.id, 1, author="eve") for item in answer.items[:2]]
+        return [Feedback(repo).vote(answer, item.id, 1, author="eve") for item in answer.items[:2]]
 
     yield "vote", vote
     yield "embed", lambda: repo.embed(Letters(), author="eve")

@@ -17,7 +17,8 @@ import pytest
 
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.graph import GraphMemory, Record
-from ibidem.memory.recall import feedback, procedures
+from ibidem.memory.recall import procedures
+from ibidem.memory.recall.feedback import Feedback
 from ibidem.memory.recall.recall import recall
 from ibidem.objects.cid import Cid, ConflictCid, EdgeCid, NodeCid
 from ibidem.objects.errors import IbidemError
@@ -191,8 +192,8 @@ def cited(viewer: ViewerRepository, text: str) -> Any:
 
 def voted(viewer: ViewerRepository, node: NodeId) -> Any:
     answer = viewer.retrieve("tea milk vault")
-    feedback.not_useful(viewer, answer, [node], author="eve")
-    return bool(feedback.vote(viewer, answer, node, 1, author="eve"))
+    Feedback(viewer).not_useful(answer, [node], author="eve")
+    return bool(Feedback(viewer).vote(answer, node, 1, author="eve"))
 
 
 def difference(got: Any, expected: Any, where: str = "") -> str:

@@ -11,7 +11,7 @@ import pytest
 import ibidem
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.graph import GraphMemory, Record, RecordType
-from ibidem.memory.recall.feedback import vote
+from ibidem.memory.recall.feedback import Feedback
 from ibidem.objects.errors import ConflictError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.events import Event
@@ -36,7 +36,7 @@ def work(repo: Repository) -> tuple[object, ...]:
     one, two = memory.add([fact("the gate is green"), fact("the gate is green")])
     memory.fork(one, fact("the gate is open"))
     memory.notes.reinforce(one, author="bot")
-    vote(repo, repo.retrieve("gate"), two, -1, author="bot")
+    Feedback(repo).vote(repo.retrieve("gate"), two, -1, author="bot")
     Conversations(repo, author="bot").append("a", [("user", "what of the gate?")])
     with repo.runs.start("nightly") as run, run.transaction(author="bot") as tx:
         tx.add_node("Answer", summary="green", unique=True)
@@ -63,7 +63,7 @@ def test_the_last_vote_of_one_time_counts():
         answer = repo.retrieve("alpha")
         for number in range(20):
             value = first if number % 2 == 0 else -first
-            vote(repo, answer, node, value, author="ada", time=EPOCH)
+            Feedback(repo).vote(answer, node, value, author="ada", time=EPOCH)
             [item] = repo.retrieve("alpha", feedback=True)
             assert item.lanes["feedback"].score == (1.05 if value == 1 else 0.9)
 
