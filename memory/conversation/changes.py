@@ -175,8 +175,8 @@ def unsaved(tx: Transaction, thread: str, messages: Sequence[Message]) -> Sequen
         node = tx.find_node(message_id(thread, position))
         if node is None:
             continue  # erased: what it said is not known any more
-        kept, given = stored(node, staged_reader(tx)), messages[position - first]
-        if (kept.role, kept.text) != (given.role, given.text):
+        before, given = stored(node, staged_reader(tx)), messages[position - first]
+        if (before.role, before.text, before.raw) != (given.role, given.text, given.raw):
             raise InvalidInputError(
                 f"messages[{position - first}]: thread {thread!r} has another one at {position}",
                 kind=ErrorKind.ID_COLLISION,

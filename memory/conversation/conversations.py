@@ -91,8 +91,8 @@ class Conversations:
         """Appends messages to a thread; creates the thread if necessary.
 
         Args:
-            messages: `Message`, (role, text) or maps. One whose `id` the thread already has is
-                skipped.
+            messages: maps with `role` and `content` as models take them (`wire`), (role, text) or
+                `Message`. One whose `id` the thread already has is skipped.
             time: of the commit, and of messages without a time.
         """
         given = messages_of(messages)
@@ -224,6 +224,13 @@ class Conversations:
             label=MESSAGE, where=where, order_by="ord", limit=limit, **conditions
         )
         return list(stored_of(nodes, reader_of(revision)))
+
+    def to_messages(
+        self, thread: str, *, first: int = 0, limit: int | None = None, at: object = "HEAD"
+    ) -> list[dict[str, Any]]:
+        """Returns the messages of a thread in order, as they were given, for a model."""
+        found = self.messages(thread, first=first, limit=limit, at=at)
+        return [message.to_message() for message in found]
 
     def view(
         self, thread: str, *, as_of: int | datetime | None = None, at: object = "HEAD"

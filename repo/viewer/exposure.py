@@ -96,7 +96,11 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Transaction", Exposure.REFUSED, "set_vector set_sparse remove_vector remove_sparse"),
     **_rows("Transaction", Exposure.REFUSED, "register_model set_trust_policy remove_node"),
     # -- the memory layers ---------------------------------------------------------------------
-    **_rows("Conversations", Exposure.VISIBLE, "at threads thread messages view select context"),
+    **_rows(
+        "Conversations",
+        Exposure.VISIBLE,
+        "at threads thread messages view select context to_messages",
+    ),
     **_rows("Conversations", Exposure.REFUSED, "append save compact clear purge"),
     **_rows("GraphMemory", Exposure.VISIBLE, "add relate supersede fork retract merge contest"),
     **_rows("GraphMemory", Exposure.VISIBLE, "retrieve_graph record salience notes"),
