@@ -5,14 +5,15 @@ Spec: memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from ibidem.memory.graph import revise
 from ibidem.memory.graph.read import Records, read_records
+from ibidem.memory.graph.same import find_same
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import InvalidInputError
@@ -21,11 +22,19 @@ from ibidem.repo.api.notes import NoteSpaces
 from ibidem.repo.event_log import SPACE_DEFAULT
 from ibidem.repo.retrieval.records import TIME
 from ibidem.repo.revspec import HEAD
-from ibidem.repo.transaction.transaction import Transaction
+from ibidem.repo.transaction.transaction import UNCHANGED, Transaction
 from ibidem.repo.transaction.writing import writing
 from ibidem.repo.viewer.exposure import guarded_methods
 from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
-from ibidem.retrieve.records.record import Record, record_policy
+from ibidem.retrieve.query import checks
+from ibidem.retrieve.records.record import (
+    LAYERS,
+    STANDING,
+    Record,
+    RecordType,
+    Status,
+    record_policy,
+)
 from ibidem.retrieve.records.salience import salience
 
 if TYPE_CHECKING:
@@ -40,6 +49,8 @@ if TYPE_CHECKING:
 
 
 Time = int | datetime | None
+Ids = list[NodeId]
+Found = list[Record]
 
 
 @guarded_methods
@@ -75,8 +86,9 @@ class GraphMemory:
         relations: Iterable[tuple[Any, str, Any]] = (),
         message: str = "",
         time: Time = None,
-    ) -> list[NodeId]:
-        """Adds records in one commit and returns their ids, which reveal nothing about them.
+    ) -> Ids:
+        """Adds records in one commit and returns their ids, which reveal nothing about them. One
+        that states the same as an active record is that record, which gets its further sources.
 
         Args:
             relations: (source, type, target) each; an end is the id of a record, or the index of a
@@ -87,7 +99,7 @@ class GraphMemory:
         now = self.repository.now(time)
         with self._writing(message or f"add {len(given)} records", now) as tx:
             policy = self.policy(tx)
-            ids = [revise.added(tx, record, policy, now) for record in given]
+            ids = [_added(tx, record, policy, now) for record in given]
             for source, etype, target in relations:
                 tx.add_edge(_end(ids, source), etype, _end(ids, target))
         return ids
@@ -97,8 +109,14 @@ class GraphMemory:
         with self._writing(f"relate by {etype}", self.repository.now(time)) as tx:
             tx.add_edge(source, etype, target)
 
-    def supersede(self, old: NodeId, new: Record, *, time: Time = None) -> NodeId:
-        """Replaces a record by a new one and marks it as superseded, in one commit.
+    def supersede(
+        self, old: NodeId, new: Record, *, relations: bool = True, time: Time = None
+    ) -> NodeId:
+        """Replaces a record by a new one and marks it as superseded, in one commit. The old one is
+        valid until the new one is: from its `valid_from`, or from its creation.
+
+        Args:
+            relations: whether the relations of the old record are also those of the new one.
 
         Raises:
             InvalidInputError: the old one is an episode, or is superseded or retracted; or the new
@@ -106,7 +124,7 @@ class GraphMemory:
         """
         now = self.repository.now(time)
         with self._writing("supersede a record", now) as tx:
-            return revise.supersede(tx, old, new, self.policy(tx), now)
+            return revise.supersede(tx, old, new, self.policy(tx), now, relations=relations)
 
     def fork(self, source: NodeId, new: Record, *, time: Time = None) -> NodeId:
         """Adds a record derived from an existing one, which stays active, in one commit."""
@@ -119,16 +137,81 @@ class GraphMemory:
         with self._writing("retract a record", self.repository.now(time)) as tx:
             revise.retract(tx, record, self.policy(tx))
 
-    def merge(self, sources: Sequence[NodeId], new: Record, *, time: Time = None) -> NodeId:
-        """Replaces several records by one and retracts them, in one commit."""
+    def merge(
+        self,
+        sources: Sequence[NodeId],
+        new: Record,
+        *,
+        relations: bool = True,
+        time: Time = None,
+    ) -> NodeId:
+        """Replaces several records by one and retracts them, in one commit; as `supersede`."""
         now = self.repository.now(time)
         with self._writing("merge records", now) as tx:
-            return revise.merge(tx, sources, new, self.policy(tx), now)
+            return revise.merge(tx, sources, new, self.policy(tx), now, relations=relations)
 
     def contest(self, record: NodeId, by: NodeId | None = None, *, time: Time = None) -> None:
         """Marks a record as contested, optionally by another one, in one commit."""
         with self._writing("contest a record", self.repository.now(time)) as tx:
             revise.contest(tx, record, by, self.policy(tx))
+
+    def update(
+        self,
+        record: NodeId,
+        *,
+        text: str = UNCHANGED,
+        payload: Mapping[str, Any] = UNCHANGED,
+        confidence: float = UNCHANGED,
+        tags: Sequence[str] = UNCHANGED,
+        provenance: Sequence[Mapping[str, Any]] = UNCHANGED,
+        valid_from: int | None = UNCHANGED,
+        valid_to: int | None = UNCHANGED,
+        user: str = UNCHANGED,
+        agent: str = UNCHANGED,
+        session: str = UNCHANGED,
+        pinned: bool = UNCHANGED,
+        time: Time = None,
+    ) -> None:
+        """Corrects fields of a record in one commit; id and relations stay. If the record was not
+        wrong, but the world has changed, `supersede` it.
+        """
+        given = {
+            "text": text,
+            "payload": payload,
+            "confidence": confidence,
+            "tags": tags,
+            "provenance": provenance,
+            "valid_from": valid_from,
+            "valid_to": valid_to,
+            "user": user,
+            "agent": agent,
+            "session": session,
+            "pinned": pinned,
+        }
+        changes = {name: value for name, value in given.items() if value is not UNCHANGED}
+        with self._writing("update a record", self.repository.now(time)) as tx:
+            revise.update(tx, record, changes, self.policy(tx))
+
+    def delete(
+        self,
+        records: NodeId | Record | Iterable[NodeId | Record],
+        *,
+        reason: str = "deleted",
+        time: Time = None,
+    ) -> Ids:
+        """Hides records in one commit and returns their ids; older revisions still have them, and
+        `maintenance.erase` destroys them.
+
+        Raises:
+            InvalidInputError: one has deletion `never`.
+        """
+        given = [records] if isinstance(records, (NodeId, Record)) else [*records]
+        ids = [one for each in given if (one := each.id if isinstance(each, Record) else each)]
+        with self._writing(f"delete {len(ids)} records", self.repository.now(time)) as tx:
+            policy = self.policy(tx)
+            for one in ids:
+                revise.delete(tx, one, policy, reason)
+        return ids
 
     def consolidate(self, *, dry_run: bool = False, time: Time = None) -> Consolidated:
         """Derives records from episodes; running it again on the same evidence changes nothing."""
@@ -140,7 +223,7 @@ class GraphMemory:
 
     def prune(
         self, *, below: float = 0.001, as_of: Time = None, dry_run: bool = False, time: Time = None
-    ) -> list[NodeId]:
+    ) -> Ids:
         """Hides records of low salience in one commit, and returns them by id. Only records that
         allow it (`auto_prune`), are not pinned, and whose salience is below the threshold, which
         their floor must not exceed.
@@ -180,7 +263,7 @@ class GraphMemory:
         counted = self.space if notes is None else notes
         return self.repository.at(at).records(text, viewer=viewer, notes=counted, **options)
 
-    def record(self, record: NodeId, *, viewer: Viewer | None = None, at: object = HEAD) -> Record:
+    def get(self, record: NodeId, *, viewer: Viewer | None = None, at: object = HEAD) -> Record:
         """Returns a record; raises `NotFoundError` if it is missing or not visible."""
         revision = self.repository.at(at).seen_by(viewer)
         return Record.of(revision.node(record), record_policy(revision.config))
@@ -196,7 +279,7 @@ class GraphMemory:
     ) -> float:
         """Returns the salience of a record at a time, from the events at a notes head."""
         revision = self.repository.at(at).seen_by(viewer)
-        found = self.record(record, viewer=viewer, at=at)
+        found = self.get(record, viewer=viewer, at=at)
         head = self.notes.head if notes is None else notes
         log = self.notes.at(head)
         moment = revision.moment(as_of, notes=head)
@@ -210,11 +293,53 @@ class GraphMemory:
         moment = revision.moment(as_of, notes=log.head)
         return metrics.metrics(revision, log, moment)
 
-    def records(self, at: object = HEAD) -> list[Record]:
-        """Returns all records of a revision, visible or not, by id. Invalid nodes of a record type
-        are left out; `read` lists them.
+    def list(
+        self,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        session: str | None = None,
+        types: Iterable[RecordType | str] = LAYERS,
+        include_status: Iterable[Status | str] = (),
+        limit: int | None = None,
+        viewer: Viewer | None = None,
+        at: object = HEAD,
+    ) -> Found:
+        """Returns the records of a user, an agent and a session, None for any, by id.
+
+        Args:
+            types: their types; by default all six.
+            include_status: statuses in addition to `active` and `contested`.
+            limit: maximal number of records, None for all.
+            viewer: the caller; required if there is a trust policy.
         """
-        return list(self.read(at).found)
+        names = {"user": user, "agent": agent, "session": session}
+        where = {name: value for name, value in names.items() if value is not None}
+        wanted = {*STANDING, *map(Status, include_status)}
+        revision = self.repository.at(at, viewer=viewer)
+        found: Found = []
+        for node in revision.query(label=[str(RecordType(one)) for one in types], where=where):
+            with suppress(InvalidInputError):  # `read` lists what is no record
+                record = Record.of(node, record_policy(revision.config))
+                if record.status in wanted:
+                    found.append(record)
+        return found if limit is None else found[: checks.count("limit", limit)]
+
+    def versions(self, record: NodeId, *, viewer: Viewer | None = None, at: object = HEAD) -> Found:
+        """Returns all versions of a fact, oldest first: what a record has superseded or merged, and
+        what has superseded it, with the time in which each was valid.
+        """
+        revision = self.repository.at(at, viewer=viewer)
+        policy = record_policy(revision.config)
+        found = {record: Record.of(revision.node(record), policy)}
+        waiting = [record]
+        while waiting:
+            for edge in revision.edges_of(waiting.pop()):
+                for end in (edge.src, edge.dst):
+                    if edge.etype == revise.SUPERSEDES and end not in found:
+                        found[end] = Record.of(revision.node(end), policy)
+                        waiting.append(end)
+        return sorted(found.values(), key=lambda one: (one.valid_to is None, one.valid_to, one.id))
 
     def read(self, at: object = HEAD) -> Records:
         """Returns all records of a revision, and the invalid nodes of their types."""
@@ -235,6 +360,18 @@ class GraphMemory:
         if isinstance(opened, Transaction):
             return NoteSpaces(opened.before().core).space(self.space).log()
         return self.notes.log()
+
+
+def _added(tx: Transaction, record: Record, policy: TrustPolicy, now: int) -> NodeId:
+    """Stages a record, unless there is one that states the same, and returns its id."""
+    same = find_same(tx, record, policy)
+    if same is None or same.id is None:
+        return revise.added(tx, record, policy, now)
+    known = [dict(source) for source in same.provenance]
+    fresh = [dict(source) for source in record.provenance if dict(source) not in known]
+    if fresh:
+        tx.update_node(same.id, set_props={"provenance": [*known, *fresh]})
+    return same.id
 
 
 def _end(ids: Sequence[NodeId], end: object) -> NodeId:

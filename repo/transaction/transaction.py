@@ -225,6 +225,11 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         """Returns the whole content of a node as staged; empty if it has none."""
         return self._draft.content(self.node(id)) or b""
 
+    def staged_nodes(self) -> Iterator[Node]:
+        """Yields the nodes that were added or changed so far, by id."""
+        self._check_open()
+        return self._draft.staged_nodes()
+
     def require_unchanged(self, id: NodeId) -> None:  # noqa: A002
         """Makes the changes depend on a node: publishing raises `ConflictError` if another writer
         has changed, added or removed it since the transaction began.

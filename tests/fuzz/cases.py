@@ -672,7 +672,7 @@ def _graph_memory(repo: Repository, values: Values) -> Calls:
     yield from commands.calls(memory, own, frozenset(NOT_CALLED))
     yield "retrieve_graph", lambda: memory.retrieve_graph(values.world.text(), viewer=ALL)
     for node in values.world.nodes[:40]:
-        yield "record", lambda node=node: memory.record(NodeId.parse(node), viewer=ALL)
+        yield "record", lambda node=node: memory.get(NodeId.parse(node), viewer=ALL)
         yield "salience", lambda node=node: memory.salience(NodeId.parse(node), viewer=ALL)
 
 

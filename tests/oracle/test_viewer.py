@@ -134,7 +134,7 @@ def asks(rng: random.Random, world: World) -> dict[str, Callable[[ViewerReposito
         found[f"paths {id_}"] = lambda v, i=id_: v.at().paths(i, ["*", "*"])
         for digits in (4, 31, 32):
             found[f"id {digits} {id_}"] = lambda v, i=id_, d=digits: v.at().node_id(str(i)[:d])
-        found[f"record {id_}"] = lambda v, i=id_: GraphMemory(v).record(i)
+        found[f"record {id_}"] = lambda v, i=id_: GraphMemory(v).get(i)
         found[f"salience {id_}"] = lambda v, i=id_: GraphMemory(v).salience(i)
         found[f"vector {id_}"] = lambda v, i=id_: (v.at().vector(i, "m"), v.at().sparse(i, "m"))
     for edge in world.edges[:6]:

@@ -64,7 +64,7 @@ def test_one_step_of_an_agent_is_one_commit_and_one_operation(repo: Repository):
     assert len(list(repo.history.operations())) == before[1] + 1
     assert repo.commit_at().message == "step 2"
     assert [one.text for one in repo.conversations.messages("a")] == ["which colour has the gate?"]
-    assert repo.records.record(new).text == "the gate is blue"
+    assert repo.records.get(new).text == "the gate is blue"
     assert [event.author for event in repo.notes.space().log().about(old)] == ["bot"]
     assert tx.noted == {"memory": repo.notes.space().head}
     assert repo.at().vector(new, "hash") is not None
@@ -89,8 +89,8 @@ def test_what_is_read_in_a_transaction_is_what_it_staged(repo: Repository):
         assert [one.text for one in talk.messages("a")] == ["x"]
         assert [one.name for one in talk.threads()] == ["a"]
         (made,) = tx.records.add(fact("the gate is green"))
-        assert tx.records.record(made).text == "the gate is green"
-        assert [one.id for one in tx.records.records()] == [made]
+        assert tx.records.get(made).text == "the gate is green"
+        assert [one.id for one in tx.records.list()] == [made]
         assert tx.at().count(label="Message") == 1
         assert repo.at().count(label="Message") == 1
     assert [one.text for one in repo.conversations.view("a")] == ["both", "x"]
@@ -186,7 +186,7 @@ def test_a_run_records_and_replays_the_layers(repo: Repository):
             tx.feedback.outcome(made, True, author="bot")
         found = run.recall("gate")
         texts = [one.text for one in run.conversations.messages("a")]
-        return head, tx.noted, texts, found.texts, run.records.record(made).text
+        return head, tx.noted, texts, found.texts, run.records.get(made).text
 
     with repo.runs.start("r") as run:
         first = work(run)
@@ -228,7 +228,7 @@ def test_a_viewer_has_the_layers_over_what_he_sees(repo: Repository):
     for refused in (
         lambda: face.ingest("docs"),
         lambda: face.conversations.append("a", [("user", "x")]),
-        lambda: face.records.records(),
+        lambda: face.records.read(),
     ):
         with pytest.raises(InvalidInputError) as failure:
             refused()

@@ -48,9 +48,10 @@ def test_identical_runs_with_one_clock_give_identical_commits():
     assert work(at_one_time()) == work(at_one_time())
 
 
-def test_equal_records_of_one_time_are_several():
+def test_equal_episodes_of_one_time_are_several():
     memory = GraphMemory(at_one_time())
-    ids = memory.add([fact("the gate is green")] * 3) + memory.add(fact("the gate is green"))
+    episode = Record(RecordType.EPISODIC, "the gate was opened", scope="")
+    ids = memory.add([episode] * 3) + memory.add(episode)
     assert len(set(ids)) == 4
     assert ids[:3] == sorted(ids[:3])
 
@@ -107,7 +108,7 @@ def test_different_acts_in_two_copies_at_one_time_both_stay(tmp_path: Path):
         repo.notes.space().reinforce(A if repo is one else B, author="bot")
     two.sync.pull("origin", include=("notes",))
     assert list(two.conflicts()) == []
-    texts = {record.text for record in GraphMemory(two).records()}
+    texts = {record.text for record in GraphMemory(two).list()}
     assert texts == {"the gate is green", "seen from one", "seen from two"}
     assert {event.targets for event in two.notes.space().log().events} == {(A,), (B,)}
 
