@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibidem.ingest.ingest import ingest, ingest_text
-from ibidem.ingest.report import Progress, Report
+from ibidem.ingest.report import IngestReport, Progress
 from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.arguments import checked_path
 from ibidem.repo.transaction.writing import writing
@@ -38,7 +38,7 @@ def ingest_paths(
     author: str = "",
     message: str = "",
     time: int | datetime | None = None,
-) -> Report:
+) -> IngestReport:
     """Ingests files and folders, or one text, in one commit; what has not changed writes nothing.
 
     Args:
@@ -70,7 +70,7 @@ def ingest_paths(
     with writing(target, author=author, message=subject, time=time) as tx:
         if text is not None and path is not None:
             return ingest_text(tx, text, path=path, media_type=media_type)
-        report = Report()
+        report = IngestReport()
         for some, root in _by_root(tx, files):
             if prune and root is None:
                 raise InvalidInputError(
@@ -103,7 +103,7 @@ def _by_root(tx: Transaction, files: list[Path]) -> list[tuple[list[Path], Path 
     return [(some, root) for some, root in ((inside, top), (outside, None)) if some]
 
 
-def _check_named(files: list[Path], report: Report) -> None:
+def _check_named(files: list[Path], report: IngestReport) -> None:
     """Raises if a file that was named is no document."""
     names = {file.name: file for file in files if not file.is_dir()}
     for path, reason in (*report.errors, *report.skipped):

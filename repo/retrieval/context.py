@@ -13,6 +13,7 @@ from ibidem.retrieve.context.option import EDGES, SCORE, EdgeWalk, PackOptions
 from ibidem.retrieve.context.pack import Pack, pack_cid
 from ibidem.retrieve.context.prompt import Citation, CitedSpan, Prompt, assemble, cited_digest
 from ibidem.retrieve.query.options import LIMIT_OF_PACKS
+from ibidem.retrieve.query.settings import configured
 from ibidem.retrieve.tokens import HEURISTIC
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ def ask_packs(
     revision: Graph,
     text: str | None = None,
     *,
-    limit: int | None = LIMIT_OF_PACKS,
     rank: str = SCORE,
     **options: Any,
 ) -> PreparedQuery:
@@ -49,22 +49,24 @@ def ask_packs(
 
     Args:
         text: blank text finds nothing.
-        limit: maximal number of packs, None for any; `depth` sets the number of hits.
         rank: `score`; `none` for a score of 0 for all and document order; `hybrid` for 0.7 of the
             lexical and 0.3 of the dense lane, each scaled to between 0 and 1, or `weights` instead,
             with a sum of at most 1.
-        options: those of packs (`retrieve.context.option`) and of `retrieving.ask`.
+        options: those of packs (`retrieve.context.option`) and of `retrieving.ask`; `limit` is the
+            maximal number of packs, None for any, and `depth` sets the number of hits.
 
     Raises:
         InvalidInputError: an option is unknown, of the wrong form, or has no effect; the message
             names it.
     """
     given = {name: options.pop(name) for name in sorted(_NAMES) if name in options}
+    if "limit" not in options:
+        options["limit"] = configured(revision.config).get("limit", LIMIT_OF_PACKS)
     if rank == HYBRID:
         options |= _hybrid(options)
     elif rank != SCORE:
         given["rank"] = rank
-    prepared = ask(repository, revision, text=text, limit=limit, packs=given, **options)
+    prepared = ask(repository, revision, text=text, packs=given, **options)
     if rank == HYBRID and prepared.query.vector is None:
         raise InvalidInputError("rank: got 'hybrid' without a vector, expected a vector or a model")
     return prepared

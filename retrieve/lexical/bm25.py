@@ -89,11 +89,14 @@ class Scorer:
         for row, term in zip(frequencies, self.terms, strict=True):
             term.postings.frequencies_at(slots, row)
         has_term: Bools = np.asarray(frequencies.any(axis=0))
-        return self.scores_of(slots, frequencies), has_term
+        return self.scores_of(self.lexical_view.lengths[slots], frequencies), has_term
 
-    def scores_of(self, slots: Slots, frequencies: Float64s) -> Float64s:
-        """Returns (n,) canonical scores for a (terms, n) table of frequencies, 0 where absent."""
-        denominators = frequencies + self._length_norms(self.lexical_view.lengths[slots])
+    def scores_of(
+        self, lengths: npt.NDArray[np.unsignedinteger], frequencies: Float64s
+    ) -> Float64s:
+        """Returns (n,) canonical scores of documents with (n,) lengths and a (terms, n) table of
+        frequencies, 0 where absent."""
+        denominators = frequencies + self._length_norms(lengths)
         if self.query.k1 == 0.0 or self.query.b == 1.0:
             denominators += frequencies == 0.0  # not 0 / 0
         contributions = frequencies * self.gain_factor
@@ -122,7 +125,7 @@ class Scorer:
     def _length_norms(self, lengths: npt.NDArray[np.unsignedinteger]) -> Float64s:
         """Returns norm(x) for (n,) lengths, from a table by length built once a snapshot."""
         query, longest, mean = self.query, self.statistics.longest, self.statistics.mean_length
-        if longest > LENGTH_TABLE_MAX:
+        if longest > LENGTH_TABLE_MAX or int(lengths.max(initial=0)) > longest:
             return length_norms(lengths, mean, query.k1, query.b)
 
         def build() -> Float64s:

@@ -9,6 +9,8 @@ order). Three strategies, cheapest first:
 * the posting lists are short: exhaustive, term-at-a-time scoring (`exhaustive.py`);
 * otherwise: MaxScore over quantised impacts (`maxscore.py`).
 
+The best nodes are then scored again with the headings above them (`heading.py`).
+
 Invariant: the superset contains every document among the best `depth`, ties included, so the
 strategy never shows in an answer. `docs/design/lexical.md` explains the lane on one page.
 
@@ -31,6 +33,7 @@ from ibidem.retrieve.lane import LaneStatus, LaneTop, empty_top
 from ibidem.retrieve.lexical.bm25 import Scorer, weighted
 from ibidem.retrieve.lexical.exhaustive import rank_exhaustively
 from ibidem.retrieve.lexical.fuzzy import near_terms
+from ibidem.retrieve.lexical.heading import ranked_with_headings
 from ibidem.retrieve.lexical.maxscore import rank_by_bounds
 from ibidem.retrieve.lexical.phrase import phrases_of, with_phrase
 from ibidem.retrieve.lexical.postings import Slots
@@ -46,8 +49,8 @@ _FLOOR = 0.0
 
 
 def rank_lexical(universe: Universe, tuning: Tuning = TUNING) -> LaneTop:
-    """Returns the best `query.depth` nodes for the query's text, by descending score, ties by node
-    id.
+    """Returns the best `query.depth` nodes for the query's text, scored with their headings, by
+    descending score, ties by node id.
     """
     query, view = universe.query, universe.view
     assert query.text is not None, "BUG: the lexical lane runs on a text"
@@ -72,7 +75,8 @@ def rank_lexical(universe: Universe, tuning: Tuning = TUNING) -> LaneTop:
     else:
         scores, matches = scorer.scores(slots)
         slots, scores = slots[matches], scores[matches]
-    return _top(view, lexical_view, slots, scores, query.depth)
+    top = _top(view, lexical_view, slots, scores, query.depth)
+    return ranked_with_headings(universe, scorer, top)
 
 
 def _top(

@@ -163,7 +163,8 @@ class _MaxScore:
         self._raise_threshold(kth_largest_at_most(values, self.depth * term_count))
         found, _, places, first_of, kept = self._distinct_candidates(slots, values, term_count)
         self._clear(slots)
-        return found, self.scorer.scores_of(found, self._frequencies(places, first_of, kept))
+        frequencies = self._frequencies(places, first_of, kept)
+        return found, self.scorer.scores_of(self.lexical_view.lengths[found], frequencies)
 
     def _values(self, slots: Places) -> Float32s:
         """Returns the accumulated upper bounds of slots, -inf outside the universe."""

@@ -82,6 +82,19 @@ class FakeSnapshot:
 
     incoming = outgoing
 
+    def children(self, ordinal: int) -> Any:
+        parts = [self._ordinal.get(part.id) for part in self._node[ordinal].children]
+        return SimpleNamespace(ordinals=np.array([p for p in parts if p is not None], np.uint32))
+
+    def parent(self, ordinal: int, *, among: BitMap | None = None) -> tuple[int, int] | None:
+        found = [
+            (node.id.raw, place, [part.id for part in node.children].index(self._node[ordinal].id))
+            for place, node in self._node.items()
+            if (among is None or place in among)
+            and any(part.id == self._node[ordinal].id for part in node.children)
+        ]
+        return min(found)[1:] if found else None
+
     def vectors(self, model: str) -> Any:
         return self._vectors.get(model, [])
 

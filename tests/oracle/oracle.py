@@ -233,20 +233,26 @@ def lexical(
     mean = float(Fraction(sum(map(len, documents.values())), len(documents)))
     k1, b = form["k1"], form["b"]
     counts, needed = asked(form, query, documents)
-    scores: dict[bytes, float] = {}
+    weights: dict[str, float] = {}
     for term in sorted(counts, key=lambda term: term.encode()):
         frequency = sum(term in terms for terms in documents.values())
-        if frequency == 0:
-            continue
-        context = Context(prec=50, rounding=ROUND_HALF_EVEN)
-        ratio = context.divide(Decimal(2 * len(documents) + 2), Decimal(2 * frequency + 1))
-        weight = counts[term] * float(context.ln(ratio))
-        for key, terms in documents.items():
-            tf = float(terms.count(term))
-            if tf:
-                length = float(len(terms)) / mean
-                share = (length * b + (1.0 - b)) * k1 + tf
-                scores[key] = scores.get(key, 0.0) + tf * (k1 + 1.0) / share * weight
+        if frequency:
+            context = Context(prec=50, rounding=ROUND_HALF_EVEN)
+            ratio = context.divide(Decimal(2 * len(documents) + 2), Decimal(2 * frequency + 1))
+            weights[term] = counts[term] * float(context.ln(ratio))
+
+    def scored(texts: dict[bytes, list[str]]) -> dict[bytes, float]:
+        scores: dict[bytes, float] = {}
+        for term, weight in weights.items():
+            for key, terms in texts.items():
+                tf = float(terms.count(term))
+                if tf:
+                    length = float(len(terms)) / mean
+                    share = (length * b + (1.0 - b)) * k1 + tf
+                    scores[key] = scores.get(key, 0.0) + tf * (k1 + 1.0) / share * weight
+        return scores
+
+    scores = scored(documents)
     phrases = quoted(form["text"], analyser) if form["match"]["phrases"] else []
     scores = {
         key: score
@@ -254,7 +260,65 @@ def lexical(
         if all(set(group) & set(documents[key]) for group in needed)
         and all(contains(documents[key], phrase) for phrase in phrases)
     }
-    return top(scores, universe, form["depth"]), "ok"
+    best = [key for _, key in top(scores, universe, form["depth"])]
+    match = form["match"]
+    if match["operator"] == "or" and not match["phrases"]:
+        best = [opened(world, key, documents, view, universe) for key in best]
+    whole = {
+        key: documents.get(key, [])
+        + [term for one in headings(world, key, documents, view) for term in documents[one]]
+        for key in best
+    }
+    return top(scored(whole), universe, form["depth"]), "ok"
+
+
+def is_heading(world: World, key: bytes, documents: dict[bytes, list[str]]) -> bool:
+    kind = world.nodes[key][1].ntype
+    return kind in ("Document", "Section") and len(documents.get(key, [])) <= 32
+
+
+def headings(
+    world: World, key: bytes, documents: dict[bytes, list[str]], view: set[bytes]
+) -> list[bytes]:
+    """Returns the documents and sections above a node whose text is a heading's."""
+    above: list[bytes] = []
+    for _ in range(64):
+        parents = [
+            one for one in view if any(part.id.raw == key for part in world.nodes[one][1].children)
+        ]
+        if not parents or min(parents) in above:
+            break
+        key = min(parents)
+        above.append(key)
+    return [one for one in above if one in documents and is_heading(world, one, documents)]
+
+
+def opened(
+    world: World,
+    key: bytes,
+    documents: dict[bytes, list[str]],
+    view: set[bytes],
+    universe: set[bytes],
+) -> bytes:
+    """Returns the first passage below a heading, or the node itself."""
+    if not is_heading(world, key, documents):
+        return key
+    met: set[bytes] = set()
+
+    def walk(node: bytes) -> bytes | None:
+        met.add(node)
+        value = world.nodes[node][1]
+        if value.ntype not in ("Document", "Section") and not any(
+            part.id.raw in world.nodes for part in value.children
+        ):
+            return node
+        own = [part.id.raw for part in value.children if part.id.raw in view]
+        fresh = [one for one in dict.fromkeys(own) if one not in met]
+        met.update(fresh)
+        return next((found for one in fresh if (found := walk(one)) is not None), None)
+
+    first = walk(key)
+    return first if first is not None and first in universe else key
 
 
 def asked(

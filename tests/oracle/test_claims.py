@@ -10,6 +10,7 @@ import pytest
 
 from ibidem.index.index import Index
 from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.child import Child
 from ibidem.objects.config import Config, Model
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
 from ibidem.objects.ids import NodeId
@@ -22,6 +23,7 @@ from ibidem.retrieve.answer.warning import WarningCode
 from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import execute
 from ibidem.retrieve.query.query import resolve
+from ibidem.retrieve.query.settings import changed_fields
 
 from .oracle import World, answer
 from .world import finish
@@ -120,6 +122,37 @@ def test_scores_are_those_of_the_formula():
     share = ((3.0 / mean) * 0.7 + (1.0 - 0.7)) * 1.2 + 2.0
     assert result.items[0].score == 2.0 * 2.2 / share * 0.9808292530117262
     assert result.items[0].lanes["lexical"].score == result.items[0].score
+
+
+def part_of(index, summary, ntype, *parts):
+    children = tuple(Child(ident(one), "", 0, 0) for one in parts)
+    return Node(id=ident(index), ntype=ntype, summary=summary, children=children)
+
+
+def manual(heading="Production"):
+    return [
+        part_of(0, "Handbook", "Document", 1, 2),
+        part_of(1, "Staging", "Section", 11),
+        part_of(2, heading, "Section", 12, 13),
+        doc(11, "the timeout is 5 seconds", ntype="Passage"),
+        doc(12, "the timeout is 30 seconds", ntype="Passage"),
+        doc(13, "nothing else is known", ntype="Passage"),
+    ]
+
+
+def test_a_passage_is_ranked_with_the_headings_above_it():
+    """[4.1.5-a] [4.1.5-c]"""
+    found = ask(manual(), text="production timeout")
+    assert ids(found)[0] == 12
+    assert ids(ask(manual(), text="handbook timeout"))[:2] == [11, 12]
+    assert ids(ask(manual("Production " * 33), text="production")) == [2]
+
+
+def test_a_heading_gives_its_place_to_its_first_passage():
+    """[4.1.5-b]"""
+    assert ids(ask(manual(), text="production")) == [12]
+    assert ids(ask(manual(), text="production", label="Section")) == [2]
+    assert ids(ask(manual(), text="production", operator="and")) == [2]
 
 
 def test_text_without_a_match_is_an_empty_answer_and_never_noise():
@@ -261,3 +294,16 @@ def test_of_long_content_the_first_part_is_searched(character: str, before: int)
         )
         assert ids(result) == expected
         assert result.to_bytes() == answer(World(buffer, facts.root), query.form())
+
+
+def test_a_default_of_the_configuration_gives_way_to_any_option():
+    """[3.3-e]"""
+    plain = Config(models=MODELS)
+    settings = changed_fields(plain, {"limit": 3, "phrases": True})
+    config = Config(models=MODELS, extra=settings)
+    assert resolve(config, text="a b").limit == 3
+    assert resolve(config, text="a b") == resolve(plain, text="a b", limit=3, phrases=True)
+    assert resolve(config, text="a b", limit=10, phrases=False) == resolve(plain, text="a b")
+    assert resolve(config, vector=("m", [1.0, 0.0]), limit=10) == resolve(
+        plain, vector=("m", [1.0, 0.0])
+    )

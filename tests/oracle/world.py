@@ -10,6 +10,7 @@ import numpy as np
 
 from ibidem.index.index import Index
 from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.child import Child
 from ibidem.objects.cid import RootCid
 from ibidem.objects.config import Config, Model
 from ibidem.objects.ids import NodeId
@@ -39,7 +40,7 @@ WORDS = [
     "locks",
     "block",
 ]
-LABELS = ("Doc", "Part", "Note")
+LABELS = ("Doc", "Part", "Note", "Section", "Document")
 MODELS = {
     "cos": Model(dim=3, metric="cosine"),
     "dot": Model(dim=5, metric="dot", dtype="f16"),
@@ -77,7 +78,7 @@ def random_facts(rng: random.Random, *, node_count_max: int = 40) -> Facts:
         ),
     )
     nodes = [random_node(rng, buffer) for _ in range(rng.randint(0, node_count_max))]
-    nodes = list({node.id: node for node in nodes}.values())
+    nodes = with_parts(rng, list({node.id: node for node in nodes}.values()))
     vectors: dict[str, dict[NodeId, Vector]] = {model: {} for model in MODELS}
     sparse: dict[str, dict[NodeId, Sparse]] = {"vocab": {}}
     for node in nodes:
@@ -101,6 +102,7 @@ def edited(rng: random.Random, facts: Facts) -> Facts:
         nodes[key] = replace(other, id=key)
         if rng.random() < 0.5:
             add_vectors(rng, facts.config, nodes[key], facts.buffer, vectors, sparse)
+    nodes = {node.id: node for node in with_parts(rng, list(nodes.values()))}
     tombstones = {key for key in facts.tombstones if rng.random() < 0.8 and key in nodes}
     tombstones |= {key for key in nodes if rng.random() < 0.1}
     return finish(facts.config, list(nodes.values()), vectors, sparse, tombstones, facts.buffer)
@@ -187,6 +189,21 @@ def random_node(rng: random.Random, buffer: WriteBatch) -> Node:
         props=random_props(rng),
         content=content,
     )
+
+
+def with_parts(rng: random.Random, nodes: list[Node]) -> list[Node]:
+    """Returns the nodes, some with parts from those after them: trees and shared parts."""
+
+    def parts(place: int) -> tuple[Child, ...]:
+        after = [node.id for node in nodes[place + 1 :]]
+        return tuple(Child(one, "", 0, 0) for one in rng.sample(after, min(len(after), 3)))
+
+    return [
+        replace(node, children=parts(place) if rng.random() < 0.4 else ())
+        if node.ntype in ("Section", "Document", "Part")
+        else node
+        for place, node in enumerate(nodes)
+    ]
 
 
 def random_props(rng: random.Random) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def test_cm14_a_call_and_its_answers_are_in_or_out_together(repo):
     total = sum(HEURISTIC.estimate(one.text) for one in TOOLS)
     sizes = set()
     for budget in range(total + 1):
-        context = memory.context(None, thread="a", token_budget=budget, weights=(1, 1))
+        context = memory.context(None, thread="a", token_budget=budget, shares=(1, 1))
         shown = {one.ord for one in context.messages}
         assert not shown & {1, 2, 3} or shown >= {1, 2, 3}
         assert context.tokens_used <= budget
