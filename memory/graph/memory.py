@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ibidem.memory.graph import revise
 from ibidem.memory.graph.read import Records, read_records
-from ibidem.memory.graph.same import find_same
+from ibidem.memory.graph.same import same_as_staged, same_in_base
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import InvalidInputError
@@ -109,7 +109,8 @@ class GraphMemory:
         now = self.repository.now(time)
         with self._writing(message or f"add {len(given)} records", now) as tx:
             policy = self.policy(tx)
-            ids = [_added(tx, record, policy, now) for record in given]
+            base = same_in_base(tx, given, policy)
+            ids = [_added(tx, record, base, policy, now) for record in given]
             for source, etype, target in relations:
                 tx.add_edge(_end(ids, source), etype, _end(ids, target))
         return ids
@@ -412,16 +413,18 @@ class GraphMemory:
         return self.notes.log()
 
 
-def _added(tx: Transaction, record: Record, policy: TrustPolicy, now: int) -> NodeId:
+def _added(
+    tx: Transaction, record: Record, base: Mapping[bytes, NodeId], policy: TrustPolicy, now: int
+) -> NodeId:
     """Stages a record, unless there is one that states the same, and returns its id."""
-    same = find_same(tx, record, policy)
-    if same is None or same.id is None:
+    same = same_as_staged(tx, record, base, policy)
+    if same is None:
         return revise.added(tx, record, policy, now)
-    known = [dict(source) for source in same.provenance]
+    known = [dict(source) for source in Record.of(tx.node(same), policy).provenance]
     fresh = [dict(source) for source in record.provenance if dict(source) not in known]
     if fresh:
-        tx.update_node(same.id, set_props={"provenance": [*known, *fresh]})
-    return same.id
+        tx.update_node(same, set_props={"provenance": [*known, *fresh]})
+    return same
 
 
 def _end(ids: Sequence[NodeId], end: object) -> NodeId:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ibidem.memory.graph.same import FINGERPRINT, fingerprint
+from ibidem.memory.graph.same import FINGERPRINT, fingerprint, staged
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.retrieve.access.policy import TrustPolicy
@@ -31,7 +31,8 @@ def added(tx: Transaction, record: Record, policy: TrustPolicy, now: int) -> Nod
     """Stages a record under an id that reveals nothing about it."""
     dated = record if record.time else replace(record, time=now)
     props = {**dated.props(policy), FINGERPRINT: fingerprint(record)}
-    return tx.add_node(str(record.type), summary=record.text, props=props, unique=True)
+    made = tx.add_node(str(record.type), summary=record.text, props=props, unique=True)
+    return staged(tx, made, record)
 
 
 def supersede(
@@ -136,6 +137,7 @@ def update(
     props = {**corrected.props(policy), FINGERPRINT: fingerprint(corrected)}
     gone = [name for name in found.props(policy) if name not in props]
     tx.update_node(record, summary=corrected.text, set_props=props, unset_props=gone)
+    staged(tx, record, corrected)
 
 
 def delete(tx: Transaction, record: NodeId, policy: TrustPolicy, reason: str) -> None:

@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING
 from blake3 import blake3
 
 from ibidem.objects import codec
+from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.retrieval.listing import page
 from ibidem.repo.transaction.transaction import Transaction
-from ibidem.retrieve.records.record import STANDING, Record, RecordType, Status
+from ibidem.retrieve.query.predicate import VALUES_MAX
+from ibidem.retrieve.records.record import STANDING, Record, RecordType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Mapping, Sequence
 
-    from ibidem.objects.node import Node
+    from ibidem.objects.ids import NodeId
     from ibidem.retrieve.access.policy import TrustPolicy
 
 FINGERPRINT = "fingerprint"
@@ -46,28 +48,63 @@ def fingerprint(record: Record) -> bytes:
     return hashed.digest(FINGERPRINT_BYTES)
 
 
-def find_same(tx: Transaction, record: Record, policy: TrustPolicy) -> Record | None:
-    """Returns the active or contested record that states the same, the one with the least id; None
-    if there is none, for an episode, and for a restricted viewer, to whom it could be hidden.
+def same_in_base(
+    tx: Transaction, records: Sequence[Record], policy: TrustPolicy
+) -> dict[bytes, NodeId]:
+    """Returns by fingerprint the active or contested records that were there when the transaction
+    began and state the same as some records, those with the least ids.
+
+    For a restricted viewer there are none: they could be hidden from him.
     """
-    if record.type is RecordType.EPISODIC or not isinstance(tx, Transaction):
+    if not _is_whole(tx):
+        return {}
+    wanted = sorted({fingerprint(record) for record in records if _is_compared(record)})
+    found: dict[bytes, NodeId] = {}
+    for start in range(0, len(wanted), VALUES_MAX):
+        where = {FINGERPRINT: {"in": wanted[start : start + VALUES_MAX]}}
+        for node in page(tx.before(), where=where):
+            if _is_standing(tx, node.id, policy):
+                found.setdefault(node.props[FINGERPRINT], node.id)
+    return found
+
+
+def same_as_staged(
+    tx: Transaction, record: Record, base: Mapping[bytes, NodeId], policy: TrustPolicy
+) -> NodeId | None:
+    """Returns the record that states the same, as staged or in the base, None if there is none."""
+    if not _is_whole(tx) or not _is_compared(record):
         return None
     wanted = fingerprint(record)
-    for node in sorted(_candidates(tx, record, wanted), key=lambda one: one.id):
-        if node.props.get(FINGERPRINT) == wanted and not tx.is_tombstoned(node.id):
-            found = Record.of(node, policy)
-            if found.status in STANDING:
-                return found
+    for found in (tx.memo.get((FINGERPRINT, wanted)), base.get(wanted)):
+        if found is not None and _is_standing(tx, found, policy):
+            node = tx.node(found)
+            if node.props.get(FINGERPRINT) == wanted:
+                return node.id
     return None
 
 
-def _candidates(tx: Transaction, record: Record, wanted: bytes) -> Iterator[Node]:
-    """Yields records with a fingerprint in the base as they are staged, and the staged ones."""
-    where = {FINGERPRINT: wanted, "status": {"in": [str(one) for one in Status]}}
-    for node in page(tx.before(), label=str(record.type), where=where):
-        staged = tx.find_node(node.id)
-        if staged is not None:
-            yield staged
-    for node in tx.staged_nodes():
-        if node.ntype == record.type:
-            yield node
+def staged(tx: Transaction, id: NodeId, record: Record) -> NodeId:  # noqa: A002
+    """Notes that a record was staged, and returns its id."""
+    if _is_whole(tx):
+        tx.memo[FINGERPRINT, fingerprint(record)] = id
+    return id
+
+
+def _is_whole(tx: object) -> bool:
+    """Returns whether a transaction sees all records; that of a restricted viewer does not."""
+    return isinstance(tx, Transaction)
+
+
+def _is_compared(record: Record) -> bool:
+    return record.type is not RecordType.EPISODIC
+
+
+def _is_standing(tx: Transaction, record: NodeId, policy: TrustPolicy) -> bool:
+    """Returns whether a record is active or contested, as staged."""
+    node = tx.find_node(record)
+    if node is None or tx.is_tombstoned(record):
+        return False
+    try:
+        return Record.of(node, policy).status in STANDING
+    except InvalidInputError:
+        return False  # another program has written it

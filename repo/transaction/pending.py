@@ -241,12 +241,6 @@ class PendingGraph:
         self.change_count += 1
         self.edits.events.setdefault(space, []).extend(events)
 
-    def staged_nodes(self) -> Iterator[Node]:
-        """Yields the nodes that were added or changed, by id."""
-        for raw, cid in sorted(self.edits.of(NODES).items()):
-            if cid is not None:
-                yield self._nodes.get(raw) or Node.decode(self._buffer.get(cid))
-
     def staged(self) -> tuple[Root, WriteBatch]:
         """Returns the root of the staged state, without staged vectors, and its new blocks."""
         buffer = WriteBatch(self.source)

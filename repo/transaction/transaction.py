@@ -105,6 +105,8 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         """The published commit; None before publishing, and if nothing changed."""
         self.noted: Mapping[str, CommitCid] = {}
         """The heads of the notes that got events, by space; empty before publishing."""
+        self.memo: dict[object, NodeId] = {}
+        """What writers know about nodes that they have staged, by keys of their own."""
         self.author = author
         """The author of the commit."""
         self._now = now
@@ -224,11 +226,6 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
     def content(self, id: NodeId) -> bytes:  # noqa: A002
         """Returns the whole content of a node as staged; empty if it has none."""
         return self._draft.content(self.node(id)) or b""
-
-    def staged_nodes(self) -> Iterator[Node]:
-        """Yields the nodes that were added or changed so far, by id."""
-        self._check_open()
-        return self._draft.staged_nodes()
 
     def require_unchanged(self, id: NodeId) -> None:  # noqa: A002
         """Makes the changes depend on a node: publishing raises `ConflictError` if another writer

@@ -93,7 +93,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Transaction", Exposure.REFUSED, "at before require_unchanged embed ingest"),
     **_rows("Transaction", Exposure.VISIBLE, "is_tombstoned"),
     **_rows("Transaction", Exposure.REFUSED, "conflicts nodes node_id edge_id read_ahead settle"),
-    **_rows("Transaction", Exposure.REFUSED, "staged_nodes"),
+    **_rows("Transaction", Exposure.REFUSED, "memo"),
     **_rows("Transaction", Exposure.REFUSED, "set_vector set_sparse remove_vector remove_sparse"),
     **_rows("Transaction", Exposure.REFUSED, "register_model set_trust_policy configure"),
     **_rows("Transaction", Exposure.REFUSED, "remove_node"),
