@@ -18,15 +18,21 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import Cid, CommitCid
-from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo import refs
 from ibidem.repo.arguments import checked_time, commit_info
 from ibidem.repo.event_log import read_log
-from ibidem.repo.events import NOTES, Event, Log, outcome_event, vote_event
+from ibidem.repo.events import (
+    NOTES,
+    Event,
+    Log,
+    outcome_event,
+    penalize_event,
+    reinforce_event,
+    vote_event,
+)
 from ibidem.repo.transaction.begin import begin, branch_publisher
 from ibidem.repo.transaction.reconcile import RECORD
-from ibidem.retrieve.records.noted import PENALIZE, REINFORCE
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
@@ -107,8 +113,7 @@ class Notes:
         """Records that a node was useful; without `gain`, the node's own or the default gain
         applies.
         """
-        value = None if gain is None else _amount("gain", gain)
-        return self._one(REINFORCE, target, value, author, time)
+        return self.add([reinforce_event(target, gain, author)], author=author, time=time)
 
     def penalize(
         self,
@@ -119,7 +124,7 @@ class Notes:
         time: int | datetime | None = None,
     ) -> CommitCid:
         """Records that a node should have less weight, by an amount of at least 0."""
-        return self._one(PENALIZE, target, _amount("amount", amount), author, time)
+        return self.add([penalize_event(target, amount, author)], author=author, time=time)
 
     def vote(
         self,
@@ -145,23 +150,3 @@ class Notes:
     ) -> CommitCid:
         """Records that following a node's content succeeded or failed."""
         return self.add([outcome_event(target, ok, author)], author=author, time=time)
-
-    def _one(
-        self,
-        kind: str,
-        target: NodeId,
-        value: float | None,
-        author: str,
-        time: int | datetime | None,
-    ) -> CommitCid:
-        return self.add([Event(kind, (target,), author, value=value)], author=author, time=time)
-
-
-def _amount(field_name: str, value: object) -> float:
-    """Returns a finite float of at least 0."""
-    is_number = type(value) in (int, float)
-    if not is_number or not 0.0 <= value < float("inf"):  # type: ignore[operator]
-        raise InvalidInputError(
-            f"{field_name}: got {value!r:.80}, expected a finite number from 0 on"
-        )
-    return float(value) + 0.0  # type: ignore[arg-type]

@@ -25,7 +25,7 @@ from ibidem.repo.retrieval.records import TIME
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
 from ibidem.repo.transaction.transaction import UNCHANGED, Transaction
-from ibidem.repo.transaction.writing import writing
+from ibidem.repo.transaction.writing import OPEN, writing
 from ibidem.repo.viewer.exposure import guarded_methods
 from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
 from ibidem.retrieve.query import checks
@@ -84,7 +84,16 @@ class GraphMemory:
 
     @cached_property
     def notes(self) -> Notes:
-        """The events about the records."""
+        """The events about the records, to add to and to read; not in an open transaction.
+
+        Raises:
+            InvalidInputError: in an open transaction, whose `feedback` stages events.
+        """
+        if isinstance(self.repository, OPEN):
+            raise InvalidInputError(
+                "notes: got them in a transaction, expected its feedback",
+                hint="tx.feedback.reinforce(…) is published with the commit",
+            )
         return self.repository.notes.space(self.space)
 
     # -- writing -------------------------------------------------------------------------------

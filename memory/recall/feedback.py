@@ -17,7 +17,7 @@ from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.event_log import SPACE_DEFAULT
-from ibidem.repo.events import outcome_event, vote_event
+from ibidem.repo.events import outcome_event, penalize_event, reinforce_event, vote_event
 from ibidem.repo.retrieval.feedback import not_useful_event, vote_detail
 from ibidem.repo.transaction.writing import writing
 from ibidem.repo.viewer.exposure import guarded_methods
@@ -135,6 +135,30 @@ class Feedback:
         """Records that following a node's content succeeded or failed; the notes head as `vote`."""
         by = author or self.author
         return self._note([outcome_event(node, ok, by)], by, time)
+
+    def reinforce(
+        self,
+        node: NodeId,
+        *,
+        gain: float | None = None,
+        author: str = "",
+        time: int | datetime | None = None,
+    ) -> CommitCid | None:
+        """Records that a record was useful; the notes head as `vote`. As `Notes.reinforce`."""
+        by = author or self.author
+        return self._note([reinforce_event(node, gain, by)], by, time)
+
+    def penalize(
+        self,
+        node: NodeId,
+        amount: float,
+        *,
+        author: str = "",
+        time: int | datetime | None = None,
+    ) -> CommitCid | None:
+        """Records that a record should have less weight; the notes head as `vote`."""
+        by = author or self.author
+        return self._note([penalize_event(node, amount, by)], by, time)
 
     def _by(self, author: str) -> str:
         found = author or self.author

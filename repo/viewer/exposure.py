@@ -110,7 +110,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("GraphMemory", Exposure.EXEMPT, "policy"),
     **_rows("GraphMemory", Exposure.REFUSED, "consolidate prune metrics read"),
     **_rows("recall", Exposure.VISIBLE, "recall"),
-    **_rows("Feedback", Exposure.VISIBLE, "vote not_useful outcome"),
+    **_rows("Feedback", Exposure.VISIBLE, "vote not_useful outcome reinforce penalize"),
     **_rows("procedures", Exposure.VISIBLE, "offers"),
     **_rows("procedures", Exposure.REFUSED, "add_procedure set_status mine"),
     # -- the commands --------------------------------------------------------------------------

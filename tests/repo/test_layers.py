@@ -148,9 +148,15 @@ def test_the_same_writers_over_a_transaction_by_their_classes(repo: Repository):
         (made,) = GraphMemory(tx).add(fact("x"))
         GraphMemory(tx).consolidate(dry_run=True)
         GraphMemory(tx).prune()
-        Feedback(tx, author="ada").outcome(made, True)
+        feedback = Feedback(tx, author="ada")
+        feedback.outcome(made, True)
+        feedback.reinforce(made, gain=0.2)
+        feedback.penalize(made, 0.1)
+        with pytest.raises(InvalidInputError, match="feedback"):
+            tx.records.notes.reinforce(made)
     assert repo.conversations.select("hello", thread="a").messages
-    assert repo.notes.space().log().about(made)[0].kind == "outcome"
+    kinds = [event.kind for event in repo.notes.space().log().about(made)]
+    assert kinds == ["outcome", "reinforce", "penalize"]
     assert repo.commit_at().message == "all"
 
 
