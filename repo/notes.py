@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.ids import NodeId
 from ibidem.repo import refs
+from ibidem.repo.argument_checks import check_id
 from ibidem.repo.arguments import checked_time, commit_info
 from ibidem.repo.event_log import read_log
 from ibidem.repo.events import (
@@ -104,7 +105,7 @@ class Notes:
 
     def reinforce(
         self,
-        target: NodeId,
+        target: NodeId | str,
         *,
         gain: float | None = None,
         author: str = "",
@@ -113,22 +114,30 @@ class Notes:
         """Records that a node was useful; without `gain`, the node's own or the default gain
         applies.
         """
-        return self.add([reinforce_event(target, gain, author)], author=author, time=time)
+        return self.add(
+            [reinforce_event(check_id("target", target, NodeId), gain, author)],
+            author=author,
+            time=time,
+        )
 
     def penalize(
         self,
-        target: NodeId,
+        target: NodeId | str,
         amount: float,
         *,
         author: str = "",
         time: int | datetime | None = None,
     ) -> CommitCid:
         """Records that a node should have less weight, by an amount of at least 0."""
-        return self.add([penalize_event(target, amount, author)], author=author, time=time)
+        return self.add(
+            [penalize_event(check_id("target", target, NodeId), amount, author)],
+            author=author,
+            time=time,
+        )
 
     def vote(
         self,
-        target: NodeId,
+        target: NodeId | str,
         value: int,
         *,
         author: str,
@@ -137,16 +146,20 @@ class Notes:
         time: int | datetime | None = None,
     ) -> CommitCid:
         """Records that a node was right, 1, or wrong, -1, in answer `about`."""
-        event = vote_event(target, value, author, about, detail or {})
+        event = vote_event(check_id("target", target, NodeId), value, author, about, detail or {})
         return self.add([event], author=author, time=time)
 
     def outcome(
         self,
-        target: NodeId,
+        target: NodeId | str,
         ok: bool,
         *,
         author: str = "",
         time: int | datetime | None = None,
     ) -> CommitCid:
         """Records that following a node's content succeeded or failed."""
-        return self.add([outcome_event(target, ok, author)], author=author, time=time)
+        return self.add(
+            [outcome_event(check_id("target", target, NodeId), ok, author)],
+            author=author,
+            time=time,
+        )

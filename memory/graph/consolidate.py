@@ -22,6 +22,7 @@ from ibidem.objects.edge import Edge
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.repo.transaction.writing import writing
+from ibidem.retrieve.access.derived import Labels, derived, labels_of
 from ibidem.retrieve.access.policy import TrustPolicy
 from ibidem.retrieve.records.record import STANDING, Record, RecordType, record_policy
 
@@ -64,7 +65,12 @@ class _Proposal:
 
 
 def consolidate(
-    repository: Repository, *, author: str, dry_run: bool, time: int | datetime | None
+    repository: Repository,
+    *,
+    author: str,
+    level: int | str | None,
+    dry_run: bool,
+    time: int | datetime | None,
 ) -> Consolidated:
     """Derives records from the episodes at the head; see `GraphMemory.consolidate`."""
     read = read_records(repository.at())
@@ -75,6 +81,7 @@ def consolidate(
         and record.status in STANDING
         and record.payload.get("outcome") == SUCCESS
     ]
+    labels = labels_of(level)
     proposals = [*_facts(episodes), *_competences(episodes), *_plans(episodes)]
     added: list[NodeId] = []
     updated: list[NodeId] = []
@@ -82,7 +89,7 @@ def consolidate(
     with writing(repository, author=author, message="consolidate", time=now) as tx:
         policy = record_policy(Config.from_map(tx.base.config))
         for proposal in sorted(proposals, key=lambda one: one.id.raw):
-            outcome = _stage(tx, proposal, policy, dry_run=dry_run)
+            outcome = _stage(tx, proposal, policy, labels, dry_run=dry_run)
             if outcome is not None:
                 (added if outcome else updated).append(proposal.id)
     head = None if tx.commit is None else tx.commit.cid
@@ -90,12 +97,14 @@ def consolidate(
 
 
 def _stage(
-    tx: Transaction, proposal: _Proposal, policy: TrustPolicy, *, dry_run: bool
+    tx: Transaction, proposal: _Proposal, policy: TrustPolicy, labels: Labels, *, dry_run: bool
 ) -> bool | None:
     """Stages a proposal, unless it is a dry run; returns True if it is new, False if it has more
     sources, else None.
     """
     before = tx.find_node(proposal.id)
+    own = derived(policy, (one.props(policy) for one in proposal.sources), labels)
+    level = proposal.record.level if labels.level is None else labels.level
     sources = {one.id for one in proposal.sources if one.id is not None}
     if before is None:
         if dry_run:
@@ -103,11 +112,12 @@ def _stage(
         tx.add_node(
             str(proposal.record.type),
             summary=proposal.record.text,
-            props=proposal.record.props(policy),
+            props=replace(proposal.record, level=level).props(policy),
             key=proposal.key,
             namespace=NAMESPACE,
         )
         _tie(tx, proposal.id, sources)
+        tx.add_trailers(own.trailers(proposal.id))
         return True
     found = Record.of(before, policy)
     known = {edge.dst for edge in tx.edges_of(proposal.id) if _is_source(edge, proposal.id)}
@@ -118,13 +128,14 @@ def _stage(
         return False
     raised = replace(
         found,
-        level=max(found.level, proposal.record.level),
+        level=max(found.level, level) if labels.level is None else level,
         time=max(found.time, proposal.record.time),
         payload={**proposal.record.payload, **_counts(proposal, len(known | sources))},
         provenance=_provenance(known | sources),
     )
     tx.update_node(proposal.id, set_props=raised.props(policy))
     _tie(tx, proposal.id, fresh)
+    tx.add_trailers(own.trailers(proposal.id))
     return False
 
 

@@ -98,10 +98,9 @@ def merge(
     Args:
         relations: whether the relations of the sources are also those of the new record.
     """
-    if isinstance(sources, NodeId) or not sources or len(set(sources)) < len(sources):
+    if not sources or len(set(sources)) < len(sources):
         raise InvalidInputError(
-            f"sources: got {len(sources) if not isinstance(sources, NodeId) else 1}, "
-            "expected a list of one or more records, none twice"
+            f"sources: got {len(sources)}, expected a list of one or more records, none twice"
         )
     for source in sources:
         _revisable(tx, source, policy)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.repo.argument_checks import check_id, check_ids
 from ibidem.repo.event_log import SPACE_DEFAULT
 from ibidem.repo.events import outcome_event, penalize_event, reinforce_event, vote_event
 from ibidem.repo.retrieval.feedback import not_useful_event, vote_detail
@@ -59,7 +60,7 @@ class Feedback:
     def vote(
         self,
         answer: Voted,
-        node: NodeId,
+        node: NodeId | str,
         value: int,
         *,
         author: str = "",
@@ -80,6 +81,7 @@ class Feedback:
                 there is no author.
         """
         text = _question_of(answer)
+        node = check_id("node", node, NodeId)
         _check_returned(answer, [node])
         detail = vote_detail(text, node)
         by = self._by(author)
@@ -88,9 +90,9 @@ class Feedback:
     def not_useful(
         self,
         answer: Voted,
-        nodes: Iterable[NodeId] | None = None,
+        nodes: Iterable[NodeId | str] | None = None,
         *,
-        useful: Iterable[NodeId] | None = None,
+        useful: Iterable[NodeId | str] | None = None,
         author: str = "",
         time: int | datetime | None = None,
     ) -> CommitCid | None:
@@ -116,7 +118,7 @@ class Feedback:
             raise InvalidInputError(
                 f"nodes: got {given}, expected those that did not help, or as useful those that did"
             )
-        named = list(nodes if nodes is not None else useful or ())
+        named = check_ids("nodes", nodes if nodes is not None else useful or ())
         if not named:
             raise InvalidInputError("nodes: got none, expected one or more of the answer")
         by = self._by(author)
@@ -130,15 +132,15 @@ class Feedback:
         return self._note(events, by, time)
 
     def outcome(
-        self, node: NodeId, ok: bool, *, author: str = "", time: int | datetime | None = None
+        self, node: NodeId | str, ok: bool, *, author: str = "", time: int | datetime | None = None
     ) -> CommitCid | None:
         """Records that following a node's content succeeded or failed; the notes head as `vote`."""
         by = author or self.author
-        return self._note([outcome_event(node, ok, by)], by, time)
+        return self._note([outcome_event(check_id("node", node, NodeId), ok, by)], by, time)
 
     def reinforce(
         self,
-        node: NodeId,
+        node: NodeId | str,
         *,
         gain: float | None = None,
         author: str = "",
@@ -146,11 +148,11 @@ class Feedback:
     ) -> CommitCid | None:
         """Records that a record was useful; the notes head as `vote`. As `Notes.reinforce`."""
         by = author or self.author
-        return self._note([reinforce_event(node, gain, by)], by, time)
+        return self._note([reinforce_event(check_id("node", node, NodeId), gain, by)], by, time)
 
     def penalize(
         self,
-        node: NodeId,
+        node: NodeId | str,
         amount: float,
         *,
         author: str = "",
@@ -158,7 +160,7 @@ class Feedback:
     ) -> CommitCid | None:
         """Records that a record should have less weight; the notes head as `vote`."""
         by = author or self.author
-        return self._note([penalize_event(node, amount, by)], by, time)
+        return self._note([penalize_event(check_id("node", node, NodeId), amount, by)], by, time)
 
     def _by(self, author: str) -> str:
         found = author or self.author

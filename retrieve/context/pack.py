@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ibidem.objects import codec
 from ibidem.objects.cid import NodeCid, PackCid
 from ibidem.objects.ids import NodeId
+from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
 from ibidem.retrieve.answer.cbor_writer import (
     NULL,
@@ -86,6 +87,29 @@ class Pack:
     def rendered(self) -> str:
         """The text, under the name that items of all answers share."""
         return self.text
+
+    @property
+    def title(self) -> str:
+        """The path of the document and the headings above the best hit."""
+        return " > ".join((self.source or "", *self.heading_path)).strip(" >") or self.alias
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the pack as plain data."""
+        return {
+            **fields_of(
+                self,
+                *("id", "alias", "scope", "document", "source", "section", "heading_path"),
+                *("score", "text", "tokens", "fallback"),
+            ),
+            "hits": [
+                {
+                    **fields_of(hit, "id", "cid", "ord", "score", "spans"),
+                    "lanes": hit.lanes.to_dict(),
+                }
+                for hit in self.hits
+            ],
+            "members": [fields_of(one, "id", "cid", "ord", "start") for one in self.members],
+        }
 
     @property
     def entry(self) -> Hit:

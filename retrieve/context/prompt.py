@@ -12,15 +12,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Any, Self
 
 from ibidem.objects import codec
 from ibidem.objects.cid import CommitCid, NodeCid, PackCid, RootCid
 from ibidem.objects.errors import IbidemError, InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
 from ibidem.retrieve.answer.answer import Answer, AnswerKind
+from ibidem.retrieve.answer.protocol import json_text
+from ibidem.retrieve.answer.receipt import Receipt
 from ibidem.retrieve.answer.render import contain
+from ibidem.retrieve.answer.warning import AnswerWarning
 from ibidem.retrieve.context.pack import Pack
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.tokens import TokenEstimator
@@ -71,8 +76,8 @@ class Citation:
     """The options that the identity of the pack depends on."""
     spans: tuple[CitedSpan, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns the citation as JSON, which `from_json` reads."""
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the citation as plain data, which `from_dict` reads."""
         return {
             "marker": self.marker,
             "pack": str(self.pack),
@@ -95,8 +100,8 @@ class Citation:
         }
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Returns the citation that `to_json` wrote.
+    def from_dict(cls, value: Mapping[str, Any]) -> Self:
+        """Returns the citation that `to_dict` wrote.
 
         Raises:
             InvalidInputError: the value has another form.
@@ -139,6 +144,47 @@ class Prompt:
     """The tokens of both texts together."""
     fence: str | None
     """The string that delimits the sources; None without sources."""
+    packs: Answer[Pack] = field(compare=False, repr=False)
+    """The sources."""
+
+    @property
+    def items(self) -> tuple[Citation, ...]:
+        """The citations."""
+        return self.citations
+
+    @property
+    def text(self) -> str:
+        """Both texts, separated by a blank line."""
+        return f"{self.system}\n\n{self.user}"
+
+    @property
+    def warnings(self) -> tuple[AnswerWarning, ...]:
+        """The warnings about the sources."""
+        return self.packs.warnings
+
+    @property
+    def receipt(self) -> Receipt | None:
+        """The receipt of the sources."""
+        return self.packs.receipt
+
+    def __str__(self) -> str:
+        return self.text
+
+    def explain(self) -> str:
+        """Returns for a person how the sources were found."""
+        return self.packs.explain()
+
+    def to_json(self) -> str:
+        """Returns `to_dict` as JSON text on one line."""
+        return json_text(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the prompt as plain data."""
+        return {
+            "receipt": None if self.receipt is None else str(self.receipt),
+            **fields_of(self, "system", "user", "tokens_used", "fence"),
+            "citations": [one.to_dict() for one in self.citations],
+        }
 
 
 def assemble(
@@ -176,7 +222,7 @@ def assemble(
     packs = result.packs
     if not packs:
         tokens = estimator.estimate(system + text)
-        return Prompt(system, text, (), tokens, None)
+        return Prompt(system, text, (), tokens, None, result)
     heads = [_head(pack) for pack in packs]
     fence = _fence(packs, [text, *heads, *(pack.text for pack in packs)])
     marks = [marker(position) for position in range(1, len(packs) + 1)]
@@ -192,7 +238,7 @@ def assemble(
         _citation(mark, pack, result.root, commit, policy)
         for mark, pack in zip(marks, packs, strict=True)
     )
-    return Prompt(system, user, citations, estimator.estimate(system + user), fence)
+    return Prompt(system, user, citations, estimator.estimate(system + user), fence, result)
 
 
 def marker(number: int) -> str:

@@ -21,7 +21,7 @@ from ibidem.repo.revision import Revision
 from ibidem.repo.runs.recording import Recording
 from ibidem.repo.sync import fetch_push, wire
 from ibidem.retrieve.access.policy import ALL
-from ibidem.serve.remote import RemoteServer
+from ibidem.serve.server import Server
 
 __all__ = [
     "ALL",
@@ -36,9 +36,9 @@ __all__ = [
     "NodeId",
     "Notes",
     "Recording",
-    "RemoteServer",
     "Repository",
     "Revision",
+    "Server",
     "anomalies",
     "asking",
     "fetch_push",
