@@ -15,7 +15,7 @@ from ibidem.objects.cid import CommitCid
 from ibidem.objects.ids import NodeId
 from ibidem.repo.embed_nodes import EmbedReport
 from ibidem.retrieve.access.policy import Viewer
-from ibidem.retrieve.query.options import CONFIGURED, Configured
+from ibidem.retrieve.query.configured import CONFIGURED, Configured
 from ibidem.retrieve.query.predicate import Predicate
 from ibidem.retrieve.rerank import Reranker
 from ibidem.retrieve.tokens import TokenEstimator

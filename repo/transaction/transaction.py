@@ -235,10 +235,6 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
 
         return restricted(self._graph(self.base, WriteBatch(self._draft.source)), ALL)
 
-    def content(self, id: NodeId | str) -> bytes:  # noqa: A002
-        """Returns the whole content of a node as staged; empty if it has none."""
-        return self._draft.content(self.node(id)) or b""
-
     def require_unchanged(self, id: NodeId | str) -> None:  # noqa: A002
         """Makes the changes depend on a node: publishing raises `ConflictError` if another writer
         has changed, added or removed it since the transaction began.
@@ -413,6 +409,10 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         """Returns a node as staged, None if there is none."""
         self._check_open()
         return self._draft.node(check_id("id", id, NodeId).raw)
+
+    def content(self, id: NodeId | str) -> bytes | None:  # noqa: A002
+        """Returns the whole content of a node as staged, None if it has none."""
+        return self._draft.content(self.node(id))
 
     def read_ahead(self, ids: Iterable[NodeId | str]) -> None:
         """Prefetches nodes and their descendants in a few batches; affects only speed."""
@@ -667,6 +667,15 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         check_text("vocab", vocab)
         value = Sparse.from_arrays(indices, weights, of=check_digest(of))
         self._draft.attach(("sparse", vocab), id.raw, value, of)
+
+    def copy_vectors(self, source: NodeId | str, target: NodeId | str) -> None:
+        """Stages the committed vectors of one node, of all families, as those of another one that
+        has the same text."""
+        source, target = check_id("source", source, NodeId), check_id("target", target, NodeId)
+        for tree_name in self._draft.vector_trees():
+            value = self._draft.committed_vector(tree_name, source.raw)
+            if value is not None:
+                self._draft.attach(tree_name, target.raw, value, value.of)
 
     def remove_vector(self, id: NodeId | str, *, model: str) -> None:  # noqa: A002
         """Stages the removal of a vector; raises `NotFoundError` when there is none."""

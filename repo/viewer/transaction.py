@@ -172,8 +172,8 @@ class ViewerTransaction(Layers, Proxy, Ending):
         children = self._graph.node(id, include_tombstoned=True).children
         return found if found.children == children else changed(found, children=children)
 
-    def content(self, id: NodeId | str) -> bytes:  # noqa: A002
-        """Returns the whole content of a visible node as staged; empty if it has none."""
+    def content(self, id: NodeId | str) -> bytes | None:  # noqa: A002
+        """Returns the whole content of a visible node as staged, None if it has none."""
         self.node(id)
         return self._tx.content(id)
 
