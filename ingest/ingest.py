@@ -77,6 +77,7 @@ def ingest(
     stdin_path: str = "stdin",
     size_bytes_max: int = DOCUMENT_BYTES_MAX,
     progress: Callable[[Progress], None] | None = None,
+    report: IngestReport | None = None,
     folder: WorkingFolder | None = None,
     ignore_removal: bool = False,
     overwrite: bool = False,
@@ -99,6 +100,7 @@ def ingest(
         stdin_path: the document path of standard input, if it is not JSON lines.
         size_bytes_max: the largest document; JSON lines are streamed and bounded by line instead.
         progress: called after each file.
+        report: filled and returned; by default a new one.
         folder: what is known of the files below `root`: those that have not changed are not read,
             those that are behind the graph are left alone, and the documents of files that are gone
             are removed or renamed. It has to describe the root that the transaction began on.
@@ -124,7 +126,8 @@ def ingest(
     names = [os.fspath(path) for path in paths]
     _check(options, names, stdin)
     with Sandbox() as sandbox:
-        return _Ingest(tx, options, stdin, progress, sandbox, folder).run(names)
+        made = report or IngestReport()
+        return _Ingest(tx, options, stdin, progress, sandbox, folder, made).run(names)
 
 
 def ingest_text(

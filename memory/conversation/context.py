@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ibidem.memory.conversation.message import Stored
 from ibidem.memory.conversation.units import Unit, fit, shares
@@ -69,6 +69,10 @@ class Context:
     fence: str
     answer: Answer[Item] | None = None
     """The answer that holds the messages, by id, with its receipt; None where there are none."""
+
+    def to_messages(self) -> list[dict[str, Any]]:
+        """Returns the messages as they were given, in order; tools are not shortened."""
+        return [message.to_message() for message in self.messages]
 
     @property
     def items(self) -> tuple[Stored, ...]:

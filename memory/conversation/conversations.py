@@ -34,6 +34,7 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.text import text_digest
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.retrieval.token_estimators import estimator_of
+from ibidem.repo.transaction.writing import OPEN
 from ibidem.repo.viewer.exposure import guarded_methods
 from ibidem.retrieve.access.derived import labels_of
 from ibidem.retrieve.query import checks
@@ -64,11 +65,13 @@ _OF_SELECTION = frozenset(("limit", "as_of", "depth", "estimator", "viewer", "to
 
 @guarded_methods
 class Conversations:
-    """Threads of messages in a repository."""
+    """Threads of messages in a repository, or in an open transaction: then writers stage in it, and
+    reads see what is staged; `select` and `context` rank, so they need a commit.
+    """
 
     def __init__(
         self,
-        repository: Repository | ViewerRepository,
+        repository: Repository | ViewerRepository | Transaction,
         *,
         embedder: Embedder | None = None,
         author: str = "",
@@ -87,7 +90,7 @@ class Conversations:
         self._embedder = embedder
         self._author = author
         self._viewer = viewer
-        if embedder is not None:
+        if embedder is not None and not isinstance(repository, OPEN):
             repository.use_embedder(embedder)
 
     # -- writing ---------------------------------------------------------------------------------
@@ -98,15 +101,15 @@ class Conversations:
         """Appends messages to a thread; creates the thread if necessary.
 
         Args:
-            messages: `Message`, (role, text) or maps. One whose `id` the thread already has is
-                skipped.
+            messages: maps with `role` and `content` as models take them (`wire`), (role, text) or
+                `Message`. One whose `id` the thread already has is skipped.
             time: of the commit, and of messages without a time.
         """
         given = messages_of(messages)
         name, now = checked_name(thread), self.repository.now(time)
 
         def change(tx: Transaction) -> tuple[int, ...]:
-            known = changes.known_ids(self.repository, tx, name, given)
+            known = changes.known_ids(tx, name, given)
             ords = changes.append(tx, name, given, now, known)
             self._set_vectors(tx, name, ords, given)
             return ords
@@ -125,7 +128,7 @@ class Conversations:
         name, now = checked_name(thread), self.repository.now(time)
 
         def change(tx: Transaction) -> tuple[int, ...]:
-            fresh = changes.unsaved(self.repository, tx, name, given)
+            fresh = changes.unsaved(tx, name, given)
             if not fresh:
                 return ()
             ords = changes.append(tx, name, fresh, now, {})
@@ -236,6 +239,13 @@ class Conversations:
             label=MESSAGE, where=where, order_by="ord", limit=limit, **conditions
         )
         return list(stored_of(nodes, reader_of(revision)))
+
+    def to_messages(
+        self, thread: str, *, first: int = 0, limit: int | None = None, at: object = "HEAD"
+    ) -> list[dict[str, Any]]:
+        """Returns the messages of a thread in order, as they were given, for a model."""
+        found = self.messages(thread, first=first, limit=limit, at=at)
+        return [message.to_message() for message in found]
 
     def view(
         self, thread: str, *, as_of: int | datetime | None = None, at: object = "HEAD"
@@ -452,7 +462,7 @@ class Conversations:
         name, now = checked_name(thread), self.repository.now(time)
         what = "cleared" if before is None else f"purged before {before}"
         return self._written(
-            lambda tx: changes.hide(self.repository, tx, name, before, reason=what),
+            lambda tx: changes.hide(tx, name, before, reason=what),
             f"{what}: {name}",
             now,
         )
@@ -473,7 +483,7 @@ class Conversations:
         from ibidem.embed.cache import CachedEmbedder
 
         texts = list(dict.fromkeys(pairs.values()))
-        source = CachedEmbedder(self._embedder, self.repository.core.vector_cache)
+        source = CachedEmbedder(self._embedder, tx.before().core.vector_cache)
         vectors = dict(zip(texts, source.embed(texts), strict=True))
         name = self._embedder.name
         tx.register_model(name, Model(self._embedder.dim, digest=self._embedder.digest))

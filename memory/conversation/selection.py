@@ -17,7 +17,7 @@ from ibidem.memory.conversation.message import (
     reader_of,
     stored_of,
 )
-from ibidem.memory.conversation.units import USER, Unit, calls_of, check_kind
+from ibidem.memory.conversation.units import Unit, calls_of, check_kind, is_question
 from ibidem.objects.block import EMPTY
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
@@ -55,6 +55,10 @@ class Selection:
     def messages(self) -> tuple[Stored, ...]:
         """The messages of the units, in order."""
         return tuple(message for unit in self.units for message in unit.messages)
+
+    def to_messages(self) -> list[dict[str, Any]]:
+        """Returns the messages as they were given, in order."""
+        return [message.to_message() for message in self.messages]
 
     @property
     def items(self) -> tuple[Stored, ...]:
@@ -228,7 +232,7 @@ class Scope:
         visited: set[str] = set()
         while fresh := {call for one in found.values() for call in calls_of(one)} - visited:
             visited |= fresh
-            for name in ("tool_calls", "tool_call_id"):
+            for name in ("tool_calls", "tool_call_id", "tool_results"):
                 page = self._page(
                     "ord", where={"thread": message.thread, name: {"in": sorted(fresh)}}
                 )
@@ -257,14 +261,14 @@ class Scope:
 
     def _exchange(self, message: Stored) -> list[Stored]:
         before = [message]
-        if message.role != USER:
+        if not is_question(message):
             for one in self._away(message.thread, message.ord, forward=False):
                 before.append(one)
-                if one.role == USER:
+                if is_question(one):
                     break
         after: list[Stored] = []
         for one in self._away(message.thread, message.ord, forward=True):
-            if one.role == USER:
+            if is_question(one):
                 break
             after.append(one)
         return [*reversed(before), *after]

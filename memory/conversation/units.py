@@ -40,7 +40,7 @@ def units(messages: Sequence[Stored], kind: str = "message") -> list[Unit]:
     check_kind(kind)
     if kind == "exchange":
         starts = [
-            position for position, one in enumerate(messages) if one.role == USER or position == 0
+            position for position, one in enumerate(messages) if is_question(one) or position == 0
         ]
         stops = [*starts[1:], len(messages)]
         return [Unit(tuple(messages[a:b])) for a, b in zip(starts, stops, strict=True)]
@@ -51,7 +51,12 @@ def units(messages: Sequence[Stored], kind: str = "message") -> list[Unit]:
 def calls_of(message: Stored) -> tuple[str, ...]:
     """Returns the ids of the tool calls that a message makes or answers."""
     own = () if message.tool_call_id is None else (message.tool_call_id,)
-    return (*message.tool_calls, *own)
+    return (*message.tool_calls, *own, *message.tool_results)
+
+
+def is_question(message: Stored) -> bool:
+    """Returns whether a message begins an exchange: it is a user's, and no result of a tool."""
+    return message.role == USER and not message.tool_results
 
 
 def check_kind(kind: str) -> None:

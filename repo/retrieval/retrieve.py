@@ -223,7 +223,7 @@ def _noted(repository: Core, query: Query) -> dict[str, Any]:
 
         notes["opinions"] = opinions(repository, query)
     if query.records is not None:
-        from ibidem.repo.notes import read_log
+        from ibidem.repo.event_log import read_log
 
         logs = repository.note_logs.setdefault("", {})
         notes["events"] = read_log(repository, query.records.notes, logs).about

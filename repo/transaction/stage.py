@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid, CommitCid, RootCid
-from ibidem.objects.errors import CorruptError
+from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo.arguments import CommitInfo
 from ibidem.repo.state import HEAD_CELL, STAGE_CELL, State
-from ibidem.repo.transaction.changeset import ChangeSet, between
+from ibidem.repo.transaction.changeset import ChangeSet, Published, between
 from ibidem.repo.transaction.publish import BranchPublisher, Tip, tip
 from ibidem.repo.transaction.reconcile import Reconciliation
 
@@ -98,7 +98,7 @@ def commit(operations: OperationLog, signature: CommitInfo) -> Commit | None:
         begun=staged.begun,
         cells={STAGE_CELL: (staged.value, None)},
     )
-    return publisher.publish(edits, {})
+    return publisher.publish(edits, {}).commit
 
 
 def clear(operations: OperationLog) -> None:
@@ -122,20 +122,26 @@ class StagePublisher:
         """Returns the root that the transaction begins on."""
         return self._begun.root
 
-    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Commit | None:
-        """Stages the edits in one durable step; always returns None.
+    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Published:
+        """Stages the edits in one durable step, without a commit.
 
         Raises:
-            InvalidInputError: kind `dangling-reference`.
+            InvalidInputError: kind `dangling-reference`; or there are events, which no stage keeps.
             ConflictError: both sides gave one name to different models.
         """
+        if edits.events:
+            raise InvalidInputError(
+                f"notes: got events for {min(edits.events)!r} to stage, expected a transaction on "
+                "a branch",
+                hint="write them in repo.transaction(), or with repo.notes",
+            )
         store = self._operations.store
         reconciliation = Reconciliation(store, self._begun.root_cid, edits, blocks)
         self._operations.retry(
             lambda state: self._attempt(state, reconciliation),
             state=self.state,
         )
-        return None
+        return Published()
 
     def _attempt(self, state: State, reconciliation: Reconciliation) -> None:
         store, head = self._operations.store, state.cid.raw
@@ -156,10 +162,10 @@ class StageCommitPublisher(StagePublisher):
         super().__init__(operations, state)
         self._signature = signature
 
-    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Commit | None:
+    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Published:
         """Stages the edits, then commits the stage, as `commit` does."""
         super().publish(edits, blocks)
-        return commit(self._operations, self._signature)
+        return Published(commit(self._operations, self._signature))
 
 
 def _value(root_cid: RootCid, begun: Tip) -> bytes:

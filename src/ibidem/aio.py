@@ -44,8 +44,8 @@ CLASSES: Final = (
 )
 """The classes that have calls which read or write."""
 FUNCTIONS: Final = (
-    *("add_procedure", "clone", "ingest_text", "init", "mine", "not_useful", "offers", "open"),
-    *("recall", "set_status", "vote"),
+    *("add_procedure", "clone", "ingest_text", "init", "mine", "offers", "open"),
+    *("recall", "set_status"),
 )
 """The functions that read or write."""
 __all__ = [*CLASSES, *FUNCTIONS]

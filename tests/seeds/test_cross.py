@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import ibidem
-from ibidem.memory.recall.feedback import vote
+from ibidem.memory.recall.feedback import Feedback
 from ibidem.objects.child import Child
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError
@@ -63,7 +63,7 @@ def test_x2_receipts_replay_after_later_commits_and_votes(repo):
     for number in range(50):
         write(repo, {f"later{number}.txt": f"needle {number}"})
         item = answers[0].items[number % 2]
-        vote(repo, answers[0], item.id, 1, author=f"a{number}", time=COMMITTED)
+        Feedback(repo).vote(answers[0], item.id, 1, author=f"a{number}", time=COMMITTED)
     for answer in answers:
         assert repo.receipts.replay(answer.receipt).to_bytes() == answer.to_bytes()
         assert repo.receipts.replay(str(answer.receipt.cid)).cid == answer.cid
