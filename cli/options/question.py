@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from ibidem.cli import embedders
 from ibidem.cli.options import flags, parse
@@ -43,7 +44,8 @@ def limited(default: int) -> Callable[[Function], Function]:
 
 def options(session: Session, *, limit: int | None, **given: Any) -> dict[str, Any]:
     """Returns the arguments of `Revision.retrieve` for a command line."""
-    found: dict[str, Any] = {"limit": limit}
+    source = click.get_current_context().get_parameter_source("limit")
+    found: dict[str, Any] = {} if source is ParameterSource.DEFAULT else {"limit": limit}
     for name, value in flags.taken(_FLAGGED, given).items():
         read = _READERS.get(name)
         mapping, _, key = name.rpartition(".")

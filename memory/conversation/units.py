@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from ibidem.memory.conversation.message import Stored
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.record import record
-from ibidem.retrieve.context.window import fitting, united
+from ibidem.retrieve.context.window import SKIP, STOP, fitting, united
 from ibidem.retrieve.query import checks
 
 USER = "user"
@@ -118,7 +118,8 @@ def fit(
         lambda position: cost(others[position]),
         limit=None,
         budget=None if budget is None else budget - used,
-        stops=stops,
+        overflow=STOP if stops else SKIP,
+        cut=lambda position, room: False,
     )
     kept = {id(others[position]) for position in taken} | {id(unit) for unit in required}
     used += sum(cost(others[position]) for position in taken)

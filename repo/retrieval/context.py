@@ -41,7 +41,6 @@ def ask_packs(
     revision: Graph,
     text: str | None = None,
     *,
-    limit: int | None = LIMIT_OF_PACKS,
     rank: str = SCORE,
     **options: Any,
 ) -> PreparedQuery:
@@ -49,11 +48,12 @@ def ask_packs(
 
     Args:
         text: blank text finds nothing.
-        limit: maximal number of packs, None for any; `depth` sets the number of hits.
         rank: `score`; `none` for a score of 0 for all and document order; `hybrid` for 0.7 of the
             lexical and 0.3 of the dense lane, each scaled to between 0 and 1, or `weights` instead,
             with a sum of at most 1.
-        options: those of packs (`retrieve.context.option`) and of `retrieving.ask`.
+        options: those of packs (`retrieve.context.option`) and of `retrieving.ask`. `limit` is the
+            maximal number of packs, by default 5, or with a `token_budget` any number; `depth` sets
+            the number of hits.
 
     Raises:
         InvalidInputError: an option is unknown, of the wrong form, or has no effect; the message
@@ -64,7 +64,9 @@ def ask_packs(
         options |= _hybrid(options)
     elif rank != SCORE:
         given["rank"] = rank
-    asked = ask(repository, revision, text=text, limit=limit, packs=given, **options)
+    if "limit" not in options:
+        options["limit"] = LIMIT_OF_PACKS if options.get("token_budget") is None else None
+    asked = ask(repository, revision, text=text, packs=given, **options)
     if rank == HYBRID and asked.query.vector is None:
         raise InvalidInputError("rank: got 'hybrid' without a vector, expected a vector or a model")
     return asked
@@ -100,6 +102,7 @@ def prompt(
         found,
         style=style,
         commit=None if receipt is None else receipt.commit,
+        budget=found.query.token_budget if isinstance(found, Answer) else None,
         estimator=estimator_of(counter),
     )
 
