@@ -39,7 +39,7 @@ from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import EMPTY_TREE, build, mutate
-from ibidem.retrieve.access.policy import TrustContext, TrustPolicy
+from ibidem.retrieve.access.policy import TrustPolicy, Viewer
 from ibidem.retrieve.access.restricted_snapshot import restrict
 from ibidem.retrieve.filter import universe
 from ibidem.retrieve.lexical.lane import rank_lexical
@@ -120,12 +120,14 @@ class Ours:
         self.size = sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
         self.load = lambda cid: Node.decode(store.get(cid))
 
-    def ask(self, snapshot: Any, trust: TrustContext | None = None) -> Ask:
+    def ask(self, snapshot: Any, viewer: Viewer | None = None) -> Ask:
         """Returns the function that is timed."""
 
         def one(text: str, depth: int) -> int:
-            query = resolve(snapshot.config, text=text, depth=depth, trust=trust)
-            return len(rank_lexical(universe(restrict(snapshot, trust, self.load), query)).ordinals)
+            query = resolve(snapshot.config, text=text, depth=depth, viewer=viewer)
+            return len(
+                rank_lexical(universe(restrict(snapshot, viewer, self.load), query)).ordinals
+            )
 
         return one
 
@@ -257,7 +259,7 @@ def main() -> None:
         engines = {
             "ours": ours.ask(ours.whole),
             "ours, less": ours.ask(ours.less),
-            "ours, view": ours.ask(ours.view, TrustContext(level=3, scopes=SCOPES)),
+            "ours, view": ours.ask(ours.view, Viewer(level=3, scopes=SCOPES)),
         }
         if not options.alone:
             (Path(folder) / "tantivy").mkdir()

@@ -87,7 +87,7 @@ def conversation_way(repo: ibidem.Repository, turns: list[dict], options: dict) 
         memory.append(name, [("user", turn["text"]) for turn in group], time=COMMITTED)
 
     def ask(text: str) -> Iterable[tuple[str, float]]:
-        chosen = memory.select(text, thread=None, k=TURNS, depth=TURNS, **options)
+        chosen = memory.select(text, thread=None, limit=TURNS, depth=TURNS, **options)
         scores = {} if chosen.result is None else {i.id: i.score for i in chosen.result.items}
         return [(one.thread, scores[one.id]) for one in chosen.messages]
 

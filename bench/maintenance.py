@@ -67,9 +67,9 @@ def run(operation: str, path: Path) -> dict[str, float]:
     else:
         with ibidem.open(path) as repo:
             if operation == "gc":
-                collect(repo.core, is_dry_run=True)
+                collect(repo.core, dry_run=True)
             else:
-                assert fsck(repo.core, is_deep=operation == "deep").is_clean
+                assert fsck(repo.core, deep=operation == "deep").is_clean
     costs = {"cpu": time.process_time() - used, "wall": time.perf_counter() - begun}
     is_done.set()
     sampler.join()

@@ -87,7 +87,7 @@ def graph_row(folder: Path, count: int) -> str:
                     for node in ids[start : start + CHANGED]:
                         tx.update_node(node, summary=f"{branch} {turn}")
             before = repo.core.store.stats().block_count
-            dry_runs.append(once(lambda turn=turn: repo.merge(f"side-{turn}", is_dry_run=True)))
+            dry_runs.append(once(lambda turn=turn: repo.merge(f"side-{turn}", dry_run=True)))
             merges.append(once(lambda turn=turn: repo.merge(f"side-{turn}")))
             diffs.append(once(lambda: list(repo.history.diff("HEAD~1"))))
             blocks = repo.core.store.stats().block_count - before

@@ -93,7 +93,7 @@ def row(repo: Repository, name: str, asked: list[dict[str, Any]], rounds: int) -
     revision = repo.core.graph()
 
     def without(options: dict[str, Any]) -> Any:
-        return retrieve.execute_asked(
+        return retrieve.execute_query(
             repo.core, revision, retrieve.ask(repo.core, revision, **options)
         )
 

@@ -23,7 +23,7 @@ from hybrid import MODEL, Corpus
 
 import ibidem
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.access.policy import ALL, TrustContext, TrustPolicy
+from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
 
 BATCH = 20_000
 SCOPES = tuple(f"team:{number}" for number in range(20))
@@ -49,20 +49,20 @@ def built(folder: Path, size: int) -> Repository:
     return repo
 
 
-def callers() -> dict[str, list[TrustContext]]:
+def callers() -> dict[str, list[Viewer]]:
     """Returns views by what they show, several callers of each that never asked before."""
     return {
         "all levels and scopes": [
-            TrustContext(level=4, scopes=[*SCOPES, f"x{number}"]) for number in range(12)
+            Viewer(level=4, scopes=[*SCOPES, f"x{number}"]) for number in range(12)
         ],
         "every scope, level 2": [
-            TrustContext(level=2, scopes=[*SCOPES, f"x{number}"]) for number in range(12)
+            Viewer(level=2, scopes=[*SCOPES, f"x{number}"]) for number in range(12)
         ],
         "five scopes, level 3": [
-            TrustContext(level=3, scopes=[*SCOPES[:5], f"x{number}"]) for number in range(12)
+            Viewer(level=3, scopes=[*SCOPES[:5], f"x{number}"]) for number in range(12)
         ],
         "one scope, level 1": [
-            TrustContext(level=1, scopes=[SCOPES[0], f"x{number}"]) for number in range(12)
+            Viewer(level=1, scopes=[SCOPES[0], f"x{number}"]) for number in range(12)
         ],
     }
 
@@ -94,20 +94,20 @@ def measure(repo: Repository, kind: str, question: Callable[[int], dict[str, Any
     before, now = repo.at("open"), repo.at()
     for n in range(30):
         before.retrieve(**question(n))
-        now.retrieve(**question(n), trust=ALL)
+        now.retrieve(**question(n), viewer=ALL)
     for name, contexts in callers().items():
         fresh = statistics.median(
-            spent_ms(lambda c=c: now.retrieve(**question(0), trust=c)) for c in contexts
+            spent_ms(lambda c=c: now.retrieve(**question(0), viewer=c)) for c in contexts
         )
         warm = contexts[-1]
         for n in range(50):
-            now.retrieve(**question(n), trust=warm)
+            now.retrieve(**question(n), viewer=warm)
         plain, seen = beside(
             lambda n: before.retrieve(**question(n)),
-            lambda n, w=warm: now.retrieve(**question(n), trust=w),
+            lambda n, w=warm: now.retrieve(**question(n), viewer=w),
             rounds,
         )
-        now.snapshot().cache.pop(("trust",), None)
+        now.snapshot().cache.pop(("viewer",), None)
         print(
             f"{kind:8} {name:22} {plain:8.2f} {seen:8.2f} {seen / plain:6.2f}x   "
             f"fresh view {fresh:7.2f} {fresh / plain:6.2f}x   "

@@ -8,7 +8,7 @@ import click
 
 from ibidem.cli import exits
 from ibidem.cli.options import question
-from ibidem.cli.options.trust import trust_of, trust_option, trust_options
+from ibidem.cli.options.viewer import viewer_of, viewer_option, viewer_options
 from ibidem.cli.render import answer_diff, output, shapes
 from ibidem.cli.session import Session, common_options, complete_revision, pass_session
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     help="The last revision to consider.",
 )
 @question.question_options
-@trust_option
+@viewer_option
 @common_options
 @pass_session
 @click.pass_context
@@ -81,7 +81,7 @@ def command(
         return
     if query is None or expect is None:
         raise click.UsageError("give --query and --expect, or use: bisect run COMMAND")
-    options = question.options(session, **given) | trust_options(session)
+    options = question.options(session, **given) | viewer_options(session)
     with session.open() as repository:
         wanted = _expected(session, repository, expect, (bad, *([good] if good else [])))
         found = repository.history.bisect(
@@ -103,11 +103,11 @@ def _expected(
 
     for rev in revisions[:-1]:
         try:
-            return repository.at(rev, trust=trust_of(session)).node_id(text)
+            return repository.at(rev, viewer=viewer_of(session)).node_id(text)
         except NotFoundError as error:
             if error.kind is ErrorKind.AMBIGUOUS:
                 raise
-    return repository.at(revisions[-1], trust=trust_of(session)).node_id(text)
+    return repository.at(revisions[-1], viewer=viewer_of(session)).node_id(text)
 
 
 _UNTESTABLE = 125
@@ -201,15 +201,15 @@ def _ended_well(arguments: tuple[str, ...], environment: dict[str, str]) -> bool
 def _run_lines(found: Bisection) -> list[str]:
     from ibidem.repo.history.diff_format import commit_line
 
-    asked = output.faint(
+    tested = output.faint(
         f"tested {len(found.steps)} of {output.plural(found.commits_count, 'commit')}"
     )
     if not found.suspects:
-        return ["the command fails at no commit that was tested", asked]
+        return ["the command fails at no commit that was tested", tested]
     if found.first_bad is not None:
-        return [output.strong(f"first bad {commit_line(found.first_bad)}"), asked]
+        return [output.strong(f"first bad {commit_line(found.first_bad)}"), tested]
     rows = [f"  {commit_line(commit)}" for commit in found.suspects]
-    return ["some commits could not be tested; the first bad one is one of these:", *rows, asked]
+    return ["some commits could not be tested; the first bad one is one of these:", *rows, tested]
 
 
 def _json(found: Bisection) -> dict[str, Any]:
@@ -234,15 +234,15 @@ def _lines(repository: Repository, found: Bisection) -> list[str]:
     from ibidem.repo.history.diff_format import cause_lines, commit_line, move_lines
 
     commits = output.plural(found.commits_count, "commit")
-    asked = f"tested {found.evaluations_count} of {commits}"
+    tested = f"tested {found.evaluations_count} of {commits}"
     if found.first_bad is None:
-        return ["the answer has the node at every commit that was tested", output.faint(asked)]
+        return ["the answer has the node at every commit that was tested", output.faint(tested)]
     first = commit_line(found.first_bad)
     if found.cause is None:
         return [
             f"already missing at the first commit searched: {first}",
-            output.faint(asked),
+            output.faint(tested),
         ]
     head, *rest = cause_lines(repository.core.store, [found.cause])
     table = [f"  {line}" for line in move_lines(found.cause.moves)]
-    return [output.strong(f"first bad {head}"), *rest, *table, output.faint(asked)]
+    return [output.strong(f"first bad {head}"), *rest, *table, output.faint(tested)]

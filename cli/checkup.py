@@ -133,7 +133,7 @@ def check_history(repository: Repository) -> Finding:
 def check_index(repository: Repository) -> Finding:
     """Compares the number of nodes in the index of the head with the number in the head."""
     try:
-        indexed = repository.at().asked(lambda snapshot: len(snapshot.live))
+        indexed = repository.at().with_snapshot(lambda snapshot: len(snapshot.live))
         held = repository.maintenance.stats().node_count
     except IbidemError as error:
         return Finding("index", "failed", str(error), REINDEX)

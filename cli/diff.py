@@ -8,7 +8,7 @@ import click
 
 from ibidem.cli import exits
 from ibidem.cli.options import question
-from ibidem.cli.options.trust import trust_option, trust_options
+from ibidem.cli.options.viewer import viewer_option, viewer_options
 from ibidem.cli.render import answer_diff, changes, output
 from ibidem.cli.session import Session, common_options, pass_session
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.argument("after", required=False)
 @click.option("--query", metavar="TEXT", help="Compare the answers to this question.")
 @question.question_options
-@trust_option
+@viewer_option
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if there is a difference.")
 @common_options
 @pass_session
@@ -55,9 +55,9 @@ def command(
     is_given = {name: context.get_parameter_source(name) for name in ("limit", *given)}
     explicit = {name for name, source in is_given.items() if _is_explicit(source)}
     if query is None:
-        if session.trust is not None:
+        if session.viewer is not None:
             raise click.UsageError(
-                "--trust needs --query: changes are shown only to callers who may see everything"
+                "--viewer needs --query: changes are shown only to callers who may see everything"
             )
         if explicit - {"limit"}:
             option = min(explicit - {"limit"}).replace("_", "-")
@@ -67,7 +67,7 @@ def command(
     else:
         if before is None:
             raise click.UsageError("--query needs a revision to compare with")
-        options = question.options(session, limit=limit, **given) | trust_options(session)
+        options = question.options(session, limit=limit, **given) | viewer_options(session)
         is_different = _answers(session, query, before, after or "HEAD", options)
     context.exit(exits.FAILED if exit_code and is_different else exits.OK)
 

@@ -69,7 +69,7 @@ def command(
             embedder,
             label=label,
             batch_nodes=batch,
-            is_dry_run=dry_run,
+            dry_run=dry_run,
             author="" if dry_run else session.author(author),
             progress=advance,
         )

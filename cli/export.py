@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ibidem.cli.options.copies import include_option, show_report
-from ibidem.cli.session import Session, at_option, common_options, pass_session, read_trust
+from ibidem.cli.session import Session, at_option, common_options, pass_session, read_viewer
 
 
 @click.command("export")
@@ -16,9 +16,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session,
 @click.option("--branch", metavar="NAME", multiple=True, help="Only this branch; may be repeated.")
 @click.option("--since", metavar="REV", help="Leave out the history up to and including REV.")
 @click.option("--label", metavar="TYPE", help="Only nodes of this type at --at, without history.")
-@click.option(
-    "--full", "is_full", is_flag=True, help="Everything, including the local operation log."
-)
+@click.option("--full", "full", is_flag=True, help="Everything, including the local operation log.")
 @include_option
 @click.option(
     "--for",
@@ -36,7 +34,7 @@ def command(
     branch: tuple[str, ...],
     since: str | None,
     label: str | None,
-    is_full: bool,
+    full: bool,
     include: tuple[str, ...],
     at: str,
     reader: str | None,
@@ -56,17 +54,17 @@ def command(
       repo export east.car --for low:east
     """
     is_part = label is not None or reader is not None
-    if is_part and (branch or since or is_full or include):
+    if is_part and (branch or since or full or include):
         raise click.UsageError("--label and --for write one state, without the other options")
     if not is_part and at != "HEAD":
         raise click.UsageError("--at goes with --label and --for; see --branch and --since")
     target = sys.stdout.buffer if file == "-" else Path(file)
     with session.open() as repository:
         if is_part:
-            trust = read_trust(reader)
-            report = repository.sync.export_part(target, at=at, label=label, trust=trust)
+            viewer = read_viewer(reader)
+            report = repository.sync.export_part(target, at=at, label=label, viewer=viewer)
         else:
             report = repository.sync.export(
-                target, branches=branch, since=since, include=include, is_full=is_full
+                target, branches=branch, since=since, include=include, full=full
             )
     show_report(session, "export", report, to_stderr=file == "-")

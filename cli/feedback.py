@@ -56,9 +56,9 @@ def vote_command(
 
     with session.open() as repository:
         found = _answer(repository, name, receipt)
-        value, actor = -1 if down else 1, session.author(author)
+        value, author = -1 if down else 1, session.author(author)
         wanted = _returned(found, node)
-        notes = vote(repository, found, wanted, value, actor=actor)
+        notes = vote(repository, found, wanted, value, author=author)
     _say(session, "vote", str(notes))
 
 
@@ -100,7 +100,7 @@ def not_useful_command(
             found,
             [_returned(found, node) for node in nodes] or None,
             useful=[_returned(found, node) for node in useful] or None,
-            actor=session.author(author),
+            author=session.author(author),
         )
     _say(session, "not-useful", str(notes))
 
@@ -121,9 +121,9 @@ def outcome_command(session: Session, *, node: str, failed: bool, author: str | 
       repo feedback outcome 01f5a2 --failed
     """
     with session.open() as repository:
-        actor = session.author(author)
+        author = session.author(author)
         wanted = node_at(session, repository, node)
-        notes = repository.notes.space().outcome(wanted, not failed, actor=actor)
+        notes = repository.notes.space().outcome(wanted, not failed, author=author)
     _say(session, "outcome", str(notes))
 
 

@@ -10,15 +10,13 @@ from ibidem.cli.session import Session, author_option, common_options, pass_sess
 
 @click.command("fetch")
 @click.argument("remote", default="origin")
-@click.option(
-    "--force", "is_forced", is_flag=True, help="Also accept branches that were rolled back."
-)
+@click.option("--force", "force", is_flag=True, help="Also accept branches that were rolled back.")
 @include_option
 @author_option
 @common_options
 @pass_session
 def command(
-    session: Session, *, remote: str, is_forced: bool, include: tuple[str, ...], author: str | None
+    session: Session, *, remote: str, force: bool, include: tuple[str, ...], author: str | None
 ) -> None:
     """Download the branches of REMOTE without merging them
 
@@ -34,7 +32,7 @@ def command(
         report = repository.sync.fetch(
             remote,
             include=include,
-            is_forced=is_forced,
+            force=force,
             token=token(session),
             author=session.author(author),
         )

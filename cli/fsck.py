@@ -58,7 +58,7 @@ def command(
 
     folder = session.folder()
     with progress_bar(session, "reading blocks") as advance:
-        report = fsck_folder(folder, is_deep=deep, progress=advance)
+        report = fsck_folder(folder, deep=deep, progress=advance)
         if repair and not report.is_clean:
             report = repair_folder(folder, report, source, progress=advance)
     if session.json:

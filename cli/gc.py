@@ -39,7 +39,7 @@ def command(
     with session.open() as repository:
         report = repository.maintenance.gc(
             keep_operations=OPERATIONS_KEPT if keep_operations is None else keep_operations,
-            is_dry_run=dry_run,
+            dry_run=dry_run,
             author=session.author(author),
         )
     if session.json:

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from ibidem.cli.options.trust import trust_of, trust_option
+from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 
@@ -17,7 +17,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 @click.option(
     "--text", is_flag=True, help="Print only the full source text of a document or section."
 )
-@trust_option
+@viewer_option
 @at_option
 @common_options
 @pass_session
@@ -36,7 +36,7 @@ def command(session: Session, *, node: str, content: bool, text: bool, at: str) 
     if session.json and (content or text):
         raise click.UsageError("--content and --text print raw bytes and exclude --json")
     with session.open() as repository:
-        revision = repository.at(at, trust=trust_of(session))
+        revision = repository.at(at, viewer=viewer_of(session))
         node_id = revision.node_id(node)
         found = revision.node(node_id)
         if content:

@@ -17,7 +17,7 @@ from ibidem.cli.options.records import (
     record_of,
     record_options,
 )
-from ibidem.cli.options.trust import trust_of, trust_option
+from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import output, records
 from ibidem.cli.revising import REVISIONS
 from ibidem.cli.session import Session, at_option, author_option, common_options, pass_session
@@ -75,11 +75,11 @@ def add_command(
     help="Only records with at least this salience.",
 )
 @click.option(
-    "--roots", type=int, default=10, show_default=True, help="Ranked records to start from."
+    "--root-limit", type=int, default=10, show_default=True, help="Ranked records to start from."
 )
-@click.option("--nodes", type=int, default=25, show_default=True, help="Records in total.")
+@click.option("--limit", type=int, default=25, show_default=True, help="Records in total.")
 @click.option(
-    "--edges", type=int, default=100, show_default=True, help="Maximal number of relations."
+    "--edge-limit", type=int, default=100, show_default=True, help="Maximal number of relations."
 )
 @click.option("--hops", type=int, default=1, show_default=True, help="Steps from a ranked record.")
 @click.option(
@@ -92,7 +92,7 @@ def add_command(
     multiple=True,
     help="Also records with this status: superseded or retracted.",
 )
-@trust_option
+@viewer_option
 @at_option
 @common_options
 @pass_session
@@ -104,18 +104,18 @@ def graph_command(session: Session, /, *, query: str | None, at: str, **given: A
     \b
     Examples:
       repo memory graph "what does Ada like"
-      repo memory graph "what does Ada like" --hops 2 --trust medium:team-a
+      repo memory graph "what does Ada like" --hops 2 --viewer medium:team-a
     """
     with session.open() as repository:
         answer = memory_of(session, repository, None).retrieve_graph(
             query,
-            rev=at,
-            trust=trust_of(session),
+            at=at,
+            viewer=viewer_of(session),
             types=given["types"] or None,
             min_salience=given["min_salience"],
-            root_limit=given["roots"],
-            node_limit=given["nodes"],
-            edge_limit=given["edges"],
+            root_limit=given["root_limit"],
+            limit=given["limit"],
+            edge_limit=given["edge_limit"],
             hops=given["hops"],
             as_of=parse.moment(given["as_of"]),
             include_status=given["include_status"],
@@ -138,7 +138,7 @@ def graph_command(session: Session, /, *, query: str | None, at: str, **given: A
     metavar="TIME",
     help="Time of the salience [default: that of the last commit or note].",
 )
-@trust_option
+@viewer_option
 @at_option
 @common_options
 @pass_session
@@ -153,7 +153,7 @@ def salience_command(session: Session, /, *, record: str, as_of: str | None, at:
     with session.open() as repository:
         memory = memory_of(session, repository, None)
         about = node_at(session, repository, record, at)
-        value = memory.salience(about, rev=at, trust=trust_of(session), as_of=parse.moment(as_of))
+        value = memory.salience(about, at=at, viewer=viewer_of(session), as_of=parse.moment(as_of))
         head = memory.notes.head
     if session.json:
         notes = None if head is None else str(head)
@@ -181,7 +181,7 @@ def reinforce_command(
         session,
         author,
         record,
-        lambda notes, about, who: notes.reinforce(about, gain=gain, actor=who),
+        lambda notes, about, who: notes.reinforce(about, gain=gain, author=who),
     )
 
 
@@ -204,7 +204,7 @@ def penalize_command(
         session,
         author,
         record,
-        lambda notes, about, who: notes.penalize(about, amount, actor=who),
+        lambda notes, about, who: notes.penalize(about, amount, author=who),
     )
 
 

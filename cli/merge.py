@@ -45,7 +45,7 @@ def command(
     """
     with session.open() as repository:
         merged = repository.merge(
-            rev, is_dry_run=dry_run, author=session.author(author), message=message
+            rev, dry_run=dry_run, author=session.author(author), message=message
         )
         lines = conflicts.merge_lines(
             repository.core.store, merged.outcome, merged.changes, merged.conflicts

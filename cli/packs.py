@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ibidem.cli.options import question
-from ibidem.cli.options.trust import trust_of, trust_option
+from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import answer, output, packs
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 from ibidem.retrieve.query.options import LIMIT_OF_PACKS
@@ -18,7 +18,7 @@ from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 @packs.pack_options
 @question.limited(LIMIT_OF_PACKS)
 @click.option("--explain", is_flag=True, help="Show the score of every hit in each lane.")
-@trust_option
+@viewer_option
 @at_option
 @common_options
 @pass_session
@@ -36,7 +36,7 @@ def command(session: Session, /, *, query: str, explain: bool, at: str, **given:
     """
     options = packs.taken(given) | question.options(session, **given)
     with session.open() as repository:
-        revision = repository.at(at, trust=trust_of(session))
+        revision = repository.at(at, viewer=viewer_of(session))
         found = revision.packs(query, **options)
     receipt = None if found.receipt is None else str(found.receipt.cid)
     if session.json:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ibidem.cli.options import question as asking
-from ibidem.cli.options.trust import trust_of, trust_option
+from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import answer, output, packs
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 from ibidem.retrieve.query.options import LIMIT_OF_PACKS
@@ -31,7 +31,7 @@ from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 )
 @packs.pack_options
 @asking.limited(LIMIT_OF_PACKS)
-@trust_option
+@viewer_option
 @at_option
 @common_options
 @pass_session
@@ -58,7 +58,7 @@ def command(
     """
     options = packs.taken(given) | asking.options(session, **given)
     with session.open() as repository:
-        revision = repository.at(at, trust=trust_of(session))
+        revision = repository.at(at, viewer=viewer_of(session))
         found = revision.packs(question, **options)
         counter = {"estimator": options["estimator"]} if "estimator" in options else {}
         made = revision.prompt(question, found, style=style, **counter)
@@ -72,7 +72,7 @@ def command(
                 "receipt": None if found.receipt is None else str(found.receipt.cid),
                 "system": made.system,
                 "user": made.user,
-                "tokens": made.tokens,
+                "tokens_used": made.tokens_used,
                 "fence": made.fence,
                 "citations": cited,
             },

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.argument("remote", default="origin")
 @click.argument("ref", nargs=-1)
 @click.option("-d", "--delete", metavar="REF", multiple=True, help="Delete REF on the remote.")
-@click.option("--force", "is_forced", is_flag=True, help="Allow a ref to lose commits.")
+@click.option("--force", "force", is_flag=True, help="Allow a ref to lose commits.")
 @click.option(
     "--expect",
     metavar="REF=CID",
@@ -36,7 +36,7 @@ def command(
     remote: str,
     ref: tuple[str, ...],
     delete: tuple[str, ...],
-    is_forced: bool,
+    force: bool,
     expect: tuple[str, ...],
     author: str | None,
 ) -> None:
@@ -58,7 +58,7 @@ def command(
             remote,
             ref,
             delete=delete,
-            is_forced=is_forced,
+            force=force,
             expect=expected,
             token=token(session),
             author=session.author(author),

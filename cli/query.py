@@ -8,7 +8,7 @@ import click
 
 from ibidem.cli.options import parse
 from ibidem.cli.options.limit import limit_option
-from ibidem.cli.options.trust import trust_of, trust_option
+from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 
@@ -40,7 +40,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 @click.option("--offset", type=click.IntRange(min=0), default=0, help="Nodes to skip.")
 @click.option("--after", metavar="CURSOR", help="Continue after a page, given its `next`.")
 @click.option("--count", is_flag=True, help="Print only the number of nodes.")
-@trust_option
+@viewer_option
 @at_option
 @common_options
 @pass_session
@@ -76,7 +76,7 @@ def command(
             "--count counts all matches and cannot be combined with an order or a page"
         )
     with session.open() as repository:
-        revision = repository.at(at, trust=trust_of(session))
+        revision = repository.at(at, viewer=viewer_of(session))
         if count:
             _print_count(session, revision.count(**conditions))
             return

@@ -34,5 +34,5 @@ def command(
       repo rebase main
     """
     with session.open() as repository:
-        done = repository.rebase(onto, is_dry_run=dry_run, author=session.author(author))
+        done = repository.rebase(onto, dry_run=dry_run, author=session.author(author))
         rebased.tell(context, session, repository.core.store, "rebase", done, dry_run=dry_run)

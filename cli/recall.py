@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ibidem.cli.options import question
-from ibidem.cli.options.trust import trust_of, trust_option, trust_options
+from ibidem.cli.options.viewer import viewer_of, viewer_option, viewer_options
 from ibidem.cli.render import answer, output
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 
@@ -26,7 +26,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
     ),
 )
 @question.question_options
-@trust_option
+@viewer_option
 @at_option
 @common_options
 @pass_session
@@ -55,14 +55,12 @@ def command(
     from ibidem.memory.recall.recall import recall
 
     options = question.options(session, **given)
-    trust = trust_of(session)
-    options |= trust_options(session)
+    viewer = viewer_of(session)
+    options |= viewer_options(session)
     with session.open() as repository:
-        found = recall(
-            repository, query, revision=at, session=name, disclosure=disclosure, **options
-        )
+        found = recall(repository, query, at=at, session=name, disclosure=disclosure, **options)
         result = found.result
-        revision = repository.at(at, trust=trust)
+        revision = repository.at(at, viewer=viewer)
         locations = revision.locate_many([item.node.id for item in result.items])
     commit = None if revision.commit_cid is None else str(revision.commit_cid)
     receipt = None if result.receipt is None else str(result.receipt.cid)

@@ -66,6 +66,6 @@ def _lines(repository: Repository, result: Answer[Any], receipt: str) -> list[st
         return packs.packs_lines(result, receipt)
     if result.kind is AnswerKind.RECORDS:
         return records.records_lines(result)
-    revision = repository.at(result.root, trust=result.query.trust)
+    revision = repository.at(result.root, viewer=result.query.viewer)
     locations = revision.locate_many([item.node.id for item in result.items])
     return answer.answer_lines(result, locations, receipt=receipt, explain=False)

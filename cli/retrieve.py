@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ibidem.cli.options import question
-from ibidem.cli.options.trust import trust_of, trust_option
+from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import answer, output
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 
@@ -21,7 +21,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
     "--allow-erased", is_flag=True, help="Leave out nodes that have been erased since, with a note."
 )
 @click.option("--explain", is_flag=True, help="Show the score of each lane, and what was left out.")
-@trust_option
+@viewer_option
 @at_option
 @common_options
 @pass_session
@@ -51,7 +51,7 @@ def command(
     """
     options = question.options(session, **given)
     with session.open() as repository:
-        revision = repository.at(at, trust=trust_of(session), allow_erased=allow_erased)
+        revision = repository.at(at, viewer=viewer_of(session), allow_erased=allow_erased)
         result = revision.retrieve(query, strict=strict, **options)
         locations = revision.locate_many([item.node.id for item in result.items])
         erased = [str(erasure.node) for erasure in getattr(revision, "erasures", ())]

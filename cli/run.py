@@ -129,14 +129,14 @@ def diff(session: Session, *, before: str, after: str) -> None:
     with session.open() as repository:
         found = differences(repository.runs.open(before), repository.runs.open(after))
     if session.json:
-        names = ("index", "before", "after", "is_asked")
+        names = ("index", "before", "after", "is_request_changed")
         rows = [shapes.fields_json(one, *names) for one in found]
         output.emit("run-diff", {"differences": rows})
         return
     if not found:
         output.say("the runs are the same, step for step")
     for one in found:
-        what = "asked" if one.is_asked else "was answered"
+        what = "asked" if one.is_request_changed else "was answered"
         output.say(
             f"step {one.index} {what} something else",
             f"  before: {output.one_line(one.before or 'the run is over')}",

@@ -20,7 +20,7 @@ from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError, Not
 
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
-    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.access.policy import Viewer
 
 FOLDER = ".ibidem"
 Color = Literal["auto", "always", "never"]
@@ -34,8 +34,8 @@ class Session:
     path: Path | None = None
     json: bool = False
     color: Color = "auto"
-    trust: str | None = None
-    """The value of `--trust`."""
+    viewer: str | None = None
+    """The value of `--viewer`."""
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
 
     def folder(self) -> Path:
@@ -64,19 +64,19 @@ class Session:
         import ibidem
 
         found = ibidem.open(folder, clock=self.clock(), finish_erasing=finish_erasing)
-        trust = self.caller()
-        if trust is None or trust.everything:
+        viewer = self.caller()
+        if viewer is None or viewer.everything:
             return found
         # A viewer refuses by itself what he may not.
-        return cast("Repository", found.as_viewer(trust, author=self.author()))
+        return cast("Repository", found.as_viewer(viewer, author=self.author()))
 
-    def caller(self) -> TrustContext | None:
-        """Returns the caller: `--trust`, else `IBIDEM_TRUST`; None if neither is set.
+    def caller(self) -> Viewer | None:
+        """Returns the caller: `--viewer`, else `IBIDEM_VIEWER`; None if neither is set.
 
         Raises:
             InvalidInputError: no such level.
         """
-        return read_trust(self.trust or self.environment.get("IBIDEM_TRUST"))
+        return read_viewer(self.viewer or self.environment.get("IBIDEM_VIEWER"))
 
     def clock(self) -> Callable[[], int]:
         """Returns the clock that dates commits, in microseconds; `SOURCE_DATE_EPOCH` stops it."""
@@ -145,7 +145,7 @@ def command_name(context: click.Context) -> str:
     return " ".join(["repo", *reversed(names)])
 
 
-def read_trust(text: str | None) -> TrustContext | None:
+def read_viewer(text: str | None) -> Viewer | None:
     """Returns the context that a person writes, None for no text.
 
     Raises:
@@ -153,15 +153,15 @@ def read_trust(text: str | None) -> TrustContext | None:
     """
     if not text:
         return None
-    from ibidem.retrieve.access.policy import ALL, ALL_SCOPES, TrustContext, level_of
+    from ibidem.retrieve.access.policy import ALL, ALL_SCOPES, Viewer, level_of
 
     if text == "all":
         return ALL
     level, _, scopes = text.partition(":")
     named = [one for one in scopes.split(",") if one]
     number = int(level) if level.isascii() and level.isdigit() else level
-    return TrustContext(
-        level=level_of("trust", number),
+    return Viewer(
+        level=level_of("viewer", number),
         scopes=ALL_SCOPES if scopes == ALL_SCOPES else tuple(named),
     )
 

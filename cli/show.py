@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibidem.cli.options.trust import check_owner, is_restricted, trust_of, trust_option
+from ibidem.cli.options.viewer import check_owner, is_restricted, viewer_of, viewer_option
 from ibidem.cli.render import changes, output, shapes
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
@@ -27,7 +27,7 @@ Shown = tuple[str, dict[str, Any], list[str]]
 
 @click.command("show")
 @click.argument("name", default="HEAD")
-@trust_option
+@viewer_option
 @at_option
 @common_options
 @pass_session
@@ -75,7 +75,7 @@ def _find(repository: Repository, session: Session, name: str, at: str) -> Shown
 
 
 def _by_id(repository: Repository, session: Session, name: str, at: str) -> Shown:
-    revision = repository.at(at, trust=trust_of(session))
+    revision = repository.at(at, viewer=viewer_of(session))
     try:
         node = revision.node(revision.node_id(name))
     except NotFoundError as error:

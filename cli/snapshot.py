@@ -9,7 +9,7 @@ import click
 
 from ibidem.cli import exits
 from ibidem.cli.options import question
-from ibidem.cli.options.trust import trust_option, trust_options
+from ibidem.cli.options.viewer import viewer_option, viewer_options
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 
@@ -32,7 +32,7 @@ def command() -> None:
     help="What must not change: every byte, the order of items, or the set of items.",
 )
 @question.question_options
-@trust_option
+@viewer_option
 @at_option
 @common_options
 @pass_session
@@ -47,7 +47,7 @@ def record(
     Example:
       repo snapshot record retries.golden "how do retries work" "what is a deadline" --limit 5
     """
-    options = question.options(session, **given) | trust_options(session)
+    options = question.options(session, **given) | viewer_options(session)
     from ibidem.testing.golden import Golden, record
     from ibidem.testing.judge import Mode
 

@@ -10,7 +10,7 @@ import click
 
 from ibidem.cli import embedders
 from ibidem.cli.options import parse
-from ibidem.cli.options.trust import trust_of, trust_option
+from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import output, shapes
 from ibidem.cli.session import (
     Session,
@@ -40,7 +40,7 @@ def command() -> None:
 
 
 @command.command("list")
-@trust_option
+@viewer_option
 @at_option
 @common_options
 @pass_session
@@ -66,7 +66,7 @@ def listed(session: Session, *, at: str) -> None:
 @click.option(
     "--as-of", metavar="TIME", help="Only messages that exist at this time and have not expired."
 )
-@trust_option
+@viewer_option
 @at_option
 @common_options
 @pass_session
@@ -82,7 +82,7 @@ def show(session: Session, *, thread: str, raw: bool, as_of: str | None, at: str
         memory = _memory(session, repository)
         info = memory.thread(thread, at)
         read = memory.messages if raw else memory.view
-        found = read(thread, as_of=parse.moment(as_of), rev=at)
+        found = read(thread, as_of=parse.moment(as_of), at=at)
     if session.json:
         output.emit(
             "thread-show",
@@ -142,7 +142,7 @@ def append(
 @click.argument("thread")
 @click.argument("query", required=False)
 @click.option(
-    "-k", "count", type=int, default=10, show_default=True, help="Maximal number of units."
+    "-n", "--limit", type=int, default=10, show_default=True, help="Maximal number of units."
 )
 @click.option(
     "--order",
@@ -161,7 +161,7 @@ def append(
 @click.option("--window", type=int, metavar="N", help="Only from the newest N messages.")
 @click.option("--as-of", metavar="TIME", help="Time for expiry [default: that of the commit].")
 @model_option
-@trust_option
+@viewer_option
 @at_option
 @common_options
 @pass_session
@@ -170,7 +170,7 @@ def select(
     *,
     thread: str,
     query: str | None,
-    count: int,
+    limit: int,
     order: str,
     unit: str,
     window: int | None,
@@ -182,15 +182,15 @@ def select(
 
     \b
     Examples:
-      repo thread select support-17 "printer" -k 3
-      repo thread select support-17 -k 5
+      repo thread select support-17 "printer" -n 3
+      repo thread select support-17 -n 5
     """
     with session.open() as repository:
         found = _memory(session, repository, model).select(
             query,
             thread=thread,
-            k=count,
-            rev=at,
+            limit=limit,
+            at=at,
             order=order,
             unit=unit,
             window=window,
@@ -272,7 +272,7 @@ def _memory(
 
     embedder = embedders.embedder(session, model) if model else None
     return Conversations(
-        repository, embedder=embedder, author=session.author(author), trust=trust_of(session)
+        repository, embedder=embedder, author=session.author(author), viewer=viewer_of(session)
     )
 
 

@@ -6,7 +6,7 @@ import click
 
 from ibidem.cli.options import parse
 from ibidem.cli.options.limit import limit_option
-from ibidem.cli.options.trust import trust_of, trust_option
+from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 
@@ -27,7 +27,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
     show_default=True,
     help="What a path may repeat: nothing; nodes but not edges; anything.",
 )
-@trust_option
+@viewer_option
 @at_option
 @common_options
 @pass_session
@@ -46,7 +46,7 @@ def command(
     """
     steps = parse.steps(path)
     with session.open() as repository:
-        revision = repository.at(at, trust=trust_of(session))
+        revision = repository.at(at, viewer=viewer_of(session))
         starts = [revision.node_id(node) for node in nodes]
         found = revision.paths(starts, steps, limit=limit, repeats=repeats)
         ends = {path.nodes[-1] for path in found}

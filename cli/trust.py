@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibidem.cli.options.trust import trust_of, trust_option
+from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import output
 from ibidem.cli.session import (
     Session,
@@ -48,7 +48,7 @@ def command() -> None:
 @common_options
 @pass_session
 def enable_command(session: Session, /, *, author: str | None, **given: str) -> None:
-    """Commit a trust policy, so that every query needs --trust
+    """Commit a trust policy, so that every query needs --viewer
 
     A level is public, low, medium, high or hyper, or 0 to 4. The policy filters answers by the
     level that callers claim for themselves; it does not protect the files, which need file
@@ -85,25 +85,25 @@ def disable_command(session: Session, *, author: str | None) -> None:
 
 
 @command.command("show")
-@trust_option
+@viewer_option
 @at_option
 @common_options
 @pass_session
 def show_command(session: Session, *, at: str) -> None:
-    """Show the trust policy, and how many nodes a --trust caller sees
+    """Show the trust policy, and how many nodes a --viewer caller sees
 
     \b
     Examples:
       repo trust show
-      repo trust show --trust medium:team-a,team-b
+      repo trust show --viewer medium:team-a,team-b
     """
     from ibidem.retrieve.access.policy import policy_of
 
     with session.open() as repository:
         revision = repository.at(at)
         policy = policy_of(revision.config)
-        trust = trust_of(session)
-        count = None if trust is None else revision.seen_by(trust).count()
+        viewer = viewer_of(session)
+        count = None if viewer is None else revision.seen_by(viewer).count()
         commit = None if revision.commit_cid is None else str(revision.commit_cid)
     _show(session, policy, commit, count)
 

@@ -81,9 +81,9 @@ def post_json(service: Service, body: Mapping[str, Any]) -> Any:
     )
     pause = service.pause_seconds
     for left in reversed(range(service.tries)):
-        asked = urllib.request.Request(service.url, data, headers)  # noqa: S310  scheme checked
+        request = urllib.request.Request(service.url, data, headers)  # noqa: S310  scheme checked
         try:
-            with opener.open(asked, timeout=service.timeout_seconds) as answer:
+            with opener.open(request, timeout=service.timeout_seconds) as answer:
                 return _parsed(service, answer.read(service.answer_bytes_max + 1))
         except urllib.error.HTTPError as error:
             with error:

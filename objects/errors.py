@@ -43,7 +43,7 @@ class ErrorKind(StrEnum):
     NOT_FAST_FORWARD = "not-fast-forward"
     UNAUTHORIZED = "unauthorized"
     REMOTE = "remote"
-    TRUST_REQUIRED = "trust-required"
+    VIEWER_REQUIRED = "viewer-required"
     UNSIGNED = "unsigned"
     NOT_PERMITTED = "not-permitted"
 

@@ -20,7 +20,7 @@ from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Node
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.graph import Graph, V
-from ibidem.retrieve.access.policy import TrustContext, checked_trust, policy_of
+from ibidem.retrieve.access.policy import Viewer, checked_viewer, policy_of
 from ibidem.retrieve.access.restricted_snapshot import loader, restrict
 
 if TYPE_CHECKING:
@@ -29,24 +29,24 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def restricted(graph: Graph, trust: TrustContext | None) -> Graph:
+def restricted(graph: Graph, viewer: Viewer | None) -> Graph:
     """Returns a graph as a caller sees it; the same graph if it has no trust policy.
 
     Raises:
-        InvalidInputError: kind `trust-required`.
+        InvalidInputError: kind `viewer-required`.
     """
-    asked = checked_trust(policy_of(graph.config), trust)
-    if asked is None:
+    caller = checked_viewer(policy_of(graph.config), viewer)
+    if caller is None:
         return graph
-    return UnrestrictedGraph(graph, asked) if asked.everything else RestrictedGraph(graph, asked)
+    return UnrestrictedGraph(graph, caller) if caller.everything else RestrictedGraph(graph, caller)
 
 
 class UnrestrictedGraph(Graph):
     """The whole graph of a root with a trust policy, for a caller who may see all of it."""
 
-    def __init__(self, whole: Graph, trust: TrustContext) -> None:
+    def __init__(self, whole: Graph, viewer: Viewer) -> None:
         self.root_cid, self.commit, self.root = whole.root_cid, whole.commit, whole.root
-        self.trust = trust
+        self.viewer = viewer
         self.core = whole.core
         self._state = whole._state
         self._store = whole.core.store
@@ -54,24 +54,24 @@ class UnrestrictedGraph(Graph):
         self._snapshot = None
         self._whole = whole
 
-    def seen_by(self, trust: TrustContext | None) -> Graph:
+    def seen_by(self, viewer: Viewer | None) -> Graph:
         """Returns the graph as a caller sees it, which must be the caller that it was opened for.
 
         Raises:
             InvalidInputError: another caller.
         """
-        if trust not in (None, self.trust):
-            raise InvalidInputError("trust: got another caller than the revision was opened for")
+        if viewer not in (None, self.viewer):
+            raise InvalidInputError("viewer: got another caller than the revision was opened for")
         return self
 
     def snapshot(self) -> Snapshot:
         """Returns the part of the index snapshot that the caller sees."""
-        return cast("Snapshot", restrict(self._whole.snapshot(), self.trust, self._load))
+        return cast("Snapshot", restrict(self._whole.snapshot(), self.viewer, self._load))
 
-    def asked(self, question: Callable[[Snapshot], T]) -> T:
-        """Runs a function of the visible part of the snapshot; as `Graph.asked` if files fail."""
-        return self._whole.asked(
-            lambda whole: question(cast("Snapshot", restrict(whole, self.trust, self._load)))
+    def with_snapshot(self, question: Callable[[Snapshot], T]) -> T:
+        """Runs a function of the visible part of the snapshot, as `Graph.with_snapshot` does."""
+        return self._whole.with_snapshot(
+            lambda whole: question(cast("Snapshot", restrict(whole, self.viewer, self._load)))
         )
 
     def _check_open(self) -> None:
@@ -149,8 +149,8 @@ class RestrictedGraph(UnrestrictedGraph):
             InvalidInputError: always.
         """
         raise InvalidInputError(
-            "trust: got a caller who may not see everything, expected one who may read history",
-            hint="messages and changes of commits have no level; ask with trust=ALL",
+            "viewer: got a caller who may not see everything, expected one who may read history",
+            hint="messages and changes of commits have no level; ask with viewer=ALL",
         )
 
     def is_visible(self, id: NodeId) -> bool:  # noqa: A002
@@ -161,7 +161,7 @@ class RestrictedGraph(UnrestrictedGraph):
         return self._joins(Graph.edge(self, id))
 
     def _ordinal(self, id: NodeId) -> int | None:  # noqa: A002
-        return self.asked(lambda snapshot: snapshot.ordinal(check_id("id", id, NodeId)))
+        return self.with_snapshot(lambda snapshot: snapshot.ordinal(check_id("id", id, NodeId)))
 
     def _found(self, id: NodeId) -> Node | None:  # noqa: A002
         """Returns a node as it is visible, None if it is not."""
@@ -174,7 +174,7 @@ class RestrictedGraph(UnrestrictedGraph):
             cid = snapshot.node_cids(np.array([ordinal], np.uint32))[0]
             return loader(snapshot, self._load)(cid)
 
-        return self.asked(found)
+        return self.with_snapshot(found)
 
     def _joins(self, edge: Edge) -> bool:
         return self._ordinal(edge.src) is not None and self._ordinal(edge.dst) is not None

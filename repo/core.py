@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ibidem.repo.events import Log
     from ibidem.repo.signing.key import SigningKey
     from ibidem.repo.signing.keyring import Keyring
-    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.access.policy import Viewer
     from ibidem.store.protocol import Store
 
 Clock = Callable[[], int]
@@ -82,7 +82,7 @@ class Core(Closing):
         self._head: tuple[OperationCid, CommitCid | None] | None = None
         self._graph: tuple[CommitCid, TreeCid, Graph] | None = None
         """The graph of the last requested commit, and the erasures that it excludes."""
-        self._is_asked = False
+        self._is_queried = False
         """Whether a snapshot was requested since the last commit through this object."""
         self._base: tuple[Root, RootCid] | None = None
         """The root whose edges a transaction last requested, and its CID."""
@@ -158,20 +158,20 @@ class Core(Closing):
         self,
         rev: object = revspec.HEAD,
         *,
-        trust: TrustContext | None = None,
+        viewer: Viewer | None = None,
         state: State | None = None,
     ) -> Graph:
         """Returns the graph at a revision, or of a root given by its RootCid, read-only.
 
         Args:
             rev: the revision, or the RootCid.
-            trust: the caller; required for reading if the root has a trust policy.
+            viewer: the caller; required for reading if the root has a trust policy.
             state: the state in which the revision is resolved; by default the newest.
         """
         found = self.operation_log.retry_if_collected(
             lambda state: self._graph_in(self.without_interrupted(state), rev), state=state
         )
-        return found if trust is None else found.seen_by(trust)
+        return found if viewer is None else found.seen_by(viewer)
 
     def _graph_in(self, state: State, rev: object) -> Graph:
         if isinstance(rev, RootCid):
@@ -293,7 +293,7 @@ class Core(Closing):
             commit: one that has the root; the snapshots of its parents are similar.
             state: the state that the call works on; by default the newest.
         """
-        self._is_asked = True
+        self._is_queried = True
         near = self._parents(commit)
         return self._indexing(lambda index: index.snapshot(root_cid, near=near), state=state)
 
@@ -305,8 +305,8 @@ class Core(Closing):
         Args:
             block_count: of the commit.
         """
-        if self._is_asked and block_count <= FOLLOWED_BLOCKS_MAX:
-            self._is_asked = False
+        if self._is_queried and block_count <= FOLLOWED_BLOCKS_MAX:
+            self._is_queried = False
             # The commit is complete even if this fails; the next question reports the error.
             with suppress(Exception):
                 state = self.operation_log.state()
@@ -398,7 +398,7 @@ class Core(Closing):
         if len(Tree(self.store, root.edges)) > SCANNED_MAX:
             # A root from before an erasure has no index; its remaining edges can still be read.
             with suppress(ErasedError):
-                found = self.graph(root_cid).asked(lambda snapshot: _ends_at(snapshot, ids))
+                found = self.graph(root_cid).with_snapshot(lambda snapshot: _ends_at(snapshot, ids))
                 return [EdgeId(raw) for raw in sorted(found)]
         return _scanned(self.store, root, set(ids))
 

@@ -25,18 +25,18 @@ VOTE, NOT_USEFUL = "vote", "not_useful"
 QUESTION, WORDS = "question", "words"
 """Details that describe the question of a vote or a `not_useful` mark without its words."""
 TARGETS_MAX = 1000
-_KNOWN = frozenset(("kind", "targets", "actor", "time", "value", "about"))
+_KNOWN = frozenset(("kind", "targets", "author", "time", "value", "about"))
 
 
 @record
 class Event:
-    """A statement by an actor about nodes at a time."""
+    """A statement by an author about nodes at a time."""
 
     kind: str
     """Such as `vote`; the rooms that read events define their kinds."""
     targets: tuple[NodeId, ...]
     """The nodes it is about; they need not all exist in one graph."""
-    actor: str = ""
+    author: str = ""
     time: int = 0
     """Microseconds since 1970 UTC."""
     value: float | None = None
@@ -54,7 +54,7 @@ class Event:
             **self.detail,
             "kind": self.kind,
             "targets": [target.raw for target in self.targets],
-            "actor": self.actor,
+            "author": self.author,
             "time": self.time,
         }
         if self.value is not None:
@@ -71,7 +71,7 @@ class Event:
             CorruptError: it is no valid event; the message names the field.
         """
         props = node.props
-        missing = [name for name in ("kind", "targets", "actor", "time") if name not in props]
+        missing = [name for name in ("kind", "targets", "author", "time") if name not in props]
         targets = props.get("targets")
         try:
             if node.ntype != EVENT:
@@ -86,7 +86,7 @@ class Event:
                 cls(
                     kind=props["kind"],
                     targets=tuple(map(NodeId, targets)),
-                    actor=props["actor"],
+                    author=props["author"],
                     time=props["time"],
                     value=props.get("value"),
                     about=props.get("about"),
@@ -135,8 +135,8 @@ def checked_event(event: Event) -> Event:
         )
     for target in event.targets:
         check_id("targets", target, NodeId)
-    if not isinstance(event.actor, str):
-        raise InvalidInputError(f"actor: got {event.actor!r:.80}, expected text")
+    if not isinstance(event.author, str):
+        raise InvalidInputError(f"author: got {event.author!r:.80}, expected text")
     if type(event.time) is not int:
         raise InvalidInputError(f"time: got {event.time!r:.80}, expected microseconds since 1970")
     if event.value is not None and (

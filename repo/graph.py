@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ibidem.objects.erasure import Erasure
     from ibidem.repo.core import Core
     from ibidem.repo.state import State
-    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.access.policy import Viewer
 
 T = TypeVar("T")
 V = TypeVar("V", bound=NodeVector)
@@ -46,7 +46,7 @@ class Graph:
 
     is_restricted = False
     """Whether the root may contain more than is visible here."""
-    trust: TrustContext | None = None
+    viewer: Viewer | None = None
     """The caller; None if not given."""
     erasures: tuple[Erasure, ...] = ()
     """Erasures whose entries are left out; see `repo/erasure/redacted_graph.py`."""
@@ -86,15 +86,15 @@ class Graph:
         """The commit; None if there is none."""
         return None if self.commit is None else self.commit.cid
 
-    def seen_by(self, trust: TrustContext | None) -> Graph:
+    def seen_by(self, viewer: Viewer | None) -> Graph:
         """Returns the graph as a caller sees it; the same graph if there is no trust policy.
 
         Raises:
-            InvalidInputError: kind `trust-required`: there is a policy, and no caller was given.
+            InvalidInputError: kind `viewer-required`: there is a policy, and no caller was given.
         """
         from ibidem.repo.access import restricted
 
-        return restricted(self, trust)
+        return restricted(self, viewer)
 
     def node(self, id: NodeId, *, include_tombstoned: bool = False) -> Node:  # noqa: A002
         """Returns a node.
@@ -229,7 +229,7 @@ class Graph:
             self._snapshot = self.core.snapshot(self.root_cid, self.commit, state=self._state)
         return self._snapshot
 
-    def asked(self, question: Callable[[Snapshot], T]) -> T:
+    def with_snapshot(self, question: Callable[[Snapshot], T]) -> T:
         """Returns the result of a function of the snapshot. If it fails because index files are
         damaged, they are rebuilt and it runs again, so that a broken index never prevents an
         answer.
@@ -248,9 +248,9 @@ class Graph:
     def _check_open(self) -> None:
         """Raises `InvalidInputError` if there is a trust policy and no caller was given."""
         if TRUST_SETTING in self.root.config:
-            from ibidem.retrieve.access.policy import checked_trust, policy_of
+            from ibidem.retrieve.access.policy import checked_viewer, policy_of
 
-            checked_trust(policy_of(self.config), None)
+            checked_viewer(policy_of(self.config), None)
 
     def is_visible(self, id: NodeId) -> bool:  # noqa: A002
         """Returns whether a node exists that the caller may see, with or without a tombstone."""

@@ -33,7 +33,7 @@ class Graph(Protocol):
         """Returns those of the nodes that exist, read in one batch."""
         ...
 
-    def asked(self, question: Callable[[Snapshot], Parents]) -> Parents:
+    def with_snapshot(self, question: Callable[[Snapshot], Parents]) -> Parents:
         """Returns the result of a function of the index snapshot."""
         ...
 
@@ -46,7 +46,7 @@ def locate_many(graph: Graph, ids: Sequence[NodeId]) -> list[Location | None]:
     """
     nodes = graph.find_nodes(ids)
     inner = [node.id for node in nodes.values() if node.ntype != "Document"]
-    parents = graph.asked(lambda snapshot: _parents(snapshot, inner)) if inner else {}
+    parents = graph.with_snapshot(lambda snapshot: _parents(snapshot, inner)) if inner else {}
     nodes |= graph.find_nodes(set(parents.values()) - nodes.keys())
 
     def node(id_: NodeId) -> Node:

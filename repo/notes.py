@@ -95,7 +95,7 @@ class Notes:
         """Adds events in one commit and returns the new notes head.
 
         Args:
-            events: an event whose `time` is 0 gets that of the commit, one without an actor the
+            events: an event whose `time` is 0 gets that of the commit, one without an author the
                 author.
             author: of the commit.
             message: of the commit.
@@ -109,7 +109,7 @@ class Notes:
             Event(
                 one.kind,
                 tuple(one.targets),
-                one.actor or author,
+                one.author or author,
                 one.time or now,
                 one.value,
                 one.about,
@@ -130,32 +130,32 @@ class Notes:
         target: NodeId,
         *,
         gain: float | None = None,
-        actor: str = "",
+        author: str = "",
         time: int | datetime | None = None,
     ) -> CommitCid:
         """Records that a node was useful; without `gain`, the node's own or the default gain
         applies.
         """
         value = None if gain is None else _amount("gain", gain)
-        return self._one(REINFORCE, target, value, actor, time)
+        return self._one(REINFORCE, target, value, author, time)
 
     def penalize(
         self,
         target: NodeId,
         amount: float,
         *,
-        actor: str = "",
+        author: str = "",
         time: int | datetime | None = None,
     ) -> CommitCid:
         """Records that a node should have less weight, by an amount of at least 0."""
-        return self._one(PENALIZE, target, _amount("amount", amount), actor, time)
+        return self._one(PENALIZE, target, _amount("amount", amount), author, time)
 
     def vote(
         self,
         target: NodeId,
         value: int,
         *,
-        actor: str,
+        author: str,
         about: Cid | None = None,
         detail: Mapping[str, Any] | None = None,
         time: int | datetime | None = None,
@@ -163,23 +163,23 @@ class Notes:
         """Records that a node was right, 1, or wrong, -1, in answer `about`."""
         if type(value) is not int or value not in (-1, 1):
             raise InvalidInputError(f"value: got {value!r:.80}, expected 1 or -1")
-        if not actor:
-            raise InvalidInputError("actor: got nothing, expected who votes")
-        event = Event(VOTE, (target,), actor, 0, float(value), about, detail or {})
-        return self.add([event], author=actor, time=time)
+        if not author:
+            raise InvalidInputError("author: got nothing, expected who votes")
+        event = Event(VOTE, (target,), author, 0, float(value), about, detail or {})
+        return self.add([event], author=author, time=time)
 
     def outcome(
         self,
         target: NodeId,
         ok: bool,
         *,
-        actor: str = "",
+        author: str = "",
         time: int | datetime | None = None,
     ) -> CommitCid:
         """Records that following a node's content succeeded or failed."""
         if type(ok) is not bool:
             raise InvalidInputError(f"ok: got {ok!r:.80}, expected True or False")
-        return self._one(OUTCOME, target, 1.0 if ok else 0.0, actor, time)
+        return self._one(OUTCOME, target, 1.0 if ok else 0.0, author, time)
 
     def _add_on_head(
         self, state: State, events: Sequence[Event], signed: CommitInfo, time: int
@@ -219,10 +219,10 @@ class Notes:
         kind: str,
         target: NodeId,
         value: float | None,
-        actor: str,
+        author: str,
         time: int | datetime | None,
     ) -> CommitCid:
-        return self.add([Event(kind, (target,), actor, value=value)], author=actor, time=time)
+        return self.add([Event(kind, (target,), author, value=value)], author=author, time=time)
 
 
 def read_log(

@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     from ibidem.repo.api.sync import Sync
     from ibidem.repo.merge.branch import Merged
     from ibidem.repo.merge.conflicts import OpenConflict
-    from ibidem.repo.merge.rebase import Replanted
+    from ibidem.repo.merge.rebase import AppliedCommits
     from ibidem.repo.retrieval.embedding import EmbedReport
     from ibidem.repo.retrieval.retrieve import Retriever
     from ibidem.repo.retrieval.signature import ListingOptions, PacksOptions, RetrieveOptions
     from ibidem.repo.transaction.transaction import Transaction
-    from ibidem.repo.viewer.viewer import Viewer
-    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.repo.viewer.repository import ViewerRepository
+    from ibidem.retrieve.access.policy import Viewer
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
     from ibidem.retrieve.context.pack import Pack
@@ -244,29 +244,29 @@ class Repository(Closing):
         return self.core.commit_at(rev)
 
     def at(
-        self, rev: object = HEAD, *, trust: TrustContext | None = None, allow_erased: bool = False
+        self, rev: object = HEAD, *, viewer: Viewer | None = None, allow_erased: bool = False
     ) -> Revision:
         """Returns the graph at a revision, or of a root given by its RootCid, read-only.
 
         Args:
-            trust: the caller; required for reading if the root has a trust policy.
+            viewer: the caller; required for reading if the root has a trust policy.
             allow_erased: leaves out nodes erased since; `erasures` of the revision lists them.
         """
         if not allow_erased:
-            return Revision(self.core.graph(rev, trust=trust))
+            return Revision(self.core.graph(rev, viewer=viewer))
         partial = without_erased(self.core.graph(rev))
-        return Revision(partial if trust is None else partial.seen_by(trust))
+        return Revision(partial if viewer is None else partial.seen_by(viewer))
 
-    def as_viewer(self, trust: TrustContext, *, author: str = "") -> Viewer:
+    def as_viewer(self, viewer: Viewer, *, author: str = "") -> ViewerRepository:
         """Returns the repository as a viewer who may not see everything uses it: what
         `repo/viewer/exposure.py` lists, computed over what he sees, and an error for the rest.
 
         Args:
             author: of what he writes; he can give no other one.
         """
-        from ibidem.repo.viewer.viewer import Viewer
+        from ibidem.repo.viewer.repository import ViewerRepository
 
-        return Viewer(self.core, trust, author)
+        return ViewerRepository(self.core, viewer, author)
 
     def retrieve(self, text: str | None = None, **options: Unpack[RetrieveOptions]) -> Answer[Item]:
         """Returns the ranked answer at the head; `docs/question-options.md` has the options.
@@ -275,11 +275,11 @@ class Repository(Closing):
         """
         return self.core.of_head(lambda head: Revision(head).retrieve(text, **options))
 
-    def retriever(self, rev: object = HEAD) -> Retriever:
+    def retriever(self, at: object = HEAD) -> Retriever:
         """Returns a builder for a query."""
         from ibidem.repo.retrieval.retrieve import Retriever
 
-        return Retriever(self.at(rev).retrieve)
+        return Retriever(self.at(at).retrieve)
 
     def packs(self, text: str | None = None, **options: Unpack[PacksOptions]) -> Answer[Pack]:
         """Returns hits at the head with their surrounding text; `repo.retrieval.context` has the
@@ -289,7 +289,7 @@ class Repository(Closing):
 
     def prompt(
         self,
-        question: str,
+        text: str,
         packs: Answer[Pack] | None = None,
         *,
         style: str = "qa",
@@ -298,23 +298,23 @@ class Repository(Closing):
         """Returns a prompt with numbered sources and their citations.
 
         Args:
-            question: the question for the model.
-            packs: the sources; by default the result of `packs(question, **options)`.
+            text: the question for the model.
+            packs: the sources; by default the result of `packs(text, **options)`.
             style: `qa`, or `summarize`.
         """
         return self.core.of_head(
-            lambda head: Revision(head).prompt(question, packs, style=style, **options)
+            lambda head: Revision(head).prompt(text, packs, style=style, **options)
         )
 
-    def verify_citation(self, citation: Citation, *, trust: TrustContext | None = None) -> bool:
+    def verify_citation(self, citation: Citation, *, viewer: Viewer | None = None) -> bool:
         """Returns whether a citation matches the stored text, as visible to a caller.
 
         Args:
-            trust: the caller; required if the cited root has a trust policy.
+            viewer: the caller; required if the cited root has a trust policy.
         """
         from ibidem.repo.retrieval import context
 
-        return context.verify(self.core, citation, trust=trust)
+        return context.verify(self.core, citation, viewer=viewer)
 
     def query(self, **options: Unpack[ListingOptions]) -> list[Node]:
         """Returns the nodes at the head that match a label and conditions, by id."""
@@ -363,7 +363,7 @@ class Repository(Closing):
         model: str | None = None,
         label: str | None = None,
         batch_nodes: int = 256,
-        is_dry_run: bool = False,
+        dry_run: bool = False,
         author: str = "",
         message: str = "",
         progress: Callable[[int, int], None] | None = None,
@@ -377,7 +377,7 @@ class Repository(Closing):
                 embedder's digest.
             label: only nodes of this type.
             batch_nodes: nodes per commit.
-            is_dry_run: only counts.
+            dry_run: only counts.
             message: of every commit; by default a summary.
             progress: called with the number done and the total.
 
@@ -394,7 +394,7 @@ class Repository(Closing):
             model=model,
             label=label,
             batch_nodes=batch_nodes,
-            is_dry_run=is_dry_run,
+            dry_run=dry_run,
             author=author,
             message=message,
             progress=progress,
@@ -448,7 +448,7 @@ class Repository(Closing):
         self,
         rev: object,
         *,
-        is_dry_run: bool = False,
+        dry_run: bool = False,
         author: str = "",
         message: str = "",
         branch: str | None = None,
@@ -463,7 +463,7 @@ class Repository(Closing):
 
         Args:
             rev: the revision to merge, such as the name of another branch.
-            is_dry_run: returns the result and writes nothing.
+            dry_run: returns the result and writes nothing.
             message: of the commit; by default it names the merged revision.
 
         Raises:
@@ -475,31 +475,31 @@ class Repository(Closing):
         log = self.core.operation_log
         full_name = branches.branch_of(log, branch)
         return merge_into(
-            log, full_name, self.core.commit_cid_of(rev), rev, signed, is_dry_run=is_dry_run
+            log, full_name, self.core.commit_cid_of(rev), rev, signed, dry_run=dry_run
         )
 
     def rebase(
         self,
         onto: object,
         *,
-        is_dry_run: bool = False,
+        dry_run: bool = False,
         author: str = "",
         time: int | datetime | None = None,
-    ) -> Replanted:
+    ) -> AppliedCommits:
         """Reapplies the commits that only the current branch has on top of a revision. Each keeps
         its author, time and message; `author` and `time` are those of the operation. The branch
         moves once, at the end. Merge commits cannot be rebased and raise an error; merge again
         instead.
 
         Args:
-            is_dry_run: returns the result and writes nothing.
+            dry_run: returns the result and writes nothing.
         """
         from ibidem.repo.merge.rebase import rebase
 
         log = self.core.operation_log
         full_name = branches.branch_of(log, None)
         signed = commit_info(author, "", time, None, None, self.core.signing_key)
-        return rebase(log, full_name, self.core.commit_cid_of(onto), signed, is_dry_run=is_dry_run)
+        return rebase(log, full_name, self.core.commit_cid_of(onto), signed, dry_run=dry_run)
 
     def cherry_pick(
         self,
@@ -510,7 +510,7 @@ class Repository(Closing):
         time: int | datetime | None = None,
         agent: str | None = None,
         task: str | None = None,
-    ) -> Replanted:
+    ) -> AppliedCommits:
         """Applies the change of one commit to the current branch.
 
         Args:
@@ -532,7 +532,7 @@ class Repository(Closing):
         time: int | datetime | None = None,
         agent: str | None = None,
         task: str | None = None,
-    ) -> Replanted:
+    ) -> AppliedCommits:
         """Reverts the change of one commit with a new commit on the current branch."""
         from ibidem.repo.merge.rebase import revert
 
@@ -541,11 +541,11 @@ class Repository(Closing):
         signed = commit_info(author, message, time, agent, task, self.core.signing_key)
         return revert(log, full_name, self.core.commit_cid_of(rev), signed)
 
-    def conflicts(self, rev: object = HEAD) -> list[OpenConflict]:
+    def conflicts(self, at: object = HEAD) -> list[OpenConflict]:
         """Returns the unresolved conflicts of a revision, by id."""
         from ibidem.repo.merge.conflicts import open_conflicts
 
-        return list(open_conflicts(self.core.store, self.core.graph(rev).root))
+        return list(open_conflicts(self.core.store, self.core.graph(at).root))
 
     def resolve_conflict(
         self,

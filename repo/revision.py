@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         RecordsOptions,
         RetrieveOptions,
     )
-    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.access.policy import Viewer
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
     from ibidem.retrieve.context.pack import Pack
@@ -103,9 +103,9 @@ class Revision:
         return self.graph.config
 
     @property
-    def trust(self) -> TrustContext | None:
+    def viewer(self) -> Viewer | None:
         """The caller it was opened for; None if not given."""
-        return self.graph.trust
+        return self.graph.viewer
 
     @property
     def is_restricted(self) -> bool:
@@ -117,13 +117,13 @@ class Revision:
         """Erasures whose entries are left out; see `Repository.at(allow_erased=True)`."""
         return self.graph.erasures
 
-    def seen_by(self, trust: TrustContext | None) -> Revision:
+    def seen_by(self, viewer: Viewer | None) -> Revision:
         """Returns the graph as a caller sees it; the same graph if there is no trust policy.
 
         Raises:
-            InvalidInputError: kind `trust-required`: there is a policy, and no caller was given.
+            InvalidInputError: kind `viewer-required`: there is a policy, and no caller was given.
         """
-        seen = self.graph.seen_by(trust)
+        seen = self.graph.seen_by(viewer)
         return self if seen is self.graph else Revision(seen)
 
     # -- reading -------------------------------------------------------------------------------
@@ -177,9 +177,9 @@ class Revision:
 
         return moment_of(self.graph.core, self.graph, as_of, notes)
 
-    def asked(self, question: Callable[[Snapshot], T]) -> T:
+    def with_snapshot(self, question: Callable[[Snapshot], T]) -> T:
         """Runs a question against the snapshot; damaged index files are rebuilt."""
-        return self.graph.asked(question)
+        return self.graph.with_snapshot(question)
 
     # -- searching --------------------------------------------------------------------------------
 
@@ -213,7 +213,7 @@ class Revision:
 
     def prompt(
         self,
-        question: str,
+        text: str,
         packs: Answer[Pack] | None = None,
         *,
         style: str = "qa",
@@ -222,13 +222,13 @@ class Revision:
         """Returns a prompt with numbered sources; see `Repository.prompt`."""
         from ibidem.repo.retrieval import context
 
-        return context.prompt(self, question, packs, style=style, **options)
+        return context.prompt(self, text, packs, style=style, **options)
 
     def verify_citation(self, citation: Citation) -> bool:
         """Returns whether a citation of any revision matches the text visible to this caller."""
         from ibidem.repo.retrieval import context
 
-        return context.verify(self.graph.core, citation, trust=self.trust)
+        return context.verify(self.graph.core, citation, viewer=self.viewer)
 
     def query(self, **options: Unpack[ListingOptions]) -> list[Node]:
         """Returns the nodes that match `label`, `where` and other conditions of `listing.page`.

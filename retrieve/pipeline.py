@@ -79,7 +79,7 @@ def execute(
     for name in ("packs", "records"):
         if getattr(query, name) is not None:
             raise InvalidInputError(f"{name}: got options of {name}, expected a question for nodes")
-    snapshot = restrict(snapshot, query.trust, nodes.load)
+    snapshot = restrict(snapshot, query.viewer, nodes.load)
     found = ranked(snapshot, query, nodes, reranker=reranker, dense=dense, opinions=opinions)
     packed = rules(query.semantics).pack(
         found.ranking, found.reader, limit=query.limit, budget=query.token_budget
@@ -192,7 +192,7 @@ def ranked(
     """Returns the candidates of a query in order; the arguments and errors are those of
     `execute`."""
     check_estimator(query, nodes.estimator)
-    snapshot = restrict(snapshot, query.trust, nodes.load)
+    snapshot = restrict(snapshot, query.viewer, nodes.load)
     load = loader(snapshot, nodes.load)
     if query.vector is not None:
         from ibidem.retrieve.dense.lane import (
@@ -238,8 +238,10 @@ def dense_tops(snapshot: Snapshot, queries: Sequence[Query], load: Load) -> list
     positions = [position for position, query in enumerate(queries) if query.vector is not None]
     for position in positions:
         check_model(snapshot, queries[position])
-    asked = [queries[position] for position in positions]
-    found = rank_dense_many([universe(restrict(snapshot, one.trust, load), one) for one in asked])
+    with_vector = [queries[position] for position in positions]
+    found = rank_dense_many(
+        [universe(restrict(snapshot, one.viewer, load), one) for one in with_vector]
+    )
     for position, top in zip(positions, found, strict=True):
         tops[position] = top
     return tops

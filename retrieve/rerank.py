@@ -164,13 +164,13 @@ class RerankRecord:
 
 
 def ask(
-    reranker: Reranker | RerankRecord, asked: Rerank, shown: Sequence[tuple[NodeId, str]]
+    reranker: Reranker | RerankRecord, option: Rerank, shown: Sequence[tuple[NodeId, str]]
 ) -> RerankRecord:
     """Returns the record of a reranker's scores: newly computed, or those of an earlier record.
 
     Args:
         reranker: a model, or the record of an earlier answer to the same query.
-        asked: the option of the query.
+        option: the option of the query.
         shown: ids and rendered texts of the first nodes of the fused order.
 
     Raises:
@@ -179,15 +179,15 @@ def ask(
     """
     if isinstance(reranker, RerankRecord):
         return _checked(reranker, [node for node, _ in shown])
-    if (reranker.name, reranker.digest) != (asked.name, asked.digest):
+    if (reranker.name, reranker.digest) != (option.name, option.digest):
         raise InvalidInputError(
             f"rerank: got {reranker.name!r} {reranker.digest.hex()}, "
-            f"expected the query's {asked.name!r} {asked.digest.hex()}"
+            f"expected the query's {option.name!r} {option.digest.hex()}"
         )
     if len(shown) <= 1:
         return RerankRecord(RerankStatus.TOO_FEW)
     try:
-        answer = list(reranker.rerank(asked.text, [rendered for _, rendered in shown]))
+        answer = list(reranker.rerank(option.text, [rendered for _, rendered in shown]))
     except TimeoutError:
         return RerankRecord(RerankStatus.TIMEOUT)
     except Exception:

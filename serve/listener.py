@@ -128,9 +128,9 @@ class Listener(ThreadingHTTPServer):
         longest is closed, and if none is idle, this one is rejected.
         """
         with self._lock:
-            is_full = len(self._idle) + len(self._busy) >= CONNECTIONS_MAX
-            let_go = next(iter(self._idle), None) if is_full else None
-            is_served = let_go is not None or not is_full
+            full = len(self._idle) + len(self._busy) >= CONNECTIONS_MAX
+            let_go = next(iter(self._idle), None) if full else None
+            is_served = let_go is not None or not full
             if let_go is not None:
                 del self._idle[let_go]
                 with suppress(OSError):  # it may be closed already

@@ -59,12 +59,12 @@ class StoreSuite:
             assert caught.value.kind is ErrorKind.BLOCK_NOT_FOUND
         assert not store.has(cid)
 
-    def test_get_many_keeps_the_order_asked_for(self, store: Store) -> None:
+    def test_get_many_keeps_the_order_of_the_cids(self, store: Store) -> None:
         """A CID that is given twice is answered twice."""
         blocks = blocks_of(b"a", b"b", b"c")
         store.put(blocks)
-        asked = [*blocks, *reversed(blocks)]
-        assert store.get_many(asked) == [blocks[cid] for cid in asked]
+        cids = [*blocks, *reversed(blocks)]
+        assert store.get_many(cids) == [blocks[cid] for cid in cids]
         assert store.get_many([]) == []
 
     def test_a_block_under_a_wrong_cid_is_refused_and_nothing_is_put(self, store: Store) -> None:

@@ -185,8 +185,8 @@ def responsible(
     first, *rest = cause_lines(repository.store, [found.cause])
     assert first == f"commit {commit_line(found.first_bad)}", "BUG: another commit is explained"
     count = len(found.steps)
-    asked = f", found by asking {count} more commit{'s' * (count > 1)}" if count else ""
-    return [f"caused by {first}", f"  {distance}{asked}", *rest]
+    effort = f", found by asking {count} more commit{'s' * (count > 1)}" if count else ""
+    return [f"caused by {first}", f"  {distance}{effort}", *rest]
 
 
 def _weakest(check: Check, result: Answer[Item], mode: Mode) -> Mode:

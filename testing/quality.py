@@ -152,10 +152,10 @@ def measure(
     judged = read_judgements(judgements, queries)
     depth = gates.depth
     # Several items may be parts of one document: then all that the lanes return are looked at.
-    asked = {"limit": depth if identify == "id" else None, "depth": max(depth, 100), **options}
+    given = {"limit": depth if identify == "id" else None, "depth": max(depth, 100), **options}
     rankings = []
     for one in judged:
-        items = at.retrieve(one.text, **asked).items
+        items = at.retrieve(one.text, **given).items
         rankings.append(tuple(dict.fromkeys(_named(at, item, identify) for item in items)))
 
     pairs = [(ranking, one.grades) for ranking, one in zip(rankings, judged, strict=True)]

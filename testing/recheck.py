@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ibidem.objects.errors import InvalidInputError
-from ibidem.repo.retrieval.retrieve import PreparedQuery, execute_asked
+from ibidem.repo.retrieval.retrieve import PreparedQuery, execute_query
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.retrieve.answer.answer import Answer, AnswerKind, receipt_of
 from ibidem.retrieve.answer.item import Item
@@ -33,7 +33,7 @@ def recheck(repository: Core, at: Graph, check: Check) -> list[str]:
         )
 
     def ask(revision: Graph) -> Answer[Item]:
-        return _asked(repository, revision, query)
+        return _answer(repository, revision, query)
 
     result, mode = ask(at), Mode.from_form(check.mode)
     if mode.accepts(check, result):
@@ -41,9 +41,9 @@ def recheck(repository: Core, at: Graph, check: Check) -> list[str]:
     return failure(check, result, mode, repository=repository, at=at, ask=ask)
 
 
-def _asked(repository: Core, revision: Graph, query: Query) -> Answer[Item]:
-    asked = PreparedQuery(query, estimator_of(query.estimator), None)
-    found = execute_asked(repository, revision, asked)
+def _answer(repository: Core, revision: Graph, query: Query) -> Answer[Item]:
+    prepared = PreparedQuery(query, estimator_of(query.estimator), None)
+    found = execute_query(repository, revision, prepared)
     assert found.kind is not AnswerKind.PACKS, "BUG: a golden is of nodes or records"
     receipt = receipt_of(found, commit=revision.commit_cid, notes_head=query.notes)
     return replace(found, receipt=receipt)

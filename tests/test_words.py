@@ -25,16 +25,36 @@ DATA = Path(__file__).resolve().parent / "words"
 COUNTS = DATA / "counts.json"
 GONE = frozenset(
     (
-        *("anew", "catalog", "cloning", "face", "faces", "founded", "founding", "keeping"),
-        *("landing", "landings", "lays", "merging", "noting", "plane", "planes", "querying"),
-        *("remembering", "replanting", "reranks", "retrieving", "shelf", "shelves", "syncing"),
+        *("anew", "asked", "catalog", "cloning", "face", "faces", "founded", "founding", "keeping"),
+        *(
+            "landed",
+            "landing",
+            "landings",
+            "lays",
+            "merging",
+            "noting",
+            "plane",
+            "planes",
+            "querying",
+        ),
+        *(
+            "remembering",
+            "replanted",
+            "replanting",
+            "reranks",
+            "retrieving",
+            "shelf",
+            "shelves",
+            "syncing",
+        ),
         *("telling", "tells", "trusting"),
     )
 )
 """Words of the old names, none of which may return, and what stands in their place:
 
 plane: lexical view; shelf: segment store; catalog: registry; landing: reconciliation; face: api;
-founding: bootstrap; telling: history, diff format; keeping: maintenance; replanting: rebase; and
+founding: bootstrap; telling: history, diff format; keeping: maintenance; replanting: rebase;
+landed: reconciled; replanted: applied; asked: what it is, `query`, `request`, `recorded`; and
 modules named by a participle (`merging`, `querying`): the noun.
 """
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")

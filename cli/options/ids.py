@@ -1,6 +1,6 @@
 """Resolves an id or a unique prefix, as typed by a person, to a node or edge. Prefixes are matched
 only against what the caller may see, so that no error reveals anything else. A command without
-`--trust` acts for a caller who may see everything, unless the environment names another caller.
+`--viewer` acts for a caller who may see everything, unless the environment names another caller.
 `repo/id_prefix.py` defines prefixes.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ibidem.cli.options.trust import trust_of
+from ibidem.cli.options.viewer import viewer_of
 from ibidem.cli.session import Session
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def node_at(session: Session, repository: Repository, text: str, at: str = "HEAD
     """Returns the node of a revision that is meant."""
     from ibidem.retrieve.access.policy import ALL
 
-    return repository.at(at, trust=trust_of(session) or ALL).node_id(text)
+    return repository.at(at, viewer=viewer_of(session) or ALL).node_id(text)
 
 
 def node_among(ids: Iterable[NodeId], text: str, *, where: str) -> NodeId:

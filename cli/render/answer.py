@@ -56,7 +56,7 @@ def outcome_json(result: Answer[AnswerItem]) -> dict[str, Any]:
     return {
         **shapes.fields_json(
             result,
-            *("root", "tokens_used", "tokens_budget", "candidates_seen", "dropped_counts"),
+            *("root", "tokens_used", "token_budget", "candidates_seen", "dropped_counts"),
         ),
         "result": str(result.cid),
         "semantics": result.query.semantics,
@@ -112,7 +112,7 @@ def receipt_line(receipt: str | None, *, is_partial: bool = False) -> str:
 
 def cost_line(result: Answer[AnswerItem], noun: str = "item") -> str:
     """Returns one line with the tokens used and the number of nodes left out."""
-    budget = "" if result.tokens_budget is None else f" of {result.tokens_budget:,}"
+    budget = "" if result.token_budget is None else f" of {result.token_budget:,}"
     reasons = ", ".join(
         f"{count:,} by {reason}" for reason, count in sorted(result.dropped_counts.items()) if count
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ibidem.cli.session import Session
     from ibidem.objects.ids import NodeId
-    from ibidem.repo.merge.rebase import Replanted
+    from ibidem.repo.merge.rebase import AppliedCommits
     from ibidem.store.protocol import Store
 
 SHOWN_MAX = 20
@@ -25,7 +25,7 @@ def tell(
     session: Session,
     store: Store,
     name: str,
-    done: Replanted,
+    done: AppliedCommits,
     *,
     dry_run: bool = False,
 ) -> None:

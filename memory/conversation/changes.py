@@ -189,7 +189,7 @@ def hide(
     stop = info.next_ord
     end = stop if before is None else min(before, stop)
     where = {"thread": thread, "ord": {"lt": end}}
-    found = repository.at(tx.base.cid, trust=ALL).query(label=MESSAGE, where=where, order_by="ord")
+    found = repository.at(tx.base.cid, viewer=ALL).query(label=MESSAGE, where=where, order_by="ord")
     gone = list(stored_of(found, repository.core.content_of))
     for one in gone:
         tx.tombstone(one.id, reason=reason)
@@ -268,7 +268,7 @@ def known_ids(
     wanted = [message.id for message in messages if message.id is not None]
     if not wanted or tx.find_node(thread_id(thread)) is None:
         return found
-    revision = repository.at(tx.base.cid, trust=ALL)
+    revision = repository.at(tx.base.cid, viewer=ALL)
     where = {"thread": thread, "message_id": {"in": sorted(set(wanted))}}
     nodes = revision.query(label=MESSAGE, where=where, include_tombstoned=True)
     for one in stored_of(nodes, repository.core.content_of):

@@ -16,6 +16,7 @@ from ibidem.memory.conversation.units import Unit, fit, shares
 from ibidem.objects.record import record
 from ibidem.retrieve.answer.render import clip
 from ibidem.retrieve.context.prompt import fence_of
+from ibidem.retrieve.context.window import STOP
 from ibidem.retrieve.tokens import TokenEstimator
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ class Source:
     name: str
     units: tuple[Unit, ...]
     weight: int = 1
-    stops: bool = False
-    """Whether the first unit that does not fit ends the source."""
+    overflow: str = "skip"
+    """`skip` leaves out a unit that does not fit, `stop` ends the source there."""
 
 
 @record
@@ -43,7 +44,7 @@ class Part:
 
     name: str
     units: tuple[Unit, ...]
-    tokens_budget: int | None
+    token_budget: int | None
     tokens_used: int
     dropped: int
     """Units that did not fit."""
@@ -67,7 +68,7 @@ class Context:
 def compose(
     sources: Sequence[Source],
     *,
-    budget: int | None,
+    token_budget: int | None,
     estimator: TokenEstimator,
     tool_chars: int = TOOL_CHARS,
 ) -> Context:
@@ -75,7 +76,7 @@ def compose(
 
     Args:
         sources: the first one to have a message shows it.
-        budget: tokens, divided by the weights; None for no limit.
+        token_budget: tokens, divided by the weights; None for no limit.
         estimator: counts the tokens of each rendered message.
         tool_chars: characters to show of the answer of a tool.
 
@@ -83,7 +84,7 @@ def compose(
         InvalidInputError: kind `limit-exceeded`: the required units of a source exceed its share.
     """
     weights = [source.weight for source in sources]
-    budgets = [None] * len(sources) if budget is None else list(shares(budget, weights))
+    budgets = [None] * len(sources) if token_budget is None else list(shares(token_budget, weights))
     shown: set[tuple[str, int, bool]] = set()
     parts: list[Part] = []
 
@@ -92,7 +93,7 @@ def compose(
 
     for source, part in zip(sources, budgets, strict=True):
         fresh = _fresh(source.units, shown)
-        taken, used, dropped = fit(fresh, cost, part, stops=source.stops)
+        taken, used, dropped = fit(fresh, cost, part, stops=source.overflow == STOP)
         shown.update(_key(one) for unit in taken for one in unit.messages)
         parts.append(Part(source.name, tuple(taken), part, used, dropped))
     messages = [one for part in parts for unit in part.units for one in unit.messages]

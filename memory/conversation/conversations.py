@@ -27,7 +27,7 @@ from ibidem.memory.conversation.message import (
     thread_id,
     thread_info,
 )
-from ibidem.memory.conversation.selection import K_DEFAULT, Selection, now_of, select
+from ibidem.memory.conversation.selection import LIMIT_DEFAULT, Selection, now_of, select
 from ibidem.memory.conversation.units import Unit, units
 from ibidem.objects.config import Model
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
     from ibidem.repo.revision import Revision
     from ibidem.repo.transaction.transaction import Transaction
-    from ibidem.repo.viewer.viewer import Viewer
-    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.repo.viewer.repository import ViewerRepository
+    from ibidem.retrieve.access.policy import Viewer
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
 
@@ -58,11 +58,11 @@ class Conversations:
 
     def __init__(
         self,
-        repository: Repository | Viewer,
+        repository: Repository | ViewerRepository,
         *,
         embedder: Embedder | None = None,
         author: str = "",
-        trust: TrustContext | None = None,
+        viewer: Viewer | None = None,
     ) -> None:
         """Works on the current branch.
 
@@ -70,13 +70,13 @@ class Conversations:
             embedder: computes vectors of stored messages and of queries; equal texts are embedded
                 once, even across processes.
             author: of the commits.
-            trust: the caller, if the root has a trust policy.
+            viewer: the caller, if the root has a trust policy.
         """
         # A viewer refuses by itself what he may not.
         self.repository = cast("Repository", repository)
         self._embedder = embedder
         self._author = author
-        self._trust = trust
+        self._viewer = viewer
         if embedder is not None:
             repository.use_embedder(embedder)
 
@@ -168,24 +168,24 @@ class Conversations:
 
     def at(self, rev: object = "HEAD") -> Revision:
         """Returns the graph that is read."""
-        return self.repository.at(rev, trust=self._trust)
+        return self.repository.at(rev, viewer=self._viewer)
 
-    def threads(self, rev: object = "HEAD") -> list[ThreadInfo]:
+    def threads(self, at: object = "HEAD") -> list[ThreadInfo]:
         """Returns the threads, by name."""
-        found, revision = [], self.at(rev)
+        found, revision = [], self.at(at)
         for node in revision.query(label=THREAD):
             with suppress(InvalidInputError):  # one that is none does not hide the others
                 found.append(_info(revision, node))
         return sorted(found, key=lambda info: info.name)
 
-    def thread(self, thread: str, rev: object = "HEAD") -> ThreadInfo:
+    def thread(self, thread: str, at: object = "HEAD") -> ThreadInfo:
         """Returns a thread; raises `NotFoundError` if there is none.
 
         Raises:
             InvalidInputError: the node with its id is no thread.
         """
         name = checked_name(thread)
-        revision = self.at(rev)
+        revision = self.at(at)
         try:
             found = revision.node(thread_id(name))
         except NotFoundError as error:
@@ -201,7 +201,7 @@ class Conversations:
         first: int = 0,
         limit: int | None = None,
         as_of: int | datetime | None = None,
-        rev: object = "HEAD",
+        at: object = "HEAD",
     ) -> list[Stored]:
         """Returns the messages of a thread in order, without summaries.
 
@@ -210,8 +210,8 @@ class Conversations:
             limit: maximal number of messages, None for all.
             as_of: leaves out messages after this time or expired by then; None for all.
         """
-        revision = self.at(rev)
-        self.thread(thread, rev)
+        revision = self.at(at)
+        self.thread(thread, at)
         where: dict[str, Any] = {"thread": thread, "ord": {"gte": checks.count("first", first)}}
         conditions: dict[str, Any] = {}
         if as_of is not None:
@@ -223,65 +223,66 @@ class Conversations:
         return list(stored_of(nodes, reader_of(revision)))
 
     def view(
-        self, thread: str, *, as_of: int | datetime | None = None, rev: object = "HEAD"
+        self, thread: str, *, as_of: int | datetime | None = None, at: object = "HEAD"
     ) -> list[Stored]:
         """Returns a thread in order, with summaries instead of the messages they cover."""
-        revision = self.at(rev)
+        revision = self.at(at)
         nodes = revision.query(label=SUMMARY, where={"thread": checked_name(thread)})
         summaries = list(stored_of(nodes, reader_of(revision)))
         covered = {place for one in summaries for place in range(one.ord, one.last + 1)}
-        raw = self.messages(thread, as_of=as_of, rev=rev)
+        raw = self.messages(thread, as_of=as_of, at=at)
         rest = [one for one in raw if one.ord not in covered]
         return sorted([*summaries, *rest], key=lambda one: one.ord)
 
     def select(
         self,
-        query: str | None = None,
+        text: str | None = None,
         *,
         thread: str | None,
-        k: int = K_DEFAULT,
-        rev: object = "HEAD",
+        limit: int = LIMIT_DEFAULT,
+        at: object = "HEAD",
         **options: Any,
     ) -> Selection:
         """Returns the messages most relevant to a query, or without one the last; see `select`."""
-        if self._embedder is not None and query is not None and query.strip():
+        if self._embedder is not None and text is not None and text.strip():
             options.setdefault("embedder", self._embedder)
-            if self._embedder.name not in self.at(rev).config.models:
+            if self._embedder.name not in self.at(at).config.models:
                 del options["embedder"]  # no message has a vector yet
-        return select(self.at(rev), query, thread=thread, k=k, **options)
+        return select(self.at(at), text, thread=thread, limit=limit, **options)
 
     def context(
         self,
-        query: str | None,
+        text: str | None,
         *,
         thread: str,
-        budget: int | None,
-        recent: int = K_DEFAULT,
-        similar: int = K_DEFAULT,
+        token_budget: int | None,
+        recent: int = LIMIT_DEFAULT,
+        similar: int = LIMIT_DEFAULT,
         weights: tuple[int, int] = (RECENT_WEIGHT, SIMILAR_WEIGHT),
         require_last: int = 0,
         unit: str = "message",
-        stops: bool = False,
+        overflow: str = "skip",
         tool_chars: int = TOOL_CHARS,
         estimator: str | TokenEstimator = HEURISTIC.name,
-        rev: object = "HEAD",
+        at: object = "HEAD",
         **options: Any,
     ) -> Context:
         """Returns the context of a thread for a model: its last messages and those relevant to a
         query.
 
         Args:
-            query: the current question.
-            budget: total tokens, None for no limit.
+            text: the current question.
+            token_budget: total tokens, None for no limit.
             recent: units from the end of the thread's view, summaries among them, newest first.
             similar: number of units relevant to the query.
             weights: shares of the budget of the two.
             require_last: units from the end that must fit; otherwise it is an error.
-            stops: whether the first unit that does not fit ends its part; otherwise it is skipped.
+            overflow: `skip` leaves out a unit that does not fit, `stop` ends its part there.
             unit: as for `select`, as are the other options.
         """
         checks.count("require_last", require_last)
-        view = self.view(thread, as_of=options.get("as_of"), rev=rev)
+        checks.option("overflow", overflow)
+        view = self.view(thread, as_of=options.get("as_of"), at=at)
         raw = [one for one in view if not one.is_summary]
         whole = [Unit((one,)) for one in view if one.is_summary] + units(raw, unit)
         whole.sort(key=lambda one: one.messages[0].ord)
@@ -289,20 +290,23 @@ class Conversations:
         must = {id(one) for one in newest[:require_last]}
         sources = [
             Source(
-                "recent", tuple(required(newest, lambda one: id(one) in must)), weights[0], stops
+                "recent", tuple(required(newest, lambda one: id(one) in must)), weights[0], overflow
             )
         ]
-        if query is not None and query.strip() and similar:
-            chosen = self.select(query, thread=thread, k=similar, unit=unit, rev=rev, **options)
-            sources.append(Source("similar", chosen.units, weights[1], stops))
+        if text is not None and text.strip() and similar:
+            chosen = self.select(text, thread=thread, limit=similar, unit=unit, at=at, **options)
+            sources.append(Source("similar", chosen.units, weights[1], overflow))
         found = compose(
-            sources, budget=budget, estimator=estimator_of(estimator), tool_chars=tool_chars
+            sources,
+            token_budget=token_budget,
+            estimator=estimator_of(estimator),
+            tool_chars=tool_chars,
         )
-        return replace(found, answer=self._answer_of(found.messages, rev))
+        return replace(found, answer=self._answer_of(found.messages, at))
 
     # -- private ---------------------------------------------------------------------------------
 
-    def _answer_of(self, messages: Sequence[Stored], rev: object) -> Answer[Item] | None:
+    def _answer_of(self, messages: Sequence[Stored], at: object) -> Answer[Item] | None:
         """Returns the answer that contains these messages and summaries, None for none."""
         if not messages:
             return None
@@ -315,9 +319,7 @@ class Conversations:
             for (name, kind), found in ords.items()
             for start in range(0, len(found), VALUES_MAX)
         ]
-        return self.at(rev).retrieve(
-            None, label=[MESSAGE, SUMMARY], where={"or": parts}, limit=None
-        )
+        return self.at(at).retrieve(None, label=[MESSAGE, SUMMARY], where={"or": parts}, limit=None)
 
     def _written(self, change: Any, message: str, now: int) -> Written:
         ords, commit = changes.in_turn(

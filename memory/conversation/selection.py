@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
 
-K_DEFAULT = 10
+LIMIT_DEFAULT = 10
 ORDERS = ("similarity", "chronological")
 _TIME_MIN = -(2**63)
 _PAGE = 64
@@ -55,10 +55,10 @@ class Selection:
 
 def select(
     revision: Revision,
-    query: str | None,
+    text: str | None,
     *,
     thread: str | None,
-    k: int = K_DEFAULT,
+    limit: int = LIMIT_DEFAULT,
     order: str = "similarity",
     unit: str = "message",
     window: int | None = None,
@@ -67,43 +67,46 @@ def select(
     depth: int | None = None,
     **options: Any,
 ) -> Selection:
-    """Returns the messages most relevant to a query, or without one the last.
+    """Returns the messages most relevant to a text, or without one the last.
 
     Args:
         revision: the graph to read.
-        query: ranks by its words, and with a model by vector similarity; blank or None for the last
+        text: ranks by its words, and with a model by vector similarity; blank or None for the last
             ones.
         thread: selects from one thread; None from all visible ones.
-        k: number of units.
+        limit: number of units.
         order: `similarity`, best first; or `chronological`. Without a query always the latter.
         unit: `message`, where a tool call and its answers are one; or `exchange`, a user's message
             and what follows it.
         window: selects from the newest `window` messages of the thread.
         ttl: selects from messages of the last `ttl` microseconds before `as_of`.
         as_of: later and expired messages are left out; by default the time of the commit.
-        depth: number of messages that each lane ranks; by default 4 * k, at least 100.
+        depth: number of messages that each lane ranks; by default 4 * limit, at least 100.
         options: of `Revision.retrieve`.
 
     Raises:
         InvalidInputError: an option is of the wrong form; it is named.
     """
-    checks.count("k", k, low=1)
+    checks.count("limit", limit, low=1)
     check_kind(unit)
     if order not in ORDERS:
         raise InvalidInputError(f"order: got {order!r:.80}, expected {' or '.join(ORDERS)}")
-    if query is not None and not isinstance(query, str):
-        raise InvalidInputError(f"query: got {checks.show(query)}, expected a text or None")
-    for name in ("where", "label", "limit", "valid_at", "text"):
+    if text is not None and not isinstance(text, str):
+        raise InvalidInputError(f"text: got {checks.show(text)}, expected a text or None")
+    for name in ("where", "label", "valid_at"):
         if name in options:
             raise InvalidInputError(f"{name}: got an option that a selection sets itself")
     scope = Scope(revision, thread, window, ttl, as_of)
-    if query is None or not query.strip():
-        latest = _first(scope.newest(), scope, k, unit)[::-1]
+    if text is None or not text.strip():
+        latest = _first(scope.newest(), scope, limit, unit)[::-1]
         return Selection(tuple(latest), scope.of(latest) if latest else None)
     ranked = scope.ask(
-        query, limit=None, depth=max(default("depth"), 4 * k) if depth is None else depth, **options
+        text,
+        limit=None,
+        depth=max(default("depth"), 4 * limit) if depth is None else depth,
+        **options,
     )
-    best = _first(stored_of((item.node for item in ranked.items), scope.reader), scope, k, unit)
+    best = _first(stored_of((item.node for item in ranked.items), scope.reader), scope, limit, unit)
     if order == "chronological":
         best.sort(key=lambda one: _time_key(one.messages[0]))
     return Selection(tuple(best), ranked)
@@ -173,9 +176,9 @@ class Scope:
         if not calls_of(message):
             return Unit((message,))
         found = {message.id: message}
-        asked: set[str] = set()
-        while fresh := {call for one in found.values() for call in calls_of(one)} - asked:
-            asked |= fresh
+        visited: set[str] = set()
+        while fresh := {call for one in found.values() for call in calls_of(one)} - visited:
+            visited |= fresh
             for name in ("tool_calls", "tool_call_id"):
                 page = self._page(
                     "ord", where={"thread": message.thread, name: {"in": sorted(fresh)}}

@@ -20,7 +20,7 @@ from ibidem.repo.notes import SPACE_DEFAULT
 from ibidem.repo.retrieval.records import TIME
 from ibidem.repo.revspec import HEAD
 from ibidem.repo.viewer.exposure import guarded_methods
-from ibidem.retrieve.access.policy import ALL, TrustContext, TrustPolicy
+from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
 from ibidem.retrieve.records.record import Record, record_policy
 from ibidem.retrieve.records.salience import salience
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ibidem.repo.notes import Notes
     from ibidem.repo.repository import Repository
     from ibidem.repo.transaction.transaction import Transaction
-    from ibidem.repo.viewer.viewer import Viewer
+    from ibidem.repo.viewer.repository import ViewerRepository
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.records.item import RecordItem
 
@@ -43,7 +43,11 @@ class GraphMemory:
     """The memory records of one repository, and one space of notes about them."""
 
     def __init__(
-        self, repository: Repository | Viewer, *, space: str = SPACE_DEFAULT, author: str = ""
+        self,
+        repository: Repository | ViewerRepository,
+        *,
+        space: str = SPACE_DEFAULT,
+        author: str = "",
     ) -> None:
         """Opens the memory; `author` signs what is written here."""
         # A viewer refuses by itself what he may not.
@@ -153,8 +157,8 @@ class GraphMemory:
         self,
         text: str | None = None,
         *,
-        trust: TrustContext | None = None,
-        rev: object = HEAD,
+        viewer: Viewer | None = None,
+        at: object = HEAD,
         notes: CommitCid | None = None,
         **options: Any,
     ) -> Answer[RecordItem]:
@@ -162,55 +166,53 @@ class GraphMemory:
 
         Args:
             text: the question; without one, and without a vector, all records by salience.
-            trust: the caller; required if there is a trust policy.
-            rev: the revision to read.
+            viewer: the caller; required if there is a trust policy.
+            at: the revision to read.
             notes: the notes head whose events are used, by default the newest of this memory's.
             options: see `repo.retrieval.records.ask_records`.
         """
         counted = self.space if notes is None else notes
-        return self.repository.at(rev).records(text, trust=trust, notes=counted, **options)
+        return self.repository.at(at).records(text, viewer=viewer, notes=counted, **options)
 
-    def record(
-        self, record: NodeId, *, trust: TrustContext | None = None, rev: object = HEAD
-    ) -> Record:
+    def record(self, record: NodeId, *, viewer: Viewer | None = None, at: object = HEAD) -> Record:
         """Returns a record; raises `NotFoundError` if it is missing or not visible."""
-        revision = self.repository.at(rev).seen_by(trust)
+        revision = self.repository.at(at).seen_by(viewer)
         return Record.of(revision.node(record), record_policy(revision.config))
 
     def salience(
         self,
         record: NodeId,
         *,
-        trust: TrustContext | None = None,
-        rev: object = HEAD,
+        viewer: Viewer | None = None,
+        at: object = HEAD,
         as_of: Time = None,
         notes: CommitCid | None = None,
     ) -> float:
         """Returns the salience of a record at a time, from the events at a notes head."""
-        revision = self.repository.at(rev).seen_by(trust)
-        found = self.record(record, trust=trust, rev=rev)
+        revision = self.repository.at(at).seen_by(viewer)
+        found = self.record(record, viewer=viewer, at=at)
         head = self.notes.head if notes is None else notes
         log = self.notes.at(head)
         moment = revision.moment(as_of, notes=head)
         return salience(found, log.about(record), moment, undated=revision.newest(TIME))
 
-    def metrics(self, *, rev: object = HEAD, as_of: Time = None) -> Metrics:
+    def metrics(self, *, at: object = HEAD, as_of: Time = None) -> Metrics:
         """Returns statistics of all records, visible or not."""
         from ibidem.memory.graph import metrics
 
-        revision, log = self.repository.at(rev).seen_by(ALL), self.notes.log()
+        revision, log = self.repository.at(at).seen_by(ALL), self.notes.log()
         moment = revision.moment(as_of, notes=log.head)
         return metrics.metrics(revision, log, moment)
 
-    def records(self, rev: object = HEAD) -> list[Record]:
+    def records(self, at: object = HEAD) -> list[Record]:
         """Returns all records of a revision, visible or not, by id. Invalid nodes of a record type
         are left out; `read` lists them.
         """
-        return list(self.read(rev).found)
+        return list(self.read(at).found)
 
-    def read(self, rev: object = HEAD) -> Records:
+    def read(self, at: object = HEAD) -> Records:
         """Returns all records of a revision, and the invalid nodes of their types."""
-        return read_records(self.repository.at(rev))
+        return read_records(self.repository.at(at))
 
     def policy(self, tx: Transaction) -> TrustPolicy:
         """Returns the policy that names the properties of records."""

@@ -51,14 +51,14 @@ def anomalies(
         window: its length in microseconds.
     """
     recent = [one for one in impressions if now - window < one["time"] <= now]
-    asked = Counter(one["question"] for one in recent)
-    spread = {question: set[str]() for question in asked}
+    by_question = Counter(one["question"] for one in recent)
+    spread = {question: set[str]() for question in by_question}
     shown: dict[str, set[str]] = {}
     for one in recent:
         spread[one["question"]].add(one["session"])
         shown.setdefault(one["session"], set()).update(one["ids"])
     counts = (
-        (Oddity.REPEATED, dict(asked), REPEATS_MIN),
+        (Oddity.REPEATED, dict(by_question), REPEATS_MIN),
         (Oddity.MANY_SESSIONS, {key: len(found) for key, found in spread.items()}, SESSIONS_MIN),
         (Oddity.MANY_NODES, {name: len(found) for name, found in shown.items()}, NODES_MIN),
         (Oddity.RAPID, dict(Counter(one["session"] for one in recent)), ANSWERS_MIN),

@@ -1,6 +1,6 @@
 """Feedback on answers: votes on nodes, and nodes that did not help, each bound to one answer.
 
-Feedback is recorded as events in the notes, with the actor, the answer's CID and digests of the
+Feedback is recorded as events in the notes, with the author, the answer's CID and digests of the
 question's words, never the words themselves. It affects only later answers to similar questions
 that use the option `feedback`; earlier answers replay unchanged.
 
@@ -25,7 +25,7 @@ from ibidem.retrieve.answer.receipt import Receipt
 
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
-    from ibidem.repo.viewer.viewer import Viewer
+    from ibidem.repo.viewer.repository import ViewerRepository
 
 Voted = Answer[AnswerItem] | Receipt
 """An answer of nodes or of packs, or the receipt of one."""
@@ -33,12 +33,12 @@ Voted = Answer[AnswerItem] | Receipt
 
 @guarded
 def vote(
-    repository: Repository | Viewer,
+    repository: Repository | ViewerRepository,
     answer: Voted,
     node: NodeId,
     value: int,
     *,
-    actor: str,
+    author: str,
     space: str = SPACE_DEFAULT,
     time: int | datetime | None = None,
 ) -> CommitCid:
@@ -46,28 +46,28 @@ def vote(
 
     In an answer of packs, only hits can be voted on: the text around them was not ranked.
 
-    A later vote of the same actor on the same node, for a question with the same words, replaces
+    A later vote of the same author on the same node, for a question with the same words, replaces
     this one.
 
     Raises:
         InvalidInputError: the node is not in the answer, the value is neither 1 nor -1, or there
-            is no actor.
+            is no author.
     """
-    text = _asked(answer)
+    text = _question_of(answer)
     _check_returned(answer, [node])
     return repository.notes.space(space).vote(
-        node, value, actor=actor, about=_cid(answer), detail=vote_detail(text, node), time=time
+        node, value, author=author, about=_cid(answer), detail=vote_detail(text, node), time=time
     )
 
 
 @guarded
 def not_useful(
-    repository: Repository | Viewer,
+    repository: Repository | ViewerRepository,
     answer: Voted,
     nodes: Iterable[NodeId] | None = None,
     *,
     useful: Iterable[NodeId] | None = None,
-    actor: str,
+    author: str,
     space: str = SPACE_DEFAULT,
     time: int | datetime | None = None,
 ) -> CommitCid:
@@ -82,9 +82,9 @@ def not_useful(
 
     Raises:
         InvalidInputError: neither or both are given, no node is left, a node is not in the answer,
-            or there is no actor.
+            or there is no author.
     """
-    text = _asked(answer)
+    text = _question_of(answer)
     if (nodes is None) == (useful is None):
         given = "none" if nodes is None else "both"
         raise InvalidInputError(
@@ -93,19 +93,19 @@ def not_useful(
     named = list(nodes if nodes is not None else useful or ())
     if not named:
         raise InvalidInputError("nodes: got none, expected one or more of the answer")
-    if not actor:
-        raise InvalidInputError("actor: got nothing, expected who says it")
+    if not author:
+        raise InvalidInputError("author: got nothing, expected who says it")
     _check_returned(answer, named)
     others = [group[0] for group in _returned(answer) if not set(group) & set(named)]
     chosen = named if nodes is not None else others
     if not chosen:
         raise InvalidInputError("useful: got every node of the answer, expected one left over")
     about = _cid(answer)
-    events = [not_useful_event(text, node, actor, about) for node in dict.fromkeys(chosen)]
-    return repository.notes.space(space).add(events, author=actor, time=time)
+    events = [not_useful_event(text, node, author, about) for node in dict.fromkeys(chosen)]
+    return repository.notes.space(space).add(events, author=author, time=time)
 
 
-def _asked(answer: Voted) -> str:
+def _question_of(answer: Voted) -> str:
     if answer.query.text is None:
         raise InvalidInputError("answer: got one without a text, expected one asked in words")
     return answer.query.text

@@ -81,14 +81,14 @@ def is_task(text: str) -> bool:
     return bool(found) and found[0] in _ACTIONS
 
 
-def procedure_score(asked: str, text: str, intent: float) -> float:
+def procedure_score(question: str, text: str, intent: float) -> float:
     """Returns how well a procedure fits, from the shared words and whether the intent is the same.
 
     >>> procedure_score("deploy the gateway", "deploy gateway now", 1.0) == 0.55 * 2 / 4 + 0.45
     True
     """
     none: frozenset[str] = frozenset()
-    likeness = shared(frozenset(words(asked, none)), frozenset(words(text, none)))
+    likeness = shared(frozenset(words(question, none)), frozenset(words(text, none)))
     return WORDS_SHARE * likeness + INTENT_SHARE * intent
 
 

@@ -25,8 +25,8 @@ from ibidem.retrieve.recall.words import words
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
     from ibidem.repo.revision import Revision
+    from ibidem.repo.viewer.repository import ViewerRepository
     from ibidem.repo.viewer.revision import ViewerRevision
-    from ibidem.repo.viewer.viewer import Viewer
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
 
@@ -63,10 +63,10 @@ class Recollection:
 
 @guarded
 def recall(
-    repository: Repository | Viewer,
+    repository: Repository | ViewerRepository,
     text: str,
     *,
-    revision: object = "HEAD",
+    at: object = "HEAD",
     session: str = "",
     disclosure: Disclosure | str | None = None,
     slow_milliseconds: int | None = None,
@@ -77,7 +77,7 @@ def recall(
 
     Args:
         text: the question.
-        revision: the revision that is searched.
+        at: the revision that is searched.
         session: the session whose last answer this becomes.
         disclosure: how much text is shown; None: the nodes, or their sections if the best node has
             less than half of the question's words.
@@ -90,12 +90,12 @@ def recall(
         InvalidInputError: an option is of the wrong form.
     """
     level = _level(disclosure)
-    at = repository.at(revision, trust=options.get("trust"))
+    revision = repository.at(at, viewer=options.get("viewer"))
     begun = clock.perf_counter()
-    result = at.retrieve(text, **options)
+    result = revision.retrieve(text, **options)
     escalated = level is None and _overlap(text, result) < ESCALATE_BELOW and bool(result.items)
     shown = level or (Disclosure.SECTION if escalated else Disclosure.CHUNK)
-    texts = tuple(_texts(at, text, result, shown, options))
+    texts = tuple(_texts(revision, text, result, shown, options))
     took = int((clock.perf_counter() - begun) * 1000)
     now = repository.now(time)
     if isinstance(repository, Proxy):
@@ -123,15 +123,15 @@ def _level(disclosure: Disclosure | str | None) -> Disclosure | None:
 
 def _overlap(text: str, result: Answer[Item]) -> int:
     """Returns the part of the question's words that are in the best item, in permille."""
-    asked = frozenset(words(text, frozenset()))
-    if not asked or not result.items:
+    query_words = frozenset(words(text, frozenset()))
+    if not query_words or not result.items:
         return PERMILLE
     has = frozenset(words(result.items[0].rendered, frozenset()))
-    return len(asked & has) * PERMILLE // len(asked)
+    return len(query_words & has) * PERMILLE // len(query_words)
 
 
 def _texts(
-    at: Revision | ViewerRevision,
+    revision: Revision | ViewerRevision,
     text: str,
     result: Answer[Item],
     level: Disclosure,
@@ -140,18 +140,18 @@ def _texts(
     if level is Disclosure.CHUNK:
         return [item.rendered for item in result.items]
     if level is Disclosure.SECTION:
-        return [pack.text for pack in at.packs(text, expand="section", **options).packs]
+        return [pack.text for pack in revision.packs(text, expand="section", **options).packs]
     found: dict[str, None] = {}
     sources: set[NodeId] = set()
     size = 0
-    locations = at.locate_many([item.node.id for item in result.items])
+    locations = revision.locate_many([item.node.id for item in result.items])
     for item, location in zip(result.items, locations, strict=True):
         if location is not None and location.document_id in sources:
             continue
         shown = item.rendered
         if location is not None:
             with suppress(CorruptError, NotFoundError):  # one document does not cost the answer
-                source = at.document(location.document_id)
+                source = revision.document(location.document_id)
                 if size + len(source) <= DOCUMENT_BYTES_MAX:
                     shown, size = source, size + len(source)
                     sources.add(location.document_id)

@@ -34,9 +34,9 @@ class History:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def log(self, rev: object = HEAD) -> Iterator[Commit]:
+    def log(self, at: object = HEAD) -> Iterator[Commit]:
         """Yields a revision and its ancestors, newest first; none on a branch without commits."""
-        return log.commits(self._core.store, self._core.resolve(rev, missing_ok=True))
+        return log.commits(self._core.store, self._core.resolve(at, missing_ok=True))
 
     def diff(self, before: object, after: object = HEAD) -> Iterator[Change]:
         """Yields the changes between two revisions, by family and id."""
@@ -88,7 +88,7 @@ class History:
 
     def touching(
         self,
-        rev: object = HEAD,
+        at: object = HEAD,
         *,
         node: NodeId | None = None,
         label: str | None = None,
@@ -103,10 +103,10 @@ class History:
             label: a node of that label.
             path: a part of the document that was ingested from there.
         """
-        start = self._core.resolve(rev, missing_ok=True)
+        start = self._core.resolve(at, missing_ok=True)
         return touching(self._core.store, start, Touched(node, label, path))
 
-    def blame(self, node: NodeId, rev: object = HEAD) -> list[Blame]:
+    def blame(self, node: NodeId, at: object = HEAD) -> list[Blame]:
         """Returns, for each field and property of a node, the commit that last set it.
 
         Raises:
@@ -114,8 +114,8 @@ class History:
         """
         from ibidem.retrieve.access.policy import ALL
 
-        self._core.graph(rev, trust=ALL).node(node, include_tombstoned=True)
-        return blame(self._core.store, self._core.commit_at(rev).cid, node)
+        self._core.graph(at, viewer=ALL).node(node, include_tombstoned=True)
+        return blame(self._core.store, self._core.commit_at(at).cid, node)
 
     def squash(
         self,

@@ -34,9 +34,9 @@ class Keys:
         """
         self._core.signing_key = None if name is None else self.ring.private(name)
 
-    def verify(self, rev: object = HEAD) -> Iterator[Verdict]:
+    def verify(self, at: object = HEAD) -> Iterator[Verdict]:
         """Yields the verdict on the signature of a revision and each ancestor, newest first."""
-        start = self._core.commit_cid_of(rev)
+        start = self._core.commit_cid_of(at)
         return Verifier(self._core.store, self.ring.trust()).history(start)
 
     def revoke(self, name: str, *, good: Iterable[object] = (), reason: str = "") -> TrustedKey:

@@ -29,16 +29,16 @@ class Maintenance:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def fsck(self, *, is_deep: bool = False, progress: Progress | None = None) -> FsckReport:
+    def fsck(self, *, deep: bool = False, progress: Progress | None = None) -> FsckReport:
         """Returns everything that is wrong, after reading all of the repository; changes nothing.
 
         Args:
-            is_deep: also reads every block with an independent library, `dag-cbor`, and compares.
+            deep: also reads every block with an independent library, `dag-cbor`, and compares.
             progress: called with the number of blocks done and the total.
         """
         from ibidem.repo.maintenance.fsck import fsck
 
-        return fsck(self._core, is_deep=is_deep, progress=progress)
+        return fsck(self._core, deep=deep, progress=progress)
 
     def repair(
         self,
@@ -60,7 +60,7 @@ class Maintenance:
         self,
         *,
         keep_operations: int | None = OPERATIONS_KEPT,
-        is_dry_run: bool = False,
+        dry_run: bool = False,
         author: str = "",
         time: int | None = None,
     ) -> GcReport:
@@ -69,7 +69,7 @@ class Maintenance:
         Args:
             keep_operations: number of the newest operations that can still be undone; None for all.
                 Blocks needed only by older operations are deleted.
-            is_dry_run: only counts.
+            dry_run: only counts.
 
         Raises:
             FormatError: a kind or version that this program does not know; nothing was deleted.
@@ -80,14 +80,14 @@ class Maintenance:
         return collect(
             self._core,
             keep_operations=keep_operations,
-            is_dry_run=is_dry_run,
+            dry_run=dry_run,
             author=author,
             time=time,
         )
 
-    def stats(self, rev: object = HEAD) -> RepositoryStats:
+    def stats(self, at: object = HEAD) -> RepositoryStats:
         """Returns statistics of the repository and one of its revisions."""
-        return statistics.repository_stats(self._core, rev)
+        return statistics.repository_stats(self._core, at)
 
     def log_stats(self) -> LogStats:
         """Returns the sizes of the logs of receipts and of operations, and their limits."""
@@ -95,7 +95,7 @@ class Maintenance:
 
     def index_counts(self) -> tuple[int, int]:
         """Returns the number of nodes at the head that are indexed, and of all."""
-        answered = self._core.graph().asked(lambda snapshot: len(snapshot.live))
+        answered = self._core.graph().with_snapshot(lambda snapshot: len(snapshot.live))
         stats = self.stats()
         return answered, stats.node_count - stats.tombstone_count
 

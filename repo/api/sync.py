@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ibidem.repo.core import Core
     from ibidem.repo.sync.car import CarLimits
     from ibidem.repo.sync.report import CopyReport
-    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.access.policy import Viewer
 
 ORIGIN = "origin"
 
@@ -43,7 +43,7 @@ class Sync:
         branches: Sequence[str] = (),
         since: object = None,
         include: Sequence[str] = (),
-        is_full: bool = False,
+        full: bool = False,
     ) -> CopyReport:
         """Writes a bundle of all blocks reachable from the refs; the same state gives the same
         bytes.
@@ -53,7 +53,7 @@ class Sync:
             branches: short names; if given, only these, and no tags.
             since: a revision; its history is left out, and importing needs it.
             include: out of `notes`, `runs`, `receipts`.
-            is_full: includes the operation log and everything it can undo to; for a backup to
+            full: includes the operation log and everything it can undo to; for a backup to
                 restore with `ibidem.clone`.
 
         Raises:
@@ -67,7 +67,7 @@ class Sync:
                 branches=branches,
                 since=since,
                 include=include,
-                is_full=is_full,
+                full=full,
             )
 
     def export_part(
@@ -76,7 +76,7 @@ class Sync:
         *,
         at: object = "HEAD",
         label: str | None = None,
-        trust: TrustContext | None = None,
+        viewer: Viewer | None = None,
         branch: str | None = None,
     ) -> CopyReport:
         """Writes a bundle with one commit: only the selected or visible nodes, with their edges and
@@ -85,12 +85,12 @@ class Sync:
         Args:
             at: the revision whose state is written; its history is not.
             label: only nodes of this type.
-            trust: the caller who will read it, if the state has a trust policy.
+            viewer: the caller who will read it, if the state has a trust policy.
             branch: the branch of the commit in the file; by default the current one.
         """
         with _written(file) as stream:
             return export.export_part(
-                self._core, stream, at=at, label=label, trust=trust, branch=branch
+                self._core, stream, at=at, label=label, viewer=viewer, branch=branch
             )
 
     def load(
@@ -126,7 +126,7 @@ class Sync:
         remote: str = ORIGIN,
         *,
         include: Sequence[str] = (),
-        is_forced: bool = False,
+        force: bool = False,
         token: str | None = None,
         author: str = "",
         time: int | datetime | None = None,
@@ -135,7 +135,7 @@ class Sync:
 
         Args:
             include: out of `notes`, `runs`, `receipts`.
-            is_forced: also accepts branches that the remote rolled back or rewrote.
+            force: also accepts branches that the remote rolled back or rewrote.
             token: for a URL; by default the one in the remote's token file.
 
         Raises:
@@ -149,7 +149,7 @@ class Sync:
                 there,
                 remote,
                 include=include,
-                is_forced=is_forced,
+                force=force,
                 author=author,
                 time=moment,
             )
@@ -187,7 +187,7 @@ class Sync:
         names: Sequence[str] = (),
         *,
         delete: Sequence[str] = (),
-        is_forced: bool = False,
+        force: bool = False,
         expect: Mapping[str, Cid | None] | None = None,
         token: str | None = None,
         author: str = "",
@@ -197,8 +197,8 @@ class Sync:
 
         Args:
             names: branches, or full names such as `tags/v1`; by default the current branch.
-            delete: refs to delete on the remote; needs `is_forced`.
-            is_forced: allows a ref to lose commits, if it is still at the commit last known here.
+            delete: refs to delete on the remote; needs `force`.
+            force: allows a ref to lose commits, if it is still at the commit last known here.
             expect: the expected commits, by full name, of refs never fetched here.
 
         Raises:
@@ -212,7 +212,7 @@ class Sync:
                 there,
                 remote,
                 changes,
-                is_forced=is_forced,
+                force=force,
                 expected=expect,
                 author=author,
                 time=checked_time(time),

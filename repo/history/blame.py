@@ -42,21 +42,21 @@ def blame(source: Source, start: CommitCid, id: NodeId) -> list[Blame]:  # noqa:
     states = NodeStates(source)
     fields = _Fields(states, id)
     values = fields.at(start)
-    asked: dict[CommitCid, set[str]] = {start: set(values)}
+    unattributed: dict[CommitCid, set[str]] = {start: set(values)}
     waiting = [(-states.ends(start).time, start.raw)]
     found: dict[str, CommitCid] = {}
     while waiting:
         cid = CommitCid(heappop(waiting)[1])
-        names = asked.pop(cid)
+        names = unattributed.pop(cid)
         for parent in states.ends(cid).parents:
             before = fields.at(parent)
             same = names if before is values else _same(names, before, values)
             if not same:
                 continue
-            if parent not in asked:
-                asked[parent] = set()
+            if parent not in unattributed:
+                unattributed[parent] = set()
                 heappush(waiting, (-states.ends(parent).time, parent.raw))
-            asked[parent] |= same
+            unattributed[parent] |= same
             names = names - same
         found.update(dict.fromkeys(names, cid))
     commits = {cid: Commit.decode(source.get(cid)) for cid in set(found.values())}

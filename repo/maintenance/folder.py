@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def fsck_folder(
-    path: str | os.PathLike[str], *, is_deep: bool = False, progress: Progress | None = None
+    path: str | os.PathLike[str], *, deep: bool = False, progress: Progress | None = None
 ) -> FsckReport:
     """Checks the repository in a folder, in whatever state it is, and opens it only if that is
     safe.
 
     Args:
-        is_deep: see `fsck`.
+        deep: see `fsck`.
 
     Raises:
         NotFoundError: kind `repository-not-found`.
@@ -38,7 +38,7 @@ def fsck_folder(
     if faults:
         return FsckReport(tuple(faults), (UNREAD,), counts={"page": page_count})
     with open_core(path, finish_erasing=False) as opened:
-        return fsck(opened, is_deep=is_deep, progress=progress)
+        return fsck(opened, deep=deep, progress=progress)
 
 
 def repair_folder(

@@ -52,9 +52,7 @@ UNREAD = "the blocks were not read: a file with such a layout may end whoever re
 _FINISH = "run 'repo erase --finish'"
 
 
-def fsck(
-    repository: Core, *, is_deep: bool = False, progress: Progress | None = None
-) -> FsckReport:
+def fsck(repository: Core, *, deep: bool = False, progress: Progress | None = None) -> FsckReport:
     """Returns all faults of a repository, and what was read.
 
     Blocks that another process collects as garbage or erases meanwhile may look missing, so if a
@@ -63,13 +61,13 @@ def fsck(
 
     Args:
         repository: its store must be safe to read, which `fsck_folder` checks first.
-        is_deep: also decodes every block with `dag-cbor` and compares the results.
+        deep: also decodes every block with `dag-cbor` and compares the results.
         progress: called with the number of blocks done and the total.
     """
     lasting: set[_Named] | None = None
     for _ in range(_TRIES_MAX):
         before = repository.store.cells()
-        report = _checked(repository, progress, is_deep=is_deep)
+        report = _checked(repository, progress, deep=deep)
         if report.is_clean or repository.store.cells() == before:
             return report
         found = set(map(_names, report.faults))
@@ -81,7 +79,7 @@ def _names(fault: Fault) -> _Named:
     return fault.kind, fault.where, fault.cid
 
 
-def _checked(repository: Core, progress: Progress | None, *, is_deep: bool) -> FsckReport:
+def _checked(repository: Core, progress: Progress | None, *, deep: bool) -> FsckReport:
     store = repository.store
     faults: list[Fault] = []
     notes: list[str] = []
@@ -93,7 +91,7 @@ def _checked(repository: Core, progress: Progress | None, *, is_deep: bool) -> F
     erased = _erased(repository)
     total = store.stats().block_count
     second = _SecondReading()
-    look = second.look if is_deep else None
+    look = second.look if deep else None
     blocks = BlockCheck(
         store,
         lambda cid: cid.raw in erased.cids,

@@ -165,7 +165,7 @@ def collect(
     repository: Core,
     *,
     keep_operations: int | None = OPERATIONS_KEPT,
-    is_dry_run: bool = False,
+    dry_run: bool = False,
     author: str = "",
     time: int | None = None,
 ) -> GcReport:
@@ -175,7 +175,7 @@ def collect(
         repository: other processes may read and write it at the same time.
         keep_operations: how many of the newest operations are kept; older ones can no longer be
             undone, and blocks that only they needed are deleted. None keeps all.
-        is_dry_run: only counts.
+        dry_run: only counts.
 
     Raises:
         InvalidInputError: `keep_operations` is below 1.
@@ -184,7 +184,7 @@ def collect(
     """
     if keep_operations is not None and keep_operations < 1:
         raise InvalidInputError(f"keep_operations: got {keep_operations}, expected 1 or more")
-    if not is_dry_run:
+    if not dry_run:
         finish(repository)  # completes an interrupted erasure first
         dropped, horizon = _cut(repository, keep_operations, author=author, time=time), None
     else:
@@ -200,12 +200,12 @@ def collect(
     for kind, size in garbage.values():
         counts[kind] += 1
         size_bytes += size
-    if not is_dry_run:
+    if not dry_run:
         for raw in _delete(store, marks, cells, garbage):
             kind, size = garbage[raw]
             counts[kind] -= 1
             size_bytes -= size
-    snapshot_count = _drop_snapshots(repository, garbage, is_dry_run=is_dry_run)
+    snapshot_count = _drop_snapshots(repository, garbage, dry_run=dry_run)
     return GcReport(
         sum(counts.values()),
         size_bytes,
@@ -213,7 +213,7 @@ def collect(
         len(marks),
         dropped,
         snapshot_count,
-        is_dry_run,
+        dry_run,
     )
 
 
@@ -358,11 +358,11 @@ def _delete(
 
 
 def _drop_snapshots(
-    repository: Core, garbage: Mapping[bytes, tuple[str, int]], *, is_dry_run: bool
+    repository: Core, garbage: Mapping[bytes, tuple[str, int]], *, dry_run: bool
 ) -> int:
     """Drops the index snapshots of deleted roots, with the files that only they need."""
     known, store = repository.index.remembered(), repository.store
-    if is_dry_run:
+    if dry_run:
         return sum(root.raw in garbage for root in known)
     gone = [root for root in known if not store.has(root)]
     repository.index.forget_all(gone)

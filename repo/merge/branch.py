@@ -39,8 +39,8 @@ class Outcome(StrEnum):
     """It was fast-forwarded."""
     MERGED = "merged"
     """A merge commit was created."""
-    REPLANTED = "replanted"
-    """Commits were reapplied on top of it."""
+    APPLIED = "applied"
+    """Commits were applied on top of it."""
 
 
 @record
@@ -63,7 +63,7 @@ def merge_into(
     rev: object,
     signature: CommitInfo,
     *,
-    is_dry_run: bool = False,
+    dry_run: bool = False,
 ) -> Merged:
     """Merges a commit into a branch, and retries if the branch has moved.
 
@@ -82,7 +82,7 @@ def merge_into(
         merged = _report(buffer, now, outcome, commit)
         if outcome is Outcome.UNCHANGED:
             return merged
-        if is_dry_run:
+        if dry_run:
             return replace(merged, commit=None) if outcome is Outcome.MERGED else merged
         move(
             operations,
@@ -96,7 +96,7 @@ def merge_into(
         )
         return merged
 
-    return attempt(operations.state()) if is_dry_run else operations.retry(attempt)
+    return attempt(operations.state()) if dry_run else operations.retry(attempt)
 
 
 def changed_between(

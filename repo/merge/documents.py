@@ -239,7 +239,7 @@ class _Settling:
                 return None
             return NodeId(snapshot.node_ids(np.array([found[0]], np.uint32))[0].tobytes())
 
-        return self._at.asked(above)
+        return self._at.with_snapshot(above)
 
     def _is_forgotten(self, raw: bytes) -> bool:
         return self._tombstones.get(raw) is not None
@@ -260,7 +260,7 @@ class _Settling:
                 and snapshot.parent(ordinal, among=parents) is not None
             }
 
-        return self._at.asked(listed)
+        return self._at.with_snapshot(listed)
 
     def _in_question(self) -> set[bytes]:
         """Returns the parts listed by sides of other conflicts, which are not decided yet."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @record
-class Replanted:
+class AppliedCommits:
     """The result of reapplying commits, or of a dry run."""
 
     outcome: Outcome
@@ -79,8 +79,8 @@ def rebase(
     onto: CommitCid,
     signature: CommitInfo,
     *,
-    is_dry_run: bool = False,
-) -> Replanted:
+    dry_run: bool = False,
+) -> AppliedCommits:
     """Reapplies the commits that only a branch has on top of another commit.
 
     Raises:
@@ -111,15 +111,15 @@ def rebase(
             )
             _add(plan, buffer, commit, before_cid, commit.root, signed, commit.time)
         if plan.commits:
-            plan.outcome = Outcome.REPLANTED
+            plan.outcome = Outcome.APPLIED
         return plan
 
-    return _run(operations, full_name, signature, make, "rebase", is_dry_run=is_dry_run)
+    return _run(operations, full_name, signature, make, "rebase", dry_run=dry_run)
 
 
 def pick(
     operations: OperationLog, full_name: str, picked: CommitCid, signature: CommitInfo
-) -> Replanted:
+) -> AppliedCommits:
     """Applies the change of one commit to a branch; of a merge, that against its first parent.
     Fields that the signature leaves empty are taken from the commit.
     """
@@ -133,7 +133,7 @@ def pick(
             agent=signature.agent or commit.agent,
             task=signature.task or commit.task,
         )
-        plan = _unmoved(Outcome.REPLANTED, now, erased)
+        plan = _unmoved(Outcome.APPLIED, now, erased)
         before = _before(state, buffer, commit)
         time = operations.time(signature.time)
         _add(plan, buffer, commit, before, commit.root, signed, time)
@@ -144,13 +144,13 @@ def pick(
 
 def revert(
     operations: OperationLog, full_name: str, reverted: CommitCid, signature: CommitInfo
-) -> Replanted:
+) -> AppliedCommits:
     """Reverts the change of one commit; of a merge, that against its first parent."""
 
     def make(buffer: WriteBatch, state: State, now: Tip, erased: Erased) -> _Plan:
         commit = Commit.decode(buffer.get(reverted))
         message = signature.message or f"revert {commit.message or reverted}"
-        plan = _unmoved(Outcome.REPLANTED, now, erased)
+        plan = _unmoved(Outcome.APPLIED, now, erased)
         before = _before(state, buffer, commit)
         signed = replace(signature, message=message)
         time = operations.time(signature.time)
@@ -218,9 +218,9 @@ def _run(
     make: Callable[[WriteBatch, State, Tip, Erased], _Plan],
     verb: str,
     *,
-    is_dry_run: bool = False,
-) -> Replanted:
-    def attempt(state: State) -> Replanted:
+    dry_run: bool = False,
+) -> AppliedCommits:
+    def attempt(state: State) -> AppliedCommits:
         now = tip(operations.store, state, full_name)
         buffer = WriteBatch(operations.store)
         plan = make(buffer, state, now, read_erased(operations.store, state.view.erasures))
@@ -229,7 +229,7 @@ def _run(
             return _report(buffer, now.root, plan)
         assert plan.tip is not None, "BUG: a plan that leads nowhere"
         done = _report(buffer, now.root, plan)
-        if not is_dry_run:
+        if not dry_run:
             move(
                 operations,
                 state,
@@ -242,12 +242,12 @@ def _run(
             )
         return done
 
-    return attempt(operations.state()) if is_dry_run else operations.retry(attempt)
+    return attempt(operations.state()) if dry_run else operations.retry(attempt)
 
 
-def _report(source: WriteBatch, before: Root, plan: _Plan) -> Replanted:
+def _report(source: WriteBatch, before: Root, plan: _Plan) -> AppliedCommits:
     changes, conflicts = changed_between(source, before, plan.root)
-    return Replanted(
+    return AppliedCommits(
         plan.outcome,
         tuple(plan.commits),
         tuple(plan.dropped),

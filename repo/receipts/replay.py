@@ -24,7 +24,7 @@ from ibidem.objects.errors import (
 )
 from ibidem.repo.graph import Graph
 from ibidem.repo.receipts import kept
-from ibidem.repo.retrieval.retrieve import PreparedQuery, execute_asked
+from ibidem.repo.retrieval.retrieve import PreparedQuery, execute_query
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.retrieve.answer.answer import receipt_of
 from ibidem.retrieve.answer.receipt import Receipt, ReceiptItem
@@ -70,15 +70,15 @@ def replay(
         FormatError: kind `unsupported-semantics`: its rules are of a version that this program does
             not have.
     """
-    asked = opened(_found(repository, receipt), text, key)
-    revision = _revision(repository, asked, at)
-    check_version(asked.semantics, "receipt.semantics")
-    counter = _estimator_of(asked.query, estimator)
+    recorded = opened(_found(repository, receipt), text, key)
+    revision = _revision(repository, recorded, at)
+    check_version(recorded.semantics, "receipt.semantics")
+    counter = _estimator_of(recorded.query, estimator)
     result: Answer[Item] = ask_again(
-        repository, revision, PreparedQuery(asked.query, counter, asked.rerank)
+        repository, revision, PreparedQuery(recorded.query, counter, recorded.rerank)
     )
-    check_same(repository, asked, result)
-    return replace(result, receipt=asked)
+    check_same(repository, recorded, result)
+    return replace(result, receipt=recorded)
 
 
 def opened(
@@ -105,40 +105,41 @@ def opened(
     return receipt
 
 
-def ask_again(repository: Core, revision: Graph, asked: PreparedQuery) -> Any:
+def ask_again(repository: Core, revision: Graph, prepared: PreparedQuery) -> Any:
     """Returns the answer to a query without calling a model; raises as `explained` does."""
-    return explained(lambda: execute_asked(repository, revision, asked))
+    return explained(lambda: execute_query(repository, revision, prepared))
 
 
-def check_same(repository: Core, asked: Receipt, result: Answer[Item]) -> None:
+def check_same(repository: Core, recorded: Receipt, result: Answer[Item]) -> None:
     """Raises `ReplayError` unless an answer's receipt equals the recorded one to the byte."""
-    found = receipt_of(result, commit=asked.commit, notes_head=asked.notes_head)
+    found = receipt_of(result, commit=recorded.commit, notes_head=recorded.notes_head)
     # The digests of models are in the root's config, so they are checked against it.
     config = repository.graph(result.root).config
     models = {
-        name: config.models[name].digest if name in config.models else None for name in asked.models
+        name: config.models[name].digest if name in config.models else None
+        for name in recorded.models
     }
-    moved = list(differences(asked, found))
+    moved = list(differences(recorded, found))
     moved += [
         f"model {name!r:.60}: the root has another than the receipt names"
         for name, digest in models.items()
-        if digest != asked.models[name]
+        if digest != recorded.models[name]
     ]
-    if asked.commit is not None and repository.store.has(asked.commit):
-        root = Commit.decode(repository.store.get(asked.commit)).root
-        if root != asked.root:
-            moved.append(f"commit {asked.commit}: its root is {root}, not the receipt's")
+    if recorded.commit is not None and repository.store.has(recorded.commit):
+        root = Commit.decode(repository.store.get(recorded.commit)).root
+        if root != recorded.root:
+            moved.append(f"commit {recorded.commit}: its root is {root}, not the receipt's")
     if moved:
-        raise mismatch(asked, found, moved)
+        raise mismatch(recorded, found, moved)
 
 
-def mismatch(asked: Receipt, found: Receipt, moved: list[str]) -> ReplayError:
+def mismatch(recorded: Receipt, found: Receipt, moved: list[str]) -> ReplayError:
     """Returns the error for answers that differ: what changed, and the possible reason."""
     lines = moved[:_NAMED_MAX]
     if len(moved) > _NAMED_MAX:
         lines.append(f"and {len(moved) - _NAMED_MAX} more")
-    if found.root != asked.root:
-        why = f"another root: {found.root} was asked, the receipt is of {asked.root}"
+    if found.root != recorded.root:
+        why = f"another root: {found.root} was asked, the receipt is of {recorded.root}"
         hint = "compare them with 'repo diff --query', which names the commits"
     else:
         why = "same root and question, so the receipt or a file of this repository was changed"
@@ -224,28 +225,28 @@ def _lane_differences(
             yield f"{position}: lane {lane}, {name} {now!r}, expected {was!r}"
 
 
-def _revision(repository: Core, asked: Receipt, at: object) -> Graph:
+def _revision(repository: Core, recorded: Receipt, at: object) -> Graph:
     if at is not None:
         return repository.graph(at)
     try:
-        return Graph(repository, asked.root, None)
+        return Graph(repository, recorded.root, None)
     except NotFoundError as error:
         raise ReplayError(
-            f"receipt: its root {asked.root} is not in this repository",
+            f"receipt: its root {recorded.root} is not in this repository",
             kind=ErrorKind.NOT_FOUND,
             hint="fetch the history that it belongs to",
         ) from error
 
 
-def _estimator_of(asked: Query, given: str | TokenEstimator | None) -> TokenEstimator:
+def _estimator_of(query: Query, given: str | TokenEstimator | None) -> TokenEstimator:
     """Returns the estimator of a query, given or found by its recorded name."""
     if given is not None:
         return estimator_of(given)
     try:
-        return estimator_of(asked.estimator)
+        return estimator_of(query.estimator)
     except InvalidInputError as error:
         raise ReplayError(
-            f"receipt: its estimator {asked.estimator!r} is not found by its name",
+            f"receipt: its estimator {query.estimator!r} is not found by its name",
             kind=ErrorKind.NOT_FOUND,
             hint="pass estimator=, the one that counted",
         ) from error

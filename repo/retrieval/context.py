@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ibidem.repo.graph import Graph
     from ibidem.repo.retrieval.retrieve import PreparedQuery
     from ibidem.repo.retrieval.signature import PacksOptions
-    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.access.policy import Viewer
 
 HYBRID = "hybrid"
 HYBRID_WEIGHTS = {"lexical": 0.7, "dense": 0.3}
@@ -66,10 +66,10 @@ def ask_packs(
         given["rank"] = rank
     if "limit" not in options:
         options["limit"] = LIMIT_OF_PACKS if options.get("token_budget") is None else None
-    asked = ask(repository, revision, text=text, packs=given, **options)
-    if rank == HYBRID and asked.query.vector is None:
+    prepared = ask(repository, revision, text=text, packs=given, **options)
+    if rank == HYBRID and prepared.query.vector is None:
         raise InvalidInputError("rank: got 'hybrid' without a vector, expected a vector or a model")
-    return asked
+    return prepared
 
 
 class Packer(Protocol):
@@ -82,7 +82,7 @@ class Packer(Protocol):
 
 def prompt(
     packer: Packer,
-    question: str,
+    text: str,
     found: Answer[Pack] | None,
     *,
     style: str,
@@ -91,14 +91,14 @@ def prompt(
     """Returns the prompt for a question; if no packs are given, `packer` retrieves them."""
     counter = options.get("estimator", HEURISTIC.name)
     if found is None:
-        found = packer.packs(question, **options)
+        found = packer.packs(text, **options)
     elif set(options) - {"estimator"}:
         raise InvalidInputError(
             f"{min(options)}: got it beside packs, expected it where they are made"
         )
     receipt = found.receipt if isinstance(found, Answer) else None
     return assemble(
-        question,
+        text,
         found,
         style=style,
         commit=None if receipt is None else receipt.commit,
@@ -107,7 +107,7 @@ def prompt(
     )
 
 
-def verify(repository: Core, citation: Citation, *, trust: TrustContext | None = None) -> bool:
+def verify(repository: Core, citation: Citation, *, viewer: Viewer | None = None) -> bool:
     """Returns whether a citation is true for the caller: the commit has the root, the root has the
     nodes, their texts have the hashes, and the pack consists of them.
 
@@ -116,15 +116,15 @@ def verify(repository: Core, citation: Citation, *, trust: TrustContext | None =
     the headings are informative and are not checked.
 
     Args:
-        trust: the caller; required if the root has a trust policy.
+        viewer: the caller; required if the root has a trust policy.
 
     Raises:
-        InvalidInputError: kind `trust-required`.
+        InvalidInputError: kind `viewer-required`.
     """
     if not isinstance(citation, Citation):
         raise InvalidInputError(f"citation: got {type(citation).__name__}, expected a Citation")
     try:
-        revision = repository.graph(citation.root, trust=trust)
+        revision = repository.graph(citation.root, viewer=viewer)
         if citation.commit is not None and (
             repository.commit_at(citation.commit).root != citation.root
         ):

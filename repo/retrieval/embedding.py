@@ -62,7 +62,7 @@ def embed(
     model: str | None,
     label: str | None,
     batch_nodes: int,
-    is_dry_run: bool,
+    dry_run: bool,
     author: str,
     message: str,
     progress: Progress | None,
@@ -71,7 +71,7 @@ def embed(
     name = check_text("model", model if model is not None else embedder.name)
     if type(batch_nodes) is not int or batch_nodes < 1:
         raise InvalidInputError(f"batch_nodes: got {batch_nodes!r}, expected 1 or more")
-    revision = repository.graph(trust=ALL)
+    revision = repository.graph(viewer=ALL)
     check_model(revision.config, name, embedder, must_be_known=False)
     has = _digests(revision, name)
     wanting: list[NodeId] = []
@@ -87,7 +87,7 @@ def embed(
             wanting.append(node.id)
     commits: list[CommitCid] = []
     embedded_count = done = 0
-    if not is_dry_run:
+    if not dry_run:
         source = CachedEmbedder(embedder, repository.vector_cache)
         for nodes, texts in _batches(revision, wanting, batch_nodes):
             if progress is not None:
@@ -212,7 +212,7 @@ def _digests(revision: Graph, model: str) -> dict[bytes, bytes]:
     """Returns the digest of each vector's text, by node id."""
     if model not in revision.root.vectors:
         return {}
-    return revision.asked(lambda snapshot: dict(_digests_of(snapshot, model)))
+    return revision.with_snapshot(lambda snapshot: dict(_digests_of(snapshot, model)))
 
 
 def _digests_of(snapshot: Snapshot, model: str) -> Iterator[tuple[bytes, bytes]]:

@@ -67,10 +67,10 @@ def vote_detail(text: str, node: NodeId) -> dict[str, bytes]:
     return {QUESTION: question_digest(text, node)}
 
 
-def not_useful_event(text: str, node: NodeId, actor: str, about: Cid | None = None) -> Event:
+def not_useful_event(text: str, node: NodeId, author: str, about: Cid | None = None) -> Event:
     """Returns the event which records that a node did not help with a question."""
     detail = {WORDS: sorted(word_digests(text, node))}
-    return Event(NOT_USEFUL, (node,), actor, about=about, detail=detail)
+    return Event(NOT_USEFUL, (node,), author, about=about, detail=detail)
 
 
 def _votes(log: Log) -> list[Vote]:
@@ -78,7 +78,7 @@ def _votes(log: Log) -> list[Vote]:
         Vote(
             event.time,
             _id(event),
-            event.actor,
+            event.author,
             node,
             event.detail.get(QUESTION, b""),
             int(event.value or 0),
@@ -89,7 +89,7 @@ def _votes(log: Log) -> list[Vote]:
 
 def _not_useful(event: Event, node: NodeId) -> NotUseful:
     words = frozenset(event.detail[WORDS])
-    return NotUseful(event.time, _id(event), event.actor, node, words)
+    return NotUseful(event.time, _id(event), event.author, node, words)
 
 
 def _each(log: Log, kind: str) -> Iterable[tuple[Event, NodeId]]:
@@ -150,7 +150,7 @@ def resolve_as_of(repository: Core, revision: Graph, options: Mapping[str, Any])
         given = microseconds(given)
     if given is None and (recency or worth):
         named = recency if isinstance(recency, Mapping) else {}
-        graph = revision if revision.trust is not None else revision.seen_by(options.get("trust"))
+        graph = revision if revision.viewer is not None else revision.seen_by(options.get("viewer"))
         given = newest_time(graph, named.get("property", default("recency.property"))) or 0
         if worth:
             # Outcomes noted after the commit are to count, as votes do.

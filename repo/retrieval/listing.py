@@ -136,7 +136,7 @@ def paths(
 
 
 def _answer(revision: Graph, question: Callable[[Snapshot], T]) -> T:
-    return revision.seen_by(revision.trust).asked(question)
+    return revision.seen_by(revision.viewer).with_snapshot(question)
 
 
 def _scope(
@@ -155,7 +155,7 @@ def _scope(
         return view_of(snapshot, include_tombstoned=hidden)
     query = resolve(
         revision.config,
-        trust=revision.trust,
+        viewer=revision.viewer,
         label=label,
         where=where or None,
         valid_at=microseconds(valid_at) if isinstance(valid_at, datetime) else valid_at,

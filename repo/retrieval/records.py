@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from ibidem.repo.core import Core
     from ibidem.repo.graph import Graph
     from ibidem.repo.retrieval.retrieve import PreparedQuery
-    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.access.policy import Viewer
 
 TIME = "time"
 """The property with the time of a record."""
 DEPTH_DEFAULT = 200
 """Number of records that each lane ranks."""
-_OTHER_NAMES = {"label": "types", "limit": "root_limit or node_limit", "valid_at": "as_of"}
+_OTHER_NAMES = {"label": "types", "valid_at": "as_of"}
 """Options of `retrieve` that have another name here."""
 _WITHOUT_EFFECT = frozenset(
     ("adjacency", "content_chars", "direct", "estimator", "packs", "strict", "token_budget")
@@ -57,7 +57,7 @@ def ask_records(
     revision: Graph,
     text: str | None = None,
     *,
-    trust: TrustContext | None = None,
+    viewer: Viewer | None = None,
     types: Iterable[RecordType | str] | None = None,
     as_of: int | datetime | None = None,
     notes: CommitCid | str | None = SPACE_DEFAULT,
@@ -69,7 +69,7 @@ def ask_records(
 
     Args:
         text: the question; without one, and without a vector, every record by its salience.
-        trust: the caller; required if there is a trust policy.
+        viewer: the caller; required if there is a trust policy.
         types: the types of the returned records; by default all six.
         as_of: the time for salience and validity; by default that of the commit, or of the notes if
             that is later.
@@ -82,10 +82,10 @@ def ask_records(
             only to answers with nodes are an error.
 
     Raises:
-        InvalidInputError: an option is wrong, or would have no effect; kind `trust-required`.
+        InvalidInputError: an option is wrong, or would have no effect; kind `viewer-required`.
     """
     _check_options(options)
-    graph = revision if revision.trust is not None else revision.seen_by(trust)
+    graph = revision if revision.viewer is not None else revision.seen_by(viewer)
     head = notes_head(core, notes)
     moment = moment_of(core, graph, as_of, head)
     own = {one.key for one in members("records")}
@@ -104,7 +104,7 @@ def ask_records(
         valid_at=moment,
         depth=depth,
         limit=None,
-        trust=trust,
+        viewer=viewer,
         records={
             **given,
             "as_of": moment,
@@ -137,7 +137,7 @@ def _undated(graph: Graph) -> int | None:
         dated = snapshot.exists(TIME)
         return any((snapshot.label(one) & snapshot.live) - dated for one in LAYERS)
 
-    return newest_time(graph, TIME) if graph.asked(lacks) else None
+    return newest_time(graph, TIME) if graph.with_snapshot(lacks) else None
 
 
 def _types(types: Iterable[RecordType | str] | None) -> list[str]:

@@ -55,9 +55,9 @@ def retrieve(repository: Core, revision: Graph, **options: Unpack[QuestionOption
     return _of_nodes(answered(repository, revision, ask_nodes(repository, revision, **options)))
 
 
-def answered(repository: Core, revision: Graph, asked: PreparedQuery) -> Answer[Any]:
+def answered(repository: Core, revision: Graph, prepared: PreparedQuery) -> Answer[Any]:
     """Returns the answer to a resolved query, for nodes or for packs, with its receipt."""
-    result = _checked(asked, execute_asked(repository, revision, asked))
+    result = _checked(prepared, execute_query(repository, revision, prepared))
     return _with_receipt(repository, revision, result)
 
 
@@ -75,14 +75,14 @@ def retrieve_many(
     prepared = [ask_nodes(repository, revision, **options) for options in questions]
     queries = [one.query for one in prepared]
     get = repository.store.get
-    of, tops = revision.asked(
+    of, tops = revision.with_snapshot(
         lambda snapshot: (
             snapshot,
             dense_tops(snapshot, queries, lambda cid: Node.decode(get(cid))),
         )
     )
     results = [
-        _checked(one, _of_nodes(execute_asked(repository, revision, one, dense=(of, top))))
+        _checked(one, _of_nodes(execute_query(repository, revision, one, dense=(of, top))))
         for one, top in zip(prepared, tops, strict=True)
     ]
     return [_with_receipt(repository, revision, result) for result in results]
@@ -104,9 +104,9 @@ def ask(
     valid_at, rerank = options.pop("valid_at", None), options.pop("rerank", None)
     timeout, strict = options.pop("rerank_timeout", None), options.pop("strict", False)
     config = revision.config
-    if revision.trust is not None:
-        revision.seen_by(options.get("trust"))
-        options["trust"] = revision.trust
+    if revision.viewer is not None:
+        revision.seen_by(options.get("viewer"))
+        options["viewer"] = revision.viewer
     if model is not None or embedder is not None:
         if options.get("vector") is not None:
             raise InvalidInputError("vector: got one beside a model, expected one of them")
@@ -161,9 +161,9 @@ def _with_receipt(repository: Core, revision: Graph, result: AnyAnswer) -> AnyAn
     return replace(result, receipt=receipt)
 
 
-def _checked(asked: PreparedQuery, result: AnyAnswer) -> AnyAnswer:
+def _checked(prepared: PreparedQuery, result: AnyAnswer) -> AnyAnswer:
     """Returns the answer; raises if it has warnings that are errors."""
-    if asked.is_strict and result.warnings:
+    if prepared.is_strict and result.warnings:
         raise InvalidInputError(
             "; ".join(map(_said, result.warnings)),
             hint="ask without strict to get the answer with its warnings",
@@ -177,7 +177,7 @@ def _said(warning: Warning) -> str:
     return f"{warning.option}{subject}: {warning.message}{count}"
 
 
-def execute_asked(
+def execute_query(
     repository: Core,
     revision: Graph,
     prepared: PreparedQuery,
@@ -191,7 +191,7 @@ def execute_asked(
             snapshot has been rebuilt since because files were damaged, the lane is computed again.
     """
     store = repository.store
-    result: Answer[Any] = revision.asked(
+    result: Answer[Any] = revision.with_snapshot(
         lambda snapshot: rules(prepared.query.semantics).execute(
             snapshot,
             prepared.query,

@@ -42,7 +42,7 @@ class PacksOptions(RetrieveOptions, total=False):
     per_hit_neighbors: int
     window_chars: int | None
     merge: str
-    budget: str
+    overflow: str
     rank: str
     spans: bool
     nodes_max: int | None
@@ -59,7 +59,6 @@ class RecordsOptions(RetrieveOptions, total=False):
     include_status: Iterable[Status | str]
     min_salience: float
     root_limit: int
-    node_limit: int
     edge_limit: int
     hops: int
     direction: str

@@ -67,7 +67,7 @@ class Chain:
             InvalidInputError: the request or answer cannot be recorded; nothing is appended.
         """
         with self.lock:
-            asked, parts = (None, {}) if request is None else pack(action, request)
+            packed, parts = (None, {}) if request is None else pack(action, request)
             said, more = (None, {}) if answer is None else pack(action, answer)
             previous, count = self._last
             step = Step(
@@ -75,7 +75,7 @@ class Chain:
                 count,
                 self._operations.time(None),
                 previous=previous,
-                request=asked,
+                request=packed,
                 answer=said,
                 **fields,
             )

@@ -26,7 +26,7 @@ class StepDifference:
     index: int
     before: str | None
     after: str | None
-    is_asked: bool
+    is_request_changed: bool
     """Whether the requests differ; otherwise the same request got different answers."""
 
 
@@ -51,10 +51,12 @@ def differences(before: Recording, after: Recording) -> list[StepDifference]:
     """Returns the steps that differ between two runs, by index; ignores times and commit CIDs."""
     found = []
     for index, (one, other) in enumerate(zip_longest(before.read(), after.read())):
-        asked = (_asked(before, one), _asked(after, other))
-        is_asked = asked[0] != asked[1]
-        if is_asked or _answered(before, one) != _answered(after, other):
-            found.append(StepDifference(index, _line(before, one), _line(after, other), is_asked))
+        requests = (_request(before, one), _request(after, other))
+        is_request_changed = requests[0] != requests[1]
+        if is_request_changed or _answered(before, one) != _answered(after, other):
+            found.append(
+                StepDifference(index, _line(before, one), _line(after, other), is_request_changed)
+            )
     return found
 
 
@@ -70,15 +72,15 @@ def _named(recording: Recording, found: ReadStep, do: Callable[[], Any]) -> None
         ) from error
 
 
-def _asked(recording: Recording, found: ReadStep | None) -> Any:
+def _request(recording: Recording, found: ReadStep | None) -> Any:
     if found is None:
         return None
-    step, asked = found.step, found.request
+    step, request = found.step, found.request
     if step.receipt is not None:
         block = recording.repository.store.get(step.receipt)
-        asked = (asked, Receipt.decode(block).query.encode())
+        request = (request, Receipt.decode(block).query.encode())
     name = "" if step.action == "begin" else step.name
-    return (step.action, name, repr(asked))
+    return (step.action, name, repr(request))
 
 
 def _answered(recording: Recording, found: ReadStep | None) -> Any:

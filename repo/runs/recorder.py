@@ -77,7 +77,7 @@ class Run(Session):
     def _read(self, rev: object) -> RunRevision:
         if isinstance(rev, RunRevision):
             return rev
-        request = {"rev": rev_text(rev)}
+        request = {"at": rev_text(rev)}
         with self._chain.lock:
             try:
                 found = self._live.graph(rev)
@@ -86,7 +86,7 @@ class Run(Session):
                 raise
             commit = None if found.commit is None else found.commit.encode()
             self._append("read", request=request, root=found.root_cid, commit=commit)
-        return RunRevision(self, request["rev"], found.root_cid, found.commit)
+        return RunRevision(self, request["at"], found.root_cid, found.commit)
 
     def _retrieve(
         self,
@@ -97,10 +97,10 @@ class Run(Session):
     ) -> Any:
         request = retrieve_request(rev, options, kind)
         with self._chain.lock:
-            asked = self._live.graph(rev) if graph is None else graph
+            graph = self._live.graph(rev) if graph is None else graph
             try:
-                question = resolver(kind)(self._live, asked, **options)
-                result = answered(self._live, asked, question)
+                question = resolver(kind)(self._live, graph, **options)
+                result = answered(self._live, graph, question)
             except IbidemError as error:
                 self._append("retrieve", request=request, answer=payload.failed(error))
                 raise
@@ -116,7 +116,7 @@ class Run(Session):
                 request=request,
                 receipt=cid,
                 root=result.root,
-                commit=None if asked.commit is None else asked.commit.encode(),
+                commit=None if graph.commit is None else graph.commit.encode(),
                 blocks={cid: block},
             )
         return result

@@ -47,17 +47,19 @@ _CHANGES_SHOWN = 5
 class RunMismatchError(ReplayError):
     """A replayed agent did something other than what was recorded."""
 
-    def __init__(self, run: str, index: int, recorded: str, asked: str, details: list[str]) -> None:
+    def __init__(
+        self, run: str, index: int, recorded: str, replayed: str, details: list[str]
+    ) -> None:
         self.step_index = index
         """The index of the step in the run; 0 is its beginning."""
         self.recorded = recorded
         """What the agent did when the run was recorded."""
-        self.asked = asked
+        self.replayed = replayed
         """What the agent did in the replay."""
         lines = [
             f"run {run!r} no longer does what was recorded, from step {index} on",
             f"  recorded: {recorded}",
-            f"  now:      {asked}",
+            f"  now:      {replayed}",
             *(f"  {line}" for line in details),
         ]
         super().__init__(
@@ -116,7 +118,7 @@ class Replay(Session):
         if isinstance(rev, RunRevision):
             return rev
         text = rev_text(rev)
-        found = self._take("read", f"read the graph at {text}", request={"rev": text})
+        found = self._take("read", f"read the graph at {text}", request={"at": text})
         self._raise_recorded(found)
         if found.step.root is None:
             raise self._incomplete(found.step, "a root")
@@ -129,13 +131,13 @@ class Replay(Session):
         options: Mapping[str, Any],
         kind: AnswerKind = AnswerKind.NODES,
     ) -> Any:
-        asked = retrieve_request(rev, options, kind)
-        said = step_format.retrieval(asked)
+        request = retrieve_request(rev, options, kind)
+        said = step_format.retrieval(request)
         found = self._expect("retrieve", said)
         step, recorded = found.step, found.request
-        if step.receipt is None or any(recorded.get(one) != asked.get(one) for one in AnswerKind):
-            if not same(recorded, asked):
-                self._refuse(said, difference_lines(recorded, asked))
+        if step.receipt is None or any(recorded.get(one) != request.get(one) for one in AnswerKind):
+            if not same(recorded, request):
+                self._refuse(said, difference_lines(recorded, request))
             self._next += 1
             self._raise_recorded(found)
         if step.receipt is None:
@@ -143,7 +145,7 @@ class Replay(Session):
         receipt = Receipt.decode(self._store.get(step.receipt))
         at = RunGraph(self._repository, receipt.root, found.commit)
         question = self._question(at, receipt, options, kind)
-        details = difference_lines({**recorded, "text": asked["text"]}, asked)
+        details = difference_lines({**recorded, "text": request["text"]}, request)
         details += difference_lines(receipt.query.form(), question.query.form())
         if graph is not None and graph.root_cid != receipt.root:
             details.append(f"differs in root: {receipt.root} then, {graph.root_cid} now")
@@ -192,9 +194,9 @@ class Replay(Session):
         call: Callable[[], Any] | None,
         errors: tuple[type[Exception], ...],
     ) -> Any:
-        asked = settled(name, request)
+        request = settled(name, request)
         answer = self._take(
-            "event", step_format.event(name, asked), name=name, request=asked
+            "event", step_format.event(name, request), name=name, request=request
         ).answer
         if payload.is_failed(answer):
             raise payload.raised(answer, errors)
@@ -241,14 +243,14 @@ class Replay(Session):
         if payload.is_failed(found.answer):
             raise payload.raised(found.answer)
 
-    def _refuse(self, asked: str, details: list[str] | None = None) -> NoReturn:
+    def _refuse(self, replayed: str, details: list[str] | None = None) -> NoReturn:
         found = self._peek()
         recorded = (
             "nothing more: the recording stops here, as if its process had been killed"
             if found is None
             else step_format.step_line(self._store, found)
         )
-        raise RunMismatchError(self.name, self._next, recorded, asked, details or [])
+        raise RunMismatchError(self.name, self._next, recorded, replayed, details or [])
 
 
 class _Comparing:

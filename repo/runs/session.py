@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         RetrieveOptions,
     )
     from ibidem.repo.transaction.transaction import Transaction
-    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.access.policy import Viewer
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
     from ibidem.retrieve.context.pack import Pack
@@ -91,15 +91,15 @@ class Session(Ending):
         """Returns a time in microseconds since 1970 UTC: the given one, else the clock's."""
         return int(self._call("now", {"time": checked_time(time)}))
 
-    def at(self, rev: object = HEAD, *, trust: TrustContext | None = None) -> RunRevision:
+    def at(self, rev: object = HEAD, *, viewer: Viewer | None = None) -> RunRevision:
         """Returns the graph at a revision; a replay reads the same values from it.
 
         Raises:
-            InvalidInputError: `trust` is a restricted view.
+            InvalidInputError: `viewer` may not see everything.
         """
         found = self._read(rev)
-        if trust is not None:
-            found.seen_by(trust)
+        if viewer is not None:
+            found.seen_by(viewer)
         return found
 
     def commit_at(self, rev: object = HEAD) -> Commit:
@@ -122,18 +122,18 @@ class Session(Ending):
 
     def prompt(
         self,
-        question: str,
+        text: str,
         packs: Answer[Pack] | None = None,
         *,
         style: str = "qa",
         **options: Unpack[PacksOptions],
     ) -> Prompt:
         """Returns a prompt with numbered sources, as `Repository.prompt` does."""
-        return context.prompt(self, question, packs, style=style, **options)
+        return context.prompt(self, text, packs, style=style, **options)
 
-    def retriever(self, rev: object = HEAD) -> Retriever:
+    def retriever(self, at: object = HEAD) -> Retriever:
         """Returns a builder for a query."""
-        return Retriever(self.retrieve if rev == HEAD else self.at(rev).retrieve)
+        return Retriever(self.retrieve if at == HEAD else self.at(at).retrieve)
 
     def query(self, **options: Unpack[ListingOptions]) -> list[Node]:
         """Returns every node at the head with a label and properties, by id."""
@@ -336,13 +336,13 @@ class RunGraph(Graph):
             self._snapshot = found
         return self._snapshot
 
-    def seen_by(self, trust: TrustContext | None) -> Graph:
+    def seen_by(self, viewer: Viewer | None) -> Graph:
         """Raises unless it is the same view; the view of a retrieval is one of its options."""
-        seen = super().seen_by(trust)
+        seen = super().seen_by(viewer)
         if seen is not self:
             raise InvalidInputError(
-                "trust: a run does not record reads through a trust view",
-                hint="pass trust= to retrieve, or read in run.event",
+                "viewer: a run does not record reads for a viewer",
+                hint="pass viewer= to retrieve, or read in run.event",
             )
         return seen
 
@@ -381,7 +381,7 @@ def rev_text(rev: object) -> str:
 
 def retrieve_request(rev: str, options: Mapping[str, Any], kind: AnswerKind) -> dict[str, Any]:
     """Returns the recorded request of a retrieval, without its receipt."""
-    request = {"rev": rev, "text": options.get("text")}
+    request = {"at": rev, "text": options.get("text")}
     if kind is not AnswerKind.NODES:
         request[kind.value] = True
     if isinstance(options.get("notes"), str):

@@ -61,8 +61,8 @@ _NOTHING_OR_ERROR: _Check = ("nothing or an error", lambda value: value is None 
 
 _REQUESTS: Mapping[str, Mapping[str, _Check]] = {
     "begin": {"agent": _SOME_TEXT, "task": _SOME_TEXT, "author": _TEXT},
-    "read": {"rev": _TEXT},
-    "retrieve": {"rev": _TEXT, "text": _ANY},
+    "read": {"at": _TEXT},
+    "retrieve": {"at": _TEXT, "text": _ANY},
     "transaction": {
         "author": _TEXT,
         "message": _TEXT,

@@ -21,10 +21,10 @@ _PLAIN = Query().form()
 
 def step_line(store: Store, found: ReadStep) -> str:
     """Returns one line of text on a step."""
-    asked, answer = _asked(store, found.step, found.request), found.answer
+    request, answer = _request_text(store, found.step, found.request), found.answer
     if payload.is_failed(answer) and found.step.action not in ("event", "end"):
-        return one_line(f"{asked}, which failed with {payload.summary(answer)}")
-    return one_line(asked + _answered(found))
+        return one_line(f"{request}, which failed with {payload.summary(answer)}")
+    return one_line(request + _answered(found))
 
 
 def question(rev: str, form: Mapping[str, Any]) -> str:
@@ -43,7 +43,7 @@ def question(rev: str, form: Mapping[str, Any]) -> str:
 def retrieval(request: Mapping[str, Any]) -> str:
     """Returns a retrieval as text, as far as its request describes it."""
     kind = {name: True for name in ("packs", "records") if request.get(name)}
-    return question(request["rev"], {"text": request["text"], **kind})
+    return question(request["at"], {"text": request["text"], **kind})
 
 
 def event(name: str, request: Any) -> str:
@@ -77,17 +77,17 @@ def _is_call(request: Any) -> bool:
     )
 
 
-def _asked(store: Store, step: Step, request: Any) -> str:
+def _request_text(store: Store, step: Step, request: Any) -> str:
     match step.action:
         case "begin":
             return f"began run {step.name!r}"
         case "end":
             return "the run ended"
         case "read":
-            return f"read the graph at {request['rev']}"
+            return f"read the graph at {request['at']}"
         case "retrieve" if step.receipt is not None:
             receipt = Receipt.decode(store.get(step.receipt))
-            return question(request["rev"], receipt.query.form())
+            return question(request["at"], receipt.query.form())
         case "retrieve":
             return retrieval(request)
         case "transaction":

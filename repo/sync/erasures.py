@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ibidem.repo.signing.keyring import Trust
     from ibidem.repo.sync.remote import Remote
 
-_ASKED_PER_ROUND = 1000
+_IDS_PER_ROUND = 1000
 
 
 @record
@@ -139,8 +139,8 @@ def fetched_erasures(repository: Core, remote: Remote, offered: Sequence[Cid]) -
     known = set(erasures_of(repository))
     wanted = [cid for cid in offered if cid not in known]
     found: list[Erasure] = []
-    for start in range(0, len(wanted), _ASKED_PER_ROUND):
-        batch = wanted[start : start + _ASKED_PER_ROUND]
+    for start in range(0, len(wanted), _IDS_PER_ROUND):
+        batch = wanted[start : start + _IDS_PER_ROUND]
         with remote.fetch(batch, ()) as blocks:
             found += _read(blocks, set(batch))
     return found

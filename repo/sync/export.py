@@ -30,7 +30,7 @@ from ibidem.repo.sync.fetch_push import Counted
 from ibidem.repo.sync.files import new_file
 from ibidem.repo.sync.local_remote import offer
 from ibidem.repo.sync.messages import Bundle, Tip, container
-from ibidem.repo.sync.names import ASKED, prefixes
+from ibidem.repo.sync.names import OPTIONAL, prefixes
 from ibidem.repo.sync.pack import Pack
 from ibidem.repo.sync.quarantine import Layered
 from ibidem.repo.sync.report import CopyReport, Move, RefMove
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
     from ibidem.repo.core import Core
     from ibidem.repo.graph import Graph
-    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.access.policy import Viewer
 
 
 _BATCH_KEYS = 4096
@@ -142,7 +142,7 @@ def export(
     branches: Sequence[str] = (),
     since: object = None,
     include: Sequence[str] = (),
-    is_full: bool = False,
+    full: bool = False,
 ) -> CopyReport:
     """Writes a bundle of all blocks reachable from the refs; the same state gives the same bytes.
 
@@ -152,12 +152,12 @@ def export(
         branches: short names; if given, only these, and no tags.
         since: a revision; its history is left out, and an importing repository must have it.
         include: out of `notes`, `runs`, `receipts`.
-        is_full: everything, including the operation log and all that it can undo to.
+        full: everything, including the operation log and all that it can undo to.
 
     Raises:
         NotFoundError: there is no such branch or revision.
     """
-    if is_full:
+    if full:
         if branches or since is not None:
             raise InvalidInputError("export: got a part of the history for a full copy")
         return _full(repository, stream)
@@ -175,7 +175,7 @@ def export(
 
 
 def _full(repository: Core, stream: Writable) -> CopyReport:
-    offered = _still(offer(repository, prefixes(tuple(ASKED))))
+    offered = _still(offer(repository, prefixes(tuple(OPTIONAL))))
     log = local_log(repository.store)
     newest = OperationCid(next(iter(log.cids)).raw)
     bundle = replace(offered, operation=newest)
@@ -188,7 +188,7 @@ def export_part(
     *,
     at: object = HEAD,
     label: str | None = None,
-    trust: TrustContext | None = None,
+    viewer: Viewer | None = None,
     branch: str | None = None,
 ) -> CopyReport:
     """Writes a bundle with one commit: only the visible nodes, with their edges and vectors.
@@ -198,11 +198,11 @@ def export_part(
         stream: receives the file.
         at: the revision whose state is written; its history is not.
         label: only nodes of this type.
-        trust: the caller who will read the file, if the state has a trust policy.
+        viewer: the caller who will read the file, if the state has a trust policy.
         branch: short name of the branch of the commit in the file; by default the current one.
     """
     buffer = WriteBatch(repository.store)
-    seen = repository.graph(at).seen_by(trust)
+    seen = repository.graph(at).seen_by(viewer)
     commit = filtered_commit(seen, label, buffer)
     short = repository.current_branch if branch is None else branch
     name = refs.HEADS + refs.check_name("branch", short)

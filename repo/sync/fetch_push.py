@@ -26,7 +26,7 @@ from ibidem.repo.sync.erasures import (
 from ibidem.repo.sync.have_set import HaveSet, have_set
 from ibidem.repo.sync.messages import Bundle, Push, Tip, Update
 from ibidem.repo.sync.missing_blocks import split_targets
-from ibidem.repo.sync.names import ALWAYS, ASKED, NOTES, check_ref, prefixes, tracking
+from ibidem.repo.sync.names import ALWAYS, NOTES, OPTIONAL, check_ref, prefixes, tracking
 from ibidem.repo.sync.negotiation import common_commits
 from ibidem.repo.sync.pack import Pack
 from ibidem.repo.sync.receive import comes_after, how_to_move, intake
@@ -48,7 +48,7 @@ def fetch(
     name: str,
     *,
     include: Sequence[str] = (),
-    is_forced: bool = False,
+    force: bool = False,
     author: str = "",
     time: int | None = None,
 ) -> tuple[CopyReport, SentErasures]:
@@ -63,7 +63,7 @@ def fetch(
         name: of the remote.
         include: out of `notes`, `runs`, `receipts`; runs, receipts and tags are created if missing,
             advanced if the remote is ahead, and otherwise unchanged.
-        is_forced: accepts a branch that does not descend from its last known commit.
+        force: accepts a branch that does not descend from its last known commit.
 
     Raises:
         ConflictError: kind `not-fast-forward`: the remote's branch was rolled back or rewritten.
@@ -83,7 +83,7 @@ def fetch(
 
             def plan(now: HaveSet, _: WriteBatch) -> list[RefMove]:
                 return [
-                    _fetched(found.source, now, name, full_name, tip, is_forced=is_forced)
+                    _fetched(found.source, now, name, full_name, tip, force=force)
                     for full_name, tip in offered.refs.items()
                 ]
 
@@ -107,7 +107,7 @@ def push(
     name: str | None,
     changes: Mapping[str, Cid | None],
     *,
-    is_forced: bool = False,
+    force: bool = False,
     expected: Mapping[str, Cid | None] | None = None,
     author: str = "",
     time: int | None = None,
@@ -122,8 +122,8 @@ def push(
         remote: the target.
         name: of the remote, whose remote-tracking refs are updated; None to update none.
         changes: targets by full name; None deletes the ref there.
-        is_forced: a ref may lose commits, if it is still where it was last seen from here.
-        expected: with `is_forced`, the expected targets of refs that were never seen from here.
+        force: a ref may lose commits, if it is still where it was last seen from here.
+        expected: with `force`, the expected targets of refs that were never seen from here.
 
     Raises:
         ConflictError: kind `not-fast-forward`, or `head-moved` if another writer was first.
@@ -141,13 +141,13 @@ def push(
     moves: list[RefMove] = []
     for full_name, target in sorted(changes.items()):
         there = offered.refs.get(full_name)
-        if is_forced:
+        if force:
             _check_lease(known, name, full_name, there, expected or {})
-        how = _pushed(store, full_name, there, target, is_forced=is_forced)
+        how = _pushed(store, full_name, there, target, force=force)
         moves.append(RefMove(full_name, None if there is None else there.target, target, how))
         if how is not Move.UNCHANGED:
             is_loss = how in (Move.FORCED, Move.DELETED)
-            updates[full_name] = Update(target, there, is_forced=is_loss)
+            updates[full_name] = Update(target, there, force=is_loss)
     counted = Counted()
     there_too = set(offered.erasures)
     erasures = tuple(cid for cid in erasures_of(repository) if cid not in there_too)
@@ -200,7 +200,7 @@ def chosen(repository: Core, names: Sequence[str], delete: Sequence[str]) -> dic
 
 
 def _full(name: str) -> str:
-    is_full = name.startswith((*ALWAYS, *ASKED.values()))
+    is_full = name.startswith((*ALWAYS, *OPTIONAL.values()))
     return check_ref("ref", name if is_full else refs.HEADS + name)
 
 
@@ -256,7 +256,7 @@ def _fetched(
     full_name: str,
     tip: Tip,
     *,
-    is_forced: bool,
+    force: bool,
 ) -> RefMove:
     """Returns the move of one ref here, for one of the remote."""
     is_branch = full_name.startswith((refs.HEADS, NOTES))
@@ -264,7 +264,7 @@ def _fetched(
     ref = known.refs.get(name)
     before = None if ref is None else ref.target
     try:
-        how = how_to_move(source, name, before, tip.target, is_forced=is_forced and is_branch)
+        how = how_to_move(source, name, before, tip.target, force=force and is_branch)
     except ConflictError as error:
         if is_branch:
             raise _rolled_back(source, full_name, before, tip.target) from error
@@ -306,16 +306,16 @@ def _check_lease(
 
 
 def _pushed(
-    store: Source, full_name: str, there: Tip | None, target: Cid | None, *, is_forced: bool
+    store: Source, full_name: str, there: Tip | None, target: Cid | None, *, force: bool
 ) -> Move:
     """Returns the kind of move of one remote ref; raises if it loses commits."""
     before = None if there is None else there.target
     if before is None and target is None:
         raise NotFoundError(f"ref {full_name}: the remote has none of that name")
     try:
-        return how_to_move(store, full_name, before, target, is_forced=is_forced)
+        return how_to_move(store, full_name, before, target, force=force)
     except NotFoundError as error:  # its target there was never here
-        if is_forced:
+        if force:
             return Move.FORCED
         raise ConflictError(
             f"ref {full_name}: the remote has commits that are not here",

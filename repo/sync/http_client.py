@@ -21,7 +21,7 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError, RemoteError
 from ibidem.repo.sync import wire
 from ibidem.repo.sync.car import CarReader
 from ibidem.repo.sync.messages import Bundle, Push, container, read_message
-from ibidem.repo.sync.remote import ASKED_MAX, Blocks
+from ibidem.repo.sync.remote import COMMITS_PER_REQUEST, Blocks
 from ibidem.repo.sync.report import RefMove
 
 TIMEOUT_SECONDS = 60.0
@@ -77,8 +77,8 @@ class HttpRemote:
     def known(self, cids: Sequence[CommitCid]) -> set[CommitCid]:
         """Returns which of the commits the remote has with all their ancestors."""
         found: set[CommitCid] = set()
-        for start in range(0, len(cids), ASKED_MAX):
-            body = wire.write_known(cids[start : start + ASKED_MAX])
+        for start in range(0, len(cids), COMMITS_PER_REQUEST):
+            body = wire.write_known(cids[start : start + COMMITS_PER_REQUEST])
             found.update(wire.read_known(self._small("POST", wire.KNOWN, body)))
         return found
 
@@ -88,7 +88,7 @@ class HttpRemote:
         if not want:
             yield ()
             return
-        with self._asked("POST", wire.FETCH, wire.write_fetch(want, have)) as answer:
+        with self._response("POST", wire.FETCH, wire.write_fetch(want, have)) as answer:
             yield CarReader(_Counting(answer, self))
 
     def push(self, push: Push, blocks: Blocks) -> list[RefMove]:
@@ -98,11 +98,11 @@ class HttpRemote:
                 body.write(part)
             size = body.tell()
             body.seek(0)
-            with self._asked("POST", wire.PUSH, body, size=size, kind=wire.CAR) as answer:
+            with self._response("POST", wire.PUSH, body, size=size, kind=wire.CAR) as answer:
                 return wire.read_moves(self._read_small(answer))
 
     def _small(self, method: str, path: str, body: bytes | None) -> bytes:
-        with self._asked(method, path, body) as answer:
+        with self._response(method, path, body) as answer:
             return self._read_small(answer)
 
     def _read_small(self, answer: http.client.HTTPResponse) -> bytes:
@@ -115,7 +115,7 @@ class HttpRemote:
         return found
 
     @contextmanager
-    def _asked(
+    def _response(
         self,
         method: str,
         path: str,

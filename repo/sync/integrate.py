@@ -77,7 +77,7 @@ def integrated(
     """
     if not name.startswith((refs.HEADS, NOTES)):
         try:
-            how = how_to_move(buffer, name, before, theirs, is_forced=False)
+            how = how_to_move(buffer, name, before, theirs, force=False)
         except ConflictError:
             return RefMove(name, before, before, Move.KEPT)
         return RefMove(name, before, theirs, how)

@@ -14,7 +14,7 @@ from ibidem.repo.sync.have_set import HaveSet
 from ibidem.repo.sync.messages import Bundle, Push, Tip
 from ibidem.repo.sync.pack import Pack
 from ibidem.repo.sync.receive import receive_push
-from ibidem.repo.sync.remote import ASKED_MAX, Blocks
+from ibidem.repo.sync.remote import COMMITS_PER_REQUEST, Blocks
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
@@ -35,9 +35,9 @@ class LocalRemote:
 
     def known(self, cids: Sequence[CommitCid]) -> set[CommitCid]:
         """Returns which of the commits are here with all their ancestors."""
-        if len(cids) > ASKED_MAX:
+        if len(cids) > COMMITS_PER_REQUEST:
             raise InvalidInputError(
-                f"known: got {len(cids)} commits, expected at most {ASKED_MAX}",
+                f"known: got {len(cids)} commits, expected at most {COMMITS_PER_REQUEST}",
                 kind=ErrorKind.LIMIT_EXCEEDED,
             )
         return self._steady(lambda known: {cid for cid in cids if known.commit(cid)})

@@ -44,7 +44,7 @@ class Update(NamedTuple):
     """None deletes the ref."""
     expected: Tip | None
     """None: the ref must not exist."""
-    is_forced: bool = False
+    force: bool = False
     """Whether the new target need not descend from the old one."""
 
 
@@ -85,7 +85,7 @@ def _updates(owner: str, name: str, value: Mapping[str, Any]) -> Mapping[str, An
         cls = target_class(ref)
         valid = update.target is None or type(update.target) is cls
         require(valid, position, ref, update.target, f"a {cls.__name__} or nothing")
-        require(type(update.is_forced) is bool, position, ref, update.is_forced, "true or false")
+        require(type(update.force) is bool, position, ref, update.force, "true or false")
     return updates
 
 
@@ -96,7 +96,7 @@ def _read_updates(_owner: str, name: str, value: object) -> Map:
 def _write_updates(updates: Mapping[str, Update]) -> Map:
     written: Map = {}
     for name, update in updates.items():
-        written[name] = {"forced": True} if update.is_forced else {}
+        written[name] = {"forced": True} if update.force else {}
         if update.target is not None:
             written[name]["target"] = update.target
         if update.expected is not None:
@@ -151,7 +151,7 @@ def _read_update(name: str, value: object) -> Update:
         if target is None
         else typed_link("updates", f"[{name!r:.80}]", target, target_class(name)),
         None if expected is None else _read_tip(name, expected),
-        is_forced="forced" in value,
+        force="forced" in value,
     )
 
 

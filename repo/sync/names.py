@@ -19,7 +19,7 @@ RUNS = "runs/"
 RECEIPTS = "receipts/"
 ALWAYS = (refs.HEADS, refs.TAGS)
 """Prefixes of refs that every copy includes."""
-ASKED = {"notes": NOTES, "runs": RUNS, "receipts": RECEIPTS}
+OPTIONAL = {"notes": NOTES, "runs": RUNS, "receipts": RECEIPTS}
 """Prefixes of refs that a copy includes on request, by option value."""
 _RECEIPT = re.compile(r"[a-z2-7]{4,59}")
 _REMOTE = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
@@ -84,11 +84,11 @@ def prefixes(include: tuple[str, ...] | list[str] | frozenset[str] | set[str]) -
         include: out of `notes`, `runs`, `receipts`, in addition to branches and tags.
     """
     for name in include:
-        if name not in ASKED:
+        if name not in OPTIONAL:
             raise InvalidInputError(
                 f"include: got {name!r:.80}, expected 'notes', 'runs' or 'receipts'"
             )
-    return (*ALWAYS, *(ASKED[name] for name in sorted(set(include))))
+    return (*ALWAYS, *(OPTIONAL[name] for name in sorted(set(include))))
 
 
 def tracking(remote: str, name: str) -> str:

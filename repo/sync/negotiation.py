@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
 
 Ask = Callable[[Sequence[CommitCid]], set[CommitCid]]
-ASKED_PER_ROUND = 256
+COMMITS_PER_ROUND = 256
 ROUNDS_MAX = 8
 
 
@@ -34,17 +34,17 @@ def common_commits(
     """
     starts = list(dict.fromkeys(tips))
     known = set(hint)
-    first = [cid for cid in starts if cid not in known][:ASKED_PER_ROUND]
+    first = [cid for cid in starts if cid not in known][:COMMITS_PER_ROUND]
     known |= ask(first) & set(first) if first else set()
     unknown = set(first) - known
     for _ in range(ROUNDS_MAX):
         open_commits = _open(commits_between(source, starts, known), unknown)
         if not open_commits:
             break
-        asked = _chosen(open_commits)
-        answered = ask(asked) & set(asked)
+        batch = _chosen(open_commits)
+        answered = ask(batch) & set(batch)
         known |= answered
-        unknown |= set(asked) - answered
+        unknown |= set(batch) - answered
     return sorted(known)
 
 
@@ -61,9 +61,9 @@ def _open(commits: dict[CommitCid, Commit], unknown: set[CommitCid]) -> list[Com
 
 
 def _chosen(commits: list[CommitCid]) -> list[CommitCid]:
-    if len(commits) <= ASKED_PER_ROUND:
+    if len(commits) <= COMMITS_PER_ROUND:
         return commits
-    half = ASKED_PER_ROUND // 2
+    half = COMMITS_PER_ROUND // 2
     positions = {1 << power for power in range(len(commits).bit_length() - 1)}
     positions |= {at * len(commits) // half for at in range(half)}
     return [commits[at] for at in sorted(positions)]

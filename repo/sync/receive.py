@@ -284,12 +284,12 @@ def _checked(source: Source, ref: Ref | None, name: str, update: Update) -> RefM
         name,
         before,
         update.target,
-        how_to_move(source, name, before, update.target, is_forced=update.is_forced),
+        how_to_move(source, name, before, update.target, force=update.force),
     )
 
 
 def how_to_move(
-    source: Source, name: str, before: Cid | None, after: Cid | None, *, is_forced: bool
+    source: Source, name: str, before: Cid | None, after: Cid | None, *, force: bool
 ) -> Move:
     """Returns the kind of a ref's move.
 
@@ -302,13 +302,13 @@ def how_to_move(
         return Move.CREATED
     if after is not None and not name.startswith(refs.TAGS) and comes_after(source, after, before):
         return Move.FORWARDED
-    if not is_forced and after is None:
+    if not force and after is None:
         raise ConflictError(
             f"ref {name}: deleting it there would lose {before}",
             kind=ErrorKind.NOT_FAST_FORWARD,
             hint="force it, if it may",
         )
-    if not is_forced:
+    if not force:
         raise ConflictError(
             f"ref {name}: {after} does not come after {before}",
             kind=ErrorKind.NOT_FAST_FORWARD,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ibidem.repo.sync.report import RefMove
 
 Blocks = Iterable[tuple[Cid, bytes]]
-ASKED_MAX = 1024
+COMMITS_PER_REQUEST = 1024
 """Maximal number of commits in one request."""
 
 

@@ -51,5 +51,5 @@ def begin(
         publisher,
         incident=lambda root, id: core.incident(None, root, id),  # noqa: A006
         unique_id=ids if recorded is None else recorded(ids),
-        landed=core.index_after_commit,
+        on_publish=core.index_after_commit,
     )

@@ -132,19 +132,19 @@ class BranchPublisher:
                 f"{self._full_name}: the branch was deleted since the transaction began",
                 hint="look at 'repo branch', and make the change on one that exists",
             )
-        landed = reconciliation.on(now.root_cid, on_conflict=self._on_conflict)
-        return self._publish_on(state, now, landed)
+        reconciled = reconciliation.on(now.root_cid, on_conflict=self._on_conflict)
+        return self._publish_on(state, now, reconciled)
 
-    def _publish_on(self, state: State, now: Tip, landed: Reconciled) -> Commit | None:
-        if landed.root_cid == now.root_cid:
+    def _publish_on(self, state: State, now: Tip, reconciled: Reconciled) -> Commit | None:
+        if reconciled.root_cid == now.root_cid:
             if self._cells:
                 self._operations.store.publish({}, self._cells)
             return None
         buffer = WriteBatch(self._operations.store)
-        buffer.new.update(landed.blocks)
+        buffer.new.update(reconciled.blocks)
         parents = () if now.commit is None else (now.commit,)
         time = self._operations.time(self._signature.time)
-        commit = commit_of(self._signature, landed.root_cid, parents, time)
+        commit = commit_of(self._signature, reconciled.root_cid, parents, time)
         move(
             self._operations,
             state,

@@ -130,13 +130,13 @@ class StagePublisher:
     def _attempt(self, state: State, reconciliation: Reconciliation) -> None:
         store, head = self._operations.store, state.cid.raw
         now = read(store, state)
-        landed = reconciliation.on(now.root_cid)
-        root_cid = landed.root_cid
+        reconciled = reconciliation.on(now.root_cid)
+        root_cid = reconciled.root_cid
         if root_cid == now.root_cid:
             return
         value = None if root_cid == now.begun.root_cid else _value(root_cid, now.begun)
         # The recorded head is unchanged: data erased in the meantime must not come back.
-        store.publish(landed.blocks, {STAGE_CELL: (now.value, value), HEAD_CELL: (head, head)})
+        store.publish(reconciled.blocks, {STAGE_CELL: (now.value, value), HEAD_CELL: (head, head)})
 
 
 class StageCommitPublisher(StagePublisher):

@@ -70,14 +70,14 @@ class Transaction(Ending):
         *,
         incident: Incident,
         unique_id: NewId | None = None,
-        landed: Callable[[int], None] | None = None,
+        on_publish: Callable[[int], None] | None = None,
     ) -> None:
         """Begins at the publisher's root.
 
         Args:
             unique_id: returns the id for a node to be added as new, from its map; None if not
                 supported.
-            landed: called with the number of published blocks.
+            on_publish: called with the number of published blocks.
         """
         base = publisher.base()
         self._draft = PendingGraph(source, base, incident)
@@ -88,7 +88,7 @@ class Transaction(Ending):
         """The published commit; None before publishing, and if nothing changed."""
         self._publisher = publisher
         self._unique_id = unique_id
-        self._landed = landed
+        self._on_publish = on_publish
 
     def _end(self, error: BaseException | None) -> None:
         if not self._is_open:
@@ -111,8 +111,8 @@ class Transaction(Ending):
         with gc_paused():
             edits, blocks = self._draft.finish()
             self.commit = self._publisher.publish(edits, blocks)
-        if self.commit is not None and self._landed is not None:
-            self._landed(len(blocks))
+        if self.commit is not None and self._on_publish is not None:
+            self._on_publish(len(blocks))
         return self.commit
 
     @property
@@ -459,7 +459,7 @@ class Transaction(Ending):
 
     def set_trust_policy(self, policy: TrustPolicy | None) -> None:
         """Stages the trust policy of the graph, None for none. From this commit on, reading a node
-        requires a trust context.
+        requires a viewer.
 
         Raises:
             InvalidInputError: it is not a policy; or a node that was staged before lacks the labels

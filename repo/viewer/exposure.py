@@ -48,7 +48,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
         "Repository", Exposure.VISIBLE, "prompt verify_citation query transaction notes receipts"
     ),
     **_rows(
-        "Repository", Exposure.EXEMPT, "head current_branch branches tags resolve now close trust"
+        "Repository", Exposure.EXEMPT, "head current_branch branches tags resolve now close viewer"
     ),
     **_rows("Repository", Exposure.REFUSED, "core folder history stage sync runs keys maintenance"),
     **_rows("Repository", Exposure.REFUSED, "commit_at use_embedder embed branch tag switch"),
@@ -76,8 +76,10 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Revision", Exposure.VISIBLE, "document locate locate_many newest moment paths"),
     **_rows("Revision", Exposure.VISIBLE, "is_visible retrieve retrieve_many packs records"),
     **_rows("Revision", Exposure.VISIBLE, "prompt verify_citation query page count"),
-    **_rows("Revision", Exposure.EXEMPT, "root_cid commit_cid config trust is_restricted erasures"),
-    **_rows("Revision", Exposure.REFUSED, "core root commit log snapshot asked"),
+    **_rows(
+        "Revision", Exposure.EXEMPT, "root_cid commit_cid config viewer is_restricted erasures"
+    ),
+    **_rows("Revision", Exposure.REFUSED, "core root commit log snapshot with_snapshot"),
     **_rows("Transaction", Exposure.VISIBLE, "add_node update_node node find_node"),
     **_rows("Transaction", Exposure.VISIBLE, "add_edge update_edge remove_edge edge edges_of"),
     **_rows("Transaction", Exposure.VISIBLE, "tombstone untombstone publish rollback"),
@@ -138,9 +140,9 @@ def exposure_of(name: str) -> Exposure:
 def not_permitted(name: str) -> InvalidInputError:
     """Returns the error for a refused entry point; it contains only the name."""
     return InvalidInputError(
-        f"trust: {name} is refused to a viewer who may not see everything",
+        f"viewer: {name} is refused to a viewer who may not see everything",
         kind=ErrorKind.NOT_PERMITTED,
-        hint="it is for the owner: trust=ALL, or --trust all",
+        hint="it is for the owner: viewer=ALL, or --viewer all",
     )
 
 

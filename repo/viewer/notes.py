@@ -87,48 +87,50 @@ class ViewerSpace(Proxy):
                 if not graph.is_visible(target):
                     raise NotFoundError(f"node {target} is not in the graph at this revision")
         by = self._by(author)
-        signed = [replace(one, actor=self._by(one.actor) or by) for one in found]
+        signed = [replace(one, author=self._by(one.author) or by) for one in found]
         return self._notes.add(signed, author=by, message=message, time=time)
 
     def reinforce(
-        self, target: NodeId, *, gain: float | None = None, actor: str = "", time: Time = None
+        self, target: NodeId, *, gain: float | None = None, author: str = "", time: Time = None
     ) -> CommitCid:
         """Records that a node was useful; as `Notes.reinforce`."""
         self._graph().node(target, include_tombstoned=True)
-        return self._notes.reinforce(target, gain=gain, actor=self._by(actor), time=time)
+        return self._notes.reinforce(target, gain=gain, author=self._by(author), time=time)
 
     def penalize(
-        self, target: NodeId, amount: float, *, actor: str = "", time: Time = None
+        self, target: NodeId, amount: float, *, author: str = "", time: Time = None
     ) -> CommitCid:
         """Records that a node should count less; as `Notes.penalize`."""
         self._graph().node(target, include_tombstoned=True)
-        return self._notes.penalize(target, amount, actor=self._by(actor), time=time)
+        return self._notes.penalize(target, amount, author=self._by(author), time=time)
 
     def vote(
         self,
         target: NodeId,
         value: int,
         *,
-        actor: str,
+        author: str,
         about: Cid | None = None,
         detail: Mapping[str, Any] | None = None,
         time: Time = None,
     ) -> CommitCid:
         """Records that a node was right, 1, or wrong, -1; as `Notes.vote`."""
         self._graph().node(target, include_tombstoned=True)
-        by = self._by(actor)
-        return self._notes.vote(target, value, actor=by, about=about, detail=detail, time=time)
+        by = self._by(author)
+        return self._notes.vote(target, value, author=by, about=about, detail=detail, time=time)
 
-    def outcome(self, target: NodeId, ok: bool, *, actor: str = "", time: Time = None) -> CommitCid:
+    def outcome(
+        self, target: NodeId, ok: bool, *, author: str = "", time: Time = None
+    ) -> CommitCid:
         """Records whether acting on a node succeeded; as `Notes.outcome`."""
         self._graph().node(target, include_tombstoned=True)
-        return self._notes.outcome(target, ok, actor=self._by(actor), time=time)
+        return self._notes.outcome(target, ok, author=self._by(author), time=time)
 
-    def _by(self, actor: str) -> str:
-        """Returns the actor to record; a viewer with an author cannot name another."""
-        if self._author and actor not in ("", self._author):
-            raise not_permitted("another actor")
-        return self._author or actor
+    def _by(self, author: str) -> str:
+        """Returns the author to record; a viewer with an author cannot name another."""
+        if self._author and author not in ("", self._author):
+            raise not_permitted("another author")
+        return self._author or author
 
     def _visible(self, log: Log) -> Log:
         graph = self._graph()

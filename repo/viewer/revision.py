@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ibidem.objects.erasure import Erasure
     from ibidem.objects.ids import EdgeId
     from ibidem.repo.retrieval.signature import PacksOptions
-    from ibidem.retrieve.access.policy import TrustContext
+    from ibidem.retrieve.access.policy import Viewer
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.context.pack import Pack
     from ibidem.retrieve.context.prompt import Prompt
@@ -69,20 +69,20 @@ class ViewerRevision(Proxy):
         return self._revision.config
 
     @property
-    def trust(self) -> TrustContext | None:
+    def viewer(self) -> Viewer | None:
         """The viewer."""
-        return self._revision.trust
+        return self._revision.viewer
 
     is_restricted = True
     erasures: tuple[Erasure, ...] = ()
 
-    def seen_by(self, trust: TrustContext | None) -> ViewerRevision:
+    def seen_by(self, viewer: Viewer | None) -> ViewerRevision:
         """Returns this object if the viewer is the same.
 
         Raises:
             InvalidInputError: kind `not-permitted`: another viewer.
         """
-        if trust not in (None, self.trust):
+        if viewer not in (None, self.viewer):
             raise not_permitted("another viewer")
         return self
 
@@ -116,14 +116,14 @@ class ViewerRevision(Proxy):
 
     def prompt(
         self,
-        question: str,
+        text: str,
         packs: Answer[Pack] | None = None,
         *,
         style: str = "qa",
         **options: Unpack[PacksOptions],
     ) -> Prompt:
         """Returns a prompt with numbered sources; see `Repository.prompt`."""
-        return self._revision.prompt(question, packs, style=style, **options)
+        return self._revision.prompt(text, packs, style=style, **options)
 
     def is_edge_visible(self, id: EdgeId) -> bool:  # noqa: A002
         """Returns whether both ends of an edge are visible."""

@@ -1,4 +1,4 @@
-"""The trust policy of a root, and the trust context that its questions must give.
+"""The trust policy of a root, and the viewer that its questions must name.
 
 A node has a sensitivity level from 0 to 4 and a scope, both in properties that the policy names. A
 caller sees nodes at or below its level and in its scopes. Every doubt is decided against the
@@ -122,7 +122,7 @@ ALL_SCOPES: Final = "*"
 
 
 @record
-class TrustContext:
+class Viewer:
     """What a caller may see. Level and scopes must be given; there is no default."""
 
     level: int = _MISSING
@@ -136,20 +136,20 @@ class TrustContext:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        checks.flag("trust.authenticated", self.authenticated)
-        checks.flag("trust.everything", self.everything)
+        checks.flag("viewer.authenticated", self.authenticated)
+        checks.flag("viewer.everything", self.everything)
         if self.reveal not in tuple(Reveal):
             raise InvalidInputError(
-                f"trust.reveal: got {checks.show(self.reveal)}, expected 'none' or 'stub'"
+                f"viewer.reveal: got {checks.show(self.reveal)}, expected 'none' or 'stub'"
             )
         put(self, "reveal", str(self.reveal))
         if self.level is _MISSING or self.scopes is _MISSING:
             name = "level" if self.level is _MISSING else "scopes"
             raise InvalidInputError(
-                f"trust.{name}: got nothing, expected what the caller may see",
+                f"viewer.{name}: got nothing, expected what the caller may see",
                 hint="pass scopes=() for no scope, ALL_SCOPES for every one",
             )
-        put(self, "level", int(level_of("trust.level", self.level)))
+        put(self, "level", int(level_of("viewer.level", self.level)))
         put(self, "scopes", _scopes(self.scopes))
 
     def form(self) -> dict[str, Any]:
@@ -165,7 +165,7 @@ class TrustContext:
 
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> Self:
-        """Returns the context of a canonical form."""
+        """Returns the viewer of a canonical form."""
         return cls(**form)
 
     def cap(self, policy: TrustPolicy) -> int:
@@ -193,44 +193,44 @@ def _policy(config: Config) -> TrustPolicy | None:
 _POLICY = IdentityCache(_policy)
 
 
-def checked_trust(policy: TrustPolicy | None, trust: TrustContext | None) -> TrustContext | None:
-    """Returns the context that applies, None if the root has no policy.
+def checked_viewer(policy: TrustPolicy | None, viewer: Viewer | None) -> Viewer | None:
+    """Returns the viewer that applies, None if the root has no policy.
 
     Raises:
-        InvalidInputError: kind `trust-required`: there is a policy and no context; or there is a
-            context and no policy, so that it would protect nothing.
+        InvalidInputError: kind `viewer-required`: there is a policy and no viewer; or there is a
+            viewer and no policy, so that it would protect nothing.
     """
-    if trust is not None and type(trust) is not TrustContext:
-        raise InvalidInputError(f"trust: got {checks.show(trust)}, expected a TrustContext")
+    if viewer is not None and type(viewer) is not Viewer:
+        raise InvalidInputError(f"viewer: got {checks.show(viewer)}, expected a Viewer")
     if policy is None:
-        if trust is None or trust.everything:
+        if viewer is None or viewer.everything:
             return None
         raise InvalidInputError(
-            "trust: got a context, but this root has no trust policy that it could be held to",
+            "viewer: got one, but this root has no trust policy that it could be held to",
             hint="set one in a transaction with tx.set_trust_policy, or `repo trust enable`",
         )
-    if trust is None:
+    if viewer is None:
         raise InvalidInputError(
-            "trust: got none, expected a TrustContext: this root has a trust policy",
-            kind=ErrorKind.TRUST_REQUIRED,
-            hint="say who asks: trust=TrustContext(level=…, scopes=…), or --trust LEVEL:SCOPES",
+            "viewer: got none, expected a Viewer: this root has a trust policy",
+            kind=ErrorKind.VIEWER_REQUIRED,
+            hint="say who asks: viewer=Viewer(level=…, scopes=…), or --viewer LEVEL:SCOPES",
         )
-    return trust
+    return viewer
 
 
-def decide(policy: TrustPolicy, trust: TrustContext, props: Mapping[str, Any]) -> Decision:
+def decide(policy: TrustPolicy, viewer: Viewer, props: Mapping[str, Any]) -> Decision:
     """Returns what a caller may know of a node with some properties.
 
     Spec: trust 2.
     """
-    if trust.everything:
+    if viewer.everything:
         return Decision.FULL
     level = strictness(policy, props)
     scopes = members(props, policy.scope, "")
-    is_named = all(type(scope) is str and trust.has_scope(scope, policy) for scope in scopes)
-    if not scopes or not is_named or level == NOBODY or level > trust.cap(policy) + 1:
+    is_named = all(type(scope) is str and viewer.has_scope(scope, policy) for scope in scopes)
+    if not scopes or not is_named or level == NOBODY or level > viewer.cap(policy) + 1:
         return Decision.DENIED
-    return Decision.FULL if level <= trust.cap(policy) else Decision.REDACTED
+    return Decision.FULL if level <= viewer.cap(policy) else Decision.REDACTED
 
 
 def strictness(policy: TrustPolicy, props: Mapping[str, Any]) -> int:
@@ -271,18 +271,18 @@ def _scopes(scopes: object) -> tuple[str, ...] | str:
         if scopes == ALL_SCOPES:
             return ALL_SCOPES
         raise InvalidInputError(
-            f"trust.scopes: got {checks.show(scopes)}, expected a list of scopes, or ALL_SCOPES"
+            f"viewer.scopes: got {checks.show(scopes)}, expected a list of scopes, or ALL_SCOPES"
         )
     if not isinstance(scopes, Iterable):
-        raise InvalidInputError(f"trust.scopes: got {checks.show(scopes)}, expected a list")
-    found = sorted({checks.name("trust.scopes", one) for one in scopes})
+        raise InvalidInputError(f"viewer.scopes: got {checks.show(scopes)}, expected a list")
+    found = sorted({checks.name("viewer.scopes", one) for one in scopes})
     if len(found) > SCOPES_MAX:
         raise InvalidInputError(
-            f"trust.scopes: got {len(found)}, expected at most {SCOPES_MAX}",
+            f"viewer.scopes: got {len(found)}, expected at most {SCOPES_MAX}",
             kind=ErrorKind.LIMIT_EXCEEDED,
         )
     return tuple(found)
 
 
-ALL = TrustContext(level=Level.HYPER, scopes=ALL_SCOPES, everything=True)
+ALL = Viewer(level=Level.HYPER, scopes=ALL_SCOPES, everything=True)
 """Sees everything: for the owner of the repository."""

@@ -28,7 +28,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.location import CONTAINERS, size_of
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
-from ibidem.retrieve.access.policy import Level, TrustContext, TrustPolicy, checked_trust, policy_of
+from ibidem.retrieve.access.policy import Level, TrustPolicy, Viewer, checked_viewer, policy_of
 from ibidem.retrieve.access.visible import visible_nodes
 from ibidem.retrieve.node_source import Load, LoadMany
 from ibidem.retrieve.protocol import (
@@ -47,32 +47,32 @@ VIEWS_KEPT = 16
 """The number of restricted views of one snapshot that are cached."""
 
 
-def restrict(snapshot: Snapshot, trust: TrustContext | None, load: Load) -> Snapshot:
+def restrict(snapshot: Snapshot, viewer: Viewer | None, load: Load) -> Snapshot:
     """Returns a snapshot as a caller sees it: the snapshot itself if nothing is hidden.
 
     Args:
         snapshot: of a root, or one that was already restricted for the same caller.
-        trust: the caller's context; required if the root has a policy.
+        viewer: the caller's context; required if the root has a policy.
         load: reads a node.
 
     Raises:
-        InvalidInputError: kind `trust-required`.
+        InvalidInputError: kind `viewer-required`.
     """
     if isinstance(snapshot, RestrictedSnapshot):
-        assert snapshot.trust == trust, "BUG: a view was asked for another caller"
+        assert snapshot.viewer == viewer, "BUG: a view was asked for another caller"
         return snapshot
     policy = policy_of(snapshot.config)
-    asked = checked_trust(policy, trust)
-    if asked is None or policy is None or asked.everything:
+    caller = checked_viewer(policy, viewer)
+    if caller is None or policy is None or caller.everything:
         return snapshot
-    kept: dict[TrustContext, RestrictedSnapshot] = snapshot.cache.setdefault(("trust",), {})
-    found = kept.get(asked)
+    kept: dict[Viewer, RestrictedSnapshot] = snapshot.cache.setdefault(("viewer",), {})
+    found = kept.get(caller)
     if found is None:
-        flags = visible_nodes(snapshot, policy, asked, asked.cap(policy))
-        found = RestrictedSnapshot(snapshot, policy, asked, flags, load)
+        flags = visible_nodes(snapshot, policy, caller, caller.cap(policy))
+        found = RestrictedSnapshot(snapshot, policy, caller, flags, load)
         for old in list(kept)[: max(0, len(kept) + 1 - VIEWS_KEPT)]:
             kept.pop(old, None)
-        kept[asked] = found
+        kept[caller] = found
     return found
 
 
@@ -130,13 +130,13 @@ class RestrictedSnapshot:
         self,
         base: Snapshot,
         policy: TrustPolicy,
-        trust: TrustContext,
+        viewer: Viewer,
         flags: Bools,
         load: Load,
     ) -> None:
         self.base = base
         self.policy = policy
-        self.trust = trust
+        self.viewer = viewer
         self.flags = flags
         """By ordinal, whether a node is visible; never changed."""
         self.cache: dict[Any, Any] = {}
@@ -178,8 +178,8 @@ class RestrictedSnapshot:
     @cached_property
     def withheld(self) -> BitMap:
         """Ordinals of the redacted nodes: the caller may know only that they exist."""
-        cap = self.trust.cap(self.policy)
-        near = visible_nodes(self.base, self.policy, self.trust, min(cap + 1, Level.HYPER))
+        cap = self.viewer.cap(self.policy)
+        near = visible_nodes(self.base, self.policy, self.viewer, min(cap + 1, Level.HYPER))
         return bitmap_of_flags(near & ~self.flags) - self.base.tombstoned
 
     def ordinal(self, node: NodeId) -> int | None:

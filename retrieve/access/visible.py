@@ -17,16 +17,14 @@ import numpy.typing as npt
 
 from ibidem.index.segments.property_keys import BYTES, TEXT, scalar_key
 from ibidem.objects.record import record
-from ibidem.retrieve.access.policy import ALL_SCOPES, TrustContext, TrustPolicy
+from ibidem.retrieve.access.policy import ALL_SCOPES, TrustPolicy, Viewer
 from ibidem.retrieve.protocol import Bools, Ordinals, PropertyOrder, Snapshot
 
 _CELLS_MAX = 1 << 16
 """The largest number of (level, scope) pairs that are encoded as one number."""
 
 
-def visible_nodes(
-    snapshot: Snapshot, policy: TrustPolicy, trust: TrustContext, level_max: int
-) -> Bools:
+def visible_nodes(snapshot: Snapshot, policy: TrustPolicy, viewer: Viewer, level_max: int) -> Bools:
     """Returns by ordinal whether a node's scopes are the caller's and its level is at most
     `level_max`; (ordinal_count,) bool, false for ordinals without a node of the root.
 
@@ -36,12 +34,12 @@ def visible_nodes(
     is_open = policy.unscoped == "allow"
     levels = level.allowed(range(level_max + 1))
     levels[-1] = policy.default_level <= level_max
-    if trust.scopes == ALL_SCOPES:
+    if viewer.scopes == ALL_SCOPES:
         scopes = scope.allowed(("",) if is_open else ())
         first, has_empty = scope.order.find(TEXT)
         scopes[first + has_empty : scope.order.find(BYTES)[0]] = True
     else:
-        scopes = scope.allowed((*trust.scopes, "") if is_open else trust.scopes)
+        scopes = scope.allowed((*viewer.scopes, "") if is_open else viewer.scopes)
     scopes[-1] = is_open
     cells = _cells(snapshot, policy, level, scope)
     if cells is not None:
@@ -102,7 +100,7 @@ class _Column:
 
 def _column_of(snapshot: Snapshot, name: str) -> _Column:
     """Returns the values of a property by node, computed once per snapshot."""
-    key = ("trust", name)
+    key = ("levels", name)
     found: _Column | None = snapshot.cache.get(key)
     if found is None:
         order = snapshot.property_order(name)

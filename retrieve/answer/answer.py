@@ -101,7 +101,7 @@ class Answer(TupleSequence[AnyItem]):
         return self.items if self.kind is AnswerKind.PACKS else ()
 
     @property
-    def tokens_budget(self) -> int | None:
+    def token_budget(self) -> int | None:
         """The budget of the query."""
         return self.query.token_budget
 
@@ -132,7 +132,7 @@ class Answer(TupleSequence[AnyItem]):
             "query": self.query.encode(),
             _ITEMS[self.kind]: array_of(item.encode() for item in self.items),
             "tokens_used": count_of(self.tokens_used),
-            "tokens_budget": count_of(self.query.token_budget),
+            "token_budget": count_of(self.query.token_budget),
             "candidates_seen": count_of(self.candidates_seen),
             "dropped": self.dropped.written(),
             "dropped_counts": map_of(counts),
@@ -224,7 +224,7 @@ def _pack_options(query: Query) -> Iterator[str]:
 
 def _record_options(options: RecordOptions) -> Iterator[str]:
     yield (
-        f"records at {options.as_of}, {options.root_limit} roots, {options.node_limit} records, "
+        f"records at {options.as_of}, {options.root_limit} roots, {options.limit} records, "
         f"{options.edge_limit} relations, {options.hops} hops {options.direction}"
     )
 

@@ -67,7 +67,7 @@ def execute_packs(
     if not query.has_ranker and not query.is_narrowed:
         check_estimator(query, nodes.estimator)
         return _empty(snapshot, query)
-    snapshot = restrict(snapshot, query.trust, nodes.load)
+    snapshot = restrict(snapshot, query.viewer, nodes.load)
     found = ranked(snapshot, query, nodes, reranker=reranker, dense=dense, opinions=opinions)
     making = _Making(found.scope.view.snapshot, query, options, found)
     packs = making.packs
@@ -76,7 +76,7 @@ def execute_packs(
         lambda position: packs(position).tokens,
         limit=query.limit,
         budget=query.token_budget,
-        overflow=options.budget,
+        overflow=options.overflow,
         cut=making.cut,
     )
     counts = {str(reason): 0 for reason in DropReason}

@@ -60,7 +60,7 @@ class PackOptions:
     window_chars: int | None = default("window_chars")
     """How many characters a hit and its neighbours may have; None for any number."""
     merge: str = default("merge")
-    budget: str = default("budget")
+    overflow: str = default("overflow")
     rank: str = default("rank")
     nodes_max: int | None = default("nodes_max")
     """The most nodes in a pack, None for any number."""
@@ -75,7 +75,7 @@ class PackOptions:
             "per_hit_neighbors": self.per_hit_neighbors,
             "window_chars": self.window_chars,
             "merge": self.merge,
-            "budget": self.budget,
+            "overflow": self.overflow,
             "rank": self.rank,
             "nodes_max": self.nodes_max,
             "spans": self.spans,
@@ -131,36 +131,38 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
         raise InvalidInputError(
             f"{unknown[0]}: got an unknown option, expected one of {', '.join(sorted(OF_PACKS))}"
         )
-    asked = {name: given.get(name, one.default) for name, one in OF_PACKS.items()}
-    expand = checks.option("expand", asked["expand"])
-    merge = checks.option("merge", asked["merge"])
+    values = {name: given.get(name, one.default) for name, one in OF_PACKS.items()}
+    expand = checks.option("expand", values["expand"])
+    merge = checks.option("merge", values["merge"])
     is_walk = expand == EDGES
     around_names = ("per_hit_neighbors", "window_chars")
     _check_effect(given, EdgeWalk().form() if not is_walk else around_names, expand)
-    if is_walk and merge == COALESCE and asked["nodes_max"] is not None:
+    if is_walk and merge == COALESCE and values["nodes_max"] is not None:
         raise InvalidInputError(
             "nodes_max: got it with expand 'edges' and merge 'coalesce', expected merge 'absorb'"
         )
-    around, chars = (None if is_walk else checks.option(name, asked[name]) for name in around_names)
+    around, chars = (
+        None if is_walk else checks.option(name, values[name]) for name in around_names
+    )
     return PackOptions(
         expand,
         around,
         chars,
         merge,
-        checks.option("budget", asked["budget"]),
-        checks.choice("rank", asked["rank"], (SCORE, NONE)),
-        checks.option("nodes_max", asked["nodes_max"]),
-        checks.option("spans", asked["spans"]),
-        _walk(asked) if is_walk else None,
+        checks.option("overflow", values["overflow"]),
+        checks.choice("rank", values["rank"], (SCORE, NONE)),
+        checks.option("nodes_max", values["nodes_max"]),
+        checks.option("spans", values["spans"]),
+        _walk(values) if is_walk else None,
     )
 
 
-def _walk(asked: Mapping[str, object]) -> EdgeWalk:
+def _walk(values: Mapping[str, object]) -> EdgeWalk:
     return EdgeWalk(
-        _etypes(asked["etypes"]),
-        checks.option("direction", asked["direction"]),
-        checks.option("hops", asked["hops"]),
-        checks.option("fanout", asked["fanout"]),
+        _etypes(values["etypes"]),
+        checks.option("direction", values["direction"]),
+        checks.option("hops", values["hops"]),
+        checks.option("fanout", values["fanout"]),
     )
 
 

@@ -134,14 +134,14 @@ class Prompt:
     user: str
     citations: tuple[Citation, ...]
     """One for each pack, in their order."""
-    tokens: int
+    tokens_used: int
     """The tokens of both texts together."""
     fence: str | None
     """The string that delimits the sources; None without sources."""
 
 
 def assemble(
-    question: str,
+    text: str,
     result: Answer[Pack],
     *,
     style: str = QA,
@@ -152,7 +152,7 @@ def assemble(
     """Returns the prompt of a question and the packs that were found for it.
 
     Args:
-        question: the question, or the subject of the summary.
+        text: the question, or the subject of the summary.
         result: the packs, shown in their order.
         style: `qa` or `summarize`.
         commit: the commit whose root was queried, if there was one.
@@ -166,8 +166,8 @@ def assemble(
 
     Spec: packs 8.
     """
-    if not isinstance(question, str) or not question.strip():
-        raise InvalidInputError(f"question: got {checks.show(question)}, expected a text")
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidInputError(f"text: got {checks.show(text)}, expected a text")
     if style not in STYLES:
         raise InvalidInputError(
             f"style: got {checks.show(style)}, expected {' or '.join(map(repr, STYLES))}"
@@ -177,7 +177,7 @@ def assemble(
         raise InvalidInputError(f"packs: got {got}, expected what `packs` returned")
     system = _SYSTEM[style]
     policy = {} if result.query.packs is None else result.query.packs.policy()
-    made = _Writing(system, question, result.packs, estimator)
+    made = _Writing(system, text, result.packs, estimator)
     shown = made.fitting(budget, policy)
     citations = tuple(
         _citation(marker(number), pack, result.root, commit, policy)

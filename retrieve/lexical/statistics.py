@@ -59,8 +59,8 @@ def statistics_of(view: NodeSet, *, include_tombstoned: bool) -> Statistics:
                 lengths = segment.lengths[gone[segment.name]]
                 left_out = int(np.count_nonzero(lengths)), int(lengths.sum(dtype=np.uint64))
             else:
-                is_full = counted[0] == mask.shape[0]
-                left_out = _left_out(segment.lengths, ~mask, out if is_full else None)
+                full = counted[0] == mask.shape[0]
+                left_out = _left_out(segment.lengths, ~mask, out if full else None)
             documents, terms = documents - left_out[0], terms - left_out[1]
         return Statistics(documents, terms, longest, masks, gone)
 

@@ -511,7 +511,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             help="Maximal number of ranked records"
         ),
         Option(
-            "records.node_limit", "int", 25, high=_RECORDS_MAX,
+            "records.limit", "int", 25, high=_RECORDS_MAX,
             help="Maximal number of records, including the ranked ones",
         ),
         Option(
@@ -533,7 +533,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     ),
     "access": (
         Option(
-            "trust", "TrustContext", none=_NO,
+            "viewer", "Viewer", none=_NO,
             help="The caller's level and scopes; required if the root has a trust policy",
         ),
     ),
@@ -566,7 +566,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             flag=Flag("--merge"),
         ),
         Option(
-            "budget", "str", "cut", choices=("cut", "skip", "stop"), form="packs.budget",
+            "overflow", "str", "cut", choices=("cut", "skip", "stop"), form="packs.overflow",
             help="Whether a pack over the budget is cut, is skipped or ends the answer",
             flag=Flag("--overflow"),
         ),

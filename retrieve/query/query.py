@@ -18,7 +18,7 @@ from ibidem.objects import codec
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError, unknown_version
 from ibidem.objects.record import record
-from ibidem.retrieve.access.policy import TrustContext, checked_trust, policy_of
+from ibidem.retrieve.access.policy import Viewer, checked_viewer, policy_of
 from ibidem.retrieve.diversity import Mmr, resolve_mmr
 from ibidem.retrieve.graph import option as graph_option
 from ibidem.retrieve.query import checks, predicate
@@ -85,7 +85,7 @@ class Query:
     """Expansion, factors and direct answers; None without any of them."""
     records: RecordOptions | None = None
     """How records are ranked and followed; None for an answer of nodes or packs."""
-    trust: TrustContext | None = None
+    viewer: Viewer | None = None
     """What the caller may see; None if the root has no trust policy."""
     semantics: int = SEMANTICS
     _written: list[bytes] = field(default_factory=list, init=False, compare=False, repr=False)
@@ -207,7 +207,7 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         packs=_some(_packs)(packs),
         recall=recall,
         records=_some(_records)(options["records"]),
-        trust=checked_trust(policy_of(config), options["trust"]),
+        viewer=checked_viewer(policy_of(config), options["viewer"]),
         **vectors,
         **{name: checks.option(name, options[name]) for name in _SIMPLE if name in given},
     )
@@ -378,7 +378,7 @@ _OPTIONAL_READERS: Mapping[str, Callable[[Any], Any]] = {
     "packs": _packs_of_form,
     "recall": _recall_of_form,
     "records": _records_of_form,
-    "trust": TrustContext.from_form,
+    "viewer": Viewer.from_form,
 }
 """The readers of fields that are only present if they are given."""
 _FIELDS = tuple(one.name for one in fields(Query) if one.init and one.name != "semantics")

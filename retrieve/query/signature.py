@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
 from ibidem.objects.cid import CommitCid
-from ibidem.retrieve.access.policy import TrustContext
+from ibidem.retrieve.access.policy import Viewer
 from ibidem.retrieve.query.predicate import Predicate
 from ibidem.retrieve.rerank import Reranker
 from ibidem.retrieve.tokens import TokenEstimator
@@ -50,7 +50,7 @@ class SharedOptions(TypedDict, total=False):
     token_budget: int | None
     depth: int
     limit: int | None
-    trust: TrustContext | None
+    viewer: Viewer | None
 
 
 class QueryOptions(SharedOptions, total=False):

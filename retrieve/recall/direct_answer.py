@@ -113,8 +113,8 @@ def direct_answer(
 
     Spec: recall 5.
     """
-    asked = frozenset(words(text, _STOP))
-    if not asked:
+    query_words = frozenset(words(text, _STOP))
+    if not query_words:
         return DirectAnswer(Reason.EMPTY_QUERY)
     if not candidates:
         return DirectAnswer(Reason.NO_CANDIDATES)
@@ -122,7 +122,7 @@ def direct_answer(
     if not left:
         return DirectAnswer(Reason.NO_ELIGIBLE, None, labels)
     scored = sorted(
-        (-(len(asked & _words_of(node, text_of)) * PERMILLE // len(asked)), node.id)
+        (-(len(query_words & _words_of(node, text_of)) * PERMILLE // len(query_words)), node.id)
         for node in left
     )
     floor = max(1, option.overlap)

@@ -1,6 +1,6 @@
 """Feedback of people and agents on answers, combined into one factor per node.
 
-A vote counts once for each actor, node and question; the last one wins. A node that was marked as
+A vote counts once for each author, node and question; the last one wins. A node that was marked as
 not useful is lowered only if the question is similar to the one it was not useful for. Counts are
 bounded, so nobody can move a node far, and a factor is never 0: a node with many downvotes is still
 found when nothing else is.
@@ -29,13 +29,13 @@ LIKENESS_MIN = 0.5
 
 @dataclass(frozen=True, slots=True, order=True)
 class Vote:
-    """One actor's opinion on one node as the answer to one question."""
+    """One author's opinion on one node as the answer to one question."""
 
     time: int
     """Microseconds since 1970 UTC."""
     event: bytes
     """The id of the event, which orders votes of the same time."""
-    actor: str
+    author: str
     node: NodeId
     question: bytes
     """The question's digest."""
@@ -49,7 +49,7 @@ class NotUseful:
 
     time: int
     event: bytes
-    actor: str
+    author: str
     node: NodeId
     words: frozenset[bytes]
     """Digests of the question's words, by `word_digests` for this node."""
@@ -119,8 +119,8 @@ def feedback_factors(
 
     Spec: recall 4.
     """
-    asked: dict[NodeId, frozenset[bytes]] = {}
-    effective = {(vote.actor, vote.node, vote.question): vote for vote in sorted(votes)}
+    digests: dict[NodeId, frozenset[bytes]] = {}
+    effective = {(vote.author, vote.node, vote.question): vote for vote in sorted(votes)}
     up: dict[NodeId, int] = {}
     down: dict[NodeId, int] = {}
     for vote in effective.values():
@@ -128,9 +128,9 @@ def feedback_factors(
         counts[vote.node] = counts.get(vote.node, 0) + 1
     hits: dict[NodeId, int] = {}
     for said in sorted(not_useful):
-        if said.node not in asked:
-            asked[said.node] = word_digests(text, said.node)
-        if shared(asked[said.node], said.words) >= LIKENESS_MIN:
+        if said.node not in digests:
+            digests[said.node] = word_digests(text, said.node)
+        if shared(digests[said.node], said.words) >= LIKENESS_MIN:
             hits[said.node] = hits.get(said.node, 0) + 1
     return {
         node: (100 + feedback_percent(up.get(node, 0), down.get(node, 0), hits.get(node, 0))) / 100

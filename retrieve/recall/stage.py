@@ -56,17 +56,17 @@ def recall(
     Raises:
         InvalidInputError: the query counts votes or outcomes and no opinions were given.
     """
-    asked = scope.query.recall
-    assert asked is not None, "BUG: recall was not asked for"
+    recall = scope.query.recall
+    assert recall is not None, "BUG: recall was not asked for"
     all_tops = list(tops)
-    if asked.expansion is not None:
-        top = _expansion(scope, asked.expansion)
+    if recall.expansion is not None:
+        top = _expansion(scope, recall.expansion)
         order = _order(scope, fused.ordinals, fused.scores)
-        fused = with_expansion(fused, order, top, asked.expansion.safe)
+        fused = with_expansion(fused, order, top, recall.expansion.safe)
         all_tops.append(top)
     scores, factors = adjusted(
         fused.scores,
-        _steps(scope, asked, fused.ordinals, load, opinions),
+        _steps(scope, recall, fused.ordinals, load, opinions),
         lambda scores: _order(scope, fused.ordinals, scores),
     )
     return Recalled(replace(fused, scores=scores), all_tops, factors)
@@ -112,10 +112,10 @@ def direct_of(scope: Universe, ranking: SnapshotRanking, reader: Reader) -> Dire
     )
 
 
-def _expansion(scope: Universe, asked: Expansion) -> LaneTop:
+def _expansion(scope: Universe, expansion: Expansion) -> LaneTop:
     query = scope.query
     assert query.text is not None, "BUG: expansion without a text"
-    forms = expansions(query.text, asked.queries, asked.letters_min)[1:]
+    forms = expansions(query.text, expansion.queries, expansion.letters_min)[1:]
     rank_lexical = rules(query.semantics).rank_lexical
     found = [
         rank_lexical(replace(scope, query=replace(query, text=form, recall=None))) for form in forms
@@ -124,23 +124,23 @@ def _expansion(scope: Universe, asked: Expansion) -> LaneTop:
 
 
 def _steps(
-    scope: Universe, asked: Recall, ordinals: Ordinals, load: Load, opinions: Opinions
+    scope: Universe, recall: Recall, ordinals: Ordinals, load: Load, opinions: Opinions
 ) -> list[tuple[str, Callable[[int], float]]]:
     """Returns the requested factors in their order, each as a function of a position."""
     snapshot = scope.view.snapshot
     steps: list[tuple[str, Callable[[int], float]]] = []
-    by_node = [part for part in (asked.recency, asked.importance) if part is not None]
+    by_node = [part for part in (recall.recency, recall.importance) if part is not None]
     nodes = [load(cid) for cid in snapshot.node_cids(ordinals)] if by_node else []
-    if asked.recency is not None:
-        recency = asked.recency
+    if recall.recency is not None:
+        recency = recall.recency
         steps.append(("recency", lambda position: recency.factor(nodes[position])))
-    if asked.importance is not None:
-        importance = asked.importance
+    if recall.importance is not None:
+        importance = recall.importance
         steps.append(("importance", lambda position: importance.factor(nodes[position])))
-    if asked.counts_notes:
+    if recall.counts_notes:
         raw = snapshot.node_ids(ordinals).tobytes()
         ids = [NodeId(raw[at : at + 16]) for at in range(0, len(raw), 16)]
-        counted = [name for name in ("feedback", "worth") if getattr(asked, name) is not None]
+        counted = [name for name in ("feedback", "worth") if getattr(recall, name) is not None]
         steps += [(name, _said(name, opinions, ids)) for name in counted]
     return steps
 

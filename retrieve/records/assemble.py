@@ -82,7 +82,7 @@ def execute_records(
     options = query.records
     if options is None:
         raise InvalidInputError("records: got none, expected the options of records")
-    view = restrict(snapshot, query.trust, nodes.load)
+    view = restrict(snapshot, query.viewer, nodes.load)
     found = ranked(view, query, nodes, reranker=reranker, dense=dense, opinions=opinions)
     records = _Records(view, options, found.reader, events)
     tops, candidates, selection = _lanes(found, records)
@@ -94,7 +94,7 @@ def execute_records(
     items = _items(found, records, walked.hops, tops, fused)
     graph = RecordGraph(
         edges=tuple(walked.edges),
-        root_ids=tuple(id_of(view, one) for one in roots[: options.node_limit]),
+        root_ids=tuple(id_of(view, one) for one in roots[: options.limit]),
         selection=selection,
         edges_skipped=walked.edges_skipped,
         withheld=_withheld(view, items, nodes.load),
@@ -312,7 +312,7 @@ def _ordinal(view: Snapshot, node: NodeId) -> int:
 def _withheld(view: Snapshot, items: Sequence[RecordItem], load: Load) -> tuple[Withheld, ...]:
     """Returns the neighbours of returned records that the caller may only know to exist; nothing
     unless the caller requested them."""
-    if not isinstance(view, RestrictedSnapshot) or view.trust.reveal != Reveal.STUB:
+    if not isinstance(view, RestrictedSnapshot) or view.viewer.reveal != Reveal.STUB:
         return ()
     counts: dict[tuple[bytes, bool, str, int], int] = {}
     for one in items:
@@ -323,7 +323,7 @@ def _withheld(view: Snapshot, items: Sequence[RecordItem], load: Load) -> tuple[
             others = {other for other in edges.neighbours.tolist() if other in view.withheld}
             for other in sorted(others):
                 node = load(view.base.node_cids(np.array([other], np.uint32))[0])
-                key = (one.id.raw, outgoing, node.ntype, view.trust.cap(view.policy) + 1)
+                key = (one.id.raw, outgoing, node.ntype, view.viewer.cap(view.policy) + 1)
                 counts[key] = counts.get(key, 0) + 1
     return tuple(
         Withheld(NodeId(near), outgoing, ntype, level, counts[near, outgoing, ntype, level])

@@ -29,7 +29,7 @@ class RecordOptions:
     """The notes head whose events count; None for no events."""
     min_salience: float = default("records.min_salience")
     root_limit: int = default("records.root_limit")
-    node_limit: int = default("records.node_limit")
+    limit: int = default("records.limit")
     edge_limit: int = default("records.edge_limit")
     hops: int = default("records.hops")
     direction: str = default("records.direction")

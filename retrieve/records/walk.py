@@ -49,8 +49,8 @@ def walk(
         may_pass: whether an eligible node may be returned.
         options: limits and direction.
     """
-    found = Walked(nodes_skipped=max(0, len(roots) - options.node_limit))
-    found.hops = dict.fromkeys(roots[: options.node_limit], 0)
+    found = Walked(nodes_skipped=max(0, len(roots) - options.limit))
+    found.hops = dict.fromkeys(roots[: options.limit], 0)
     skipped: set[int] = set()
     seen: set[tuple[NodeId, str, NodeId]] = set()
     waiting = deque(found.hops)
@@ -65,7 +65,7 @@ def walk(
             if other not in found.hops:
                 if other in skipped or not may_pass(other):
                     continue
-                if len(found.hops) >= options.node_limit:
+                if len(found.hops) >= options.limit:
                     skipped.add(other)
                     continue
                 found.hops[other] = hop + 1

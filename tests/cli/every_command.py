@@ -295,6 +295,6 @@ def _records(run: Any) -> None:
     run("memory", "consolidate", "--dry-run")
     run("memory", "prune", "--dry-run")
     run("trust", "enable")
-    run("trust", "show", "--trust", "low")
-    run("retrieve", "engine", "--trust", "all")
+    run("trust", "show", "--viewer", "low")
+    run("retrieve", "engine", "--viewer", "all")
     run("trust", "disable")

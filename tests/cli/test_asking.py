@@ -17,7 +17,7 @@ Data = Callable[..., dict[str, Any]]
 
 def test_retrieve_shows_places_cost_and_receipt(notes: Run, data: Data):
     answer = data("retrieve", "how long is a request retried", "--budget", "100")
-    assert answer["tokens_budget"] == 100
+    assert answer["token_budget"] == 100
     assert answer["tokens_used"] == sum(item["tokens"] for item in answer["items"]) <= 100
     best = answer["items"][0]
     assert best["location"]["source"] == "notes/retries.md"

@@ -23,7 +23,7 @@ SHAPES = (
     "cause",
     "copy",
     "conflict",
-    "replanted",
+    "applied",
     "citation",
     "message",
 )
@@ -40,7 +40,7 @@ EMBEDDED = {
     "ibidem/merge/1": {"counts": "counts", "commit": "commit", "conflicts[]": "conflict"},
     **{
         f"ibidem/{name}/1": {
-            "": "replanted",
+            "": "applied",
             "counts": "counts",
             "commits[]": "commit",
             "dropped[]": "commit",

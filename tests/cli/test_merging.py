@@ -64,7 +64,7 @@ def test_a_dry_run_says_the_same_and_changes_nothing(apart: Run, data: Data):
     before = data("status")["head"]
     assert "1 conflict to resolve" in apart("merge", "side", "--dry-run", code=1).stdout
     assert data("status")["head"] == before
-    assert "replanted" in apart("rebase", "side", "--dry-run", code=1).stdout
+    assert "applied" in apart("rebase", "side", "--dry-run", code=1).stdout
     assert data("status")["head"] == before
 
 
@@ -106,7 +106,7 @@ def test_wrong_calls_are_refused_and_change_nothing(apart: Run, data: Data):
 def test_commits_are_made_again_and_taken_back(apart: Run, data: Data):
     assert "1 conflict to resolve" in apart("cherry-pick", "side", code=1).stdout
     apart("undo")
-    assert "replanted: 1 node changed" in apart("revert", "HEAD", "-m", "back").stdout
+    assert "applied: 1 node changed" in apart("revert", "HEAD", "-m", "back").stdout
     assert data("get", MILL)["node"]["summary"] == "base"
     assert "unchanged" in apart("rebase", "main").stdout
     apart("merge", "side")

@@ -122,7 +122,7 @@ def test_nobody_is_told_of_what_they_may_not_see(run, ids, command, monkeypatch)
     hidden = json.loads(run("edge", "add", ids[0], "in", secret, "--json").stdout)["id"]
     run("commit", "-m", "secret")
     run("trust", "enable")
-    monkeypatch.setenv("IBIDEM_TRUST", "low")
+    monkeypatch.setenv("IBIDEM_VIEWER", "low")
     other = "0123456789"
     code = 3 if command[0] in ("get", "show", "traverse") else 2
     for text in (secret[:10], hidden[:10]):

@@ -62,8 +62,8 @@ def test_a_thread_is_kept_shown_chosen_from_and_cleared(run):
     again = run("thread", "append", "t", "-", "--save", stdin=lines)
     assert "nothing changed" in again
     assert run("thread", "show", "t") == "0 user: hello there\n1 assistant: hi\n"
-    assert run("thread", "select", "t", "hello", "-k", "1") == "0 user: hello there\n"
-    assert "1 assistant: hi" in run("thread", "select", "t", "-k", "1")
+    assert run("thread", "select", "t", "hello", "-n", "1") == "0 user: hello there\n"
+    assert "1 assistant: hi" in run("thread", "select", "t", "-n", "1")
     run("thread", "compact", "t", "0", "1", "they met")
     assert run("thread", "show", "t") == "0-1 Summary: they met\n"
     assert "2 messages" in run("thread", "list")

@@ -1,4 +1,4 @@
-"""`repo trust` and `--trust`, and `repo memory` as a person uses it."""
+"""`repo trust` and `--viewer`, and `repo memory` as a person uses it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from ibidem.cli.options.trust import trust_of
+from ibidem.cli.options.viewer import viewer_of
 from ibidem.cli.session import Session
 from ibidem.objects.errors import InvalidInputError
-from ibidem.retrieve.access.policy import ALL, ALL_SCOPES, TrustContext
+from ibidem.retrieve.access.policy import ALL, ALL_SCOPES, Viewer
 
 
 def test_with_a_policy_every_question_says_who_asks(run):
@@ -33,15 +33,15 @@ def test_with_a_policy_every_question_says_who_asks(run):
     ):
         asked = run(*command, code=2)
         assert "who asks" in asked.stderr
-        run(*command, "--trust", "all")
-    low = run("retrieve", "tea", "--trust", "low").stdout
+        run(*command, "--viewer", "all")
+    low = run("retrieve", "tea", "--viewer", "low").stdout
     assert "plain tea" in low
     assert "secret" not in low
-    missing = run("get", "07" * 16, "--trust", "low", code=3).stderr
-    denied = run("get", secret, "--trust", "low", code=3).stderr
+    missing = run("get", "07" * 16, "--viewer", "low", code=3).stderr
+    denied = run("get", secret, "--viewer", "low", code=3).stderr
     assert denied.replace(secret, "ID") == missing.replace("07" * 16, "ID")
-    assert "sees 1 node" in run("trust", "show", "--trust", "low").stdout
-    assert "sees 2 nodes" in run("trust", "show", "--trust", "high").stdout
+    assert "sees 1 node" in run("trust", "show", "--viewer", "low").stdout
+    assert "sees 2 nodes" in run("trust", "show", "--viewer", "high").stdout
     run("trust", "disable")
     assert "everybody" in run("trust", "show").stdout
     assert "secret" in run("retrieve", "tea").stdout
@@ -66,13 +66,13 @@ def test_threads_are_read_as_a_caller_sees_them(run):
     )
     for command in reading:
         assert "who asks" in run(*command, code=2).stderr
-        owner = run(*command, "--trust", "all").stdout
-        low = run(*command, "--trust", "low").stdout
+        owner = run(*command, "--viewer", "all").stdout
+        low = run(*command, "--viewer", "low").stdout
         assert "4711" not in low
         if command[1] != "list":
             assert "4711" in owner
             assert "printer is on fire" in low
-    assert run("thread", "list", "--trust", "low").stdout.startswith("a ")
+    assert run("thread", "list", "--viewer", "low").stdout.startswith("a ")
 
 
 def test_history_and_blocks_are_for_who_may_see_everything(run):
@@ -80,14 +80,14 @@ def test_history_and_blocks_are_for_who_may_see_everything(run):
     run("trust", "enable")
     run("node", "add", "Note", "--summary", "secret tea", "--prop", "level=3")
     run("commit", "-m", "tea")
-    secret = json.loads(run("query", "--trust", "all", "--json").stdout)["nodes"][0]
+    secret = json.loads(run("query", "--viewer", "all", "--json").stdout)["nodes"][0]
     for name in ("HEAD", "main", secret["cid"]):
-        asked = run("show", name, "--trust", "low", code=2)
+        asked = run("show", name, "--viewer", "low", code=2)
         assert "no level" in asked.stderr
         assert "secret" not in asked.output
-        for owner in ((), ("--trust", "all")):
+        for owner in ((), ("--viewer", "all")):
             assert "secret tea" in run("show", name, *owner).stdout
-    run("diff", "HEAD", "--trust", "low", code=2)
+    run("diff", "HEAD", "--viewer", "low", code=2)
     run("diff", "HEAD")
     run("blame", secret["id"])
     run("stats")
@@ -102,15 +102,15 @@ def test_answers_of_two_revisions_are_compared_by_the_owner(run, tmp_path):
     run("commit", "-m", "secret")
     compare = ("diff", "--query", "tea", "HEAD~1", "HEAD", "--exit-code")
     run(*compare, code=2)
-    assert "refused" in run(*compare, "--trust", "low", code=2).stderr
-    run(*compare, "--trust", "all", code=1)
+    assert "refused" in run(*compare, "--viewer", "low", code=2).stderr
+    run(*compare, "--viewer", "all", code=1)
     bisect = ("bisect", "--query", "tea", "--expect", plain, "--rank-max", "1")
     run(*bisect, code=2)
-    assert "refused" in run(*bisect, "--trust", "low", code=2).stderr
-    run(*bisect, "--trust", "all", code=1)
+    assert "refused" in run(*bisect, "--viewer", "low", code=2).stderr
+    run(*bisect, "--viewer", "all", code=1)
     file = str(tmp_path / "tea.golden")
     run("snapshot", "record", file, "tea", code=2)
-    run("snapshot", "record", file, "tea", "--trust", "low")
+    run("snapshot", "record", file, "tea", "--viewer", "low")
     run("snapshot", "check", file)
     assert "secret" not in (tmp_path / "tea.golden").read_text("utf-8")
 
@@ -119,30 +119,30 @@ def test_the_environment_can_say_who_asks(run, monkeypatch):
     run("init")
     run("trust", "enable")
     run("query", code=2)
-    monkeypatch.setenv("IBIDEM_TRUST", "low:a,b")
+    monkeypatch.setenv("IBIDEM_VIEWER", "low:a,b")
     run("query")
-    run("query", "--trust", "extreme", code=2)
+    run("query", "--viewer", "extreme", code=2)
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("all", ALL),
-        ("medium", TrustContext(level=2, scopes=())),
-        ("2:a", TrustContext(level=2, scopes=("a",))),
-        ("low:team:x,b", TrustContext(level=1, scopes=("b", "team:x"))),
-        ("hyper:*", TrustContext(level=4, scopes=ALL_SCOPES)),
+        ("medium", Viewer(level=2, scopes=())),
+        ("2:a", Viewer(level=2, scopes=("a",))),
+        ("low:team:x,b", Viewer(level=1, scopes=("b", "team:x"))),
+        ("hyper:*", Viewer(level=4, scopes=ALL_SCOPES)),
         (None, None),
     ],
 )
-def test_what_a_person_writes_is_a_context(text: str | None, expected: TrustContext | None):
-    assert trust_of(Session(trust=text, environment={})) == expected
+def test_what_a_person_writes_is_a_context(text: str | None, expected: Viewer | None):
+    assert viewer_of(Session(viewer=text, environment={})) == expected
 
 
 def test_another_level_is_refused():
     for text in ("9", "odd", ":a", "-1"):
-        with pytest.raises(InvalidInputError, match=r"^trust"):
-            trust_of(Session(trust=text, environment={}))
+        with pytest.raises(InvalidInputError, match=r"^viewer"):
+            viewer_of(Session(viewer=text, environment={}))
 
 
 def test_records_are_kept_asked_for_and_revised(run):
@@ -164,7 +164,7 @@ def test_help_says_that_the_caller_is_a_courtesy_and_what_is_the_boundary(run):
     for command in (("retrieve",), ("thread", "show"), ("memory", "graph")):
         words = " ".join(run(*command, "--help").stdout.split())
         assert "Not a security boundary: whoever can read" in words
-        assert "IBIDEM_TRUST" in words
+        assert "IBIDEM_VIEWER" in words
 
 
 def test_nodes_that_are_no_records_are_named_by_prune_and_consolidate(run):

@@ -26,12 +26,12 @@ from ibidem.objects.config import TRUST_SETTING
 from ibidem.objects.errors import ReplayError
 from ibidem.repo.opening import FOLDER
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.access.policy import ALL, TrustContext
+from ibidem.retrieve.access.policy import ALL, Viewer
 
 KEY = bytes(range(32))
 """Seals receipts."""
 SEALED = "retry the sealed queue"
-CALLER = TrustContext(level=2, scopes=("team",))
+CALLER = Viewer(level=2, scopes=("team",))
 RUN = "agent"
 NAMES = ("library", "memory", "runs", "erased")
 _DERIVED = ("index", "embeddings")
@@ -53,7 +53,7 @@ def agent(session: Any) -> str:
 def add_receipts(repo: Repository) -> None:
     """Keeps receipts of every kind of answer, one sealed."""
     asked = "retry queue"
-    caller = {"trust": CALLER} if TRUST_SETTING in repo.at().config.extra else {}
+    caller = {"viewer": CALLER} if TRUST_SETTING in repo.at().config.extra else {}
     for answer in (
         repo.retrieve(asked, where={"n": {"gte": 1}}, phrases=True, **caller),
         repo.retrieve(asked, mmr={"lambda": 0.5}, recency=True, as_of=rich.START * 10**6, **caller),

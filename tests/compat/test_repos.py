@@ -38,7 +38,7 @@ def expected(folder: Path, name: str) -> Any:
 def check(repo: Repository, wanted: dict[str, Any]) -> None:
     """Everything is whole and what it was, with the index that it comes with and with a new one."""
     assert make.seen(repo) == wanted
-    assert repo.maintenance.fsck(is_deep=True).is_data_whole
+    assert repo.maintenance.fsck(deep=True).is_data_whole
     repo.maintenance.reindex()
     assert make.seen(repo) == wanted
 
@@ -62,7 +62,7 @@ def test_a_copy_of_each_version_is_taken_in(folder: Path, name: str, tmp_path: P
         for one in ("view", "signatures"):  # of the copy that it was
             del found[one], wanted[one]
         assert found == wanted
-        assert repo.maintenance.fsck(is_deep=True).is_data_whole
+        assert repo.maintenance.fsck(deep=True).is_data_whole
 
 
 def test_every_feature_is_there(folder: Path) -> None:

@@ -143,7 +143,7 @@ def test_roots_and_receipts_by_rules_that_are_not_known_are_kept_copied_and_merg
 ) -> None:
     """Nothing of that asks a question."""
     with clone(newer_semantics, tmp_path / "copy", include=("receipts",)) as copy:
-        assert copy.maintenance.fsck(is_deep=True).is_clean
+        assert copy.maintenance.fsck(deep=True).is_clean
         copy.maintenance.gc(keep_operations=1)
         with copy.transaction(message="beside") as tx:
             tx.add_node("Doc", summary="beside", key="beside")

@@ -197,9 +197,9 @@ def test_copies_have_both(both: tuple[Repository, dict[str, str]], tmp_path: Pat
         with two.writing_two():
             fill(copy, range(12, 14))
         copy.sync.push()
-        assert copy.maintenance.fsck(is_deep=True).is_clean
+        assert copy.maintenance.fsck(deep=True).is_clean
     assert versions(repo)[13] == 2
-    assert repo.maintenance.fsck(is_deep=True).is_clean
+    assert repo.maintenance.fsck(deep=True).is_clean
 
 
 def test_what_is_collected_and_erased_may_have_either(

@@ -133,7 +133,7 @@ def id_cases() -> list[Case]:
 
 def event_cases() -> list[Case]:
     head = Link(codec.cid_of(b"\xf6"))
-    props = {"kind": "vote", "targets": [bytes(16)], "actor": "ada", "time": 5, "value": -1.0}
+    props = {"kind": "vote", "targets": [bytes(16)], "author": "ada", "time": 5, "value": -1.0}
     fields = {"kind": "node", "v": 1, "ntype": "Event", "props": props}
     block = codec.encode({**fields, "id": bytes(16)}).hex()
     return [

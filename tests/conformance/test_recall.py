@@ -70,8 +70,8 @@ def test_decay(given: list[int], output: str) -> None:
 def test_opinions(given: dict[str, Any], output: float) -> None:
     node = NodeId.parse(given["node"])
     votes, useless = [], []
-    for time, event, kind, actor, value, question, words in given["events"]:
-        place = (time, bytes.fromhex(event), actor, node)
+    for time, event, kind, author, value, question, words in given["events"]:
+        place = (time, bytes.fromhex(event), author, node)
         if kind == "vote":
             votes.append(Vote(*place, bytes.fromhex(question), int(value)))
         else:

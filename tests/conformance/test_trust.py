@@ -16,7 +16,7 @@ from ibidem.objects.cid import CommitCid
 from ibidem.objects.derive import event_node_id
 from ibidem.objects.ids import NodeId
 from ibidem.repo.events import Event
-from ibidem.retrieve.access.policy import TrustContext, TrustPolicy, decide
+from ibidem.retrieve.access.policy import TrustPolicy, Viewer, decide
 from ibidem.retrieve.records.record import Record
 from ibidem.retrieve.records.salience import salience
 from ibidem.retrieve.records.selector import Candidate, select
@@ -34,12 +34,12 @@ def cases(name: str) -> list[Any]:
     return [pytest.param(case["input"], case["output"], id=case["name"]) for case in found]
 
 
-def by_the_page(policy: Any, trust: Any, props: Any) -> str:
+def by_the_page(policy: Any, viewer: Any, props: Any) -> str:
     """Trust 2, read off the page."""
-    if trust["everything"]:
+    if viewer["everything"]:
         return "full"
-    cap = trust["level"]
-    if not trust["authenticated"]:
+    cap = viewer["level"]
+    if not viewer["authenticated"]:
         cap = min(cap, policy["anonymous_level"])
 
     def members(name: str, default: Any) -> list[Any]:
@@ -52,7 +52,7 @@ def by_the_page(policy: Any, trust: Any, props: Any) -> str:
             return False
         if scope == "":
             return bool(policy["unscoped"] == "allow")
-        return trust["scopes"] == "*" or scope in trust["scopes"]
+        return viewer["scopes"] == "*" or scope in viewer["scopes"]
 
     levels = members(policy["level"], policy["default_level"])
     scopes = members(policy["scope"], "")
@@ -68,9 +68,9 @@ def by_the_page(policy: Any, trust: Any, props: Any) -> str:
 @pytest.mark.parametrize(("given", "output"), cases("trust/decide"))
 def test_decisions(given: Any, output: str):
     assert by_the_page(**given) == output
-    context = dict(given["trust"])
+    context = dict(given["viewer"])
     policy = TrustPolicy(**given["policy"])
-    assert decide(policy, TrustContext(**context), given["props"]) == output
+    assert decide(policy, Viewer(**context), given["props"]) == output
 
 
 def halved(age: int, half_life: int) -> float:

@@ -113,7 +113,7 @@ def test_a_second_run_does_nothing_and_an_edit_refreshes_one_vector(repo: ibidem
 def test_a_dry_run_counts_and_changes_nothing(repo: ibidem.Repository):
     add(repo, "abba")
     head, embedder = repo.head, Letters()
-    report = repo.embed(embedder, is_dry_run=True)
+    report = repo.embed(embedder, dry_run=True)
     assert (report.wanting_count, report.embedded_count, embedder.asked) == (1, 0, [])
     assert repo.head == head
 

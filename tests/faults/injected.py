@@ -128,8 +128,8 @@ def worked(
     full = _FULL.fullmatch(injection)
     for number, step in enumerate(steps):
         if full is not None:
-            is_full = int(full[2]) <= number < int(full[2]) + DISTURBED_MAX
-            _limit_files(int(full[1]) if is_full else resource.RLIM_INFINITY)
+            full = int(full[2]) <= number < int(full[2]) + DISTURBED_MAX
+            _limit_files(int(full[1]) if full else resource.RLIM_INFINITY)
         try:
             said.say("acknowledged", of=step())
         except Exception as error:

@@ -83,7 +83,7 @@ def _make_people(folder: Path) -> None:
         assert result.receipt is not None
         repo.receipts.keep(result.receipt)
         ids = _ids(repo)
-        repo.notes.space().reinforce(ids["person 0"], actor="ada")
+        repo.notes.space().reinforce(ids["person 0"], author="ada")
     numbers = {str(ids[f"person {number}"]): number for number in range(STEPS * 2)}
     (folder / PEOPLE).write_text(json.dumps(numbers))
 

@@ -278,7 +278,7 @@ def _begin(folder: Path) -> None:
             two = tx.add_node("Doc", summary="ours queue", key="both")
             tx.add_edge(one, "cites", two)
         repo.tag("v1")
-        repo.notes.space().reinforce(one, actor="us")
+        repo.notes.space().reinforce(one, author="us")
 
 
 def _state(folder: Path) -> object:
@@ -331,8 +331,8 @@ def make(child: Child, seed: str, sources: dict[str, bytes], folder: Path) -> Ca
     """Returns a case of a seed whose changes are let in one by one; tells of each."""
     chance = Random(seed)
     source = chance.choices(list(sources), [_WEIGHTS.get(one, 2) for one in sources])[0]
-    is_full = source.endswith("-full")
-    form = chance.choice(("clone", "import", "pull") if is_full else FORMS)
+    full = source.endswith("-full")
+    form = chance.choice(("clone", "import", "pull") if full else FORMS)
     case = Case(seed, source, form, ())
     wanted = chance.choice(range(1, CHANGES_MAX + 1))
     for number in range(TRIES_MAX):
@@ -556,14 +556,14 @@ class Values:
             "thread": lambda: world.one(world.threads),
             "model": lambda: "letters",
             "vocab": lambda: "words",
-            "trust": lambda: ALL,
+            "viewer": lambda: ALL,
             "questions": lambda: [{"text": world.text()}, {"label": "Doc"}],
             "starts": lambda: [self.node()],
             "path": lambda: [("cites", "outgoing"), ("supports", "incoming")],
             "ok": lambda: True,
             "amount": lambda: 0.5,
             "value": lambda: 1,
-            "actor": lambda: "eve",
+            "author": lambda: "eve",
             "head": lambda: repo.head,
             "messages": lambda: [("user", world.text())],
             "first": lambda: 0,
@@ -577,8 +577,8 @@ class Values:
             "erasures": lambda: repo.maintenance.erasures(),
             "sign": lambda: None,
             "missing_ok": lambda: True,
-            "citation": lambda: _first(repo.prompt(world.text(), trust=ALL).citations),
-            "core.content_of.node": lambda: _first(list(repo.at("HEAD", trust=ALL).nodes())),
+            "citation": lambda: _first(repo.prompt(world.text(), viewer=ALL).citations),
+            "core.content_of.node": lambda: _first(list(repo.at("HEAD", viewer=ALL).nodes())),
         }
 
 
@@ -605,7 +605,7 @@ NOT_CALLED = {
     "follow": "takes numbers of blocks of its own reader",
     "incident": "takes a decoded root",
     "snapshot": "takes the CID of a root with its commit; every question takes this way",
-    "asked": "takes a function on a snapshot",
+    "with_snapshot": "takes a function on a snapshot",
     "runs.start": "records; nothing of the copy is read",
     "core": "a property; its methods are called",
     "accept_erasures": "takes erasures from elsewhere; an import takes this way",
@@ -637,7 +637,7 @@ def _repository(repo: Repository, values: Values) -> Calls:
 
 
 def _revision(repo: Repository, values: Values) -> Calls:
-    revision = repo.at("HEAD", trust=ALL)
+    revision = repo.at("HEAD", viewer=ALL)
     for _ in range(3):
         yield from commands.calls(revision, values.by_name(), frozenset(NOT_CALLED))
     for name in ("document", "content", "locate", "edges_of"):
@@ -670,14 +670,14 @@ def _graph_memory(repo: Repository, values: Values) -> Calls:
     memory = GraphMemory(repo, author="eve")
     own = {**values.by_name(), "rev": lambda: "HEAD"}
     yield from commands.calls(memory, own, frozenset(NOT_CALLED))
-    yield "retrieve_graph", lambda: memory.retrieve_graph(values.world.text(), trust=ALL)
+    yield "retrieve_graph", lambda: memory.retrieve_graph(values.world.text(), viewer=ALL)
     for node in values.world.nodes[:40]:
-        yield "record", lambda node=node: memory.record(NodeId.parse(node), trust=ALL)
-        yield "salience", lambda node=node: memory.salience(NodeId.parse(node), trust=ALL)
+        yield "record", lambda node=node: memory.record(NodeId.parse(node), viewer=ALL)
+        yield "salience", lambda node=node: memory.salience(NodeId.parse(node), viewer=ALL)
 
 
 def _conversations(repo: Repository, values: Values) -> Calls:
-    found = Conversations(repo, author="eve", trust=ALL)
+    found = Conversations(repo, author="eve", viewer=ALL)
     for _ in range(2):
         yield from commands.calls(found, values.by_name(), frozenset(NOT_CALLED))
 
@@ -687,15 +687,15 @@ def _recalled(repo: Repository, values: Values) -> Calls:
     for level in ("chunk", "section", "raw"):
         yield (
             f"recall {level}",
-            lambda level=level: asking.recall(repo, world.text(), disclosure=level, trust=ALL),
+            lambda level=level: asking.recall(repo, world.text(), disclosure=level, viewer=ALL),
         )
-    yield "offers", lambda: procedures.offers(repo.at("HEAD", trust=ALL), "restart the queue")
+    yield "offers", lambda: procedures.offers(repo.at("HEAD", viewer=ALL), "restart the queue")
     yield "set_status", lambda: procedures.set_status(repo, values.node(), "active")
     yield "add_procedure", lambda: procedures.add_procedure(repo, world.text(), ["a", "b"])
 
     def vote() -> Any:
-        answer = repo.retrieve(world.text(), trust=ALL)
-        return [feedback.vote(repo, answer, item.id, 1, actor="eve") for item in answer.items[:2]]
+        answer = repo.retrieve(world.text(), viewer=ALL)
+        return [feedback.vote(repo, answer, item.id, 1, author="eve") for item in answer.items[:2]]
 
     yield "vote", vote
     yield "embed", lambda: repo.embed(Letters(), author="eve")
@@ -721,7 +721,7 @@ def work(child: Child, sources: dict[str, bytes], seed: str | None, case: Case |
         XDG_DATA_HOME="/nonexistent",
     )
     if Random(f"trust {seed or (case and case.seed)}").random() < 0.8:
-        os.environ["IBIDEM_TRUST"] = "all"
+        os.environ["IBIDEM_VIEWER"] = "all"
     with tempfile.TemporaryDirectory(dir=_quick()) as name:
         os.chdir(name)
         folder = Path(name)

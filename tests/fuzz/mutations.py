@@ -827,7 +827,7 @@ def event_fields(chance: Random, copy: Copy) -> str | None:
     props = node.value.setdefault("props", {})
     if not isinstance(props, dict):
         return None
-    name = chance.choice((*props, "kind", "targets", "value", "time", "actor", "about", "detail"))
+    name = chance.choice((*props, "kind", "targets", "value", "time", "author", "about", "detail"))
     ids = [other.value.get("id") for other in copy.of_kind("node")]
     usual = {
         "targets": [chance.choice(ids) for _ in range(3)],

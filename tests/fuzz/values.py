@@ -80,7 +80,18 @@ PROPS = (
     *("aliases", "mentions", "provenance", "tags", "confidence", "deletion", "floor", "gain"),
     *("pinned", "max_age_seconds", "valid_from", "valid_to", "thread", "ord", "role", "created_at"),
     *("message_id", "tool_calls", "tool_call_id", "first", "last", "sources", "summaries", "next"),
-    *("cleared", "name", "kind", "targets", "value", "actor", "about", "detail", "steps", "intent"),
+    *(
+        "cleared",
+        "name",
+        "kind",
+        "targets",
+        "value",
+        "author",
+        "about",
+        "detail",
+        "steps",
+        "intent",
+    ),
     *("title", "path", "n", "weight", "importance", "importance_score", "updated_at", "media_type"),
 )
 LABELS = (

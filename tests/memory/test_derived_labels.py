@@ -16,7 +16,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.access.derived import derived_labels
-from ibidem.retrieve.access.policy import ALL, TrustContext, TrustPolicy
+from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
 
 Props = Mapping[str, Any]
 POLICY = TrustPolicy(level="secrecy", scope="team")
@@ -35,10 +35,10 @@ def labels(secrecy: int, team: str = "") -> Props:
 
 
 def compacted(repo: Repository, sources: Sequence[Props]) -> Node:
-    memory = Conversations(repo, trust=ALL)
+    memory = Conversations(repo, viewer=ALL)
     memory.append("a", [Message("user", f"{n}", props=props) for n, props in enumerate(sources)])
     memory.compact("a", 0, len(sources) - 1, "it was about the vault")
-    (found,) = repo.at(trust=ALL).query(label=SUMMARY)
+    (found,) = repo.at(viewer=ALL).query(label=SUMMARY)
     return found
 
 
@@ -53,16 +53,16 @@ def attempts(repo: Repository, sources: Sequence[Props]) -> list[Attempt]:
 
 def mined(repo: Repository, sources: Sequence[Props]) -> list[Node]:
     mine(repo, attempts(repo, sources))
-    return repo.at(trust=ALL).query(label=PROCEDURE)
+    return repo.at(viewer=ALL).query(label=PROCEDURE)
 
 
 def test_a_summary_is_as_sensitive_as_the_most_sensitive_message_and_in_its_scope():
     repo = guarded()
     found = compacted(repo, [labels(0), labels(3, "east"), {}])
     assert (found.props["secrecy"], found.props["team"]) == (3, "east")
-    assert repo.at(trust=TrustContext(level=3, scopes=("east",))).node(found.id).summary
+    assert repo.at(viewer=Viewer(level=3, scopes=("east",))).node(found.id).summary
     for level, scopes in ((2, ("east",)), (4, ("west",))):
-        caller = repo.at(trust=TrustContext(level=level, scopes=scopes))
+        caller = repo.at(viewer=Viewer(level=level, scopes=scopes))
         with pytest.raises(LookupError):
             caller.node(found.id)
 
@@ -72,12 +72,12 @@ def test_a_mined_procedure_is_as_sensitive_as_the_most_sensitive_attempt_and_in_
     (found,) = mined(repo, [labels(0), labels(4, "east"), labels(1)])
     assert (found.props["secrecy"], found.props["team"]) == (4, "east")
     with pytest.raises(LookupError):
-        repo.at(trust=TrustContext(level=3, scopes=("east",))).node(found.id)
+        repo.at(viewer=Viewer(level=3, scopes=("east",))).node(found.id)
 
 
 def test_nothing_is_summarised_across_scopes():
     repo = guarded()
-    memory = Conversations(repo, trust=ALL)
+    memory = Conversations(repo, viewer=ALL)
     said = [Message("user", team, props=labels(1, team)) for team in ("east", "west")]
     memory.append("a", said)
     before = repo.head
@@ -96,7 +96,7 @@ def test_attempts_of_several_scopes_make_a_procedure_in_each_that_has_enough():
     head = repo.head
     again = [
         Attempt("open the vault", (), ("dial 4711", "pull"), True, one.id)
-        for one in repo.at(trust=ALL).query(label="Episode")
+        for one in repo.at(viewer=ALL).query(label="Episode")
     ]
     assert mine(repo, again) is None
     assert repo.head == head
@@ -134,5 +134,5 @@ def test_a_missing_source_says_nothing():
         for n in (1, 2)
     ]
     mine(repo, [*found, *gone])
-    (procedure,) = repo.at(trust=ALL).query(label=PROCEDURE)
+    (procedure,) = repo.at(viewer=ALL).query(label=PROCEDURE)
     assert (procedure.props["secrecy"], procedure.props["team"]) == (3, "east")

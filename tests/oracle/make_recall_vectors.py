@@ -104,7 +104,7 @@ def opinions() -> list[dict[str, Any]]:
                 one.time,
                 one.id.hex(),
                 one.kind,
-                one.actor,
+                one.author,
                 one.value,
                 one.question.hex(),
                 [word.hex() for word in one.words],

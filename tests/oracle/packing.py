@@ -88,7 +88,7 @@ def pack(
             "query": linked(form),
             "items": items,
             "tokens_used": used,
-            "tokens_budget": form["token_budget"],
+            "token_budget": form["token_budget"],
             "candidates_seen": len(ranking),
             "dropped": drops[:1000],
             "dropped_counts": counts,

@@ -27,12 +27,12 @@ FACTORS = ("recency", "importance", "feedback", "worth")
 
 @dataclass
 class Said:
-    """An event of the notes: (time, id, kind, actor, node, value, question, words)."""
+    """An event of the notes: (time, id, kind, author, node, value, question, words)."""
 
     time: int
     id: bytes
     kind: str
-    actor: str
+    author: str
     node: bytes
     value: float
     question: bytes = b""
@@ -146,7 +146,7 @@ def feedback(mine: list[Said], text: str, key: bytes) -> float:
     hits = 0
     for one in mine:
         if one.kind == "vote":
-            votes[one.actor, one.question] = one.value
+            votes[one.author, one.question] = one.value
         if one.kind == "not_useful" and jaccard(digests(text, key), set(one.words)) >= 0.5:
             hits += 1
     up, down = sum(v > 0 for v in votes.values()), sum(v < 0 for v in votes.values())

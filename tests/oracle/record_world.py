@@ -84,7 +84,7 @@ def asked(rng: random.Random, facts: Facts) -> Query:
         "undated": rng.choice((None, NOW)),
         "min_salience": rng.choice((0.0, 0.0, 0.3)),
         "root_limit": rng.choice((0, 1, 3, 10)),
-        "node_limit": rng.choice((0, 2, 5, 25)),
+        "limit": rng.choice((0, 2, 5, 25)),
         "edge_limit": rng.choice((0, 2, 100)),
         "hops": rng.choice((0, 1, 2, 16)),
         "direction": rng.choice(("both", "outgoing", "incoming")),

@@ -110,7 +110,7 @@ def answer_records(world: World, form: dict[str, Any], events: list[Event]) -> b
             "query": linked(form),
             "records": records,
             "tokens_used": sum(one["tokens"] for one in records),
-            "tokens_budget": None,
+            "token_budget": None,
             "candidates_seen": len(candidates),
             "dropped": [],
             "dropped_counts": {"limit": nodes_skipped, "budget": 0},
@@ -122,7 +122,7 @@ def answer_records(world: World, form: dict[str, Any], events: list[Event]) -> b
             "graph": {
                 "edges": met,
                 "edges_skipped": edges_skipped,
-                "root_ids": roots[: asked["node_limit"]],
+                "root_ids": roots[: asked["limit"]],
                 "selection": selection(lanes["selector"], asked),
                 "withheld": [],
             },
@@ -221,7 +221,7 @@ def selection(rows: list[tuple[float, bytes]], asked: dict[str, Any]) -> dict[st
 def walk(
     edges: list[Edge], roots: list[bytes], shown: set[bytes], asked: dict[str, Any]
 ) -> tuple[dict[bytes, int], list[list[Any]], int, int]:
-    limit = asked["node_limit"]
+    limit = asked["limit"]
     hops = dict.fromkeys(roots[:limit], 0)
     met: list[list[Any]] = []
     keys: set[tuple[bytes, str, bytes]] = set()

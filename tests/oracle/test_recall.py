@@ -79,12 +79,12 @@ def opinions(query: Query, events: list[Said]) -> dict[str, Any]:
     assert query.recall is not None
     assert query.recall.worth is not None
     votes = [
-        Vote(one.time, one.id, one.actor, NodeId(one.node), one.question, int(one.value))
+        Vote(one.time, one.id, one.author, NodeId(one.node), one.question, int(one.value))
         for one in events
         if one.kind == "vote"
     ]
     useless = [
-        NotUseful(one.time, one.id, one.actor, NodeId(one.node), frozenset(one.words))
+        NotUseful(one.time, one.id, one.author, NodeId(one.node), frozenset(one.words))
         for one in events
         if one.kind == "not_useful"
     ]

@@ -18,7 +18,7 @@ from ibidem.objects.cid import RootCid
 from ibidem.objects.errors import IbidemError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
-from ibidem.retrieve.access.policy import TrustContext
+from ibidem.retrieve.access.policy import Viewer
 from ibidem.retrieve.access.restricted_snapshot import RestrictedSnapshot, restrict
 from ibidem.retrieve.engine import execute
 from ibidem.retrieve.filter import view_of
@@ -42,13 +42,13 @@ def check(seed: int) -> None:
     policy = random_policy(rng)
     facts, before = trust_facts(rng, policy)
     snapshots = layouts(facts, before)
-    trust = random_trust(rng)
-    without = rebuilt(facts, policy, trust)
+    viewer = random_trust(rng)
+    without = rebuilt(facts, policy, viewer)
     store = MemoryStore()
     store.put(without.buffer.new)
     plain = Index(None, store).build(without.root)
     for snapshot in snapshots:
-        view = restrict(snapshot, trust, loader(facts))
+        view = restrict(snapshot, viewer, loader(facts))
         assert isinstance(view, RestrictedSnapshot)
         check_snapshot(view, plain)
     for number in range(QUERIES_EACH):
@@ -61,7 +61,7 @@ def check(seed: int) -> None:
             opinions = random_opinions(rng, facts)
         expected = said(without, plain, options, None, opinions)
         for snapshot in snapshots:
-            assert said(facts, snapshot, options, trust, opinions) == expected
+            assert said(facts, snapshot, options, viewer, opinions) == expected
 
 
 def random_opinions(rng: random.Random, facts: Facts) -> dict[str, dict[NodeId, float]]:
@@ -76,12 +76,12 @@ def said(
     facts: Facts,
     snapshot: Any,
     options: dict[str, Any],
-    trust: TrustContext | None,
+    viewer: Viewer | None,
     opinions: dict[str, dict[NodeId, float]] | None,
 ) -> tuple[Any, ...]:
     """Returns all that an answer says, its root and the context aside."""
     try:
-        query = resolve(facts.config, **options, trust=trust)
+        query = resolve(facts.config, **options, viewer=viewer)
         assert Query.decode(query.encode()) == query
         noted = {} if opinions is None else {"opinions": opinions}
         result = execute(
@@ -93,8 +93,8 @@ def said(
         )
     except IbidemError as error:
         return type(error), error.kind, str(error), error.hint
-    assert result.query.trust == trust
-    result = replace(result, root=NO_ROOT, query=replace(query, trust=None))
+    assert result.query.viewer == viewer
+    result = replace(result, root=NO_ROOT, query=replace(query, viewer=None))
     return result.to_bytes(), result.explain()
 
 

@@ -22,7 +22,7 @@ from ibidem.memory.recall.recall import recall
 from ibidem.objects.cid import Cid, ConflictCid, EdgeCid, NodeCid
 from ibidem.objects.errors import IbidemError
 from ibidem.objects.ids import EdgeId, NodeId
-from ibidem.repo.viewer.viewer import Viewer
+from ibidem.repo.viewer.repository import ViewerRepository
 from ibidem.retrieve.answer.answer import Answer
 
 from .viewer_world import World, random_world
@@ -69,9 +69,9 @@ def told(ask: Callable[[], Any]) -> Any:
         return type(error).__name__, error.kind, str(error), error.hint
 
 
-def asks(rng: random.Random, world: World) -> dict[str, Callable[[Viewer], Any]]:
+def asks(rng: random.Random, world: World) -> dict[str, Callable[[ViewerRepository], Any]]:
     """Returns what is asked, by a name."""
-    found: dict[str, Callable[[Viewer], Any]] = {}
+    found: dict[str, Callable[[ViewerRepository], Any]] = {}
     texts = rng.sample(("tea milk", "deploy the gateway", "vault", "retry the tea"), 2)
     picked = [*rng.sample(world.ids, min(len(world.ids), 8)), world.ids[-1]]
     for said in texts:
@@ -91,7 +91,7 @@ def asks(rng: random.Random, world: World) -> dict[str, Callable[[Viewer], Any]]
         found[f"offers {said}"] = lambda v, s=said: procedures.offers(v.at(), s)
         found[f"select {said}"] = lambda v, s=said: Conversations(v).select(s, thread="a")
         found[f"context {said}"] = lambda v, s=said: Conversations(v).context(
-            s, thread="a", budget=90
+            s, thread="a", token_budget=90
         )
         found[f"many {said}"] = lambda v, s=said: v.at().retrieve_many([{"text": s}])
         found[f"replay {said}"] = lambda v, s=said: v.receipts.replay(v.retrieve(s).receipt)
@@ -142,13 +142,13 @@ def asks(rng: random.Random, world: World) -> dict[str, Callable[[Viewer], Any]]
     return found
 
 
-def writes(rng: random.Random, world: World) -> dict[str, Callable[[Viewer], Any]]:
+def writes(rng: random.Random, world: World) -> dict[str, Callable[[ViewerRepository], Any]]:
     """Returns what is written, by a name; what comes of it has other ids and times."""
-    found: dict[str, Callable[[Viewer], Any]] = {}
+    found: dict[str, Callable[[ViewerRepository], Any]] = {}
     picked = [*rng.sample(world.ids, min(len(world.ids), 5)), world.ids[-1]]
 
-    def write(change: Callable[[Any], Any]) -> Callable[[Viewer], Any]:
-        def run(viewer: Viewer) -> Any:
+    def write(change: Callable[[Any], Any]) -> Callable[[ViewerRepository], Any]:
+        def run(viewer: ViewerRepository) -> Any:
             with viewer.transaction(message="mine") as tx:
                 result = change(tx)
             return None if isinstance(result, (NodeId, EdgeId)) else result
@@ -166,10 +166,10 @@ def writes(rng: random.Random, world: World) -> dict[str, Callable[[Viewer], Any
             f"tx edge {id_}": write(lambda tx, i=id_, o=other: tx.add_edge(i, "new", o)),
             f"tx update {id_}": write(lambda tx, i=id_: tx.update_node(i, set_props={"x": 1})),
             f"tx show {id_}": write(lambda tx, i=id_: tx.untombstone(i)),
-            f"vote {id_}": lambda v, i=id_: v.notes.space().vote(i, 1, actor="eve"),
-            f"reinforce {id_}": lambda v, i=id_: v.notes.space().reinforce(i, actor="eve"),
-            f"penalize {id_}": lambda v, i=id_: v.notes.space().penalize(i, 1.0, actor="eve"),
-            f"outcome {id_}": lambda v, i=id_: v.notes.space().outcome(i, True, actor="eve"),
+            f"vote {id_}": lambda v, i=id_: v.notes.space().vote(i, 1, author="eve"),
+            f"reinforce {id_}": lambda v, i=id_: v.notes.space().reinforce(i, author="eve"),
+            f"penalize {id_}": lambda v, i=id_: v.notes.space().penalize(i, 1.0, author="eve"),
+            f"outcome {id_}": lambda v, i=id_: v.notes.space().outcome(i, True, author="eve"),
             f"relate {id_}": lambda v, i=id_, o=other: GraphMemory(v).relate(i, "of", o),
             f"contest {id_}": lambda v, i=id_, o=other: GraphMemory(v).contest(i, o),
             f"retract {id_}": lambda v, i=id_: GraphMemory(v).retract(i),
@@ -184,15 +184,15 @@ def writes(rng: random.Random, world: World) -> dict[str, Callable[[Viewer], Any
     return found
 
 
-def cited(viewer: Viewer, text: str) -> Any:
+def cited(viewer: ViewerRepository, text: str) -> Any:
     made = viewer.prompt(text)
     return made, [viewer.verify_citation(one) for one in made.citations]
 
 
-def voted(viewer: Viewer, node: NodeId) -> Any:
+def voted(viewer: ViewerRepository, node: NodeId) -> Any:
     answer = viewer.retrieve("tea milk vault")
-    feedback.not_useful(viewer, answer, [node], actor="eve")
-    return bool(feedback.vote(viewer, answer, node, 1, actor="eve"))
+    feedback.not_useful(viewer, answer, [node], author="eve")
+    return bool(feedback.vote(viewer, answer, node, 1, author="eve"))
 
 
 def difference(got: Any, expected: Any, where: str = "") -> str:
@@ -209,7 +209,7 @@ def check(seed: int) -> bool:
     """Compares the two repositories of a world; returns whether it has anything hidden."""
     rng = random.Random(seed)
     world = random_world(rng)
-    viewers = [one.as_viewer(world.trust) for one in (world.whole, world.without)]
+    viewers = [one.as_viewer(world.viewer) for one in (world.whole, world.without)]
     for name, ask in {**asks(rng, world), **writes(rng, world)}.items():
         got, expected = (told(lambda v=viewer: ask(v)) for viewer in viewers)  # noqa: B023
         if got != expected:

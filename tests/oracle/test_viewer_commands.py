@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from ibidem.cli.main import cli
 from ibidem.repo.viewer.exposure import EXPOSURES, Exposure
-from ibidem.retrieve.access.policy import ALL_SCOPES, TrustContext
+from ibidem.retrieve.access.policy import ALL_SCOPES, Viewer
 
 from .viewer_world import World, random_world
 
@@ -84,9 +84,9 @@ def commands(rng: random.Random, world: World) -> Iterator[list[str]]:
     yield ["retrieve", said, "--at", "main", "--json"]
 
 
-def trust_text(trust: TrustContext) -> str:
-    scopes = trust.scopes if trust.scopes == ALL_SCOPES else ",".join(trust.scopes)
-    return f"{trust.level}:{scopes}"
+def viewer_text(viewer: Viewer) -> str:
+    scopes = viewer.scopes if viewer.scopes == ALL_SCOPES else ",".join(viewer.scopes)
+    return f"{viewer.level}:{scopes}"
 
 
 def in_process(arguments: list[str], folder: Path) -> Printed:
@@ -117,7 +117,7 @@ def check(
         one.close()
     monkeypatch.setenv("IBIDEM_AUTHOR", "eve")
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
-    monkeypatch.setenv("IBIDEM_TRUST", trust_text(world.trust))
+    monkeypatch.setenv("IBIDEM_VIEWER", viewer_text(world.viewer))
     for arguments in commands(rng, world):
         if rng.random() < part:
             got, expected = (

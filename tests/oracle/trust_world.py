@@ -16,8 +16,8 @@ from ibidem.objects.root import Root
 from ibidem.retrieve.access.policy import (
     ALL_SCOPES,
     Decision,
-    TrustContext,
     TrustPolicy,
+    Viewer,
     decide,
 )
 
@@ -38,8 +38,8 @@ def random_policy(rng: random.Random) -> TrustPolicy:
     )
 
 
-def random_trust(rng: random.Random) -> TrustContext:
-    return TrustContext(
+def random_trust(rng: random.Random) -> Viewer:
+    return Viewer(
         level=rng.choice((0, 1, 2, 2, 3, 3)),
         scopes=rng.choice(
             ((), ("a",), ("a", "b", "en"), ("a", "b", "team:x"), ("nobody",), ALL_SCOPES)
@@ -154,9 +154,9 @@ def trimmed(known: dict[NodeId, Node], full: set[NodeId]) -> Iterator[Node]:
     return (of(id_) for id_ in known if id_ in full)
 
 
-def rebuilt(facts: Facts, policy: TrustPolicy, trust: TrustContext) -> Facts:
+def rebuilt(facts: Facts, policy: TrustPolicy, viewer: Viewer) -> Facts:
     """Returns the facts as if what the caller may not see had never been there."""
-    full = {node.id for node in facts.nodes if decide(policy, trust, node.props) is Decision.FULL}
+    full = {node.id for node in facts.nodes if decide(policy, viewer, node.props) is Decision.FULL}
     known = {node.id: node for node in facts.nodes}
     kept = finish(
         replace(facts.config, extra={}),

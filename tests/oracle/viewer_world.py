@@ -29,8 +29,8 @@ from ibidem.retrieve.access.policy import (
     ALL,
     ALL_SCOPES,
     Decision,
-    TrustContext,
     TrustPolicy,
+    Viewer,
     decide,
 )
 
@@ -48,7 +48,7 @@ class World:
 
     whole: Repository
     without: Repository
-    trust: TrustContext
+    viewer: Viewer
     ids: tuple[NodeId, ...]
     """Of all nodes, hidden ones too, and of one that is nowhere."""
     edges: tuple[Edge, ...]
@@ -80,7 +80,7 @@ def random_world(
     policy = TrustPolicy(
         default_level=rng.choice((0, 1, 2)), unscoped=rng.choice(("allow", "allow", "deny"))
     )
-    trust = TrustContext(
+    viewer = Viewer(
         level=rng.choice((0, 1, 1, 2, 3)),
         scopes=rng.choice(((), ("a",), ("a", "b"), ALL_SCOPES)),
         authenticated=rng.random() < 0.9 or is_authenticated,
@@ -93,13 +93,13 @@ def random_world(
     with whole.transaction(author="ada", message="the secret policy") as tx:
         tx.set_trust_policy(policy)
     whole.tag("v1")
-    events = note(rng, whole, [*ids, *(one.id for one in whole.at(trust=ALL).nodes())])
+    events = note(rng, whole, [*ids, *(one.id for one in whole.at(viewer=ALL).nodes())])
     later(rng, whole, policy)
-    graph = whole.at(trust=ALL)
+    graph = whole.at(viewer=ALL)
     nodes = list(graph.nodes(include_tombstoned=True))
     edges = list(graph.edges())
-    without = rebuilt(place("without"), graph, nodes, edges, policy, trust, disputed)
-    visible = {one.id for one in nodes if decide(policy, trust, one.props) is Decision.FULL}
+    without = rebuilt(place("without"), graph, nodes, edges, policy, viewer, disputed)
+    visible = {one.id for one in nodes if decide(policy, viewer, one.props) is Decision.FULL}
     visible_events = [
         replace(one, targets=targets)
         for one in events
@@ -111,7 +111,7 @@ def random_world(
     return World(
         whole,
         without,
-        trust,
+        viewer,
         (*(one.id for one in nodes), nowhere),
         tuple(edges),
         len(visible) < len(nodes),
@@ -234,7 +234,7 @@ def random_documents(rng: random.Random) -> list[Node]:
 
 def speak(rng: random.Random, repo: Repository) -> None:
     """Adds threads of messages, and summaries of some."""
-    memory = Conversations(repo, author="ada", trust=None)
+    memory = Conversations(repo, author="ada", viewer=None)
     for name in rng.sample(("a", "b"), rng.randint(0, 2)):
         said = [
             Message(
@@ -282,12 +282,12 @@ def rebuilt(
     nodes: list[Node],
     edges: list[Edge],
     policy: TrustPolicy,
-    trust: TrustContext,
+    viewer: Viewer,
     disputed: dict[NodeId, tuple[dict[str, Any], ...]],
 ) -> Repository:
     """Returns a repository that never had what is hidden."""
     known = {one.id: one for one in nodes}
-    full = {one.id for one in nodes if decide(policy, trust, one.props) is Decision.FULL}
+    full = {one.id for one in nodes if decide(policy, viewer, one.props) is Decision.FULL}
     repo = ibidem.init(place, clock=clock_from(EPOCH + 7 * DAY))
     told = {id_: found for id_, found in disputed.items() if id_ in full}
     settle(repo, told)

@@ -10,7 +10,7 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.repo.id_prefix import resolve_prefix, sorted_from
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.access.policy import ALL, TrustContext, TrustPolicy
+from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
 
 
 def shared_digits(first: str, second: str) -> int:
@@ -70,12 +70,12 @@ def test_what_a_caller_may_not_see_is_no_node(repo: Repository):
     )
     shared = seen[: shared_digits(seen, hidden)]
     assert len(shared) >= 4
-    low = repo.at("HEAD", trust=TrustContext(level=1, scopes=()))
+    low = repo.at("HEAD", viewer=Viewer(level=1, scopes=()))
     assert low.node_id(shared) == NodeId.parse(seen)
     with pytest.raises(NotFoundError):
         low.node_id(hidden[: len(shared) + 1])
     with pytest.raises(NotFoundError, match=hidden):
-        repo.at("HEAD", trust=ALL).node_id(shared)
+        repo.at("HEAD", viewer=ALL).node_id(shared)
     with pytest.raises(InvalidInputError, match="trust"):
         repo.at("HEAD").node_id(shared)
 
@@ -102,9 +102,9 @@ def test_an_edge_to_what_a_caller_may_not_see_is_no_edge(repo: Repository):
         seen = tx.add_node("Fact", key="seen", props={"level": 1})
         hidden = tx.add_node("Fact", key="hidden", props={"level": 4})
         edge = str(tx.add_edge(seen, "about", hidden))
-    assert str(repo.at(trust=ALL).edge_id(edge[:8])) == edge
+    assert str(repo.at(viewer=ALL).edge_id(edge[:8])) == edge
     with pytest.raises(NotFoundError, match="no edge"):
-        repo.at(trust=TrustContext(level=1, scopes=())).edge_id(edge[:8])
+        repo.at(viewer=Viewer(level=1, scopes=())).edge_id(edge[:8])
 
 
 def test_many_candidates_are_named_up_to_a_number():

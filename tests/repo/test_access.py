@@ -14,9 +14,9 @@ from ibidem.objects.child import Child
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.access.policy import ALL, TrustContext, TrustPolicy
+from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
 
-LOW = TrustContext(level=1, scopes=())
+LOW = Viewer(level=1, scopes=())
 
 
 class Same:
@@ -41,15 +41,15 @@ def kept(disk_repo: Repository) -> tuple[Repository, NodeId, NodeId]:
 def test_vectors_are_made_for_all_and_rank_what_is_seen(kept):
     repo, seen, _ = kept
     assert repo.embed(Same()).node_count == 2
-    assert [one.id for one in repo.retrieve("tea", model="same", trust=LOW).items] == [seen]
-    assert len(repo.retrieve("tea", model="same", trust=ALL).items) == 2
+    assert [one.id for one in repo.retrieve("tea", model="same", viewer=LOW).items] == [seen]
+    assert len(repo.retrieve("tea", model="same", viewer=ALL).items) == 2
 
 
 def test_questions_asked_together_may_be_of_several_callers(kept):
     repo, _, _ = kept
     repo.embed(Same())
     vector = ("same", [1.0, 0.0])
-    asked = [{"vector": vector, "trust": LOW}, {"vector": vector, "trust": ALL}]
+    asked = [{"vector": vector, "viewer": LOW}, {"vector": vector, "viewer": ALL}]
     together = repo.at().retrieve_many(asked)
     assert [len(one.items) for one in together] == [1, 2]
     assert [one.to_bytes() for one in together] == [
@@ -66,7 +66,7 @@ def test_branches_merge_and_the_policy_stays(kept):
         tx.add_node("Fact", summary="coffee", props={"level": 2})
     repo.merge("side")
     assert repo.at().root.requires == ("trust",)
-    assert [one.node.summary for one in repo.retrieve("tea", trust=LOW).items] == [
+    assert [one.node.summary for one in repo.retrieve("tea", viewer=LOW).items] == [
         "tea at the side"
     ]
 
@@ -77,9 +77,9 @@ OWNED: dict[str, Callable[[Repository, NodeId], Any]] = {
     "blame": lambda repo, node: repo.history.blame(node),
     "log": lambda repo, node: list(repo.history.log()),
     "reindex": lambda repo, node: repo.maintenance.reindex(),
-    "bisect": lambda repo, node: repo.history.bisect("tea", expect=node, trust=LOW),
-    "packs": lambda repo, node: repo.packs("tea", trust=LOW),
-    "prompt": lambda repo, node: repo.prompt("tea", trust=LOW),
+    "bisect": lambda repo, node: repo.history.bisect("tea", expect=node, viewer=LOW),
+    "packs": lambda repo, node: repo.packs("tea", viewer=LOW),
+    "prompt": lambda repo, node: repo.prompt("tea", viewer=LOW),
     "erase": lambda repo, node: repo.maintenance.erase(node),
 }
 
@@ -92,13 +92,13 @@ def test_the_owner_goes_on_as_before(kept, name: str):
 
 def test_a_citation_can_be_verified(kept):
     repo, _, _ = kept
-    (citation,) = repo.prompt("tea", trust=LOW).citations
-    assert repo.verify_citation(citation, trust=LOW)
-    assert repo.at(trust=LOW).verify_citation(citation)
-    assert repo.verify_citation(citation, trust=ALL)
-    with pytest.raises(InvalidInputError, match=r"^trust") as refused:
+    (citation,) = repo.prompt("tea", viewer=LOW).citations
+    assert repo.verify_citation(citation, viewer=LOW)
+    assert repo.at(viewer=LOW).verify_citation(citation)
+    assert repo.verify_citation(citation, viewer=ALL)
+    with pytest.raises(InvalidInputError, match=r"^viewer") as refused:
         repo.verify_citation(citation)
-    assert refused.value.kind is ErrorKind.TRUST_REQUIRED
+    assert refused.value.kind is ErrorKind.VIEWER_REQUIRED
 
 
 def test_a_guess_of_a_hidden_text_is_not_confirmed():
@@ -106,10 +106,10 @@ def test_a_guess_of_a_hidden_text_is_not_confirmed():
         with repo.transaction() as tx:
             tx.set_trust_policy(TrustPolicy())
             tx.add_node("Fact", summary="the vault code is 4711", props={"level": 3})
-        (true,) = repo.prompt("vault", trust=ALL).citations
-        assert repo.verify_citation(true, trust=ALL)
-        assert not repo.verify_citation(true, trust=LOW)
-        assert not repo.at(trust=LOW).verify_citation(true)
+        (true,) = repo.prompt("vault", viewer=ALL).citations
+        assert repo.verify_citation(true, viewer=ALL)
+        assert not repo.verify_citation(true, viewer=LOW)
+        assert not repo.at(viewer=LOW).verify_citation(true)
 
 
 def test_a_callers_own_citation_is_true_where_its_container_has_a_hidden_part():
@@ -122,10 +122,10 @@ def test_a_callers_own_citation_is_true_where_its_container_has_a_hidden_part():
             ]
             children = tuple(Child(part, "", 0, 0) for part in parts)
             box = tx.add_node("Box", summary="how tea is served", children=children)
-        (citation,) = repo.prompt("tea", trust=LOW, expand="edges").citations
+        (citation,) = repo.prompt("tea", viewer=LOW, expand="edges").citations
         assert [span.id for span in citation.spans] == [box]
-        assert repo.verify_citation(citation, trust=LOW)
-        assert repo.at(trust=LOW).verify_citation(citation)
+        assert repo.verify_citation(citation, viewer=LOW)
+        assert repo.at(viewer=LOW).verify_citation(citation)
 
 
 def test_a_whole_copy_keeps_the_policy(kept, tmp_path: Path):
@@ -133,12 +133,12 @@ def test_a_whole_copy_keeps_the_policy(kept, tmp_path: Path):
     repo.sync.export(tmp_path / "whole.car")
     with ibidem.init("memory:") as other:
         other.sync.load(tmp_path / "whole.car")
-        assert len(other.retrieve("tea", trust=ALL).items) == 2
-        assert len(other.retrieve("tea", trust=LOW).items) == 1
+        assert len(other.retrieve("tea", viewer=ALL).items) == 2
+        assert len(other.retrieve("tea", viewer=LOW).items) == 1
 
 
 def test_a_removed_node_takes_its_edges_to_what_is_hidden_along(kept):
     repo, seen, hidden = kept
     with repo.transaction() as tx:
         tx.remove_node(seen)
-    assert repo.at(trust=ALL).edges_of(hidden) == []
+    assert repo.at(viewer=ALL).edges_of(hidden) == []

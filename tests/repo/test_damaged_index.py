@@ -138,7 +138,7 @@ def asked_of_damage(repo: Repository) -> list[int]:
             raise IndexError("a column says nonsense")
         return calls
 
-    return repo.at().asked(question)
+    return repo.at().with_snapshot(question)
 
 
 def test_a_question_that_fails_without_damage_raises_as_it_did(tmp_path: Path):

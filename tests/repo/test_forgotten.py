@@ -63,7 +63,7 @@ def seen(repo: Repository) -> dict[str, str | None]:
 def test_a_revert_keeps_the_tombstone_and_takes_the_rest_back(repo: Repository) -> None:
     hide(repo, y="two")
     done = repo.revert("HEAD")
-    assert done.outcome is Outcome.REPLANTED
+    assert done.outcome is Outcome.APPLIED
     assert done.kept == (X,)
     assert seen(repo) == {"y": "one"}
     assert repo.at().tombstone(X) == "wrong"
@@ -178,7 +178,7 @@ def test_a_rebase_keeps_what_was_forgotten_below(repo: Repository) -> None:
     repo.switch("main")
     hide(repo, z="one")
     repo.switch("side")
-    would = repo.rebase("main", is_dry_run=True)
+    would = repo.rebase("main", dry_run=True)
     done = repo.rebase("main")
     assert would == done
     assert done.kept == (X,)

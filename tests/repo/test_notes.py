@@ -19,11 +19,11 @@ def test_events_come_by_time_and_leave_the_graph_alone(repo: Repository):
     notes = repo.notes.space("memory")
     assert notes.head is None
     assert notes.log().events == ()
-    notes.penalize(A, 0.5, actor="ada", time=20)
-    head = notes.reinforce(A, actor="bob", time=10)
+    notes.penalize(A, 0.5, author="ada", time=20)
+    head = notes.reinforce(A, author="bob", time=10)
     assert notes.head == head
     assert repo.notes.spaces() == {"memory": head}
-    assert [(one.kind, one.time, one.actor) for one in notes.log().about(A)] == [
+    assert [(one.kind, one.time, one.author) for one in notes.log().about(A)] == [
         ("reinforce", 10, "bob"),
         ("penalize", 20, "ada"),
     ]
@@ -34,8 +34,8 @@ def test_events_come_by_time_and_leave_the_graph_alone(repo: Repository):
 
 def test_an_older_head_does_not_know_what_came_later(repo: Repository):
     notes = repo.notes.space()
-    old = notes.vote(A, 1, actor="ada")
-    new = notes.vote(A, -1, actor="ada")
+    old = notes.vote(A, 1, author="ada")
+    new = notes.vote(A, -1, author="ada")
     assert [one.value for one in notes.at(new).about(A)] == [1.0, -1.0]
     assert [one.value for one in notes.at(old).about(A)] == [1.0]
     assert [one.value for one in notes.at(new).about(A)] == [1.0, -1.0]
@@ -52,23 +52,23 @@ def test_one_commit_holds_many_events_with_what_their_kind_has(repo: Repository)
     assert len(log.events) == 2
     assert len(log.about(B)) == 2
     assert log.about(A)[0].detail == {"terms": ["x"]}
-    assert log.about(A)[0].actor == "ada"
+    assert log.about(A)[0].author == "ada"
     assert len({one.id for one in log.events}) == 2
 
 
 def test_equal_events_are_two_events(repo: Repository):
     notes = repo.notes.space()
     for _ in range(2):
-        notes.outcome(A, True, actor="ada", time=5)
+        notes.outcome(A, True, author="ada", time=5)
     assert len(notes.log().about(A)) == 2
 
 
 def test_writers_at_once_lose_nothing(repo: Repository):
-    def write(actor: str) -> None:
+    def write(author: str) -> None:
         for _ in range(5):
-            repo.notes.space().vote(A, 1, actor=actor)
+            repo.notes.space().vote(A, 1, author=author)
 
-    threads = [Thread(target=write, args=(f"actor {i}",)) for i in range(6)]
+    threads = [Thread(target=write, args=(f"author {i}",)) for i in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -79,9 +79,9 @@ def test_writers_at_once_lose_nothing(repo: Repository):
 @pytest.mark.parametrize(
     ("call", "named"),
     [
-        (lambda notes: notes.vote(A, 2, actor="ada"), "value"),
-        (lambda notes: notes.vote(A, True, actor="ada"), "value"),
-        (lambda notes: notes.vote(A, 1, actor=""), "actor"),
+        (lambda notes: notes.vote(A, 2, author="ada"), "value"),
+        (lambda notes: notes.vote(A, True, author="ada"), "value"),
+        (lambda notes: notes.vote(A, 1, author=""), "author"),
         (lambda notes: notes.penalize(A, -1.0), "amount"),
         (lambda notes: notes.penalize(A, float("nan")), "amount"),
         (lambda notes: notes.penalize(A, float("inf")), "amount"),

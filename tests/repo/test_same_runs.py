@@ -35,8 +35,8 @@ def work(repo: Repository) -> tuple[object, ...]:
     memory = GraphMemory(repo, author="bot")
     one, two = memory.add([fact("the gate is green"), fact("the gate is green")])
     memory.fork(one, fact("the gate is open"))
-    memory.notes.reinforce(one, actor="bot")
-    vote(repo, repo.retrieve("gate"), two, -1, actor="bot")
+    memory.notes.reinforce(one, author="bot")
+    vote(repo, repo.retrieve("gate"), two, -1, author="bot")
     Conversations(repo, author="bot").append("a", [("user", "what of the gate?")])
     with repo.runs.start("nightly") as run, run.transaction(author="bot") as tx:
         tx.add_node("Answer", summary="green", unique=True)
@@ -63,7 +63,7 @@ def test_the_last_vote_of_one_time_counts():
         answer = repo.retrieve("alpha")
         for number in range(20):
             value = first if number % 2 == 0 else -first
-            vote(repo, answer, node, value, actor="ada", time=EPOCH)
+            vote(repo, answer, node, value, author="ada", time=EPOCH)
             [item] = repo.retrieve("alpha", feedback=True)
             assert item.lanes["feedback"].score == (1.05 if value == 1 else 0.9)
 
@@ -83,7 +83,7 @@ def test_writers_of_equal_events_at_one_time_lose_none(tmp_path: Path):
     def write() -> None:
         begin.wait()
         for _ in range(5):
-            repo.notes.space().reinforce(A, actor="ada")
+            repo.notes.space().reinforce(A, author="ada")
 
     threads = [Thread(target=write) for _ in range(6)]
     for thread in threads:
@@ -104,7 +104,7 @@ def test_different_acts_in_two_copies_at_one_time_both_stay(tmp_path: Path):
     one, two = copies(tmp_path)
     for repo, text in ((one, "one"), (two, "two")):
         GraphMemory(repo, author="bot").add(fact(f"seen from {text}"))
-        repo.notes.space().reinforce(A if repo is one else B, actor="bot")
+        repo.notes.space().reinforce(A if repo is one else B, author="bot")
     two.sync.pull("origin", include=("notes",))
     assert list(two.conflicts()) == []
     texts = {record.text for record in GraphMemory(two).records()}
@@ -116,7 +116,7 @@ def test_the_same_act_in_two_copies_is_one(tmp_path: Path):
     one, two = copies(tmp_path)
     for repo in (one, two):
         GraphMemory(repo, author="bot").add(fact("seen"))
-        repo.notes.space().reinforce(A, actor="bot")
+        repo.notes.space().reinforce(A, author="bot")
     assert one.head == two.head
     assert one.notes.space().head == two.notes.space().head
 

@@ -12,7 +12,7 @@ from ibidem.objects.config import Config
 from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.retrieval.rerank_timeout import TIMEOUT_SECONDS, TIMEOUT_SECONDS_MAX
 from ibidem.repo.retrieval.signature import PacksOptions, QuestionOptions, RetrieveOptions
-from ibidem.retrieve.access.policy import TrustContext, TrustPolicy
+from ibidem.retrieve.access.policy import TrustPolicy, Viewer
 from ibidem.retrieve.query.options import GROUPS, OF_PACKS, OF_QUERY, OPTIONS, Option
 from ibidem.retrieve.query.query import resolve
 from ibidem.retrieve.query.signature import QueryOptions
@@ -31,7 +31,7 @@ FULL: dict[str, Any] = {
     "where": {"a": 1}, "fuzzy": True, "graph": {"mode": "ppr"}, "community": {}, "valid_at": 1,
     "rerank": Reranker(), "mmr": {}, "expansion": True, "recency": True, "importance": True,
     "feedback": True, "worth": True, "direct": True, "as_of": 1, "packs": {},
-    "trust": TrustContext(level=4, scopes=()),
+    "viewer": Viewer(level=4, scopes=()),
 }  # fmt: skip
 """Asks for everything, with as few values as that takes."""
 OTHER: dict[str, Any] = {**FULL, "graph": {"mode": "decay"}, "packs": {"expand": "edges"}}

@@ -34,8 +34,8 @@ def test_cm13_each_source_spends_its_part(repo):
     memory = Conversations(repo)
     memory.append("a", [("user", "needle " * 7 + f"{place:03}") for place in range(40)])
     cost = HEURISTIC.estimate("needle " * 7 + "000")
-    context = memory.context("needle", thread="a", budget=cost * 10, similar=40, recent=40)
-    assert [part.tokens_budget for part in context.parts] == [cost * 4, cost * 6]
+    context = memory.context("needle", thread="a", token_budget=cost * 10, similar=40, recent=40)
+    assert [part.token_budget for part in context.parts] == [cost * 4, cost * 6]
     assert [len(part.units) for part in context.parts] == [4, 6]
     assert len({one.ord for one in context.messages}) == 10
     assert context.tokens_used == cost * 10
@@ -45,16 +45,16 @@ def test_what_a_context_shows_is_an_answer_with_a_receipt(repo):
     memory = Conversations(repo)
     memory.append("a", [("user", f"needle {place}") for place in range(12)])
     memory.compact("a", 0, 4, "the first five")
-    context = memory.context("needle", thread="a", budget=None, recent=3, similar=2)
+    context = memory.context("needle", thread="a", token_budget=None, recent=3, similar=2)
     answer = context.answer
     assert {item.id for item in answer.items} == {one.id for one in context.messages}
-    everything = memory.context(None, thread="a", budget=None, recent=20)
+    everything = memory.context(None, thread="a", token_budget=None, recent=20)
     assert "Summary" in {item.node.ntype for item in everything.answer.items}
     assert len(everything.answer) == len(everything.messages) == 8
     kept = repo.receipts.keep(answer.receipt)
     memory.append("a", [("user", "needle again")])
     assert repo.receipts.replay(kept).to_bytes() == answer.to_bytes()
-    assert memory.context("needle", thread="a", budget=0).answer is None
+    assert memory.context("needle", thread="a", token_budget=0).answer is None
 
 
 TOOLS = [
@@ -74,13 +74,13 @@ def test_cm14_a_call_and_its_answers_are_in_or_out_together(repo):
     total = sum(HEURISTIC.estimate(one.text) for one in TOOLS)
     sizes = set()
     for budget in range(total + 1):
-        context = memory.context(None, thread="a", budget=budget, weights=(1, 1))
+        context = memory.context(None, thread="a", token_budget=budget, weights=(1, 1))
         shown = {one.ord for one in context.messages}
         assert not shown & {1, 2, 3} or shown >= {1, 2, 3}
         assert context.tokens_used <= budget
         sizes.add(len(shown))
     assert {0, 5} <= sizes
-    chosen = memory.select("windy", thread="a", k=5)
+    chosen = memory.select("windy", thread="a", limit=5)
     assert [len(unit.messages) for unit in chosen.units] in ([1, 3], [3, 1])
 
 
@@ -88,9 +88,9 @@ def test_cm14_an_exchange_is_a_question_and_what_follows(repo):
     memory = Conversations(repo)
     for place in range(3):
         memory.append("a", [("user", f"needle {place}"), ("assistant", "ok"), ("assistant", "x")])
-    chosen = memory.select(None, thread="a", k=2, unit="exchange")
+    chosen = memory.select(None, thread="a", limit=2, unit="exchange")
     assert [one.ord for one in chosen.messages] == [3, 4, 5, 6, 7, 8]
-    [unit] = memory.select("1", thread="a", k=1, unit="exchange").units
+    [unit] = memory.select("1", thread="a", limit=1, unit="exchange").units
     assert [one.ord for one in unit.messages] == [3, 4, 5]
 
 
@@ -99,9 +99,9 @@ def test_cm15_what_is_required_fits_or_is_an_error(repo):
     memory.append("a", said(6))
     cost = HEURISTIC.estimate("message 0")
     with pytest.raises(InvalidInputError) as caught:
-        memory.context(None, thread="a", budget=2 * cost - 1, require_last=2)
+        memory.context(None, thread="a", token_budget=2 * cost - 1, require_last=2)
     assert caught.value.kind is ErrorKind.LIMIT_EXCEEDED
-    context = memory.context(None, thread="a", budget=3 * cost, require_last=2)
+    context = memory.context(None, thread="a", token_budget=3 * cost, require_last=2)
     assert [one.ord for one in context.messages] == [3, 4, 5]
     assert context.dropped == 3
     made = units(memory.messages("a"))
@@ -153,7 +153,7 @@ def test_a_source_shows_nothing_that_an_earlier_one_showed(repo):
     memory.append("a", said(3))
     made = tuple(units(memory.messages("a")))
     context = compose(
-        [Source("one", made[:2]), Source("other", made)], budget=None, estimator=HEURISTIC
+        [Source("one", made[:2]), Source("other", made)], token_budget=None, estimator=HEURISTIC
     )
     assert [len(part.units) for part in context.parts] == [2, 1]
 
@@ -163,16 +163,18 @@ def test_long_messages_and_answers_of_tools(repo):
     long = "x" * 20_000
     memory.append("a", [("user", long), Message("tool", long, tool_call_id="c")])
     assert texts(memory.messages("a")) == [long, long]
-    context = memory.context(None, thread="a", budget=None)
+    context = memory.context(None, thread="a", token_budget=None)
     assert len(context.text) < 25_000
-    assert len(memory.context(None, thread="a", budget=None, tool_chars=30_000).text) > 40_000
+    assert len(memory.context(None, thread="a", token_budget=None, tool_chars=30_000).text) > 40_000
 
 
 def test_a_part_skips_or_stops_where_a_unit_does_not_fit(repo):
     memory = Conversations(repo)
     memory.append("a", [("user", "first"), ("user", "long " * 100), ("user", "last")])
     shown = {
-        stops: texts(memory.context(None, thread="a", budget=20, stops=stops).messages)
-        for stops in (False, True)
+        overflow: texts(
+            memory.context(None, thread="a", token_budget=20, overflow=overflow).messages
+        )
+        for overflow in ("skip", "stop")
     }
-    assert shown == {False: ["first", "last"], True: ["last"]}
+    assert shown == {"skip": ["first", "last"], "stop": ["last"]}

@@ -63,7 +63,7 @@ def test_x2_receipts_replay_after_later_commits_and_votes(repo):
     for number in range(50):
         write(repo, {f"later{number}.txt": f"needle {number}"})
         item = answers[0].items[number % 2]
-        vote(repo, answers[0], item.id, 1, actor=f"a{number}", time=COMMITTED)
+        vote(repo, answers[0], item.id, 1, author=f"a{number}", time=COMMITTED)
     for answer in answers:
         assert repo.receipts.replay(answer.receipt).to_bytes() == answer.to_bytes()
         assert repo.receipts.replay(str(answer.receipt.cid)).cid == answer.cid
@@ -142,7 +142,7 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "nodes_max": (0, -1, True, math.nan, 10**10),
     "expand": ("all", 1, True, None, math.nan),
     "merge": ("all", 1, True, math.nan),
-    "budget": ("all", 1, True, math.nan),
+    "overflow": ("all", 1, True, math.nan),
     "rank": ("all", 1, True, math.nan),
     "spans": (1, "yes", math.nan),
     "hops": (-1, True, 1.5, math.nan, 10**10),
@@ -269,14 +269,14 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "estimator": ({}, {}),
     "packs": ({}, {}),
     "records": ({}, {}),
-    "trust": ({}, {}),
+    "viewer": ({}, {}),
     "expand": ({}, {"expand": "section"}),
     "per_hit_neighbors": ({}, {"per_hit_neighbors": 0}),
     "window_chars": ({}, {"window_chars": 0}),
     "merge": ({"per_hit_neighbors": 3}, {"merge": "coalesce"}),
-    "budget": (
+    "overflow": (
         {"text": "red needle", "token_budget": 23, "per_hit_neighbors": 0},
-        {"budget": "stop"},
+        {"overflow": "stop"},
     ),
     "rank": ({}, {"rank": "none"}),
     "nodes_max": ({"expand": "section"}, {"nodes_max": 2}),
@@ -287,7 +287,7 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "fanout": (EDGES, {"fanout": 1}),
 }
 """By option, what it is added to, and a value that makes a difference."""
-ELSEWHERE = {"rerank_text", "rerank_depth", "estimator", "packs", "records", "trust"}
+ELSEWHERE = {"rerank_text", "rerank_depth", "estimator", "packs", "records", "viewer"}
 """Tested with rerankers, estimators and policies of their own, or is every test of its kind."""
 OF_PACKS = {*PackOptions().form(), *EdgeWalk().form()} - {"edges"}
 

@@ -180,8 +180,8 @@ def test_pk11_answers_say_what_a_budget_left_out():
     words = {1: "hit hit hit", 4: "hit hit " + "long " * 60, 7: "hit"}
     repo = nine(words)
     options = {"per_hit_neighbors": 0, "token_budget": 12, "limit": None}
-    skipped = repo.packs("hit", budget="skip", **options)
-    stopped = repo.packs("hit", budget="stop", **options)
+    skipped = repo.packs("hit", overflow="skip", **options)
+    stopped = repo.packs("hit", overflow="stop", **options)
     assert skipped.tokens_used <= 12
     assert skipped.dropped_counts == {"limit": 0, "budget": 1}
     assert len(skipped.dropped) == 1

@@ -183,7 +183,7 @@ def test_pk25_without_packs_the_question_stands_alone():
         assert prompt.system
     with pytest.raises(InvalidInputError, match="style"):
         repo.prompt("absent", style="poem")
-    with pytest.raises(InvalidInputError, match="question"):
+    with pytest.raises(InvalidInputError, match="text"):
         repo.prompt(" ")
 
 
@@ -276,16 +276,16 @@ def test_pk28_prompts_are_the_same_bytes_in_every_process():
 
 def test_pk28_tokens_are_those_of_both_texts():
     _, prompt = prompt_of(3)
-    assert prompt.tokens == HEURISTIC.estimate(f"{prompt.system}\n\n{prompt.user}\n")
+    assert prompt.tokens_used == HEURISTIC.estimate(f"{prompt.system}\n\n{prompt.user}\n")
 
 
 def test_a_prompt_is_within_its_budget():
     repo, whole = prompt_of(9)
-    least = repo.prompt("absent words").tokens + 2
+    least = repo.prompt("absent words").tokens_used + 2
     shown = 0
-    for budget in range(least, whole.tokens + 1):
+    for budget in range(least, whole.tokens_used + 1):
         prompt = repo.prompt("where is the needle", label="Passage", token_budget=budget)
-        assert prompt.tokens <= budget
+        assert prompt.tokens_used <= budget
         assert all(map(repo.verify_citation, prompt.citations))
         assert len(prompt.citations) >= shown
         shown = len(prompt.citations)

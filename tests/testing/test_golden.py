@@ -7,22 +7,22 @@ from pathlib import Path
 import pytest
 
 import ibidem
-from ibidem.retrieve.access.policy import ALL, TrustContext, TrustPolicy
+from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
 from ibidem.testing.golden import Golden, read, record
 from ibidem.testing.judge import Mode
 from ibidem.testing.recheck import recheck
 
 
 @pytest.mark.parametrize("asked", [{}, {"recency": True}, {"feedback": True}, {"direct": True}])
-@pytest.mark.parametrize("trust", [None, ALL, TrustContext(level=1, scopes=("a",))])
+@pytest.mark.parametrize("viewer", [None, ALL, Viewer(level=1, scopes=("a",))])
 def test_an_option_that_a_plain_question_has_not_is_kept(
-    tmp_path: Path, asked: dict[str, bool], trust: TrustContext | None
+    tmp_path: Path, asked: dict[str, bool], viewer: Viewer | None
 ) -> None:
-    options = asked if trust is None else {**asked, "trust": trust}
+    options = asked if viewer is None else {**asked, "viewer": viewer}
     with ibidem.init("memory:") as repo:
         with repo.transaction() as tx:
             tx.add_node("Note", summary="pour tea", props={"updated": 1})
-            if trust is not None:
+            if viewer is not None:
                 tx.set_trust_policy(TrustPolicy())
         check = record("tea", repo.retrieve("tea", **options), Mode.of("exact").form())
         Golden("notes", {"tea": check}).write(tmp_path / "notes.golden")
@@ -36,7 +36,7 @@ def test_the_notes_that_count_are_kept(tmp_path: Path, asked: dict[str, bool]) -
     with ibidem.init("memory:") as repo:
         with repo.transaction() as tx:
             tea = tx.add_node("Note", summary="pour tea")
-        repo.notes.space().reinforce(tea, actor="ada")
+        repo.notes.space().reinforce(tea, author="ada")
         check = record("tea", repo.retrieve("tea", **asked), Mode.of("exact").form())
         assert check.query.recall is not None
         assert check.query.recall.notes is not None

@@ -10,7 +10,7 @@ import pytest
 import ibidem
 from ibidem.memory.graph import GraphMemory, Record
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.access.policy import TrustContext, TrustPolicy
+from ibidem.retrieve.access.policy import TrustPolicy, Viewer
 
 EPOCH = 1_767_225_600_000_000
 """2026-01-01T00:00:00Z."""
@@ -29,8 +29,8 @@ def ticking() -> Callable[[], int]:
 
 
 POLICY = TrustPolicy()
-LOW = TrustContext(level=1, scopes=())
-STUBS = TrustContext(level=1, scopes=(), reveal="stub")
+LOW = Viewer(level=1, scopes=())
+STUBS = Viewer(level=1, scopes=(), reveal="stub")
 
 
 def record(type_: str = "Semantic", text: str = "a fact", **fields: Any) -> Record:

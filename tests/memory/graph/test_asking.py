@@ -45,7 +45,7 @@ def test_gr1_nodes_and_edges_are_limited_and_what_is_left_out_is_counted(memory:
     assert len(fewer.graph.edges) == 5
     assert fewer.graph.edges_skipped == 19
     assert texts(fewer) == texts(answer)
-    wide = memory.retrieve_graph("hub", node_limit=300)
+    wide = memory.retrieve_graph("hub", limit=300)
     assert len(wide.items) == 201
     assert len(wide.graph.edges) == 100
     assert len(memory.retrieve_graph("leaf", root_limit=3, hops=0).items) == 3
@@ -62,7 +62,7 @@ def test_gr2_hops_are_steps_from_a_root(memory: GraphMemory):
     assert texts(memory.retrieve_graph("delta", hops=1, direction="outgoing")) == ["delta"]
 
 
-@pytest.mark.parametrize("name", ["root_limit", "node_limit", "edge_limit", "hops"])
+@pytest.mark.parametrize("name", ["root_limit", "limit", "edge_limit", "hops"])
 @pytest.mark.parametrize("value", [-1, 1.5, True, "1", 10**10])
 def test_gr2_a_limit_is_a_count(memory: GraphMemory, name: str, value: object):
     star(memory, 1)
@@ -270,7 +270,7 @@ def test_an_answer_is_repeated_from_its_receipt_after_commits_and_notes(memory: 
     assert memory.repository.receipts.replay(Receipt.decode(block)).to_bytes() == answer.to_bytes()
     assert Receipt.decode(block).encode() == block
     assert memory.retrieve_graph(
-        "hub", rev=answer.receipt.commit, notes=None, as_of=answer.query.records.as_of
+        "hub", at=answer.receipt.commit, notes=None, as_of=answer.query.records.as_of
     ).items
 
 

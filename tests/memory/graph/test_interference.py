@@ -27,8 +27,8 @@ from ibidem.retrieve.access.policy import (
     ALL,
     ALL_SCOPES,
     Decision,
-    TrustContext,
     TrustPolicy,
+    Viewer,
     decide,
 )
 from ibidem.retrieve.answer.answer import Answer
@@ -97,10 +97,10 @@ def write(
             tx.add_edge(ids[source], etype, ids[target])
 
 
-def without(memory: GraphMemory, trust: TrustContext, events: list[Event]) -> GraphMemory:
+def without(memory: GraphMemory, viewer: Viewer, events: list[Event]) -> GraphMemory:
     """Returns the memory written again without what a caller may not see."""
-    whole = memory.repository.at(trust=ALL)
-    nodes = [one for one in whole.nodes() if decide(POLICY, trust, one.props) == Decision.FULL]
+    whole = memory.repository.at(viewer=ALL)
+    nodes = [one for one in whole.nodes() if decide(POLICY, viewer, one.props) == Decision.FULL]
     kept = {one.id for one in nodes}
     other = GraphMemory(ibidem.init("memory:", clock=lambda: EPOCH))
     with other.repository.transaction() as tx:
@@ -118,29 +118,29 @@ def said(answer: Answer[RecordItem]) -> bytes:
     """Returns all that an answer says, but its root, its notes head and the context."""
     options = answer.query.records
     assert options is not None
-    plain = replace(answer.query, trust=None, records=replace(options, notes=None))
+    plain = replace(answer.query, viewer=None, records=replace(options, notes=None))
     return replace(answer, root=RootCid.of(b""), query=plain).to_bytes()
 
 
 def check_graph(seed: int) -> None:
     rng = random.Random(seed)
     memory, _, events = random_memory(rng)
-    trust = TrustContext(
+    viewer = Viewer(
         level=rng.choice((0, 1, 2)), scopes=rng.choice(((), ("a",), ("a", "b"), ALL_SCOPES))
     )
-    other = without(memory, trust, events)
+    other = without(memory, viewer, events)
     for text in ("tea", "milk and sugar", None, "what of Lemon"):
         options: dict[str, Any] = {
             "hops": rng.choice((0, 1, 3)),
             "root_limit": rng.choice((1, 3, 10)),
-            "node_limit": rng.choice((2, 5, 25)),
+            "limit": rng.choice((2, 5, 25)),
             "edge_limit": rng.choice((1, 5, 100)),
             "min_salience": rng.choice((0.0, 0.0, 0.3)),
             "direction": rng.choice(("both", "outgoing", "incoming")),
             "include_status": rng.choice(((), ("retracted",))),
             "as_of": EPOCH + rng.choice((50, 103, 200)),
         }
-        seen = memory.retrieve_graph(text, trust=trust, **options)
+        seen = memory.retrieve_graph(text, viewer=viewer, **options)
         assert said(seen) == said(other.retrieve_graph(text, **options))
         assert memory.repository.receipts.replay(seen.receipt).to_bytes() == seen.to_bytes()
 
@@ -158,11 +158,11 @@ def test_tr4_a_graph_is_that_of_a_memory_without_the_rest_in_five_hundred_cases(
 
 def test_tr5_what_is_hidden_moves_no_rank(guarded: GraphMemory):
     guarded.add([record(text="tea and milk"), record(text="tea with a lot of sugar")])
-    before = guarded.retrieve_graph("tea", trust=LOW)
-    plain = guarded.repository.retrieve("tea", trust=LOW)
+    before = guarded.retrieve_graph("tea", viewer=LOW)
+    plain = guarded.repository.retrieve("tea", viewer=LOW)
     guarded.add([hidden("tea"), hidden("tea tea tea"), hidden("milk")])
-    after = guarded.retrieve_graph("tea", trust=LOW)
-    again = guarded.repository.retrieve("tea", trust=LOW)
+    after = guarded.retrieve_graph("tea", viewer=LOW)
+    again = guarded.repository.retrieve("tea", viewer=LOW)
     assert [(one.id, one.score) for one in after.items] == [
         (one.id, one.score) for one in before.items
     ]
@@ -211,7 +211,7 @@ def test_tr6_what_is_hidden_is_as_what_is_missing(name: str, is_forgotten: bool)
     if is_forgotten:
         with repo.transaction() as tx:
             tx.tombstone(secret, reason="why")
-    at = repo.at(trust=LOW)
+    at = repo.at(viewer=LOW)
     missing = NodeId(b"\x07" * 16)
     outcomes = []
     for id_ in (missing, secret, missing):
@@ -227,8 +227,8 @@ def test_tr6_what_is_hidden_is_as_what_is_missing(name: str, is_forgotten: bool)
 def test_tr6_a_hidden_edge_is_as_a_missing_one(guarded: GraphMemory):
     one, other = guarded.add([record(text="seen"), hidden()], relations=[(0, "to", 1)])
     repo = guarded.repository
-    (edge,) = repo.at(trust=ALL).edges()
-    at = repo.at(trust=LOW)
+    (edge,) = repo.at(viewer=ALL).edges()
+    at = repo.at(viewer=LOW)
     assert list(at.edges()) == at.edges_of(one) == []
     messages = []
     for id_ in (edge.id, EdgeId(b"\x07" * 16)):
@@ -245,8 +245,8 @@ def test_tr7_the_name_of_what_is_hidden_is_no_name(guarded: GraphMemory):
     guarded.add([entity, record(text="tea and milk")], relations=[(1, "subject_entity", 0)])
 
     def answers(name: str) -> list[bytes]:
-        graph = guarded.retrieve_graph(f"{name} tea", trust=LOW)
-        plain = guarded.repository.retrieve(f"{name} tea", trust=LOW)
+        graph = guarded.retrieve_graph(f"{name} tea", viewer=LOW)
+        plain = guarded.repository.retrieve(f"{name} tea", viewer=LOW)
         return [
             replace(graph, query=replace(graph.query, text=None)).to_bytes(),
             replace(plain, query=replace(plain.query, text=None)).to_bytes(),
@@ -267,12 +267,12 @@ def test_tr8_a_stub_says_type_and_level_and_nothing_else(guarded: GraphMemory):
     near, far = guarded.add(
         [record(text="tea"), secret], relations=[(0, "canary-relation", 1), (1, "back", 0)]
     )
-    answer = guarded.retrieve_graph("tea", trust=STUBS)
+    answer = guarded.retrieve_graph("tea", viewer=STUBS)
     assert [
         (one.near, one.outgoing, one.ntype, one.level, one.count) for one in answer.graph.withheld
     ] == [(near, False, "Semantic", 2, 1), (near, True, "Semantic", 2, 1)]
     block = answer.to_bytes()
-    cid = guarded.repository.at(trust=ALL).node(far).cid
+    cid = guarded.repository.at(viewer=ALL).node(far).cid
     assert b"canary" not in block
     assert far.raw not in block
     assert cid.raw not in block
@@ -284,7 +284,7 @@ def test_tr8_two_levels_up_or_another_scope_is_not_even_a_stub(guarded: GraphMem
         [record(text="tea"), hidden("milk", level=3), hidden("sugar", level=2, scope="b")],
         relations=[(0, "to", 1), (0, "to", 2)],
     )
-    assert guarded.retrieve_graph("tea", trust=STUBS).graph.withheld == ()
+    assert guarded.retrieve_graph("tea", viewer=STUBS).graph.withheld == ()
 
 
 def test_tr9_the_walk_does_not_pass_through_what_is_hidden(guarded: GraphMemory):
@@ -292,18 +292,18 @@ def test_tr9_the_walk_does_not_pass_through_what_is_hidden(guarded: GraphMemory)
         [record(text="tea"), hidden("milk", level=2), record(text="behind")],
         relations=[(0, "to", 1), (1, "to", 2)],
     )
-    for trust in (LOW, STUBS):
-        answer = guarded.retrieve_graph("tea", trust=trust, hops=5)
+    for viewer in (LOW, STUBS):
+        answer = guarded.retrieve_graph("tea", viewer=viewer, hops=5)
         assert [one.node.summary for one in answer.items] == ["tea"]
         assert answer.graph.edges == ()
-    everything = guarded.retrieve_graph("tea", trust=ALL, hops=5)
+    everything = guarded.retrieve_graph("tea", viewer=ALL, hops=5)
     assert len(everything.items) == 3
 
 
 def test_tr10_nothing_is_said_of_what_is_withheld_unless_it_is_asked_for(guarded: GraphMemory):
     guarded.add([record(text="tea"), hidden("milk", level=2)], relations=[(0, "to", 1)])
-    assert guarded.retrieve_graph("tea", trust=LOW).graph.withheld == ()
-    assert len(guarded.retrieve_graph("tea", trust=STUBS).graph.withheld) == 1
+    assert guarded.retrieve_graph("tea", viewer=LOW).graph.withheld == ()
+    assert len(guarded.retrieve_graph("tea", viewer=STUBS).graph.withheld) == 1
     assert LOW.reveal == "none"
 
 
@@ -345,7 +345,7 @@ def test_tr11_an_export_has_no_block_of_what_is_hidden(repo: Repository, tmp_pat
     with repo.transaction() as tx:
         tx.tombstone(secret, reason="canary-reason")
     path = tmp_path / "part.car"
-    repo.sync.export_part(path, trust=LOW)
+    repo.sync.export_part(path, viewer=LOW)
     data = path.read_bytes()
     assert b"passage 0 word" in data
     assert b"canary" not in data
@@ -354,14 +354,14 @@ def test_tr11_an_export_has_no_block_of_what_is_hidden(repo: Repository, tmp_pat
         assert id_.raw not in data
     with ibidem.init("memory:", clock=ticking()) as other:
         other.sync.load(path)
-        assert other.at(trust=ALL).count() == repo.at(trust=LOW).count()
+        assert other.at(viewer=ALL).count() == repo.at(viewer=LOW).count()
         with pytest.raises(InvalidInputError):
             other.retrieve("word")
 
 
 def test_tr12_a_pack_skips_what_is_hidden_and_tells_neither_id_nor_length(repo: Repository):
     whole, parts = document(repo, [0, 4, 0, 0])
-    at = repo.at(trust=LOW)
+    at = repo.at(viewer=LOW)
     assert at.document(whole) == "\npassage 0 word\npassage 2 word\npassage 3 word"
     place = at.locate(parts[2])
     assert place is not None
@@ -374,5 +374,5 @@ def test_tr12_a_pack_skips_what_is_hidden_and_tells_neither_id_nor_length(repo: 
     assert parts[1].raw not in answer.to_bytes()
     assert "passage 1" not in pack.text
     assert "passage 0" in pack.text
-    owner = repo.at(trust=ALL).packs("2").packs[0]
+    owner = repo.at(viewer=ALL).packs("2").packs[0]
     assert "passage 1" in owner.text

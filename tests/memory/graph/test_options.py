@@ -41,7 +41,6 @@ def facts(memory: GraphMemory) -> list[NodeId]:
     ("name", "value"),
     [
         ("token_budget", 10),
-        ("limit", 1),
         ("content_chars", 100),
         ("adjacency", 1),
         ("direct", True),
@@ -70,11 +69,11 @@ def test_feedback_moves_the_roots_of_a_graph(memory: GraphMemory, facts: list[No
     assert before.graph.root_ids[0] == facts[0]
     found = memory.repository.retrieve("gate")
     for number in range(9):
-        not_useful(memory.repository, found, [facts[0]], actor=f"actor {number}")
+        not_useful(memory.repository, found, [facts[0]], author=f"author {number}")
     head = memory.notes.head
     answer = memory.retrieve_graph("gate", feedback=True)
     assert answer.graph.root_ids[0] == facts[1]
-    not_useful(memory.repository, found, [facts[1]], actor="actor")
+    not_useful(memory.repository, found, [facts[1]], author="author")
     assert memory.repository.receipts.replay(answer.receipt).to_bytes() == answer.to_bytes()
     again = memory.retrieve_graph("gate", feedback=True, notes=head)
     assert again.graph.root_ids == answer.graph.root_ids

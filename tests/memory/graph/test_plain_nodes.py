@@ -68,7 +68,7 @@ def test_a_record_without_a_time_has_that_of_the_commit(memory: GraphMemory):
     # The commit that is asked counts, whatever brought the record.
     plain(memory, "Doc", key="something else", time=EPOCH + 30 * DAY)
     assert memory.salience(fact, as_of=EPOCH + 30 * DAY) == 1.0
-    assert memory.salience(fact, rev="HEAD~1", as_of=EPOCH + 30 * DAY) == 0.5
+    assert memory.salience(fact, at="HEAD~1", as_of=EPOCH + 30 * DAY) == 0.5
     assert memory.prune(as_of=EPOCH + 400 * DAY, dry_run=True) == [fact]
 
 
@@ -91,4 +91,4 @@ def test_a_question_over_dated_records_does_not_say_when_the_commit_was(memory: 
 def test_without_a_commit_a_record_without_a_time_is_as_new_as_the_question(memory: GraphMemory):
     fact = plain(memory, "Semantic", summary="the gate is green", time=EPOCH)
     root = memory.repository.at().root_cid
-    assert memory.salience(fact, rev=root, as_of=EPOCH + 30 * DAY) == 1.0
+    assert memory.salience(fact, at=root, as_of=EPOCH + 30 * DAY) == 1.0

@@ -175,7 +175,7 @@ def test_rv6_history_keeps_what_was_revised_merged_and_pruned(memory: GraphMemor
     memory.merge(ids[1:2], new("merged"))
     memory.prune(as_of=EPOCH + 100 * HOUR)
     for one, text in zip(ids, "abc", strict=True):
-        before = memory.record(one, rev=head)
+        before = memory.record(one, at=head)
         assert (before.text, before.status) == (text, Status.ACTIVE)
 
 

@@ -105,7 +105,7 @@ def test_de7_pruning_hides_what_has_faded_and_may_be_pruned(memory: GraphMemory)
     assert len(commits) == 2
     with pytest.raises(NotFoundError):
         memory.record(ids[0])
-    assert memory.record(ids[0], rev=head).text == "faded"
+    assert memory.record(ids[0], at=head).text == "faded"
     assert memory.prune(as_of=when) == []
     assert len(list(memory.repository.history.log())) == 2
     for value in (-1, 2, float("nan"), "x"):

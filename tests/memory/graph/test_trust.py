@@ -18,8 +18,8 @@ from ibidem.retrieve.access.policy import (
     ALL_SCOPES,
     Decision,
     Level,
-    TrustContext,
     TrustPolicy,
+    Viewer,
     decide,
 )
 
@@ -37,7 +37,7 @@ def test_tr1_levels_and_scopes_decide():
         ):
             decision = decide(
                 POLICY,
-                TrustContext(level=highest, scopes=scopes),
+                Viewer(level=highest, scopes=scopes),
                 {"level": int(level), "scope": scope},
             )
             expected = Decision.DENIED
@@ -49,7 +49,7 @@ def test_tr1_levels_and_scopes_decide():
 
 
 def test_tr1_a_caller_who_is_not_authenticated_is_capped():
-    nobody = TrustContext(level=4, scopes=ALL_SCOPES, authenticated=False)
+    nobody = Viewer(level=4, scopes=ALL_SCOPES, authenticated=False)
     assert decide(POLICY, nobody, {"level": 0}) == Decision.FULL
     assert decide(POLICY, nobody, {"level": 2}) == Decision.DENIED
     wide = TrustPolicy(anonymous_level=2)
@@ -83,10 +83,10 @@ def test_tr2_an_unknown_level_that_is_there_already_shows_to_nobody(
         tx.add_node("Doc", summary="forged words", props={"level": value})
     with repo.transaction() as tx:
         tx.set_trust_policy(POLICY)
-    everyone = TrustContext(level=4, scopes=ALL_SCOPES)
-    assert repo.retrieve("forged", trust=everyone).items == ()
-    assert repo.at(trust=everyone).count() == 0
-    assert len(repo.retrieve("forged", trust=ALL).items) == 1
+    everyone = Viewer(level=4, scopes=ALL_SCOPES)
+    assert repo.retrieve("forged", viewer=everyone).items == ()
+    assert repo.at(viewer=everyone).count() == 0
+    assert len(repo.retrieve("forged", viewer=ALL).items) == 1
     assert decide(POLICY, everyone, {"level": value}) == Decision.DENIED
 
 
@@ -120,16 +120,16 @@ def test_tr3_without_a_context_nothing_is_told(repo: Repository, name: str):
         tx.set_trust_policy(POLICY)
     with pytest.raises(InvalidInputError) as refused:
         ASKING[name](repo.at(), one, edge)
-    assert refused.value.kind is ErrorKind.TRUST_REQUIRED
-    told = ASKING[name](repo.at(trust=ALL), one, edge)
+    assert refused.value.kind is ErrorKind.VIEWER_REQUIRED
+    told = ASKING[name](repo.at(viewer=ALL), one, edge)
     if name not in ("retrieve", "retrieve_many"):
         assert told == open_answer
 
 
 def test_tr3_a_context_says_level_and_scopes():
     for fields in ({"level": 1}, {"scopes": ()}, {}):
-        with pytest.raises(InvalidInputError, match=r"^trust\."):
-            TrustContext(**fields)
+        with pytest.raises(InvalidInputError, match=r"^viewer\."):
+            Viewer(**fields)
     for fields in (
         {"level": 9},
         {"level": "odd"},
@@ -142,32 +142,30 @@ def test_tr3_a_context_says_level_and_scopes():
         {"authenticated": 1},
         {"reveal": "all"},
     ):
-        with pytest.raises(InvalidInputError, match=r"^trust\."):
-            TrustContext(**{"level": 1, "scopes": (), **fields})
-    assert TrustContext(level="medium", scopes=["b", "a", "a"]) == TrustContext(
-        level=2, scopes=("a", "b")
-    )
+        with pytest.raises(InvalidInputError, match=r"^viewer\."):
+            Viewer(**{"level": 1, "scopes": (), **fields})
+    assert Viewer(level="medium", scopes=["b", "a", "a"]) == Viewer(level=2, scopes=("a", "b"))
 
 
 def test_tr3_a_context_where_there_is_no_policy_would_protect_nothing(repo: Repository):
     with repo.transaction() as tx:
         tx.add_node("Doc", summary="words")
     with pytest.raises(InvalidInputError, match="no trust policy"):
-        repo.retrieve("words", trust=LOW)
-    assert len(repo.retrieve("words", trust=ALL).items) == 1
-    with pytest.raises(InvalidInputError, match=r"^trust"):
-        repo.retrieve("words", trust="everything")
+        repo.retrieve("words", viewer=LOW)
+    assert len(repo.retrieve("words", viewer=ALL).items) == 1
+    with pytest.raises(InvalidInputError, match=r"^viewer"):
+        repo.retrieve("words", viewer="everything")
 
 
 def test_tr3_a_revision_opened_for_one_caller_answers_no_other(guarded: GraphMemory):
     guarded.add([record(text="words"), hidden("more words")])
-    at = guarded.repository.at(trust=LOW)
+    at = guarded.repository.at(viewer=LOW)
     assert len(at.retrieve("words").items) == 1
     with pytest.raises(InvalidInputError, match="another caller"):
-        at.retrieve("words", trust=ALL)
+        at.retrieve("words", viewer=ALL)
     with pytest.raises(InvalidInputError, match="history"):
         at.log()
-    assert len(list(guarded.repository.at(trust=ALL).log())) == 2
+    assert len(list(guarded.repository.at(viewer=ALL).log())) == 2
 
 
 def test_tr3_a_policy_is_taken_away_by_a_commit_and_older_roots_keep_it(guarded: GraphMemory):
@@ -186,18 +184,18 @@ def test_tr3_a_policy_is_taken_away_by_a_commit_and_older_roots_keep_it(guarded:
 def test_a_receipt_says_who_asked_and_is_replayed_for_them(guarded: GraphMemory):
     guarded.add([record(text="tea"), hidden("tea")])
     repo = guarded.repository
-    result = repo.retrieve("tea", trust=LOW)
+    result = repo.retrieve("tea", viewer=LOW)
     assert result.receipt is not None
-    assert result.receipt.query.trust == LOW
+    assert result.receipt.query.viewer == LOW
     guarded.add(record(text="tea again"))
     assert repo.receipts.replay(result.receipt).to_bytes() == result.to_bytes()
-    assert isinstance(repo.core.graph(trust=LOW), RestrictedGraph)
+    assert isinstance(repo.core.graph(viewer=LOW), RestrictedGraph)
 
 
 def test_other_callers_do_not_share_a_view(guarded: GraphMemory):
     guarded.add([record(text="tea", scope=scope) for scope in ("a", "b")])
     for scopes, count in ((("a",), 1), (("b",), 1), (("a", "b"), 2), ((), 0), (("a",), 1)):
-        found = guarded.repository.retrieve("tea", trust=TrustContext(level=1, scopes=scopes))
+        found = guarded.repository.retrieve("tea", viewer=Viewer(level=1, scopes=scopes))
         assert len(found.items) == count
 
 
@@ -205,7 +203,7 @@ def test_events_are_no_part_of_what_trust_hides(guarded: GraphMemory):
     (one,) = guarded.add(hidden())
     guarded.notes.reinforce(one)
     with pytest.raises(NotFoundError):
-        guarded.salience(one, trust=LOW)
+        guarded.salience(one, viewer=LOW)
     with pytest.raises(InvalidInputError):
         guarded.salience(one)
-    assert guarded.salience(one, trust=ALL, as_of=EPOCH + 100 * SECOND) > 0.9
+    assert guarded.salience(one, viewer=ALL, as_of=EPOCH + 100 * SECOND) > 0.9

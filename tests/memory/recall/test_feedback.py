@@ -29,9 +29,9 @@ def test_ar11_votes_and_negatives_together_are_bounded(repo: Repository) -> None
     (node,) = add(repo, "alpha")
     result = repo.retrieve("alpha")
     for number in range(9):
-        vote(repo, result, node, -1, actor=f"actor {number}")
+        vote(repo, result, node, -1, author=f"author {number}")
     for number in range(12):
-        not_useful(repo, result, [node], actor=f"actor {number}")
+        not_useful(repo, result, [node], author=f"author {number}")
     assert shares(repo.retrieve("alpha", feedback=True), "feedback") == {node: 0.7}
 
 
@@ -53,7 +53,7 @@ def test_ar13_what_is_hated_is_still_found(repo: Repository) -> None:
     (node,) = add(repo, "alpha")
     result = repo.retrieve("alpha")
     for number in range(30):
-        vote(repo, result, node, -1, actor=f"actor {number}")
+        vote(repo, result, node, -1, author=f"author {number}")
     assert ids(repo.retrieve("alpha", feedback=True)) == [node]
 
 
@@ -61,9 +61,9 @@ def test_ar14_one_actor_has_one_vote_and_the_last_counts(repo: Repository) -> No
     (node,) = add(repo, "alpha")
     result = repo.retrieve("alpha")
     for number in range(100):
-        vote(repo, result, node, 1, actor="ada", time=NOW + number)
+        vote(repo, result, node, 1, author="ada", time=NOW + number)
     assert shares(repo.retrieve("alpha", feedback=True), "feedback") == {node: 1.05}
-    vote(repo, result, node, -1, actor="ada", time=NOW + 1000)
+    vote(repo, result, node, -1, author="ada", time=NOW + 1000)
     assert shares(repo.retrieve("alpha", feedback=True), "feedback") == {node: 0.9}
 
 
@@ -71,9 +71,9 @@ def test_ar15_votes_are_pinned(repo: Repository) -> None:
     one, _ = add(repo, "alpha one", "alpha two")
     before, root = repo.head, repo.at().root_cid
     result = repo.retrieve("alpha", feedback=True)
-    notes = vote(repo, result, one, -1, actor="ada")
+    notes = vote(repo, result, one, -1, author="ada")
     seen = repo.retrieve("alpha", feedback=True)
-    vote(repo, result, one, 1, actor="bob")
+    vote(repo, result, one, 1, author="bob")
     assert (repo.head, repo.at().root_cid) == (before, root)
     again = repo.retrieve("alpha", feedback=True, notes=notes)
     assert again.to_bytes() == seen.to_bytes()
@@ -88,7 +88,7 @@ def test_ar16_negatives_count_for_questions_like_theirs(repo: Repository) -> Non
     (node,) = add(repo, "alpha beta gamma delta")
     first = repo.retrieve("alpha beta")
     other = repo.retrieve("gamma delta", feedback=True)
-    not_useful(repo, first, [node], actor="ada")
+    not_useful(repo, first, [node], author="ada")
     later = repo.retrieve("gamma delta", feedback=True)
     assert [item.score for item in later.items] == [item.score for item in other.items]
     assert shares(later, "feedback") == {node: 1.0}
@@ -105,19 +105,19 @@ def test_ar18_a_batch_says_what_it_means(repo: Repository) -> None:
     result = repo.retrieve("alpha")
     for given in ({}, {"nodes": []}, {"useful": []}, {"nodes": [one], "useful": [two]}):
         with pytest.raises(InvalidInputError):
-            not_useful(repo, result, actor="ada", **given)
+            not_useful(repo, result, author="ada", **given)
     with pytest.raises(InvalidInputError, match="nodes: got none"):
-        not_useful(repo, result, actor="ada")
+        not_useful(repo, result, author="ada")
     with pytest.raises(InvalidInputError, match="of the answer"):
-        not_useful(repo, result, [elsewhere], actor="ada")
+        not_useful(repo, result, [elsewhere], author="ada")
     with pytest.raises(InvalidInputError, match="of the answer"):
-        vote(repo, result, elsewhere, 1, actor="ada")
+        vote(repo, result, elsewhere, 1, author="ada")
     with pytest.raises(InvalidInputError, match="left over"):
-        not_useful(repo, result, useful=[one, two], actor="ada")
-    with pytest.raises(InvalidInputError, match="actor"):
-        not_useful(repo, result, [one], actor="")
+        not_useful(repo, result, useful=[one, two], author="ada")
+    with pytest.raises(InvalidInputError, match="author"):
+        not_useful(repo, result, [one], author="")
     assert repo.notes.space().head is None
-    not_useful(repo, result, useful=[one], actor="ada")
+    not_useful(repo, result, useful=[one], author="ada")
     assert [event.targets for event in repo.notes.space().log().events] == [(two,)]
 
 
@@ -129,7 +129,7 @@ def test_ar19_concurrent_votes_are_all_there(tmp_path: Path) -> None:
         def votes(writer: int) -> None:
             try:
                 for number in range(VOTES_EACH):
-                    repo.notes.space().vote(node, 1, actor=f"{writer} {number}")
+                    repo.notes.space().vote(node, 1, author=f"{writer} {number}")
             except BaseException as error:  # told by the test's own thread
                 errors.append(error)
 
@@ -139,8 +139,8 @@ def test_ar19_concurrent_votes_are_all_there(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
         assert not errors
-        actors = {event.actor for event in repo.notes.space().log().of_kind(VOTE)}
-        assert len(actors) == 20 * VOTES_EACH
+        authors = {event.author for event in repo.notes.space().log().of_kind(VOTE)}
+        assert len(authors) == 20 * VOTES_EACH
 
 
 VOTES_EACH = 5
@@ -156,11 +156,11 @@ def test_a_vote_is_about_a_hit_of_a_pack(repo: Repository) -> None:
     hits = [hit.id for pack in packs for hit in pack.hits]
     assert len(hits) == 3
     for hit in hits:
-        vote(repo, packs, hit, 1, actor="ada")
+        vote(repo, packs, hit, 1, author="ada")
     assert set(shares(repo.retrieve("stones", feedback=True), "feedback").values()) == {1.05}
     around = next(member.id for pack in packs for member in pack.members if member.id not in hits)
     with pytest.raises(InvalidInputError, match=r"^nodes: got .*, expected nodes of the answer"):
-        vote(repo, packs, around, 1, actor="ada")
+        vote(repo, packs, around, 1, author="ada")
 
 
 def test_packs_without_a_useful_hit_did_not_help(repo: Repository) -> None:
@@ -170,7 +170,7 @@ def test_packs_without_a_useful_hit_did_not_help(repo: Repository) -> None:
     packs = repo.packs("stones", per_hit_neighbors=1)
     mill = next(pack for pack in packs if len(pack.hits) == 2)
     news = next(pack for pack in packs if pack is not mill)
-    not_useful(repo, packs, useful=[mill.hits[1].id], actor="ada")
+    not_useful(repo, packs, useful=[mill.hits[1].id], author="ada")
     [event] = repo.notes.space().log().of_kind("not_useful")
     assert event.targets == (news.entry.id,)
     assert event.about == packs.cid

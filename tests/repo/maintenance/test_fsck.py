@@ -324,7 +324,7 @@ def test_a_deep_check_reports_what_a_second_library_reads_differently(
     repo: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(repo)
-    assert repo.maintenance.fsck(is_deep=True).is_clean
+    assert repo.maintenance.fsck(deep=True).is_clean
     block_count = sum(not cid.is_raw for cid in repo.core.store.cids())
     chosen = next(cid for cid in repo.core.store.cids() if not cid.is_raw)
     read, seen = dag_cbor.decode, []
@@ -334,7 +334,7 @@ def test_a_deep_check_reports_what_a_second_library_reads_differently(
         return {"kind": "another"} if seen[-1] == chosen else read(block)
 
     monkeypatch.setattr(dag_cbor, "decode", decode)
-    report = repo.maintenance.fsck(is_deep=True)
+    report = repo.maintenance.fsck(deep=True)
     assert len(seen) == block_count
     assert [(fault.kind, fault.cid) for fault in report.faults] == [
         (FaultKind.DISAGREEMENT, chosen)

@@ -73,7 +73,7 @@ def test_a_collection_is_nothing_to_undo(repo: Repository) -> None:
 def test_given_up_operations_take_what_only_they_held_with_them(repo: Repository) -> None:
     ids = fill(repo)
     gone = abandoned(repo)
-    wanted = repo.maintenance.gc(keep_operations=1, is_dry_run=True)
+    wanted = repo.maintenance.gc(keep_operations=1, dry_run=True)
     assert wanted.counts["commit"] == 1
     assert wanted.counts["blob"] == 1
     assert wanted.counts["node"] == 1

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import ibidem
 from ibidem.objects.derive import node_id
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.access.policy import ALL, TrustContext, TrustPolicy, strictness
+from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer, strictness
 
 A = node_id("", "a")
 ABSENT = None
@@ -49,7 +49,7 @@ def levelled(level: int | None) -> dict[str, int]:
 
 
 def level_of(repo: Repository) -> int:
-    return strictness(POLICY, repo.at(trust=ALL).node(A).props)
+    return strictness(POLICY, repo.at(viewer=ALL).node(A).props)
 
 
 @pytest.mark.parametrize(
@@ -70,14 +70,14 @@ def test_of_two_levels_the_stricter_stands_without_a_conflict(
         repo = forked(before, one, other)
         found = repo.merge("side")
         assert (level_of(repo), found.conflicts, repo.conflicts()) == (merged, (), [])
-        assert {"here", "there"} <= repo.at(trust=ALL).node(A).props.keys()
+        assert {"here", "there"} <= repo.at(viewer=ALL).node(A).props.keys()
 
 
 def test_a_level_that_one_side_alone_changed_stands_even_where_it_is_lower() -> None:
     repo = forked(3, 1, 3)
     repo.merge("side")
     assert level_of(repo) == 1
-    assert repo.at(trust=TrustContext(level=1, scopes=())).node(A).summary == "the vault"
+    assert repo.at(viewer=Viewer(level=1, scopes=())).node(A).summary == "the vault"
 
 
 def test_where_both_sides_put_a_node_saying_no_level_is_saying_the_default_one() -> None:

@@ -144,7 +144,7 @@ def test_a_dry_run_writes_nothing(repo: Repository) -> None:
     with on(repo, "main") as tx:
         tx.update_node(A, summary="ours")
     before = (repo.head, repo.core.store.stats(), len(list(repo.history.operations())))
-    would = repo.merge("side", is_dry_run=True)
+    would = repo.merge("side", dry_run=True)
     assert (repo.head, repo.core.store.stats(), len(list(repo.history.operations()))) == before
     assert would.outcome is Outcome.MERGED
     assert would.commit is None
@@ -158,7 +158,7 @@ def test_a_dry_run_writes_nothing(repo: Repository) -> None:
 def test_a_branch_without_commits_of_its_own_moves(repo: Repository) -> None:
     with on(repo, "side") as tx:
         tx.update_node(A, summary="side")
-    merged = repo.merge("side", is_dry_run=True)
+    merged = repo.merge("side", dry_run=True)
     assert merged.outcome is Outcome.FORWARDED
     merged = repo.merge("side")
     assert repo.head == repo.resolve("side")

@@ -94,7 +94,7 @@ def merges(repo: Repository) -> None:
 
 
 def tries(repo: Repository) -> None:
-    repo.merge("side", is_dry_run=True)
+    repo.merge("side", dry_run=True)
 
 
 def rebases(repo: Repository) -> None:

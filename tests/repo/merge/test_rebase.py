@@ -19,10 +19,10 @@ def test_rebase_keeps_who_when_and_why_and_drops_what_is_there(repo: Repository)
         tx.update_node(B, summary="same")
     with on(repo, "main") as tx:
         tx.update_node(B, summary="same")
-    would = repo.rebase("main", is_dry_run=True)
+    would = repo.rebase("main", dry_run=True)
     done = repo.rebase("main")
     assert would == done
-    assert done.outcome is Outcome.REPLANTED
+    assert done.outcome is Outcome.APPLIED
     assert [commit.message for commit in done.dropped] == ["same"]
     (commit,) = done.commits
     assert (commit.author, commit.time, commit.agent, commit.task) == ("ada", 5, "x", "y")

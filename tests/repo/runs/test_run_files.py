@@ -107,7 +107,7 @@ def test_two_runs_are_compared_step_by_step(recorded):
         working(run, answer="no")
         run.event("more")
     found = differences(repo.runs.open("desk/1"), repo.runs.open("desk/3"))
-    assert [(one.index, one.is_asked) for one in found] == [
+    assert [(one.index, one.is_request_changed) for one in found] == [
         (2, False),
         (4, False),
         (5, False),

@@ -17,7 +17,7 @@ from ibidem.objects.errors import InvalidInputError, ReplayError
 from ibidem.repo.repository import Repository
 from ibidem.repo.runs.compare import check
 from ibidem.repo.runs.session import Session, UnrecordedError
-from ibidem.retrieve.access.policy import TrustContext, TrustPolicy
+from ibidem.retrieve.access.policy import TrustPolicy, Viewer
 
 TEXT = """# Mills
 
@@ -127,14 +127,14 @@ def test_packs_that_failed_fail_again(repo: Repository) -> None:
 def test_what_a_run_cannot_record_is_refused_by_type(repo: Repository) -> None:
     with repo.transaction() as tx:
         tx.set_trust_policy(TrustPolicy())
-    trust = TrustContext(level=1, scopes=())
+    viewer = Viewer(level=1, scopes=())
     with repo.runs.start("nightly") as run:
-        assert run.packs("mill", trust=trust).packs
+        assert run.packs("mill", viewer=viewer).packs
         for refused in (lambda: GraphMemory(run).notes, lambda: run.notes("x")):  # type: ignore[arg-type]
             with pytest.raises(UnrecordedError, match="a run has no 'notes'"):
                 refused()
-        with pytest.raises(InvalidInputError, match="trust: a run does not record"):
-            recall(run, "mill", trust=trust)
+        with pytest.raises(InvalidInputError, match="viewer: a run does not record"):
+            recall(run, "mill", viewer=viewer)
     assert not hasattr(run, "reindex")
 
 
@@ -152,7 +152,7 @@ def remembered(run: Any) -> list[bytes]:
     answers = [
         memory.retrieve_graph("mill"),
         memory.retrieve_graph("mill", feedback=True, hops=0),
-        memory.retrieve_graph(rev="main", types=["Semantic"], root_limit=1),
+        memory.retrieve_graph(at="main", types=["Semantic"], root_limit=1),
     ]
     return [answer.to_bytes() for answer in answers]
 

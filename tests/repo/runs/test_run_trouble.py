@@ -201,7 +201,7 @@ def test_a_forged_step_is_refused_and_not_a_crash(repo: Repository, action: str)
     with seeded(repo).runs.start("forged") as run:
         if action == "commit":
             run.transaction()
-        empty = {"rev": "HEAD", "text": None} if action == "retrieve" else {"rev": "HEAD"}
+        empty = {"at": "HEAD", "text": None} if action == "retrieve" else {"at": "HEAD"}
         names = ("author", "message", "branch", "time", "agent", "task")
         request = {"transaction": dict.fromkeys(names), "commit": None}.get(action, empty)
         if action == "transaction":

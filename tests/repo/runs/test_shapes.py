@@ -103,9 +103,9 @@ BAD: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"action": "end", "answer": {"error": [1, 2]}},
         "answer.error",
     ),
-    "read without a revision": (FIRST, {"action": "read", "request": {}}, "request.rev"),
-    "read at a number": (FIRST, {"action": "read", "request": {"rev": 7}}, "request.rev"),
-    "retrieve at nothing": (FIRST, {"action": "retrieve", "request": {"text": "x"}}, "request.rev"),
+    "read without a revision": (FIRST, {"action": "read", "request": {}}, "request.at"),
+    "read at a number": (FIRST, {"action": "read", "request": {"at": 7}}, "request.at"),
+    "retrieve at nothing": (FIRST, {"action": "retrieve", "request": {"text": "x"}}, "request.at"),
     "transaction by a number": (
         FIRST,
         {"action": "transaction", "request": {"author": 3}},
@@ -324,14 +324,14 @@ def test_a_receipt_that_cannot_be_read_is_refused_and_named_and_hides_nothing(
 
 
 TARGET = node_id("", "target")
-PROPS = {"kind": "vote", "targets": [TARGET.raw], "actor": "ada", "time": 1, "value": 1.0}
+PROPS = {"kind": "vote", "targets": [TARGET.raw], "author": "ada", "time": 1, "value": 1.0}
 BAD_EVENTS = {
     "no kind": without(PROPS, "kind"),
     "no targets": without(PROPS, "targets"),
     "targets of a number": {**PROPS, "targets": 7},
     "targets of numbers": {**PROPS, "targets": [7]},
     "a short target": {**PROPS, "targets": [b"x"]},
-    "no actor": without(PROPS, "actor"),
+    "no author": without(PROPS, "author"),
     "a time of text": {**PROPS, "time": "now"},
     "a value of text": {**PROPS, "value": "up"},
     "a vote of 2": {**PROPS, "value": 2.0},
@@ -370,7 +370,7 @@ def test_a_note_that_is_no_event_is_refused_and_named_and_hides_nothing(
     refused(repo, "notes/memory", target, blocks)
     with repo.transaction() as tx:
         tx.add_node("Note", summary="a mill", key="target")
-    repo.notes.space().vote(TARGET, 1, actor="ada")
+    repo.notes.space().vote(TARGET, 1, author="ada")
     before = repo.retrieve("mill", feedback=True)
     target, blocks = noted(repo, bad)
     written(repo, "notes/memory", target, blocks)

@@ -99,7 +99,7 @@ def test_another_version_of_it_is_refused(pair: Pair, tmp_path: Path):
     before = theirs.head
     ours.sync.fetch()
     with pytest.raises(InvalidInputError) as error:
-        ours.sync.push(is_forced=True)
+        ours.sync.push(force=True)
     assert error.value.kind is ErrorKind.FORGOTTEN
     assert theirs.head == before
     assert theirs.maintenance.fsck().faults == ()
@@ -139,7 +139,7 @@ def test_an_export_says_what_was_erased(pair: Pair, tmp_path: Path):
 def test_a_full_copy_remembers_it_too(pair: Pair, tmp_path: Path):
     _, theirs = pair
     theirs.maintenance.erase(NODE)
-    theirs.sync.export(tmp_path / "full.car", is_full=True)
+    theirs.sync.export(tmp_path / "full.car", full=True)
     assert SECRET.encode() not in (tmp_path / "full.car").read_bytes()
     with ibidem.clone(tmp_path / "full.car", tmp_path / "copy") as copy:
         assert copy.maintenance.erasures() == theirs.maintenance.erasures()
@@ -192,7 +192,7 @@ def test_the_log_comes_back_with_a_full_copy(tmp_path: Path):
                 tx.add_node("Doc", summary=f"note {number}")
         repo.history.undo()
         repo.tag("v1")
-        repo.sync.export(tmp_path / "full.car", is_full=True)
+        repo.sync.export(tmp_path / "full.car", full=True)
         with ibidem.clone(tmp_path / "full.car", tmp_path / "b") as copy:
             assert list(copy.history.operations()) == list(repo.history.operations())
             assert copy.head == repo.head

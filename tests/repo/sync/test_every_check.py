@@ -142,7 +142,7 @@ def receipt_that_nobody_can_read(theirs: Repository, forge: Forge) -> tuple[str,
 
 
 def note_that_is_no_event(theirs: Repository, forge: Forge) -> tuple[str, Cid]:
-    props = {"kind": "vote", "targets": [key_id(1).raw], "actor": "eve", "time": 1, "value": 2.0}
+    props = {"kind": "vote", "targets": [key_id(1).raw], "author": "eve", "time": 1, "value": 2.0}
     return NOTES, graph(forge, Node(key_id(99), EVENT, props=props))[1]
 
 
@@ -213,7 +213,7 @@ def cloned_of_a_file(
 
 
 def restored(theirs: Repository, ours: Repository, folder: Path, name: str, target: Cid) -> None:
-    theirs.sync.export(folder / "bundle", is_full=True)
+    theirs.sync.export(folder / "bundle", full=True)
     ibidem.clone(folder / "bundle", folder / "new")
 
 

@@ -110,10 +110,10 @@ def test_force_needs_the_remote_to_stand_where_it_was_seen(pair: Pair):
     edit(theirs, "changed there")
     edit(ours, "changed here")
     with pytest.raises(ConflictError) as error:
-        ours.sync.push(is_forced=True)
+        ours.sync.push(force=True)
     assert error.value.kind is ErrorKind.HEAD_MOVED
     ours.sync.fetch()
-    assert how(ours.sync.push(is_forced=True)) == {"heads/main": Move.FORCED}
+    assert how(ours.sync.push(force=True)) == {"heads/main": Move.FORCED}
     assert theirs.head == ours.head
 
 
@@ -122,7 +122,7 @@ def test_force_takes_the_word_of_the_caller_for_where_the_remote_stands(pair: Pa
     ours.sync.pull()
     edit(theirs, "changed there")
     edit(ours, "changed here")
-    ours.sync.push(is_forced=True, expect={"heads/main": theirs.head})
+    ours.sync.push(force=True, expect={"heads/main": theirs.head})
     assert theirs.head == ours.head
 
 
@@ -137,7 +137,7 @@ def test_a_remote_that_was_rolled_back_is_refused_unless_forced(pair: Pair):
     assert error.value.kind is ErrorKind.NOT_FAST_FORWARD
     assert "rolled back" in str(error.value)
     assert ours.head == seen
-    assert how(ours.sync.fetch(is_forced=True)) == {"remotes/origin/heads/main": Move.FORCED}
+    assert how(ours.sync.fetch(force=True)) == {"remotes/origin/heads/main": Move.FORCED}
 
 
 def test_a_push_that_was_decided_on_an_older_state_is_refused(pair: Pair):
@@ -150,10 +150,10 @@ def test_a_push_that_was_decided_on_an_older_state_is_refused(pair: Pair):
     tip = LocalRemote(theirs.core).refs(["heads/"]).refs["heads/main"]
     edit(theirs, "a")
     back = LocalRemote(theirs.core).refs(["heads/"]).refs["heads/main"]
-    ours.sync.push(is_forced=True, expect={"heads/main": back.target})
+    ours.sync.push(force=True, expect={"heads/main": back.target})
     assert theirs.head == tip.target
     with pytest.raises(ConflictError) as error:
-        LocalRemote(theirs.core).push(Push({"heads/main": Update(None, tip, is_forced=True)}), ())
+        LocalRemote(theirs.core).push(Push({"heads/main": Update(None, tip, force=True)}), ())
     assert error.value.kind is ErrorKind.HEAD_MOVED
 
 
@@ -163,17 +163,17 @@ def test_a_branch_is_deleted_there_only_by_force(pair: Pair):
     ours.sync.fetch()
     with pytest.raises(ConflictError):
         ours.sync.push(delete=["old"])
-    ours.sync.push(delete=["old"], is_forced=True)
+    ours.sync.push(delete=["old"], force=True)
     assert "old" not in theirs.branches()
     with pytest.raises(NotFoundError):
-        ours.sync.push(delete=["old"], is_forced=True)
+        ours.sync.push(delete=["old"], force=True)
 
 
 def test_the_current_branch_of_the_remote_is_not_deleted(pair: Pair):
     ours, theirs = pair
     ours.sync.pull()
     with pytest.raises(InvalidInputError):
-        ours.sync.push(delete=["main"], is_forced=True)
+        ours.sync.push(delete=["main"], force=True)
     assert "main" in theirs.branches()
 
 
@@ -324,7 +324,7 @@ def test_notes_of_both_sides_are_joined(pair: Pair):
     assert how(report)["notes/memory"] is Move.MERGED
     ours.sync.push(names=["notes/memory"])
     for repo in pair:
-        assert {event.actor for event in repo.notes.space().log().events} == {"ann", "bob"}
+        assert {event.author for event in repo.notes.space().log().events} == {"ann", "bob"}
 
 
 def test_two_pushes_at_once_lose_nothing(pair: Pair, tmp_path: Path):

@@ -20,7 +20,7 @@ from ibidem.repo.repository import Repository
 from ibidem.repo.sync.car import CarReader, write_car
 from ibidem.repo.sync.messages import Bundle, Opened
 from ibidem.repo.sync.report import Move
-from ibidem.retrieve.access.policy import TrustContext, TrustPolicy
+from ibidem.retrieve.access.policy import TrustPolicy, Viewer
 
 from .conftest import filled
 
@@ -141,12 +141,12 @@ def test_a_part_as_a_caller_sees_it(repo: Repository):
         with trusted.transaction() as tx:
             tx.add_node("Doc", summary="open to all", props={"level": 0})
             tx.add_node("Doc", summary="not for others", props={"level": 4})
-        data = part(trusted, trust=TrustContext(level=0, scopes=()))
+        data = part(trusted, viewer=Viewer(level=0, scopes=()))
         assert b"open to all" in data
         assert b"not for others" not in data
         with pytest.raises(InvalidInputError) as error:
             part(trusted)
-        assert error.value.kind is ErrorKind.TRUST_REQUIRED
+        assert error.value.kind is ErrorKind.VIEWER_REQUIRED
 
 
 def test_a_part_of_the_same_state_is_the_same_file(repo: Repository):

@@ -137,7 +137,7 @@ def test_a_run_or_receipt_that_is_none_does_not_hide_the_others_and_can_be_dropp
     assert report.operation_count
     assert repo.maintenance.fsck().faults == ()
     file = io.BytesIO()
-    repo.sync.export(file, is_full=True)
+    repo.sync.export(file, full=True)
 
 
 def test_what_only_a_dropped_ref_of_another_kind_held_is_collected(repo: Repository):
@@ -180,4 +180,4 @@ def test_a_full_copy_of_a_repository_with_such_a_ref_is_refused_where_it_is_made
 ):
     point(repo, "runs/evil/1", recorded(repo)["commit"])
     with pytest.raises(CorruptError, match=r"runs/evil/1.*expected a step"):
-        repo.sync.export(io.BytesIO(), is_full=True)
+        repo.sync.export(io.BytesIO(), full=True)

@@ -56,7 +56,7 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
                 run.retrieve("node harmless")
             says(back, LATER, "mine")
             back.sync.export(tmp_path / "old.car", include=["runs"])
-            back.sync.export(tmp_path / "full.car", is_full=True)
+            back.sync.export(tmp_path / "full.car", full=True)
             back.runs.open("desk").export(tmp_path / "run.car")
             yield back, home
 
@@ -110,11 +110,9 @@ def test_a_push_of_a_copy_that_does_not_authorise_it_moves_no_block(pair: Pair) 
     erase(pair, is_authorised=False)
     back, home = pair
     there, before = Watched(home), home.core.view
-    for is_forced in (False, True):
+    for force in (False, True):
         with pytest.raises(InvalidInputError, match="pull first") as error:
-            fetch_push.push(
-                back.core, there, "origin", {"heads/mine": back.head}, is_forced=is_forced
-            )
+            fetch_push.push(back.core, there, "origin", {"heads/mine": back.head}, force=force)
         assert error.value.kind is ErrorKind.FORGOTTEN
     assert set(there.calls) == {"erasures"}
     assert home.core.view == before
@@ -163,7 +161,7 @@ def pushed(back: Repository, home: Repository, folder: Path) -> None:
 
 def pushed_by_force(back: Repository, home: Repository, folder: Path) -> None:
     back.sync.fetch()
-    back.sync.push(names=["main"], is_forced=True)
+    back.sync.push(names=["main"], force=True)
 
 
 def pushed_as_another_branch(back: Repository, home: Repository, folder: Path) -> None:

@@ -33,7 +33,7 @@ SYNC = Path(__file__).resolve().parents[3] / "repo" / "sync"
 
 def no_event() -> Node:
     """A node that an event is like, but for what it is about."""
-    props = {"kind": "vote", "targets": [key_id(1).raw], "actor": "eve", "time": 1, "value": 1.0}
+    props = {"kind": "vote", "targets": [key_id(1).raw], "author": "eve", "time": 1, "value": 1.0}
     return Node(key_id(99), EVENT, props={**props, "about": 0.0})
 
 
@@ -124,7 +124,7 @@ def cloned_of_a_file(ours: Repository, theirs: Repository, folder: Path) -> None
 
 
 def restored(ours: Repository, theirs: Repository, folder: Path) -> None:
-    theirs.sync.export(folder / "bundle", is_full=True)
+    theirs.sync.export(folder / "bundle", full=True)
     ibidem.clone(folder / "bundle", folder / "new")
 
 

@@ -27,13 +27,13 @@ from ibidem.repo.revision import Revision
 from ibidem.repo.transaction.transaction import Transaction
 from ibidem.repo.viewer.exposure import EXPOSURES, Exposure, Proxy, check_exposed, exposure_of
 from ibidem.repo.viewer.notes import ViewerNotes, ViewerSpace
+from ibidem.repo.viewer.repository import ViewerReceipts, ViewerRepository
 from ibidem.repo.viewer.revision import ViewerRevision
 from ibidem.repo.viewer.transaction import ViewerTransaction
-from ibidem.repo.viewer.viewer import Viewer, ViewerReceipts
-from ibidem.retrieve.access.policy import ALL, TrustContext, TrustPolicy
+from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
 from ibidem.serve.remote import _METHODS
 
-LOW = TrustContext(level="low", scopes=())
+LOW = Viewer(level="low", scopes=())
 NAMESPACES = (
     *(history.History, stage.Stage, sync.Sync, receipts.Receipts, runs.Runs, notes.NoteSpaces),
     *(keys.Keys, maintenance.Maintenance),
@@ -41,7 +41,7 @@ NAMESPACES = (
 CLASSES = (Repository, *NAMESPACES, Notes, Revision, Transaction, Conversations, GraphMemory)
 MODULES = (recall, feedback, procedures)
 PROXIES: dict[type[Any], type[Proxy]] = {
-    Repository: Viewer,
+    Repository: ViewerRepository,
     receipts.Receipts: ViewerReceipts,
     notes.NoteSpaces: ViewerNotes,
     Notes: ViewerSpace,
@@ -87,7 +87,7 @@ def everything() -> set[str]:
 
 
 def test_everything_that_can_be_called_is_classified_and_nothing_else_is():
-    assert everything() == set(EXPOSURES) - {"Repository.trust"}
+    assert everything() == set(EXPOSURES) - {"Repository.viewer"}
 
 
 def test_the_namespaces_are_all_looked_at():
@@ -136,7 +136,9 @@ def test_what_is_refused_is_one_error_whatever_is_there(repo):
             if name.startswith(f"{group}.") and exposure is Exposure.REFUSED
         ]
         for name in [*refused, "something_new"]:
-            with pytest.raises(InvalidInputError, match=f"trust: {group}.{name} is refused") as got:
+            with pytest.raises(
+                InvalidInputError, match=f"viewer: {group}.{name} is refused"
+            ) as got:
                 getattr(face, name)
             assert got.value.kind is ErrorKind.NOT_PERMITTED
 
@@ -147,7 +149,7 @@ def test_memory_refuses_by_the_table(repo, cls):
     for name, exposure in EXPOSURES.items():
         group, _, method = name.partition(".")
         if group == cls.__name__ and exposure is Exposure.REFUSED:
-            with pytest.raises(InvalidInputError, match=f"trust: {name} is refused"):
+            with pytest.raises(InvalidInputError, match=f"viewer: {name} is refused"):
                 getattr(memory, method)()
 
 
@@ -164,22 +166,22 @@ def test_who_sees_everything_uses_the_repository_itself(repo):
 
 def test_a_viewer_is_no_other_viewer(repo):
     viewer = repo.as_viewer(LOW, author="bob")
-    for other in (ALL, TrustContext(level=3, scopes=())):
+    for other in (ALL, Viewer(level=3, scopes=())):
         for ask in (
-            lambda other=other: viewer.at(trust=other),
+            lambda other=other: viewer.at(viewer=other),
             lambda other=other: viewer.at().seen_by(other),
             lambda other=other: viewer.as_viewer(other),
-            lambda other=other: viewer.retrieve("vault", trust=other),
-            lambda other=other: Conversations(viewer, trust=other).threads(),
-            lambda other=other: GraphMemory(viewer).retrieve_graph("vault", trust=other),
+            lambda other=other: viewer.retrieve("vault", viewer=other),
+            lambda other=other: Conversations(viewer, viewer=other).threads(),
+            lambda other=other: GraphMemory(viewer).retrieve_graph("vault", viewer=other),
         ):
             with pytest.raises(InvalidInputError):
                 ask()
     with pytest.raises(InvalidInputError, match="another author"):
         viewer.transaction(author="ada")
     node = viewer.query()[0].id
-    with pytest.raises(InvalidInputError, match="another actor"):
-        viewer.notes.space().vote(node, 1, actor="ada")
+    with pytest.raises(InvalidInputError, match="another author"):
+        viewer.notes.space().vote(node, 1, author="ada")
 
 
 @pytest.mark.parametrize("rev", ["main~1", "HEAD@{0}", "2026-01-01", "bafyr", "nothing", 7, None])

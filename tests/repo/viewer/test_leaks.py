@@ -15,10 +15,10 @@ from ibidem.objects.child import Child
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.access.policy import TrustContext, TrustPolicy
+from ibidem.retrieve.access.policy import TrustPolicy, Viewer
 from ibidem.retrieve.context.prompt import cited_digest
 
-LOW = TrustContext(level="low", scopes=())
+LOW = Viewer(level="low", scopes=())
 DAY = 86_400_000_000
 EPOCH = 1_767_225_600_000_000
 
@@ -43,7 +43,7 @@ def test_a_forged_citation_confirms_no_guess_and_an_own_one_is_true(repo):
     made = viewer.prompt("vault", expand="section")
     assert made.citations
     assert all(map(viewer.verify_citation, made.citations))
-    hidden = repo.at(trust=TrustContext(level=4, scopes=())).node(parts[1])
+    hidden = repo.at(viewer=Viewer(level=4, scopes=())).node(parts[1])
     (span, *_) = made.citations[0].spans
     text = "the vault code is 4711"
     guess = replace(
@@ -111,7 +111,7 @@ def test_writes_about_hidden_and_missing_nodes_end_alike(repo):
         own.retract,
         lambda id_: own.relate(seen, "of", id_),
         lambda id_: own.contest(seen, id_),
-        lambda id_: space.vote(id_, 1, actor="eve"),
+        lambda id_: space.vote(id_, 1, author="eve"),
         space.reinforce,
     ]
     head = repo.head, repo.notes.space().head

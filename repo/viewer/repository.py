@@ -24,7 +24,7 @@ from ibidem.repo.viewer.exposure import Proxy, not_permitted
 from ibidem.repo.viewer.notes import ViewerNotes
 from ibidem.repo.viewer.revision import ViewerRevision
 from ibidem.repo.viewer.transaction import ViewerTransaction
-from ibidem.retrieve.access.policy import TrustContext
+from ibidem.retrieve.access.policy import Viewer
 from ibidem.store.closing import Closing
 
 if TYPE_CHECKING:
@@ -42,44 +42,43 @@ if TYPE_CHECKING:
     from ibidem.retrieve.tokens import TokenEstimator
 
 
-class Viewer(Proxy, Closing):
+class ViewerRepository(Proxy, Closing):
     """A repository as a viewer who may not see everything uses it."""
 
     proxy_of = "Repository"
 
-    def __init__(self, core: Core, trust: TrustContext, author: str) -> None:
+    def __init__(self, core: Core, viewer: Viewer, author: str) -> None:
         """Wraps a repository for a viewer, with the author of his changes.
 
         Raises:
             InvalidInputError: no context, or one that sees everything.
         """
-        if type(trust) is not TrustContext or trust.everything:
+        if type(viewer) is not Viewer or viewer.everything:
             raise InvalidInputError(
-                f"trust: got {trust!r:.80}, expected the TrustContext of a viewer who may not see "
-                "everything",
+                f"viewer: got {viewer!r:.80}, expected a Viewer who may not see everything",
                 hint="whoever sees everything uses the repository itself",
             )
         self._core = core
         self._author = author
-        self.trust = trust
+        self.viewer = viewer
         """The viewer."""
 
     def __repr__(self) -> str:
-        return f"<Viewer level {self.trust.level}>"
+        return f"<ViewerRepository level {self.viewer.level}>"
 
     def close(self) -> None:
         """Closes the repository."""
         self._core.close()
 
-    def as_viewer(self, trust: TrustContext, *, author: str = "") -> Viewer:
+    def as_viewer(self, viewer: Viewer, *, author: str = "") -> ViewerRepository:
         """Returns this object if the viewer is the same.
 
         Raises:
             InvalidInputError: kind `not-permitted`: another viewer.
         """
-        if trust != self.trust:
+        if viewer != self.viewer:
             raise not_permitted("another viewer")
-        return Viewer(self._core, trust, author or self._author)
+        return ViewerRepository(self._core, viewer, author or self._author)
 
     # -- names ---------------------------------------------------------------------------------
 
@@ -112,7 +111,7 @@ class Viewer(Proxy, Closing):
     # -- reading and asking --------------------------------------------------------------------
 
     def at(
-        self, rev: object = HEAD, *, trust: TrustContext | None = None, allow_erased: bool = False
+        self, rev: object = HEAD, *, viewer: Viewer | None = None, allow_erased: bool = False
     ) -> ViewerRevision:
         """Returns the graph at a revision as this viewer sees it.
 
@@ -122,21 +121,21 @@ class Viewer(Proxy, Closing):
         Raises:
             InvalidInputError: kind `not-permitted`: another revision, or another viewer.
         """
-        if trust not in (None, self.trust):
+        if viewer not in (None, self.viewer):
             raise not_permitted("another viewer")
         if allow_erased:
             raise not_permitted("allow_erased")
-        return ViewerRevision(Revision(self._core.graph(self._nameable(rev), trust=self.trust)))
+        return ViewerRevision(Revision(self._core.graph(self._nameable(rev), viewer=self.viewer)))
 
     def retrieve(self, text: str | None = None, **options: Unpack[RetrieveOptions]) -> Answer[Item]:
         """Returns the ranked answer at the head; see `Repository.retrieve`."""
         return self.at().retrieve(text, **options)
 
-    def retriever(self, rev: object = HEAD) -> Retriever:
+    def retriever(self, at: object = HEAD) -> Retriever:
         """Returns a builder for a query."""
         from ibidem.repo.retrieval.retrieve import Retriever
 
-        return Retriever(self.at(rev).retrieve)
+        return Retriever(self.at(at).retrieve)
 
     def packs(self, text: str | None = None, **options: Unpack[PacksOptions]) -> Answer[Pack]:
         """Returns hits at the head with the text around them; see `Repository.packs`."""
@@ -144,34 +143,34 @@ class Viewer(Proxy, Closing):
 
     def prompt(
         self,
-        question: str,
+        text: str,
         packs: Answer[Pack] | None = None,
         *,
         style: str = "qa",
         **options: Unpack[PacksOptions],
     ) -> Prompt:
         """Returns a prompt with numbered sources; see `Repository.prompt`."""
-        return self.at().prompt(question, packs, style=style, **options)
+        return self.at().prompt(text, packs, style=style, **options)
 
-    def verify_citation(self, citation: Citation, *, trust: TrustContext | None = None) -> bool:
+    def verify_citation(self, citation: Citation, *, viewer: Viewer | None = None) -> bool:
         """Returns whether a citation is true for this viewer."""
-        if trust not in (None, self.trust):
+        if viewer not in (None, self.viewer):
             raise not_permitted("another viewer")
         from ibidem.repo.retrieval import context
 
-        return context.verify(self._core, citation, trust=self.trust)
+        return context.verify(self._core, citation, viewer=self.viewer)
 
     def query(self, **options: Unpack[ListingOptions]) -> list[Node]:
         """Returns every node at the head with a label and properties, by id."""
         return self.at().query(**options)
 
-    def conflicts(self, rev: object = HEAD) -> list[OpenConflict]:
+    def conflicts(self, at: object = HEAD) -> list[OpenConflict]:
         """Returns the open conflicts of a revision about visible nodes, and about edges between
         such nodes, by id.
         """
         from ibidem.repo.merge.conflicts import open_conflicts
 
-        revision, whole = self.at(rev), self._core.graph(self._nameable(rev))
+        revision, whole = self.at(at), self._core.graph(self._nameable(at))
         return [
             one
             for one in open_conflicts(self._core.store, whole.root)
@@ -192,7 +191,7 @@ class Viewer(Proxy, Closing):
     @cached_property
     def receipts(self) -> ViewerReceipts:
         """The receipts of this viewer's answers."""
-        return ViewerReceipts(self._core, self.trust)
+        return ViewerReceipts(self._core, self.viewer)
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -217,7 +216,7 @@ class Viewer(Proxy, Closing):
         signed = commit_info(by, message, time, None, None, core.signing_key)
         publisher = branch_publisher(core, None, signed, on_conflict=on_conflict)
         tx = begin(core, publisher, signed)
-        return ViewerTransaction(tx, Revision(core.graph(tx.base.cid, trust=self.trust)))
+        return ViewerTransaction(tx, Revision(core.graph(tx.base.cid, viewer=self.viewer)))
 
     def _nameable(self, rev: object) -> object:
         """Returns a revision after checking that it can be named without knowing the history."""
@@ -238,9 +237,9 @@ class ViewerReceipts(Proxy):
 
     proxy_of = "Receipts"
 
-    def __init__(self, core: Core, trust: TrustContext) -> None:
+    def __init__(self, core: Core, viewer: Viewer) -> None:
         self._core = core
-        self._trust = trust
+        self._viewer = viewer
 
     def replay(
         self,
@@ -263,6 +262,6 @@ class ViewerReceipts(Proxy):
         if not isinstance(receipt, (Receipt, SealedReceipt)):
             raise not_permitted("a receipt by its name")
         own = opened(receipt, text, key)
-        if own.query.trust != self._trust:
+        if own.query.viewer != self._viewer:
             raise not_permitted("the receipt of another viewer")
         return replay(self._core, own, estimator=estimator)
