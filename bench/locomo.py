@@ -88,8 +88,7 @@ def conversation_way(repo: ibidem.Repository, turns: list[dict], options: dict) 
 
     def ask(text: str) -> Iterable[tuple[str, float]]:
         chosen = memory.select(text, thread=None, limit=TURNS, depth=TURNS, **options)
-        scores = {} if chosen.result is None else {i.id: i.score for i in chosen.result.items}
-        return [(one.thread, scores[one.id]) for one in chosen.messages]
+        return [(one.thread, chosen.scores[one.id]) for one in chosen.messages]
 
     return ask
 

@@ -35,6 +35,7 @@ from ibidem.objects.text import text_digest
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.repo.viewer.exposure import guarded_methods
 from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.options import default
 from ibidem.retrieve.query.predicate import VALUES_MAX
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
 
+RECENT_DEFAULT = 4
 RECENT_WEIGHT, SIMILAR_WEIGHT = 4, 6
 
 
@@ -239,7 +241,7 @@ class Conversations:
         text: str | None = None,
         *,
         thread: str | None,
-        limit: int = LIMIT_DEFAULT,
+        limit: int | None = LIMIT_DEFAULT,
         at: object = "HEAD",
         **options: Any,
     ) -> Selection:
@@ -256,12 +258,12 @@ class Conversations:
         *,
         thread: str,
         token_budget: int | None,
-        recent: int = LIMIT_DEFAULT,
-        similar: int = LIMIT_DEFAULT,
+        recent: int = RECENT_DEFAULT,
+        similar: int | None = None,
         weights: tuple[int, int] = (RECENT_WEIGHT, SIMILAR_WEIGHT),
         require_last: int = 0,
         unit: str = "message",
-        overflow: str = "skip",
+        overflow: str = default("overflow"),
         tool_chars: int = TOOL_CHARS,
         estimator: str | TokenEstimator = HEURISTIC.name,
         at: object = "HEAD",
@@ -272,12 +274,13 @@ class Conversations:
 
         Args:
             text: the current question.
-            token_budget: total tokens, None for no limit.
+            token_budget: tokens of the whole text, None for no limit.
             recent: units from the end of the thread's view, summaries among them, newest first.
-            similar: number of units relevant to the query.
-            weights: shares of the budget of the two.
+            similar: number of units relevant to the query, None for as many as fit.
+            weights: shares of the budget of the two; what one does not use, the other has.
             require_last: units from the end that must fit; otherwise it is an error.
-            overflow: `skip` leaves out a unit that does not fit, `stop` ends its part there.
+            overflow: `cut` shows the beginning of a message that does not fit, `skip` leaves it
+                out, `stop` ends the context there.
             unit: as for `select`, as are the other options.
         """
         checks.count("require_last", require_last)
@@ -289,17 +292,16 @@ class Conversations:
         newest = list(reversed(whole))[: checks.count("recent", recent)]
         must = {id(one) for one in newest[:require_last]}
         sources = [
-            Source(
-                "recent", tuple(required(newest, lambda one: id(one) in must)), weights[0], overflow
-            )
+            Source("recent", tuple(required(newest, lambda one: id(one) in must)), weights[0])
         ]
-        if text is not None and text.strip() and similar:
+        if text is not None and text.strip() and similar != 0:
             chosen = self.select(text, thread=thread, limit=similar, unit=unit, at=at, **options)
-            sources.append(Source("similar", chosen.units, weights[1], overflow))
+            sources.append(Source("similar", chosen.units, weights[1]))
         found = compose(
             sources,
             token_budget=token_budget,
             estimator=estimator_of(estimator),
+            overflow=overflow,
             tool_chars=tool_chars,
         )
         return replace(found, answer=self._answer_of(found.messages, at))
