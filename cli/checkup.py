@@ -35,7 +35,7 @@ OPTIONAL = {
 """Optional packages, and what each one is for."""
 SAMPLE_BLOCKS = 2000
 FAULTS_SHOWN = 10
-REINDEX = "repo reindex; no data is affected"
+REINDEX = "repo index build; no data is affected"
 FINISH = "repo erase --finish; it completes the erasure"
 RESTORE = "restore the repository from a copy, or fetch the named blocks from one"
 

@@ -14,7 +14,7 @@ from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
 if TYPE_CHECKING:
-    from ibidem.ingest.report import Report
+    from ibidem.ingest.report import IngestReport
     from ibidem.objects.commit import Commit
     from ibidem.repo.repository import Repository
 
@@ -103,7 +103,7 @@ def commit_paths(
     message: str,
     prune: bool = False,
     strict: bool = False,
-) -> tuple[Report | None, Commit | None]:
+) -> tuple[IngestReport | None, Commit | None]:
     """Ingests `paths` on top of the staged changes and commits the result.
 
     Returns:

@@ -8,6 +8,8 @@ import click
 
 from ibidem.cli import exits
 from ibidem.cli.options import question
+from ibidem.cli.options.flags import GroupedCommand
+from ibidem.cli.options.limit import UNSET, Unset
 from ibidem.cli.options.viewer import viewer_option, viewer_options
 from ibidem.cli.render import answer_diff, changes, output
 from ibidem.cli.session import Session, common_options, pass_session
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
 
 
-@click.command("diff")
+@click.command("diff", cls=GroupedCommand)
 @click.argument("before", required=False)
 @click.argument("after", required=False)
 @click.option("--query", metavar="TEXT", help="Compare the answers to this question.")
@@ -35,7 +37,7 @@ def command(
     before: str | None,
     after: str | None,
     query: str | None,
-    limit: int | None,
+    limit: int | Unset | None,
     exit_code: bool,
     **given: Any,
 ) -> None:
@@ -62,7 +64,7 @@ def command(
         if explicit - {"limit"}:
             option = min(explicit - {"limit"}).replace("_", "-")
             raise click.UsageError(f"--{option} needs --query")
-        listed = limit if "limit" in explicit else None
+        listed = None if limit is UNSET else limit
         is_different = _changes(session, before, after, listed)
     else:
         if before is None:

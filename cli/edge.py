@@ -1,9 +1,10 @@
-"""`repo edge`: stages single edges."""
+"""`repo edge`: stages single edges, and follows them."""
 
 from __future__ import annotations
 
 import click
 
+from ibidem.cli import traverse
 from ibidem.cli.options import parse
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, common_options, pass_session
@@ -11,7 +12,10 @@ from ibidem.cli.session import Session, common_options, pass_session
 
 @click.group("edge")
 def command() -> None:
-    """Add or remove single edges"""
+    """Add, remove or follow edges"""
+
+
+command.add_command(traverse.command)
 
 
 @command.command("add")

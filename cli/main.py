@@ -24,28 +24,59 @@ from ibidem.cli.session import Session, color_option, repository_option
 from ibidem.objects.errors import IbidemError
 
 SECTIONS = {
+    "Ask": ("retrieve", "packs", "prompt", "query", "recall", "feedback", "embed"),
     "Start a repository and add content": (
-        *("init", "demo", "add", "node", "edge", "commit", "status", "unstage"),
+        *("init", "demo", "add", "node", "edge", "commit", "status", "unstage", "config"),
     ),
-    "Search": ("retrieve", "packs", "prompt", "recall", "feedback", "embed"),
-    "Inspect": ("query", "get", "show", "traverse", "stats"),
+    "Inspect": ("get", "show", "stats"),
     "Conversations, memory and access": ("thread", "memory", "trust"),
     "Reproduce and test answers": ("replay", "receipt", "run", "snapshot"),
     "History": ("log", "diff", "blame", "bisect"),
     "Branches and merging": (
         *("branch", "switch", "tag", "merge", "resolve", "rebase", "cherry-pick", "revert"),
     ),
-    "Undo and rewrite history": ("undo", "redo", "squash", "prune"),
+    "Undo and rewrite history": ("undo", "redo", "history"),
     "Copy between repositories": (
         *("clone", "remote", "fetch", "pull", "push", "export", "import", "serve"),
     ),
-    "Verify and maintain": ("fsck", "gc", "erase", "key", "verify", "reindex"),
-    "The program": ("doctor", "completion"),
+    "Verify and maintain": ("fsck", "gc", "erase", "key", "index"),
+    "The program": ("help", "doctor", "completion"),
 }
 """The commands in the order of the help. Each is the object `command` of the module of its name,
 with `_` for `-`.
 """
 COMMANDS = tuple(chain.from_iterable(SECTIONS.values()))
+ALIASES = {"ask": "retrieve"}
+"""Second names of commands."""
+SYNONYMS = {
+    **dict.fromkeys(("search", "find", "question", "answer"), "retrieve"),
+    **dict.fromkeys(("ls", "list", "select", "filter"), "query"),
+    **dict.fromkeys(("rm", "remove", "delete"), "node remove"),
+    **dict.fromkeys(("cat", "print", "view"), "get"),
+    **dict.fromkeys(("checkout", "restore"), "switch"),
+    **dict.fromkeys(("mv", "rename", "ingest", "save", "update"), "commit"),
+    **dict.fromkeys(("reset", "rollback"), "undo"),
+    **dict.fromkeys(("settings", "set", "defaults", "model"), "config"),
+    **dict.fromkeys(("create", "new"), "init"),
+    **dict.fromkeys(("check", "integrity"), "fsck"),
+    **dict.fromkeys(("vacuum", "clean", "compact"), "gc"),
+    **dict.fromkeys(("forget", "purge", "redact"), "erase"),
+    **dict.fromkeys(("dump", "backup", "bundle"), "export"),
+    **dict.fromkeys(("load", "restore-backup"), "import"),
+    **dict.fromkeys(("context", "chunks"), "packs"),
+    **dict.fromkeys(("vectors", "vector", "embeddings"), "embed"),
+    **dict.fromkeys(("chat", "conversation", "messages"), "thread"),
+    **dict.fromkeys(("remember", "facts", "records"), "memory"),
+    **dict.fromkeys(("access", "permissions", "policy"), "trust"),
+    **dict.fromkeys(("server", "sync"), "serve"),
+    **dict.fromkeys(("squash",), "history squash"),
+    **dict.fromkeys(("prune",), "history prune"),
+    **dict.fromkeys(("verify", "sign"), "key verify"),
+    **dict.fromkeys(("reindex", "rebuild"), "index build"),
+    **dict.fromkeys(("traverse", "paths", "walk"), "edge traverse"),
+    "version": "--version",
+}
+"""What people type for commands that have another name; only ever suggested."""
 
 OBJECTS_MIN = 50_000
 """Objects allocated before the garbage collector first runs: most belong to modules and stay alive.
@@ -61,6 +92,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Returns the command of that name, or None."""
+        cmd_name = ALIASES.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
             return None
         command = importlib.import_module(f"ibidem.cli.{cmd_name.replace('-', '_')}").command
@@ -85,10 +117,12 @@ class LazyGroup(click.Group):
         ones.
         """
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-"):
+        if name not in COMMANDS and name not in ALIASES and not name.startswith("-"):
             from difflib import get_close_matches
 
-            like = " or ".join(get_close_matches(name, COMMANDS))
+            known = [*COMMANDS, *ALIASES]
+            near = [SYNONYMS[name]] if name in SYNONYMS else get_close_matches(name, known)
+            like = " or ".join(near)
             ctx.fail(f"no such command: {name}" + (f"; did you mean {like}?" if like else ""))
         return super().resolve_command(ctx, args)
 

@@ -7,13 +7,14 @@ from typing import Any
 import click
 
 from ibidem.cli.options import question
+from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import answer, output, packs
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 
 
-@click.command("packs")
+@click.command("packs", cls=GroupedCommand)
 @click.argument("query")
 @packs.pack_options
 @question.limited(LIMIT_OF_PACKS)
@@ -23,7 +24,7 @@ from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 @common_options
 @pass_session
 def command(session: Session, /, *, query: str, explain: bool, at: str, **given: Any) -> None:
-    """Search for QUERY and show the best hits with the text around them
+    """Ask, and show each hit with the text around it: for reading
 
     No passage is shown twice: a hit inside an earlier pack belongs to that pack. --limit and
     --budget count packs.

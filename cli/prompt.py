@@ -9,13 +9,14 @@ from typing import Any
 import click
 
 from ibidem.cli.options import question as asking
+from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import answer, output, packs
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 
 
-@click.command("prompt")
+@click.command("prompt", cls=GroupedCommand)
 @click.argument("question")
 @click.option(
     "--style",
@@ -45,7 +46,7 @@ def command(
     at: str,
     **given: Any,
 ) -> None:
-    """Build a prompt for a model from QUESTION and its sources
+    """Ask, and build a prompt with numbered sources: for a model
 
     The sources are the packs found for QUESTION; the options are those of `repo packs`. They are
     delimited by a fence that occurs in none of them, so no text can pass for another source. Every

@@ -57,7 +57,9 @@ def command(
     count: bool,
     at: str,
 ) -> None:
-    """List all nodes that match the filters, in order of id or --order-by
+    """List nodes by type and property, without ranking
+
+    All nodes that match the filters, in order of id or --order-by.
 
     \b
     Examples:

@@ -9,12 +9,13 @@ from typing import Any
 import click
 
 from ibidem.cli.options import question
+from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.viewer import viewer_of, viewer_option, viewer_options
 from ibidem.cli.render import answer, output
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 
 
-@click.command("recall")
+@click.command("recall", cls=GroupedCommand)
 @click.argument("query")
 @click.option("--session", "name", default="", help="Session that records this as its last answer.")
 @click.option(
@@ -40,7 +41,7 @@ def command(
     at: str,
     **given: Any,
 ) -> None:
-    """Search for QUERY and record the answer, so that feedback can refer to it
+    """Ask, and record the answer, so that feedback can refer to it
 
     The session record (.ibidem/local) contains no word of QUERY. The receipt, which feedback needs,
     contains QUERY, as with `repo retrieve`; it stays in the receipt log (.ibidem/receipts) until

@@ -8,12 +8,13 @@ from typing import Any
 import click
 
 from ibidem.cli.options import question
+from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import answer, output
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 
 
-@click.command("retrieve")
+@click.command("retrieve", cls=GroupedCommand)
 @click.argument("query", required=False)
 @question.question_options
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
@@ -36,14 +37,19 @@ def command(
     at: str,
     **given: Any,
 ) -> None:
-    """Search for QUERY and show the best items that fit the budget
+    """Ask a question: show the best items that fit the budget
 
-    Filters are applied before ranking, so they never reduce the number of results below the limit
-    while matches remain. Without QUERY and vector, all matches are listed in id order.
+    This is the command for most questions; `repo ask` is the same. Use `repo packs` to read hits
+    with the text around them, `repo prompt` to let a model answer with citations, and `repo query`
+    to list nodes by type and property without ranking.
+
+    Filters are applied before ranking, so they never reduce the number of results below the
+    limit while matches remain. Without QUERY and vector, all matches are listed in id order.
 
     \b
     Examples:
       repo retrieve "how do retries work" --budget 2000
+      repo ask "how do retries work"
       repo retrieve "retries" --label Passage --where lang=en --where "year>=2024"
       repo retrieve "retries" --model minilm
       repo retrieve "retries" --graph ppr --etype cites

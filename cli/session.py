@@ -19,6 +19,7 @@ import click
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
+    from ibidem.embed.protocol import Embedder
     from ibidem.repo.repository import Repository
     from ibidem.retrieve.access.policy import Viewer
 
@@ -37,6 +38,7 @@ class Session:
     viewer: str | None = None
     """The value of `--viewer`."""
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+    _settings: dict[str, Any] | None = None
 
     def folder(self) -> Path:
         """Returns the folder that holds the repository.
@@ -64,6 +66,7 @@ class Session:
         import ibidem
 
         found = ibidem.open(folder, clock=self.clock(), finish_erasing=finish_erasing)
+        found.core.embedder_for = self._embedder
         viewer = self.caller()
         if viewer is None or viewer.everything:
             return found
@@ -78,6 +81,22 @@ class Session:
         """
         return read_viewer(self.viewer or self.environment.get("IBIDEM_VIEWER"))
 
+    def settings(self) -> dict[str, Any]:
+        """Returns the local settings of the repository of this run, by name; none without one."""
+        if self._settings is None:
+            from ibidem.cli.options.settings import read_local
+
+            try:
+                self._settings = read_local(self.folder() / FOLDER)
+            except NotFoundError:
+                self._settings = {}
+        return self._settings
+
+    def _embedder(self, model: str) -> Embedder:
+        from ibidem.cli.embedders import embedder
+
+        return embedder(self.environment, model)
+
     def clock(self) -> Callable[[], int]:
         """Returns the clock that dates commits, in microseconds; `SOURCE_DATE_EPOCH` stops it."""
         text = self.environment.get("SOURCE_DATE_EPOCH")
@@ -91,8 +110,9 @@ class Session:
         return lambda: fixed
 
     def author(self, given: str | None = None) -> str:
-        """Returns the author of commits: the option, else `IBIDEM_AUTHOR`, else the login name."""
-        name = given or self.environment.get("IBIDEM_AUTHOR")
+        """Returns the author of commits: the option, else `IBIDEM_AUTHOR`, else the setting, else
+        the login name."""
+        name = given or self.environment.get("IBIDEM_AUTHOR") or self.settings().get("author")
         if name:
             return name
         import getpass
@@ -228,7 +248,7 @@ def author_option(function: Function) -> Function:
     return click.option(
         "--author",
         metavar="NAME",
-        help="Author of the commit [env IBIDEM_AUTHOR; default: the login name].",
+        help="Author of the commit [env IBIDEM_AUTHOR; default: `repo config`, the login name].",
     )(function)
 
 

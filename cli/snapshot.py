@@ -9,6 +9,7 @@ import click
 
 from ibidem.cli import exits
 from ibidem.cli.options import question
+from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.viewer import viewer_option, viewer_options
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, at_option, common_options, pass_session
@@ -21,7 +22,7 @@ def command() -> None:
     """Record answers in a file, and check them later"""
 
 
-@command.command("record")
+@command.command("record", cls=GroupedCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("query", nargs=-1, required=True)
 @click.option(

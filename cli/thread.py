@@ -270,7 +270,7 @@ def _memory(
 ) -> Conversations:
     from ibidem.memory.conversation.conversations import Conversations
 
-    embedder = embedders.embedder(session, model) if model else None
+    embedder = embedders.embedder(session.environment, model) if model else None
     return Conversations(
         repository, embedder=embedder, author=session.author(author), viewer=viewer_of(session)
     )

@@ -1,4 +1,4 @@
-"""`repo traverse`: shows the paths from nodes along edges of given types."""
+"""`repo edge traverse`: shows the paths from nodes along edges of given types."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def command(
 
     \b
     Examples:
-      repo traverse 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --path out:cites
-      repo traverse 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --path "out:cites,in:author" --limit 100
-      repo traverse 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --path "both:*,both:*" --json
+      repo edge traverse 0d6c5a7b --path out:cites
+      repo edge traverse 0d6c5a7b --path "out:cites,in:author" --limit 100
+      repo edge traverse 0d6c5a7b --path "both:*,both:*" --json
     """
     steps = parse.steps(path)
     with session.open() as repository:
@@ -56,7 +56,7 @@ def command(
             {"nodes": [str(one) for one in path.nodes], "edges": [str(one) for one in path.edges]}
             for path in found
         ]
-        output.emit("traverse", {"paths": paths})
+        output.emit("edge-traverse", {"paths": paths})
         return
     for way in found:
         end = titles[way.nodes[-1]]

@@ -1,4 +1,4 @@
-"""`repo verify`: checks the signatures of commits."""
+"""`repo key verify`: checks the signatures of commits."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def command(
 
     \b
     Examples:
-      repo verify
-      repo verify main --limit 1
+      repo key verify
+      repo key verify main --limit 1
     """
     with session.open() as repository:
         verdicts = list(islice(repository.keys.verify(rev), limit))
@@ -41,7 +41,7 @@ def command(
     is_good = all(verdict.standing in allowed for verdict in verdicts)
     if session.json:
         output.emit(
-            "verify",
+            "key-verify",
             {
                 "is_good": is_good,
                 "commits": [

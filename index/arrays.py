@@ -100,7 +100,9 @@ def bitmap_of_bytes(data: Array) -> BitMap:
         return BitMap()
     raw = data.tobytes()
     if _checksum(raw[:-_CHECKSUM_BYTES]) != raw[-_CHECKSUM_BYTES:]:
-        raise CorruptError("index: a bitmap does not have its checksum", hint="run 'repo reindex'")
+        raise CorruptError(
+            "index: a bitmap does not have its checksum", hint="run 'repo index build'"
+        )
     return BitMap.deserialize(raw[:-_CHECKSUM_BYTES])
 
 

@@ -10,9 +10,9 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import field
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 from ibidem.ingest.draft import Draft, drafts
-from ibidem.ingest.extraction import Extraction
 from ibidem.ingest.formats import MARKDOWN, RST, Format, format_of
 from ibidem.ingest.front_matter import FrontMatter, read_front_matter
 from ibidem.ingest.mark import BOM, Heading, Mark, introduced, with_gaps
@@ -22,6 +22,9 @@ from ibidem.ingest.split import PASSAGE_CHARS_MAX
 from ibidem.objects.codec import Value
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
+
+if TYPE_CHECKING:
+    from ibidem.ingest.extraction import Extraction
 
 PATH_CHARS_MAX = 4096
 TITLE_CHARS_MAX = 2000

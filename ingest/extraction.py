@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from blake3 import blake3
 
+from ibidem.ingest.formats import SOURCE_PROPS
 from ibidem.ingest.mark import BLANK, Heading, Mark
 from ibidem.ingest.markdown import HEADING_CHARS_MAX, LANGUAGE_CHARS_MAX, markdown_marks
 from ibidem.ingest.plain import blocks
@@ -27,21 +28,6 @@ TABLE_CHARS_MAX = 2000
 CELL_CHARS_MAX = 2000
 HEADER_CHARS_MAX = 1000
 """A longer header of a table is not repeated."""
-SOURCE_PROPS = frozenset(
-    {
-        "author",
-        "text_language",
-        "from",
-        "to",
-        "cc",
-        "date",
-        "subject",
-        "message_id",
-        "in_reply_to",
-        "attachments",
-    }
-)
-"""Every property that an extractor may give a document; a second ingest replaces them all."""
 _ROW_ODDS = 4
 """One row in this many is a good place to cut a table, chosen by its hash, so that an edit moves
 few cuts."""

@@ -12,7 +12,6 @@ from pathlib import PurePosixPath
 from ibidem.ingest.mark import Mark
 from ibidem.ingest.markdown import markdown_marks
 from ibidem.ingest.plain import code_marks, plain_marks
-from ibidem.ingest.python import python_marks
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.record import record
 
@@ -24,6 +23,22 @@ _OFFICE = "application/vnd.openxmlformats-officedocument"
 
 EXTRACTOR_VERSION = "1"
 """Version of the extractors in this package; it changes whenever their text would change."""
+
+SOURCE_PROPS = frozenset(
+    {
+        "author",
+        "text_language",
+        "from",
+        "to",
+        "cc",
+        "date",
+        "subject",
+        "message_id",
+        "in_reply_to",
+        "attachments",
+    }
+)
+"""Every property that an extractor may give a document; a second ingest replaces them all."""
 
 Reader = Callable[[str, int], Iterator[Mark]]
 
@@ -85,11 +100,19 @@ class Format:
         return f"pip install 'ibidem[{self.extra}]'"
 
 
+# The expressions of these two take longer to compile than most documents take to read.
+
+
 def _rst_marks(source: str, start: int) -> Iterator[Mark]:
-    # Its expressions take longer to compile than most documents take to read.
     from ibidem.ingest.rst import rst_marks
 
     return rst_marks(source, start)
+
+
+def _python_marks(source: str, start: int) -> Iterator[Mark]:
+    from ibidem.ingest.python import python_marks
+
+    return python_marks(source, start)
 
 
 def _code(name: str, language: str, suffixes: str, package: str = "") -> Format:
@@ -110,7 +133,7 @@ def _code(name: str, language: str, suffixes: str, package: str = "") -> Format:
 FORMATS = (
     Format("Markdown", MARKDOWN, (".md", ".markdown"), markdown_marks),
     Format("reStructuredText", RST, (".rst", ".rest"), _rst_marks),
-    Format("Python", PLAIN, (".py", ".pyi"), python_marks, None, "python"),
+    Format("Python", PLAIN, (".py", ".pyi"), _python_marks, None, "python"),
     Format("plain text", PLAIN, (".txt", ".text"), plain_marks),
     Format("JSON lines", NDJSON, (".ndjson", ".jsonl")),
     Format("HTML", "text/html", (".html", ".htm", ".xhtml"), None, "ibidem.ingest.html:extract"),

@@ -20,7 +20,7 @@ from ibidem.ingest.ignore import Ignore
 from ibidem.ingest.ndjson import LINE_BYTES_MAX, ingest_records, read_lines
 from ibidem.ingest.prune import prune_documents
 from ibidem.ingest.record import is_record_line
-from ibidem.ingest.report import Progress, Report
+from ibidem.ingest.report import IngestReport, Progress
 from ibidem.ingest.sandbox import Sandbox
 from ibidem.ingest.secret import has_private_key, is_secret_name
 from ibidem.ingest.update import apply, plan
@@ -60,7 +60,7 @@ def ingest(
     stdin_path: str = "stdin",
     size_bytes_max: int = DOCUMENT_BYTES_MAX,
     progress: Callable[[Progress], None] | None = None,
-) -> Report:
+) -> IngestReport:
     """Ingests files and folders; the path `-` means `stdin`.
 
     Nothing is published: the transaction does that, and on an error it discards everything.
@@ -106,15 +106,15 @@ def ingest_text(
     *,
     path: str,
     media_type: str | None = None,
-    report: Report | None = None,
-) -> Report:
+    report: IngestReport | None = None,
+) -> IngestReport:
     """Ingests one text as the document `path`; errors are raised, not reported.
 
     Raises:
         InvalidInputError: the path or media type is invalid, or the text has a NUL or lone
             surrogates.
     """
-    report = report or Report()
+    report = report or IngestReport()
     with Sandbox() as sandbox:
         _ingest_source(tx, path, text, media_type, report, sandbox)
     return report
@@ -147,7 +147,7 @@ class _Ingest:
     stdin: BinaryIO | None
     progress: Callable[[Progress], None] | None
     sandbox: Sandbox
-    report: Report = field(default_factory=Report)
+    report: IngestReport = field(default_factory=IngestReport)
     _taken: dict[str, str] = field(default_factory=dict)
     """Document paths of this call, each with the file it came from."""
     _folders: list[str] = field(default_factory=list)
@@ -155,7 +155,7 @@ class _Ingest:
     _missing: dict[str, dict[str, str]] = field(default_factory=dict)
     """By install command, the programs that an extra could cut better, each with its language."""
 
-    def run(self, paths: Sequence[str]) -> Report:
+    def run(self, paths: Sequence[str]) -> IngestReport:
         found = [entry for path in paths for entry in self._entries(path)]
         bytes_count = sum(entry.size_bytes for entry in found if isinstance(entry, Found))
         bytes_done = 0
@@ -335,7 +335,7 @@ def _ingest_source(
     path: str,
     source: str | bytes,
     media_type: str | None,
-    report: Report,
+    report: IngestReport,
     sandbox: Sandbox,
 ) -> None:
     if isinstance(source, str) and "\0" in source:

@@ -21,7 +21,7 @@ from ibidem.ingest.record import (
     TombstoneRecord,
     parse_record,
 )
-from ibidem.ingest.report import Report
+from ibidem.ingest.report import IngestReport
 from ibidem.objects.derive import content_node_id, node_id
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError
 from ibidem.objects.ids import ID_BYTES, NodeId
@@ -55,7 +55,7 @@ def read_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
 
 
 def ingest_records(
-    tx: Transaction, stream: BinaryIO, path: str, report: Report, *, strict: bool
+    tx: Transaction, stream: BinaryIO, path: str, report: IngestReport, *, strict: bool
 ) -> None:
     """Applies the records of `stream` to the transaction and counts them in `report`.
 
@@ -74,7 +74,7 @@ def ingest_records(
 class _Applying:
     tx: Transaction
     path: str
-    report: Report
+    report: IngestReport
     strict: bool
     _names: dict[str, NodeId] = field(default_factory=dict)
     _present: set[NodeId] = field(default_factory=set)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibidem.ingest.report import Report
+from ibidem.ingest.report import IngestReport
 from ibidem.ingest.update import parts_of
 from ibidem.objects.location import DOCUMENT
 from ibidem.objects.node import Node
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
 
 
-def prune_documents(tx: Transaction, folders: Sequence[str], root: Path, report: Report) -> None:
+def prune_documents(
+    tx: Transaction, folders: Sequence[str], root: Path, report: IngestReport
+) -> None:
     """Removes the documents below `folders` whose file no longer exists under `root`.
 
     A file that exists but was left out (ignored, binary, rejected) keeps its document.

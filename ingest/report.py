@@ -8,7 +8,7 @@ from ibidem.objects.record import record
 
 
 @dataclass
-class Report:
+class IngestReport:
     """Filled while ingest runs. A path is the document's name in the repository if it has one."""
 
     documents_added: int = 0

@@ -2,26 +2,30 @@
 
 A parser of a foreign format may hang, crash or grow without bound, and the process that holds a
 repository open must not. The child (`worker.py`) is started for the first source that needs it and
-serves all that follow; if it was stopped, another one is started. Exceeding a limit is an error and
-never gives a different text, so limits cannot change the result for a source.
+serves all that follow; if it was stopped, another one is started. What talks to it is imported
+then, since most documents need none. Exceeding a limit is an error and never gives a different
+text, so limits cannot change the result for a source.
 """
 
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Timer
+from typing import TYPE_CHECKING
 
-from ibidem.ingest.extraction import Extraction
 from ibidem.ingest.formats import Format
-from ibidem.ingest.worker import HEADER_BYTES, decoded
 from ibidem.objects.constants import DOCUMENT_BYTES_MAX
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.record import record
 from ibidem.store.closing import Closing
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from ibidem.ingest.extraction import Extraction
 
 _START = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
@@ -62,6 +66,8 @@ class Sandbox(Closing):
             InvalidInputError: the source is not of the format, or exceeds a limit (kind
                 `limit-exceeded`).
         """
+        from ibidem.ingest.worker import decoded
+
         assert source_format.entry is not None, "BUG: a format that is not extracted"
         language = source_format.language
         request = {
@@ -71,8 +77,7 @@ class Sandbox(Closing):
             "seconds": self.limits.seconds,
             "memory_bytes": self.limits.memory_bytes,
         }
-        header = json.dumps(request).encode()
-        reply = self._ask(len(header).to_bytes(HEADER_BYTES) + header, data)
+        reply = self._ask(json.dumps(request).encode(), data)
         if reply is None:
             raise InvalidInputError(
                 f"{source_format.name}: {self._ending()}", kind=ErrorKind.LIMIT_EXCEEDED
@@ -87,6 +92,8 @@ class Sandbox(Closing):
 
     def _ask(self, header: bytes, data: bytes) -> bytes | None:
         """Returns the reply, None if the child ended without one."""
+        from ibidem.ingest.worker import HEADER_BYTES
+
         child = self._child = self._child or _started()
         assert child.stdin is not None, "BUG: a child without input"
         assert child.stdout is not None, "BUG: a child without output"
@@ -95,7 +102,7 @@ class Sandbox(Closing):
         timer.start()
         try:
             with suppress(BrokenPipeError):
-                child.stdin.write(header)
+                child.stdin.write(len(header).to_bytes(HEADER_BYTES) + header)
                 child.stdin.write(data)
                 child.stdin.flush()
             size = int.from_bytes(child.stdout.read(HEADER_BYTES))
@@ -125,6 +132,8 @@ _CPU_SIGNAL = 24
 
 
 def _started() -> subprocess.Popen[bytes]:
+    import subprocess
+
     return subprocess.Popen(  # noqa: S603  this Python, and names from this package
         [sys.executable, "-I", "-c", _START, json.dumps(sys.path)],
         stdin=subprocess.PIPE,

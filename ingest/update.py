@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.ingest.document import EXTRACTION_PROPS, stored_name
 from ibidem.ingest.draft import Draft
-from ibidem.ingest.extraction import SOURCE_PROPS
-from ibidem.ingest.formats import MARKDOWN
+from ibidem.ingest.formats import MARKDOWN, SOURCE_PROPS
 from ibidem.ingest.front_matter import read_front_matter
 from ibidem.ingest.mark import BOM
 from ibidem.objects.codec import encode

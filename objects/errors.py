@@ -144,3 +144,36 @@ class RemoteError(IbidemError):
     """A remote repository could not be reached, or its response was invalid."""
 
     kind = ErrorKind.REMOTE
+
+
+class RunMismatchError(ReplayError):
+    """A replayed agent did something other than what was recorded."""
+
+    def __init__(
+        self, run: str, index: int, recorded: str, replayed: str, details: list[str]
+    ) -> None:
+        self.step_index = index
+        """The index of the step in the run; 0 is its beginning."""
+        self.recorded = recorded
+        """What the agent did when the run was recorded."""
+        self.replayed = replayed
+        """What the agent did in the replay."""
+        lines = [
+            f"run {run!r} no longer does what was recorded, from step {index} on",
+            f"  recorded: {recorded}",
+            f"  now:      {replayed}",
+            *(f"  {line}" for line in details),
+        ]
+        super().__init__(
+            "\n".join(lines),
+            hint="if the change is meant, record the run again; if not, the code or prompt that "
+            f"leads to step {index} has changed",
+        )
+
+
+class RecordedError(ReplayError):
+    """The recorded failure of a tool whose error class is unknown here."""
+
+
+class UnrecordedError(InvalidInputError, AttributeError):
+    """The requested operation is not recorded by runs, so a replay could not return its result."""

@@ -1,10 +1,11 @@
 """Records: frozen dataclasses with slots that are quick to define.
 
 `dataclasses` generates, compiles and runs six methods for every class, which takes half a
-millisecond; a process that answers one question defines ninety classes and then ends. A record
-compiles only `__init__`: its other methods are functions over the names of its fields. In all other
-respects a record equals a `@dataclass(frozen=True, slots=True)`, also for `dataclasses.fields` and
-`replace`; tests compare the two.
+millisecond; a process that answers one question defines a hundred classes, makes objects of half of
+them and then ends. A record compiles only `__init__`, when its first object is made: its other
+methods are functions over the names of its fields. In all other respects a record equals a
+`@dataclass(frozen=True, slots=True)`, also for `dataclasses.fields` and `replace`, and for
+`inspect.signature`; tests compare the two.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ def _made(defined: type, *, eq: bool, checks: Mapping[str, Check]) -> type:
     has_repr, has_eq, has_hash = (name in own for name in ("__repr__", "__eq__", "__hash__"))
     made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True)(defined)
     fields = dataclasses.fields(made)
-    made.__init__ = _init(made, fields, checks)
+    if "__init__" not in own:
+        made.__init__ = init = _uncompiled(made, fields, checks)
+        made.__signature__ = _Signature(init, lambda: _compiled(made, fields, checks))
     made.__setattr__, made.__delattr__ = _refuse_to_set, _refuse_to_delete
     made.__getstate__, made.__setstate__ = _state, _set_state
     if not has_repr:
@@ -74,7 +77,43 @@ def _made(defined: type, *, eq: bool, checks: Mapping[str, Check]) -> type:
     return made  # type: ignore[no-any-return]
 
 
-def _init(made: type, fields: Sequence[dataclasses.Field[Any]], checks: Mapping[str, Check]) -> Any:
+class _Signature:
+    """The signature of a record, which `inspect` reads from the class."""
+
+    def __init__(self, init: Any, compiled: Callable[[], Any]) -> None:
+        self._init, self._compiled = init, compiled
+
+    def __get__(self, one: object, kind: type) -> Any:
+        if kind.__init__ is not self._init:  # type: ignore[misc]
+            raise AttributeError("a signature of its own, that of its __init__")
+        import inspect
+
+        signature = inspect.signature(self._compiled())
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+
+def _uncompiled(
+    made: Any, fields: Sequence[dataclasses.Field[Any]], checks: Mapping[str, Check]
+) -> Any:
+    """Returns a constructor that at its first call puts the compiled one in its place."""
+
+    def init(self: object, /, *values: Any, **named: Any) -> None:
+        made.__init__ = compiled = _compiled(made, fields, checks)
+        compiled(self, *values, **named)
+
+    return _named(init, made, fields)
+
+
+def _named(init: Any, made: type, fields: Sequence[dataclasses.Field[Any]]) -> Any:
+    init.__name__, init.__qualname__ = "__init__", f"{made.__qualname__}.__init__"
+    init.__module__ = made.__module__
+    init.__annotations__ = {one.name: one.type for one in fields if one.init} | {"return": None}
+    return init
+
+
+def _compiled(
+    made: type, fields: Sequence[dataclasses.Field[Any]], checks: Mapping[str, Check]
+) -> Any:
     """Returns a constructor that sets each slot directly, which is the only way in a frozen
     class."""
     scope: dict[str, Any] = {"_absent": _ABSENT}
@@ -99,10 +138,7 @@ def _init(made: type, fields: Sequence[dataclasses.Field[Any]], checks: Mapping[
         lines.append("self.__post_init__()")
     code = f"def __init__({', '.join(['self', *arguments])}):\n " + "\n ".join(lines or ["pass"])
     exec(code, scope)  # noqa: S102  it consists of names of fields
-    init = scope["__init__"]
-    init.__qualname__, init.__module__ = f"{made.__qualname__}.__init__", made.__module__
-    init.__annotations__ = {one.name: one.type for one in fields if one.init} | {"return": None}
-    return init
+    return _named(scope["__init__"], made, fields)
 
 
 def _checked(field: dataclasses.Field[Any], check: Check, scope: dict[str, Any]) -> str:

@@ -71,6 +71,8 @@ class Core(Closing):
         store.guard = self.guard
         self.embedders: dict[str, Embedder] = {}
         """By the name of the model: embed the questions of `retrieve(model=...)`."""
+        self.embedder_for: Callable[[str], Embedder] | None = None
+        """Makes the embedder of a model that has none in `embedders`."""
         self.note_logs: dict[str, dict[CommitCid, Log]] = {}
         """Cached events, by space and notes head."""
         self.signing_key: SigningKey | None = None

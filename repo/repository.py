@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.commit import Commit
@@ -24,6 +24,7 @@ from ibidem.repo.arguments import checked_path, commit_info
 from ibidem.repo.core import Clock, Core
 from ibidem.repo.erasure.redacted_graph import without_erased
 from ibidem.repo.opening import FOLDER, open_core, system_clock, write_format
+from ibidem.repo.questions import Questions
 from ibidem.repo.refs import HEADS, TAGS
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
     from ibidem.objects.config import Config
     from ibidem.objects.ids import EdgeId, NodeId
-    from ibidem.objects.node import Node
     from ibidem.repo.api.history import History
     from ibidem.repo.api.keys import Keys
     from ibidem.repo.api.maintenance import Maintenance
@@ -49,14 +49,10 @@ if TYPE_CHECKING:
     from ibidem.repo.merge.rebase import AppliedCommits
     from ibidem.repo.retrieval.embedding import EmbedReport
     from ibidem.repo.retrieval.retrieve import Retriever
-    from ibidem.repo.retrieval.signature import ListingOptions, PacksOptions, RetrieveOptions
     from ibidem.repo.transaction.transaction import Transaction
     from ibidem.repo.viewer.repository import ViewerRepository
     from ibidem.retrieve.access.policy import Viewer
-    from ibidem.retrieve.answer.answer import Answer
-    from ibidem.retrieve.answer.item import Item
-    from ibidem.retrieve.context.pack import Pack
-    from ibidem.retrieve.context.prompt import Citation, Prompt
+    from ibidem.retrieve.context.prompt import Citation
 
 MEMORY = "memory:"
 
@@ -126,7 +122,7 @@ def open(  # noqa: A001
     return Repository(open_core(path, clock=clock, finish_erasing=finish_erasing))
 
 
-class Repository(Closing):
+class Repository(Questions, Closing):
     """An open repository; a context manager that closes it."""
 
     def __init__(self, core: Core) -> None:
@@ -268,43 +264,14 @@ class Repository(Closing):
 
         return ViewerRepository(self.core, viewer, author)
 
-    def retrieve(self, text: str | None = None, **options: Unpack[RetrieveOptions]) -> Answer[Item]:
-        """Returns the ranked answer at the head; `docs/question-options.md` has the options.
-
-        With `model=` or `embedder=`, the text is embedded and also ranks by vector similarity.
-        """
-        return self.core.of_head(lambda head: Revision(head).retrieve(text, **options))
+    def _answer(self, method: str, **options: Any) -> Any:
+        return self.core.of_head(lambda head: getattr(Revision(head), method)(**options))
 
     def retriever(self, at: object = HEAD) -> Retriever:
         """Returns a builder for a query."""
         from ibidem.repo.retrieval.retrieve import Retriever
 
         return Retriever(self.at(at).retrieve)
-
-    def packs(self, text: str | None = None, **options: Unpack[PacksOptions]) -> Answer[Pack]:
-        """Returns hits at the head with their surrounding text; `repo.retrieval.context` has the
-        options.
-        """
-        return self.core.of_head(lambda head: Revision(head).packs(text, **options))
-
-    def prompt(
-        self,
-        text: str,
-        packs: Answer[Pack] | None = None,
-        *,
-        style: str = "qa",
-        **options: Unpack[PacksOptions],
-    ) -> Prompt:
-        """Returns a prompt with numbered sources and their citations.
-
-        Args:
-            text: the question for the model.
-            packs: the sources; by default the result of `packs(text, **options)`.
-            style: `qa`, or `summarize`.
-        """
-        return self.core.of_head(
-            lambda head: Revision(head).prompt(text, packs, style=style, **options)
-        )
 
     def verify_citation(self, citation: Citation, *, viewer: Viewer | None = None) -> bool:
         """Returns whether a citation matches the stored text, as visible to a caller.
@@ -315,10 +282,6 @@ class Repository(Closing):
         from ibidem.repo.retrieval import context
 
         return context.verify(self.core, citation, viewer=viewer)
-
-    def query(self, **options: Unpack[ListingOptions]) -> list[Node]:
-        """Returns the nodes at the head that match a label and conditions, by id."""
-        return self.core.of_head(lambda head: Revision(head).query(**options))
 
     # -- writing -------------------------------------------------------------------------------
 

@@ -6,40 +6,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from ibidem.repo.graph import Graph
+from ibidem.repo.questions import Questions, changed_options
+from ibidem.retrieve.query.options import CONFIGURED
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
+    from typing import Any
 
+    from ibidem.embed.protocol import Embedder
     from ibidem.index.snapshot import Snapshot
     from ibidem.objects.cid import CommitCid, RootCid
     from ibidem.objects.commit import Commit
     from ibidem.objects.config import Config
     from ibidem.objects.erasure import Erasure
     from ibidem.objects.ids import NodeId
-    from ibidem.objects.node import Node
     from ibidem.objects.root import Root
     from ibidem.objects.vector import Sparse, Vector
     from ibidem.repo.core import Core
     from ibidem.repo.retrieval.listing import Page
     from ibidem.repo.retrieval.signature import (
-        ListingConditions,
-        ListingOptions,
-        PacksOptions,
-        PathOptions,
         QuestionOptions,
-        RecordsOptions,
-        RetrieveOptions,
     )
     from ibidem.retrieve.access.policy import Viewer
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
-    from ibidem.retrieve.context.pack import Pack
-    from ibidem.retrieve.context.prompt import Citation, Prompt
-    from ibidem.retrieve.graph.paths import Path
+    from ibidem.retrieve.context.prompt import Citation
+    from ibidem.retrieve.graph.paths import GraphPath
+    from ibidem.retrieve.query.options import Configured
+    from ibidem.retrieve.query.predicate import Predicate
     from ibidem.retrieve.records.item import RecordItem
+    from ibidem.retrieve.records.record import RecordType, Status
+    from ibidem.retrieve.rerank import Reranker
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -59,7 +60,7 @@ def _read(
     return read
 
 
-class Revision:
+class Revision(Questions):
     """The graph of one root, read-only. `commit` is None before the first commit.
 
     If the root has a trust policy, nothing can be read before `seen_by` names the caller.
@@ -183,11 +184,17 @@ class Revision:
 
     # -- searching --------------------------------------------------------------------------------
 
-    def retrieve(self, text: str | None = None, **options: Unpack[RetrieveOptions]) -> Answer[Item]:
-        """Returns the ranked answer to a question; `docs/question-options.md` has the options."""
-        from ibidem.repo.retrieval import retrieve
+    def _answer(self, method: str, **options: Any) -> Any:
+        if method == "query":
+            return list(self.page(**options).nodes)
+        from ibidem.repo.retrieval import context, records, retrieve
 
-        return retrieve.retrieve(self.graph.core, self.graph, text=text, **options)
+        ask: dict[str, Callable[..., Any]] = {
+            "retrieve": retrieve.retrieve,
+            "packs": context.packs,
+            "records": records.records,
+        }
+        return ask[method](self.graph.core, self.graph, **options)
 
     def retrieve_many(self, questions: Iterable[QuestionOptions]) -> list[Answer[Item]]:
         """Returns the answers to several questions, each given by its options of `retrieve`. The
@@ -197,64 +204,147 @@ class Revision:
 
         return retrieve.retrieve_many(self.graph.core, self.graph, questions)
 
-    def packs(self, text: str | None = None, **options: Unpack[PacksOptions]) -> Answer[Pack]:
-        """Returns hits with their surrounding text; `repo.retrieval.context` has the options."""
-        from ibidem.repo.retrieval import context
-
-        return context.packs(self.graph.core, self.graph, text, **options)
-
-    def records(
-        self, text: str | None = None, **options: Unpack[RecordsOptions]
-    ) -> Answer[RecordItem]:
-        """Returns records and their relations; `repo.retrieval.records` has the options."""
-        from ibidem.repo.retrieval import records
-
-        return records.records(self.graph.core, self.graph, text, **options)
-
-    def prompt(
-        self,
-        text: str,
-        packs: Answer[Pack] | None = None,
-        *,
-        style: str = "qa",
-        **options: Unpack[PacksOptions],
-    ) -> Prompt:
-        """Returns a prompt with numbered sources; see `Repository.prompt`."""
-        from ibidem.repo.retrieval import context
-
-        return context.prompt(self, text, packs, style=style, **options)
-
     def verify_citation(self, citation: Citation) -> bool:
         """Returns whether a citation of any revision matches the text visible to this caller."""
         from ibidem.repo.retrieval import context
 
         return context.verify(self.graph.core, citation, viewer=self.viewer)
 
-    def query(self, **options: Unpack[ListingOptions]) -> list[Node]:
-        """Returns the nodes that match `label`, `where` and other conditions of `listing.page`.
-        Ordered by id or `order_by`; `limit`, `offset` and `after` select a page.
-        """
-        return list(self.page(**options).nodes)
+    def records(
+        self,
+        text: str | None = None,
+        *,
+        # options: records
+        types: Iterable[RecordType | str] | None = None,
+        include_status: Iterable[Status | str] = (),
+        where: Mapping[str, object] | Predicate | None = None,
+        include_tombstoned: bool = False,
+        model: str | Configured | None = CONFIGURED,
+        embedder: Embedder | None = None,
+        vector: tuple[str, Any] | None = None,
+        sparse: tuple[str, Any, Any] | None = None,
+        operator: str | Configured = CONFIGURED,
+        phrases: bool | Configured = CONFIGURED,
+        fuzzy: bool | Mapping[str, float] | None = None,
+        k1: float | None = 1.2,
+        b: float | None = 0.7,
+        graph: Mapping[str, object] | None = None,
+        community: Mapping[str, object] | None = None,
+        valid_missing: str | None = "pass",
+        fusion: str | Configured | None = CONFIGURED,
+        rrf_k: float | Configured | None = CONFIGURED,
+        weights: Mapping[str, float] | Configured | None = CONFIGURED,
+        rerank: Reranker | None = None,
+        rerank_text: str | None = None,
+        rerank_depth: int | None = 25,
+        rerank_timeout: float | None = 8.0,
+        mmr: Mapping[str, float] | None = None,
+        expansion: bool | Mapping[str, Any] | None = None,
+        recency: bool | Mapping[str, Any] | None = None,
+        importance: bool | str | None = None,
+        feedback: bool | None = None,
+        worth: bool | Mapping[str, Any] | None = None,
+        as_of: int | datetime | None = None,
+        notes: CommitCid | str | None = "memory",
+        depth: int = 200,
+        limit: int = 25,
+        viewer: Viewer | None = None,
+        min_salience: float = 0.0,
+        root_limit: int = 10,
+        edge_limit: int = 100,
+        hops: int = 1,
+        direction: str = "both",
+        top_min: float = 0.6,
+        gap_min: float = 0.0,
+        # end of options
+    ) -> Answer[RecordItem]:
+        """Returns the records that a question is about, and the records related to them.
 
-    def page(self, **options: Unpack[ListingOptions]) -> Page:
+        Args:
+            text: the question; without one, and without a vector, every record by its salience.
+            types: the types of the returned records; by default all six.
+            as_of: the time for salience and validity; by default that of the commit, or of the
+                notes if that is later.
+            notes: the notes head whose events count, or the name of the space; None for no events.
+            include_status: statuses to include in addition to `active` and `contested`.
+            depth: number of records that each lane ranks.
+
+        Raises:
+            InvalidInputError: an option is wrong, or would have no effect; kind `viewer-required`.
+
+        >>> import ibidem
+        >>> repo = ibidem.init("memory:")
+        >>> memory = ibidem.GraphMemory(repo)
+        >>> payload = {"canonical_name": "Ada", "entity_type": "person"}
+        >>> ada = ibidem.Record("Entity", "Ada", scope="", payload=payload)
+        >>> _ = memory.add(ada)
+        >>> [item.node.summary for item in repo.at().records("Ada")]
+        ['Ada']
+        """
+        found: Answer[RecordItem] = self._answer(
+            "records", text=text, **changed_options(locals(), Revision.records)
+        )
+        return found
+
+    def page(
+        self,
+        *,
+        label: str | Iterable[str] | None = None,
+        where: Mapping[str, object] | Predicate | None = None,
+        valid_at: int | datetime | None = None,
+        valid_missing: str | None = None,
+        include_tombstoned: bool = False,
+        order_by: str | tuple[str, str] | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        after: str | None = None,
+    ) -> Page:
         """Returns the result of `query` with the total count and the cursor of the next page."""
         from ibidem.repo.retrieval import listing
 
-        return listing.page(self.graph, **options)
+        return listing.page(self.graph, **changed_options(locals(), Questions.query))
 
-    def count(self, **conditions: Unpack[ListingConditions]) -> int:
+    def count(
+        self,
+        *,
+        label: str | Iterable[str] | None = None,
+        where: Mapping[str, object] | Predicate | None = None,
+        valid_at: int | datetime | None = None,
+        valid_missing: str | None = None,
+        include_tombstoned: bool = False,
+    ) -> int:
         """Returns how many nodes `query` would return without a limit; reads no nodes."""
         from ibidem.repo.retrieval import listing
 
-        return listing.count(self.graph, **conditions)
+        return listing.count(self.graph, **changed_options(locals(), Questions.query))
 
     def paths(
         self,
         starts: NodeId | Iterable[NodeId],
         path: Iterable[str | tuple[str, str]],
-        **options: Unpack[PathOptions],
-    ) -> list[Path]:
-        """Returns all paths from nodes along edges of given types; see `listing.paths`."""
+        *,
+        limit: int | None = 1000,
+        repeats: str = "none",
+        include_tombstoned: bool = False,
+    ) -> list[GraphPath]:
+        """Returns all paths from nodes along edges of given types.
+
+        Args:
+            starts: a node, or several.
+            path: steps, each an edge type or (edge type, "out" | "in" | "both"); `*` is any type.
+            limit: maximal number of paths, up to 100,000; None for all, an error if there are more
+                than that.
+            repeats: what may occur twice in a path: `none`, no node; `nodes`, a node but no edge;
+                `all`, both.
+            include_tombstoned: whether paths may pass hidden nodes.
+        """
         from ibidem.repo.retrieval import listing
 
-        return listing.paths(self.graph, starts, path, **options)
+        return listing.paths(
+            self.graph,
+            starts,
+            path,
+            limit=limit,
+            repeats=repeats,
+            include_tombstoned=include_tombstoned,
+        )

@@ -28,7 +28,7 @@ from ibidem.retrieve.answer.item import Item
 from ibidem.retrieve.answer.lane_score import LaneScore, LaneScores
 from ibidem.retrieve.answer.neighbours import neighbour_lines
 from ibidem.retrieve.answer.staleness import count_stale
-from ibidem.retrieve.answer.warning import Warning, WarningCode, capped  # noqa: A004
+from ibidem.retrieve.answer.warning import AnswerWarning, WarningCode, capped
 from ibidem.retrieve.budget import Reader
 from ibidem.retrieve.filter import NodeSet, Universe, universe
 from ibidem.retrieve.fuse import Fused
@@ -127,7 +127,7 @@ class Ranked:
         items: tuple[AnyItem, ...],
         dropped: Drops,
         dropped_counts: Mapping[str, int],
-        warnings: tuple[Warning, ...],
+        warnings: tuple[AnswerWarning, ...],
         direct: DirectAnswer | None = None,
     ) -> Answer[AnyItem]:
         """Returns the answer with the candidates that were taken, and those that were left out."""
@@ -159,7 +159,7 @@ class Ranked:
                 scores[RERANK] = self.opinions[node]
         return lanes
 
-    def warnings(self, stale: int, open_conflicts: int) -> tuple[Warning, ...]:
+    def warnings(self, stale: int, open_conflicts: int) -> tuple[AnswerWarning, ...]:
         """Returns the warnings of the answer: `stale` of its nodes have a stale vector, and
         `open_conflicts` of them are in conflict."""
         query = self.scope.query
@@ -333,35 +333,35 @@ def _places(among: Ordinals, wanted: Ordinals) -> npt.NDArray[np.intp]:
 
 def _warnings(
     scope: Universe, tops: Sequence[LaneTop], walks: Sequence[GraphTop], stale: int
-) -> Iterator[Warning]:
+) -> Iterator[AnswerWarning]:
     """Yields warnings in the order of the closed list, then of their subjects."""
     query, snapshot = scope.query, scope.view.snapshot
     status = {top.lane: top.status for top in tops}
     if status.get("lexical") is LaneStatus.NO_TERMS:
-        yield Warning(WarningCode.NO_QUERY_TERMS, "text")
+        yield AnswerWarning(WarningCode.NO_QUERY_TERMS, "text")
     if query.vector is not None and status["dense"] is LaneStatus.NO_VECTORS:
-        yield Warning(WarningCode.NO_VECTORS, "vector", query.vector.model)
+        yield AnswerWarning(WarningCode.NO_VECTORS, "vector", query.vector.model)
     if query.sparse is not None and status["sparse"] is LaneStatus.NO_VECTORS:
-        yield Warning(WarningCode.NO_SPARSE_VECTORS, "sparse", query.sparse.vocab)
+        yield AnswerWarning(WarningCode.NO_SPARSE_VECTORS, "sparse", query.sparse.vocab)
     if query.vector is not None and stale:
-        yield Warning(WarningCode.STALE_VECTORS, "vector", query.vector.model, stale)
+        yield AnswerWarning(WarningCode.STALE_VECTORS, "vector", query.vector.model, stale)
     for walk in walks:
         if walk.top.status is LaneStatus.NO_EDGES:
-            yield Warning(WarningCode.NO_EDGES, walk.top.lane)
+            yield AnswerWarning(WarningCode.NO_EDGES, walk.top.lane)
     for walk in walks:
         if walk.left_out:
-            yield Warning(WarningCode.FRONTIER_CUT, walk.top.lane, None, walk.left_out)
+            yield AnswerWarning(WarningCode.FRONTIER_CUT, walk.top.lane, None, walk.left_out)
     # In answers of records, the caller does not choose the types and the status.
     own = ("status",) if query.records is not None else ()
     for name in () if own else query.labels:
         if not snapshot.live & snapshot.label(name):
-            yield Warning(WarningCode.UNKNOWN_LABEL, "label", name)
+            yield AnswerWarning(WarningCode.UNKNOWN_LABEL, "label", name)
     if query.where is not None:
         for name in sorted(set(predicate.names(query.where)) - set(own)):
             if not snapshot.live & snapshot.exists(name):
-                yield Warning(WarningCode.UNKNOWN_PROPERTY, "where", name)
+                yield AnswerWarning(WarningCode.UNKNOWN_PROPERTY, "where", name)
     for lane, etype in unknown_etypes(scope):
-        yield Warning(WarningCode.UNKNOWN_EDGE_TYPE, lane, etype)
+        yield AnswerWarning(WarningCode.UNKNOWN_EDGE_TYPE, lane, etype)
 
 
 def count_conflicted(snapshot: Snapshot, nodes: Sequence[NodeId]) -> int:
@@ -369,20 +369,20 @@ def count_conflicted(snapshot: Snapshot, nodes: Sequence[NodeId]) -> int:
     return sum(node.raw in snapshot.conflicted for node in nodes) if snapshot.conflicted else 0
 
 
-def _conflict_warning(count: int) -> Iterator[Warning]:
+def _conflict_warning(count: int) -> Iterator[AnswerWarning]:
     """Yields a warning if returned nodes are in conflict."""
     if count:
-        yield Warning(WarningCode.OPEN_CONFLICTS, "root", None, count)
+        yield AnswerWarning(WarningCode.OPEN_CONFLICTS, "root", None, count)
 
 
-def _rerank_warning(query: Query, record: RerankRecord | None) -> Iterator[Warning]:
+def _rerank_warning(query: Query, record: RerankRecord | None) -> Iterator[AnswerWarning]:
     """Yields a warning if a reranker was requested and called, but gave no usable scores."""
     if (
         query.rerank is not None
         and record is not None
         and record.status not in (RerankStatus.OK, RerankStatus.TOO_FEW)
     ):
-        yield Warning(WarningCode.RERANK_FAILED, "rerank", query.rerank.name)
+        yield AnswerWarning(WarningCode.RERANK_FAILED, "rerank", query.rerank.name)
 
 
 def _adjacent(view: NodeSet, query: Query) -> Callable[[NodeId], str] | None:

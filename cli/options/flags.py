@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ibidem.retrieve.query.options import Option
+from ibidem.retrieve.query.options import GROUPS, Option
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _TYPES: Mapping[str, type] = {"int": int, "float": float}
@@ -38,18 +38,50 @@ def taken(options: Iterable[Option], given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+class GroupedOption(click.Option):
+    """An option that the help lists under a heading."""
+
+    def __init__(self, *arguments: Any, group: str, **settings: Any) -> None:
+        self.group = group
+        super().__init__(*arguments, **settings)
+
+
+class GroupedCommand(click.Command):
+    """A command whose help lists its own options first, then the others by subject."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the options under their headings."""
+        found: dict[str, list[tuple[str, str]]] = {_OWN: [], _FIRST: []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if isinstance(parameter, click.Option) and record is not None:
+                found.setdefault(getattr(parameter, "group", _OWN), []).append(record)
+        for heading, rows in found.items():
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
+
+
+_OWN, _FIRST = "Options", "What is returned"
+_GROUP_OF = {
+    option.name: group.capitalize() for group, options in GROUPS.items() for option in options
+}
+
+
 def _option(one: Option) -> Callable[[Function], Function]:
     flag = one.flag
     assert flag is not None, f"BUG: {one.name} has no flag"
     help_text = (flag.help or one.help).format(default=one.default) + "."
     if flag.is_switch:
-        return click.option(flag.name, is_flag=True, help=help_text)
-    shown = {"default": one.default, "show_default": True} if flag.shows_default else {}
+        return click.option(
+            flag.name, cls=GroupedOption, group=_GROUP_OF[one.name], is_flag=True, help=help_text
+        )
     return click.option(
         flag.name,
+        cls=GroupedOption,
+        group=_GROUP_OF[one.name],
         type=click.Choice(one.choices) if one.choices else _TYPES.get(one.type),
         multiple=flag.is_many,
         metavar=flag.metavar,
         help=help_text,
-        **shown,
     )

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
-from click.core import ParameterSource
 
 from ibidem.cli import embedders
 from ibidem.cli.options import flags, parse
-from ibidem.cli.options.limit import limit_option
+from ibidem.cli.options.limit import UNSET, Unset, limit_option
+from ibidem.cli.options.settings import question_defaults
 from ibidem.cli.session import Session
 from ibidem.retrieve.query.options import OF_PACKS, OPTIONS, default
 
@@ -21,6 +21,9 @@ _FLAGGED = tuple(
     if one.flag is not None and one.name not in OF_PACKS and one.name != "limit"
 )
 """`limit` differs between commands."""
+NO_MODEL = "none"
+"""The value of `--model` that ranks by words alone."""
+_WITH_MODEL = frozenset(("model", "vector"))
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     "where": parse.conditions,
     "vector": lambda text: parse.vector(text) if text else None,
@@ -37,22 +40,29 @@ def limited(default: int) -> Callable[[Function], Function]:
     """Returns a decorator that adds the query options and `--limit` with this default."""
 
     def add(function: Function) -> Function:
-        return flags.added(_FLAGGED)(limit_option("Items", default=default)(function))
+        shown = f"[default: {default}, or as `repo config` has it]"
+        return flags.added(_FLAGGED)(limit_option("Items", default=None, shown=shown)(function))
 
     return add
 
 
-def options(session: Session, *, limit: int | None, **given: Any) -> dict[str, Any]:
-    """Returns the arguments of `Revision.retrieve` for a command line."""
-    source = click.get_current_context().get_parameter_source("limit")
-    found: dict[str, Any] = {} if source is ParameterSource.DEFAULT else {"limit": limit}
+def options(session: Session, *, limit: int | Unset | None, **given: Any) -> dict[str, Any]:
+    """Returns the arguments of `Revision.retrieve` for a command line; where it says nothing, the
+    local settings do."""
+    found: dict[str, Any] = {} if limit is UNSET else {"limit": limit}
     for name, value in flags.taken(_FLAGGED, given).items():
         read = _READERS.get(name)
         mapping, _, key = name.rpartition(".")
         (found.setdefault(mapping, {}) if mapping else found)[key] = read(value) if read else value
     assert not given, f"BUG: {sorted(given)} are no query options"
+    for name, value in question_defaults(session.settings()).items():
+        if name != "model" or not _WITH_MODEL & found.keys():
+            found.setdefault(name, value)
     if model := found.pop("model", None):
-        found["embedder"] = embedders.embedder(session, model)
+        if model == NO_MODEL:
+            found["model"] = None
+        else:
+            found["embedder"] = embedders.embedder(session.environment, model)
     return _walks(found)
 
 

@@ -18,7 +18,7 @@ from ibidem.cli.session import Session
 from ibidem.objects.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from ibidem.ingest.report import Report
+    from ibidem.ingest.report import IngestReport
     from ibidem.repo.transaction.transaction import Transaction
 
 SKIPS_SHOWN = 10
@@ -32,7 +32,7 @@ def ingest_paths(
     folder: Path,
     prune: bool = False,
     strict: bool = False,
-) -> Report:
+) -> IngestReport:
     """Ingests files, folders and, for `-`, JSON lines from standard input.
 
     Args:
@@ -42,9 +42,9 @@ def ingest_paths(
         from a folder below it. strict: whether the first invalid file or line raises an error.
     """
     from ibidem.ingest.ingest import ingest
-    from ibidem.ingest.report import Report
+    from ibidem.ingest.report import IngestReport
 
-    total = Report()
+    total = IngestReport()
     inside = [path for path in paths if str(path) != "-" and _is_below(path, folder)]
     outside = [path for path in paths if path not in inside]
     if prune and any(str(path) != "-" for path in outside):
@@ -65,13 +65,13 @@ def ingest_paths(
                     stdin=sys.stdin.buffer,
                     progress=lambda done: advance(done.files_done, done.files_count),
                 )
-                for each in fields(Report):
+                for each in fields(IngestReport):
                     added = getattr(total, each.name) + getattr(report, each.name)
                     setattr(total, each.name, added)
     return total
 
 
-def report_json(report: Report) -> dict[str, Any]:
+def report_json(report: IngestReport) -> dict[str, Any]:
     """Returns the report of an ingest as JSON."""
     return {
         "documents": {
@@ -94,7 +94,7 @@ def report_json(report: Report) -> dict[str, Any]:
     }
 
 
-def report_lines(report: Report) -> list[str]:
+def report_lines(report: IngestReport) -> list[str]:
     """Returns the report of an ingest as lines of text; `note_trouble` prints the failures."""
     lines = [
         _counted(
@@ -110,7 +110,7 @@ def report_lines(report: Report) -> list[str]:
     return lines
 
 
-def note_trouble(report: Report) -> None:
+def note_trouble(report: IngestReport) -> None:
     """Writes failures, warnings and skipped files to standard error."""
     for path, error in report.errors:
         output.note(f"{output.bad('failed:')} {output.one_line(path)}: {error}")

@@ -57,7 +57,7 @@ class OrdinalTable:
             raise IndexUnavailableError(
                 f"index: {self._identities.count} ordinals are in use, "
                 f"expected at most {ORDINALS_MAX}",
-                hint="run 'repo reindex'",
+                hint="run 'repo index build'",
             )
         parts = list(self._identities.parts)
         if parts and len(parts[-1]["ids"]) + len(ids) <= family.TAIL_ROWS:

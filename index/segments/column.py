@@ -146,15 +146,19 @@ class Column:
         return found
 
     def _range(self, rows: slice) -> Array:
-        start, stop, step = rows.indices(len(self._array))
-        assert step == 1, "BUG: a range of a column has step 1"
-        if self._whole is None and start < stop:
-            if self._array.nbytes <= WHOLE_BYTES:
-                self.whole()
-            else:
-                self._compare(start >> self._shift, ((stop - 1) >> self._shift) + 1)
-        found: Array = self._array[start:stop]
+        if self._whole is None:
+            start, stop, step = rows.indices(len(self._array))
+            assert step == 1, "BUG: a range of a column has step 1"
+            if start < stop:
+                self._compare_range(start, stop)
+        found: Array = self._array[rows]
         return found
+
+    def _compare_range(self, start: int, stop: int) -> None:
+        if self._array.nbytes <= WHOLE_BYTES:
+            self.whole()
+        else:
+            self._compare(start >> self._shift, ((stop - 1) >> self._shift) + 1)
 
     def _compare_rows(self, rows: npt.NDArray[np.integer[Any]] | np.integer[Any]) -> None:
         if self._array.nbytes <= WHOLE_BYTES:
@@ -167,10 +171,10 @@ class Column:
                 self._compare(chunk, chunk + 1)
 
     def item(self, row: int) -> int:
-        """Returns the number of one row, of a column of integers."""
-        if self._whole is None:
-            return int(self[row : row + 1][0])
-        return int(self._whole[row])
+        """Returns the number of one row, of a column of integers; `row` is not negative."""
+        if self._whole is None and not self._marks[row >> self._shift]:
+            self._compare_range(row, row + 1)
+        return int(self._array[row])
 
     def _compare(self, first: int, last: int) -> None:
         """Compares those of the chunks [first, last) that have not been compared yet."""
@@ -184,7 +188,7 @@ class Column:
                 raise CorruptError(
                     f"index {self.name}: the {width} bytes from {start} on do not have their "
                     "checksum",
-                    hint="run 'repo reindex'",
+                    hint="run 'repo index build'",
                 )
             self._marks[chunk] = 1
             chunk = self._marks.find(0, chunk + 1, last)

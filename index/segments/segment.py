@@ -94,7 +94,7 @@ class Segment:
             CorruptError: always.
         """
         self._is_wrong = True
-        raise CorruptError(f"index file {self.name}: {problem}", hint="run 'repo reindex'")
+        raise CorruptError(f"index file {self.name}: {problem}", hint="run 'repo index build'")
 
 
 @record

@@ -32,15 +32,19 @@ from ibidem.memory.conversation.units import Unit, units
 from ibidem.objects.config import Model
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.text import text_digest
+from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.repo.viewer.exposure import guarded_methods
 from ibidem.retrieve.query import checks
-from ibidem.retrieve.query.options import default
+from ibidem.retrieve.query.options import CONFIGURED, default
 from ibidem.retrieve.query.predicate import VALUES_MAX
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ibidem.embed.protocol import Embedder
+    from ibidem.objects.cid import CommitCid
     from ibidem.objects.node import Node
     from ibidem.repo.repository import Repository
     from ibidem.repo.revision import Revision
@@ -49,9 +53,13 @@ if TYPE_CHECKING:
     from ibidem.retrieve.access.policy import Viewer
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.query.options import Configured
+    from ibidem.retrieve.rerank import Reranker
 
 RECENT_DEFAULT = 4
 RECENT_WEIGHT, SIMILAR_WEIGHT = 4, 6
+_OF_SELECTION = frozenset(("limit", "as_of", "depth", "estimator", "viewer", "token_budget"))
+"""Options of `retrieve` that mean something else here."""
 
 
 @guarded_methods
@@ -243,14 +251,79 @@ class Conversations:
         thread: str | None,
         limit: int | None = LIMIT_DEFAULT,
         at: object = "HEAD",
-        **options: Any,
+        order: str = "similarity",
+        unit: str = "message",
+        window: int | None = None,
+        ttl: int | None = None,
+        as_of: int | datetime | None = None,
+        depth: int | None = None,
+        # options: select
+        include_tombstoned: bool = False,
+        model: str | Configured | None = CONFIGURED,
+        embedder: Embedder | None = None,
+        vector: tuple[str, Any] | None = None,
+        sparse: tuple[str, Any, Any] | None = None,
+        operator: str | Configured = CONFIGURED,
+        phrases: bool | Configured = CONFIGURED,
+        fuzzy: bool | Mapping[str, float] | None = None,
+        k1: float | None = 1.2,
+        b: float | None = 0.7,
+        graph: Mapping[str, object] | None = None,
+        community: Mapping[str, object] | None = None,
+        valid_missing: str | None = "pass",
+        fusion: str | Configured | None = CONFIGURED,
+        rrf_k: float | Configured | None = CONFIGURED,
+        weights: Mapping[str, float] | Configured | None = CONFIGURED,
+        rerank: Reranker | None = None,
+        rerank_text: str | None = None,
+        rerank_depth: int | None = 25,
+        rerank_timeout: float | None = 8.0,
+        mmr: Mapping[str, float] | None = None,
+        expansion: bool | Mapping[str, Any] | None = None,
+        recency: bool | Mapping[str, Any] | None = None,
+        importance: bool | str | None = None,
+        feedback: bool | None = None,
+        worth: bool | Mapping[str, Any] | None = None,
+        direct: bool | Mapping[str, Any] | None = None,
+        notes: CommitCid | str | None = None,
+        adjacency: int | Configured = CONFIGURED,
+        content_chars: int | Configured = CONFIGURED,
+        strict: bool = False,
+        # end of options
     ) -> Selection:
-        """Returns the messages most relevant to a query, or without one the last; see `select`."""
+        """Returns the messages most relevant to a text, or without one the last.
+
+        Args:
+            text: ranks by its words, and with a model by vector similarity; blank or None for the
+                last ones.
+            thread: selects from one thread; None from all visible ones.
+            limit: number of units.
+            order: `similarity`, best first; or `chronological`. Without a text always the latter.
+            unit: `message`, where a tool call and its answers are one; or `exchange`, a user's
+                message and what follows it.
+            window: selects from the newest `window` messages of the thread.
+            ttl: selects from messages of the last `ttl` microseconds before `as_of`.
+            as_of: later and expired messages are left out; by default the time of the commit.
+            depth: number of messages that each lane ranks; by default 4 * limit, at least 100.
+        """
+        options = changed_options(locals(), Questions.retrieve, but=_OF_SELECTION)
         if self._embedder is not None and text is not None and text.strip():
             options.setdefault("embedder", self._embedder)
             if self._embedder.name not in self.at(at).config.models:
                 del options["embedder"]  # no message has a vector yet
-        return select(self.at(at), text, thread=thread, limit=limit, **options)
+        return select(
+            self.at(at),
+            text,
+            thread=thread,
+            limit=limit,
+            order=order,
+            unit=unit,
+            window=window,
+            ttl=ttl,
+            as_of=as_of,
+            depth=depth,
+            **options,
+        )
 
     def context(
         self,
@@ -260,14 +333,51 @@ class Conversations:
         token_budget: int | None,
         recent: int = RECENT_DEFAULT,
         similar: int | None = None,
-        weights: tuple[int, int] = (RECENT_WEIGHT, SIMILAR_WEIGHT),
+        shares: tuple[int, int] = (RECENT_WEIGHT, SIMILAR_WEIGHT),
         require_last: int = 0,
         unit: str = "message",
         overflow: str = default("overflow"),
         tool_chars: int = TOOL_CHARS,
         estimator: str | TokenEstimator = HEURISTIC.name,
         at: object = "HEAD",
-        **options: Any,
+        order: str = "similarity",
+        window: int | None = None,
+        ttl: int | None = None,
+        as_of: int | datetime | None = None,
+        depth: int | None = None,
+        # options: select
+        include_tombstoned: bool = False,
+        model: str | Configured | None = CONFIGURED,
+        embedder: Embedder | None = None,
+        vector: tuple[str, Any] | None = None,
+        sparse: tuple[str, Any, Any] | None = None,
+        operator: str | Configured = CONFIGURED,
+        phrases: bool | Configured = CONFIGURED,
+        fuzzy: bool | Mapping[str, float] | None = None,
+        k1: float | None = 1.2,
+        b: float | None = 0.7,
+        graph: Mapping[str, object] | None = None,
+        community: Mapping[str, object] | None = None,
+        valid_missing: str | None = "pass",
+        fusion: str | Configured | None = CONFIGURED,
+        rrf_k: float | Configured | None = CONFIGURED,
+        weights: Mapping[str, float] | Configured | None = CONFIGURED,
+        rerank: Reranker | None = None,
+        rerank_text: str | None = None,
+        rerank_depth: int | None = 25,
+        rerank_timeout: float | None = 8.0,
+        mmr: Mapping[str, float] | None = None,
+        expansion: bool | Mapping[str, Any] | None = None,
+        recency: bool | Mapping[str, Any] | None = None,
+        importance: bool | str | None = None,
+        feedback: bool | None = None,
+        worth: bool | Mapping[str, Any] | None = None,
+        direct: bool | Mapping[str, Any] | None = None,
+        notes: CommitCid | str | None = None,
+        adjacency: int | Configured = CONFIGURED,
+        content_chars: int | Configured = CONFIGURED,
+        strict: bool = False,
+        # end of options
     ) -> Context:
         """Returns the context of a thread for a model: its last messages and those relevant to a
         query.
@@ -277,26 +387,28 @@ class Conversations:
             token_budget: tokens of the whole text, None for no limit.
             recent: units from the end of the thread's view, summaries among them, newest first.
             similar: number of units relevant to the query, None for as many as fit.
-            weights: shares of the budget of the two; what one does not use, the other has.
+            shares: shares of the budget of the two; what one does not use, the other has.
             require_last: units from the end that must fit; otherwise it is an error.
             overflow: `cut` shows the beginning of a message that does not fit, `skip` leaves it
                 out, `stop` ends the context there.
             unit: as for `select`, as are the other options.
         """
+        options = changed_options(locals(), Questions.retrieve, but=_OF_SELECTION)
+        options |= {"order": order, "window": window, "ttl": ttl, "as_of": as_of, "depth": depth}
         checks.count("require_last", require_last)
         checks.option("overflow", overflow)
-        view = self.view(thread, as_of=options.get("as_of"), at=at)
+        view = self.view(thread, as_of=as_of, at=at)
         raw = [one for one in view if not one.is_summary]
         whole = [Unit((one,)) for one in view if one.is_summary] + units(raw, unit)
         whole.sort(key=lambda one: one.messages[0].ord)
         newest = list(reversed(whole))[: checks.count("recent", recent)]
         must = {id(one) for one in newest[:require_last]}
         sources = [
-            Source("recent", tuple(required(newest, lambda one: id(one) in must)), weights[0])
+            Source("recent", tuple(required(newest, lambda one: id(one) in must)), shares[0])
         ]
         if text is not None and text.strip() and similar != 0:
             chosen = self.select(text, thread=thread, limit=similar, unit=unit, at=at, **options)
-            sources.append(Source("similar", chosen.units, weights[1]))
+            sources.append(Source("similar", chosen.units, shares[1]))
         found = compose(
             sources,
             token_budget=token_budget,

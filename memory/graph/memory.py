@@ -17,14 +17,20 @@ from ibidem.objects.config import Config
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.notes import SPACE_DEFAULT
+from ibidem.repo.questions import changed_options
 from ibidem.repo.retrieval.records import TIME
+from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
 from ibidem.repo.viewer.exposure import guarded_methods
 from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
+from ibidem.retrieve.query.options import CONFIGURED
 from ibidem.retrieve.records.record import Record, record_policy
 from ibidem.retrieve.records.salience import salience
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ibidem.embed.protocol import Embedder
     from ibidem.memory.graph.consolidate import Consolidated
     from ibidem.memory.graph.metrics import Metrics
     from ibidem.repo.notes import Notes
@@ -32,7 +38,11 @@ if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
     from ibidem.repo.viewer.repository import ViewerRepository
     from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.query.options import Configured
+    from ibidem.retrieve.query.predicate import Predicate
     from ibidem.retrieve.records.item import RecordItem
+    from ibidem.retrieve.records.record import RecordType, Status
+    from ibidem.retrieve.rerank import Reranker
 
 
 Time = int | datetime | None
@@ -159,8 +169,48 @@ class GraphMemory:
         *,
         viewer: Viewer | None = None,
         at: object = HEAD,
-        notes: CommitCid | None = None,
-        **options: Any,
+        notes: CommitCid | str | None = None,
+        # options: memory
+        types: Iterable[RecordType | str] | None = None,
+        include_status: Iterable[Status | str] = (),
+        where: Mapping[str, object] | Predicate | None = None,
+        include_tombstoned: bool = False,
+        model: str | Configured | None = CONFIGURED,
+        embedder: Embedder | None = None,
+        vector: tuple[str, Any] | None = None,
+        sparse: tuple[str, Any, Any] | None = None,
+        operator: str | Configured = CONFIGURED,
+        phrases: bool | Configured = CONFIGURED,
+        fuzzy: bool | Mapping[str, float] | None = None,
+        k1: float | None = 1.2,
+        b: float | None = 0.7,
+        graph: Mapping[str, object] | None = None,
+        community: Mapping[str, object] | None = None,
+        valid_missing: str | None = "pass",
+        fusion: str | Configured | None = CONFIGURED,
+        rrf_k: float | Configured | None = CONFIGURED,
+        weights: Mapping[str, float] | Configured | None = CONFIGURED,
+        rerank: Reranker | None = None,
+        rerank_text: str | None = None,
+        rerank_depth: int | None = 25,
+        rerank_timeout: float | None = 8.0,
+        mmr: Mapping[str, float] | None = None,
+        expansion: bool | Mapping[str, Any] | None = None,
+        recency: bool | Mapping[str, Any] | None = None,
+        importance: bool | str | None = None,
+        feedback: bool | None = None,
+        worth: bool | Mapping[str, Any] | None = None,
+        as_of: int | datetime | None = None,
+        depth: int = 200,
+        limit: int = 25,
+        min_salience: float = 0.0,
+        root_limit: int = 10,
+        edge_limit: int = 100,
+        hops: int = 1,
+        direction: str = "both",
+        top_min: float = 0.6,
+        gap_min: float = 0.0,
+        # end of options
     ) -> Answer[RecordItem]:
         """Returns the records relevant to a question, with their relations and a receipt.
 
@@ -169,8 +219,8 @@ class GraphMemory:
             viewer: the caller; required if there is a trust policy.
             at: the revision to read.
             notes: the notes head whose events are used, by default the newest of this memory's.
-            options: see `repo.retrieval.records.ask_records`.
         """
+        options = changed_options(locals(), Revision.records, but=("viewer", "notes"))
         counted = self.space if notes is None else notes
         return self.repository.at(at).records(text, viewer=viewer, notes=counted, **options)
 

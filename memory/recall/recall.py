@@ -19,16 +19,27 @@ from ibidem.objects.constants import DOCUMENT_BYTES_MAX
 from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
+from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.viewer.exposure import Proxy, guarded
+from ibidem.retrieve.query.options import CONFIGURED
 from ibidem.retrieve.recall.words import words
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ibidem.embed.protocol import Embedder
+    from ibidem.objects.cid import CommitCid
     from ibidem.repo.repository import Repository
     from ibidem.repo.revision import Revision
     from ibidem.repo.viewer.repository import ViewerRepository
     from ibidem.repo.viewer.revision import ViewerRevision
+    from ibidem.retrieve.access.policy import Viewer
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.query.options import Configured
+    from ibidem.retrieve.query.predicate import Predicate
+    from ibidem.retrieve.rerank import Reranker
+    from ibidem.retrieve.tokens import TokenEstimator
 
 PERMILLE = 1000
 ESCALATE_BELOW = 500
@@ -71,7 +82,48 @@ def recall(
     disclosure: Disclosure | str | None = None,
     slow_milliseconds: int | None = None,
     time: int | datetime | None = None,
-    **options: Any,
+    # options: retrieve
+    label: str | Iterable[str] | None = None,
+    where: Mapping[str, object] | Predicate | None = None,
+    include_tombstoned: bool = False,
+    model: str | Configured | None = CONFIGURED,
+    embedder: Embedder | None = None,
+    vector: tuple[str, Any] | None = None,
+    sparse: tuple[str, Any, Any] | None = None,
+    operator: str | Configured = CONFIGURED,
+    phrases: bool | Configured = CONFIGURED,
+    fuzzy: bool | Mapping[str, float] | None = None,
+    k1: float | None = 1.2,
+    b: float | None = 0.7,
+    graph: Mapping[str, object] | None = None,
+    community: Mapping[str, object] | None = None,
+    valid_at: int | datetime | None = None,
+    valid_missing: str | None = "pass",
+    fusion: str | Configured | None = CONFIGURED,
+    rrf_k: float | Configured | None = CONFIGURED,
+    weights: Mapping[str, float] | Configured | None = CONFIGURED,
+    rerank: Reranker | None = None,
+    rerank_text: str | None = None,
+    rerank_depth: int | None = 25,
+    rerank_timeout: float | None = 8.0,
+    mmr: Mapping[str, float] | None = None,
+    expansion: bool | Mapping[str, Any] | None = None,
+    recency: bool | Mapping[str, Any] | None = None,
+    importance: bool | str | None = None,
+    feedback: bool | None = None,
+    worth: bool | Mapping[str, Any] | None = None,
+    direct: bool | Mapping[str, Any] | None = None,
+    as_of: int | datetime | None = None,
+    notes: CommitCid | str | None = None,
+    adjacency: int | Configured = CONFIGURED,
+    content_chars: int | Configured = CONFIGURED,
+    estimator: str | TokenEstimator = "heuristic",
+    token_budget: int | Configured | None = CONFIGURED,
+    depth: int | Configured = CONFIGURED,
+    limit: int | Configured | None = CONFIGURED,
+    strict: bool = False,
+    viewer: Viewer | None = None,
+    # end of options
 ) -> Recollection:
     """Returns an answer with as much text as it needs, and remembers it for the session.
 
@@ -84,13 +136,13 @@ def recall(
         slow_milliseconds: an answer that takes at least this long is recorded in the slow log; None
             for 30 seconds.
         time: when the question was asked, only for the sidecar; by default the clock's time.
-        options: as those of `retrieve`.
 
     Raises:
         InvalidInputError: an option is of the wrong form.
     """
+    options = changed_options(locals(), Questions.retrieve)
     level = _level(disclosure)
-    revision = repository.at(at, viewer=options.get("viewer"))
+    revision = repository.at(at, viewer=viewer)
     begun = clock.perf_counter()
     result = revision.retrieve(text, **options)
     escalated = level is None and _overlap(text, result) < ESCALATE_BELOW and bool(result.items)

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 from ibidem.repo import branches
 from ibidem.repo.arguments import checked_time, commit_info
 from ibidem.repo.history import log, rewrite
 from ibidem.repo.history.blame import blame
 from ibidem.repo.history.touching import Touched, touching
+from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.revspec import HEAD
+from ibidem.retrieve.query.options import CONFIGURED
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from ibidem.embed.protocol import Embedder
     from ibidem.objects.cid import CommitCid
     from ibidem.objects.commit import Commit
     from ibidem.objects.ids import NodeId
@@ -25,7 +31,11 @@ if TYPE_CHECKING:
     from ibidem.repo.history.log import Change
     from ibidem.repo.history.rewrite import Pruned
     from ibidem.repo.operation_log import Restored
-    from ibidem.repo.retrieval.signature import RetrieveOptions
+    from ibidem.retrieve.access.policy import Viewer
+    from ibidem.retrieve.query.options import Configured
+    from ibidem.retrieve.query.predicate import Predicate
+    from ibidem.retrieve.rerank import Reranker
+    from ibidem.retrieve.tokens import TokenEstimator
 
 
 class History:
@@ -50,12 +60,54 @@ class History:
         *,
         before: object,
         after: object = HEAD,
-        **options: Unpack[RetrieveOptions],
+        # options: retrieve
+        label: str | Iterable[str] | None = None,
+        where: Mapping[str, object] | Predicate | None = None,
+        include_tombstoned: bool = False,
+        model: str | Configured | None = CONFIGURED,
+        embedder: Embedder | None = None,
+        vector: tuple[str, Any] | None = None,
+        sparse: tuple[str, Any, Any] | None = None,
+        operator: str | Configured = CONFIGURED,
+        phrases: bool | Configured = CONFIGURED,
+        fuzzy: bool | Mapping[str, float] | None = None,
+        k1: float | None = 1.2,
+        b: float | None = 0.7,
+        graph: Mapping[str, object] | None = None,
+        community: Mapping[str, object] | None = None,
+        valid_at: int | datetime | None = None,
+        valid_missing: str | None = "pass",
+        fusion: str | Configured | None = CONFIGURED,
+        rrf_k: float | Configured | None = CONFIGURED,
+        weights: Mapping[str, float] | Configured | None = CONFIGURED,
+        rerank: Reranker | None = None,
+        rerank_text: str | None = None,
+        rerank_depth: int | None = 25,
+        rerank_timeout: float | None = 8.0,
+        mmr: Mapping[str, float] | None = None,
+        expansion: bool | Mapping[str, Any] | None = None,
+        recency: bool | Mapping[str, Any] | None = None,
+        importance: bool | str | None = None,
+        feedback: bool | None = None,
+        worth: bool | Mapping[str, Any] | None = None,
+        direct: bool | Mapping[str, Any] | None = None,
+        as_of: int | datetime | None = None,
+        notes: CommitCid | str | None = None,
+        adjacency: int | Configured = CONFIGURED,
+        content_chars: int | Configured = CONFIGURED,
+        estimator: str | TokenEstimator = "heuristic",
+        token_budget: int | Configured | None = CONFIGURED,
+        depth: int | Configured = CONFIGURED,
+        limit: int | Configured | None = CONFIGURED,
+        strict: bool = False,
+        viewer: Viewer | None = None,
+        # end of options
     ) -> Comparison:
         """Returns how the answer to one question differs between two revisions, and why."""
+        ask = self._question(text, **changed_options(locals(), Questions.retrieve))
         from ibidem.repo.history.compare import compare_revisions
 
-        return compare_revisions(self._core, before, after, self._question(text, **options))
+        return compare_revisions(self._core, before, after, ask)
 
     def bisect(
         self,
@@ -65,23 +117,64 @@ class History:
         rank_max: int | None = None,
         good: object = None,
         bad: object = HEAD,
-        **options: Unpack[RetrieveOptions],
+        # options: retrieve
+        label: str | Iterable[str] | None = None,
+        where: Mapping[str, object] | Predicate | None = None,
+        include_tombstoned: bool = False,
+        model: str | Configured | None = CONFIGURED,
+        embedder: Embedder | None = None,
+        vector: tuple[str, Any] | None = None,
+        sparse: tuple[str, Any, Any] | None = None,
+        operator: str | Configured = CONFIGURED,
+        phrases: bool | Configured = CONFIGURED,
+        fuzzy: bool | Mapping[str, float] | None = None,
+        k1: float | None = 1.2,
+        b: float | None = 0.7,
+        graph: Mapping[str, object] | None = None,
+        community: Mapping[str, object] | None = None,
+        valid_at: int | datetime | None = None,
+        valid_missing: str | None = "pass",
+        fusion: str | Configured | None = CONFIGURED,
+        rrf_k: float | Configured | None = CONFIGURED,
+        weights: Mapping[str, float] | Configured | None = CONFIGURED,
+        rerank: Reranker | None = None,
+        rerank_text: str | None = None,
+        rerank_depth: int | None = 25,
+        rerank_timeout: float | None = 8.0,
+        mmr: Mapping[str, float] | None = None,
+        expansion: bool | Mapping[str, Any] | None = None,
+        recency: bool | Mapping[str, Any] | None = None,
+        importance: bool | str | None = None,
+        feedback: bool | None = None,
+        worth: bool | Mapping[str, Any] | None = None,
+        direct: bool | Mapping[str, Any] | None = None,
+        as_of: int | datetime | None = None,
+        notes: CommitCid | str | None = None,
+        adjacency: int | Configured = CONFIGURED,
+        content_chars: int | Configured = CONFIGURED,
+        estimator: str | TokenEstimator = "heuristic",
+        token_budget: int | Configured | None = CONFIGURED,
+        depth: int | Configured = CONFIGURED,
+        limit: int | Configured | None = CONFIGURED,
+        strict: bool = False,
+        viewer: Viewer | None = None,
+        # end of options
     ) -> Bisection:
         """Returns the first commit whose answer lacks a node, or ranks it below `rank_max`.
 
         Args:
-            text: the query; `options` as for `retrieve`.
+            text: the question; the options are those of `retrieve`.
             expect: the node.
             rank_max: the lowest acceptable rank, None for any.
             good: a revision whose answer has it; None for the commit that added the node.
             bad: the last revision to consider.
         """
+        ask = self._question(text, **changed_options(locals(), Questions.retrieve))
         from ibidem.repo.history.bisect import bisect_node
 
-        ask = self._question(text, **options)
         return bisect_node(self._core, ask, expect, rank_max=rank_max, good=good, bad=bad)
 
-    def _question(self, text: str | None, **options: Unpack[RetrieveOptions]) -> Ask:
+    def _question(self, text: str | None, **options: Any) -> Ask:
         from ibidem.repo.retrieval.retrieve import retrieve
 
         return lambda graph: retrieve(self._core, graph, text=text, **options)

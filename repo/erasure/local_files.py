@@ -78,6 +78,7 @@ LOCAL_FILES = (
     LocalFiles("keys/*.key", "private keys, under their names", Rule.SETTINGS),
     LocalFiles("keys/trusted", "the keys that are trusted, and why not", Rule.SETTINGS),
     LocalFiles("local/remotes.json", "the addresses of remotes", Rule.SETTINGS),
+    LocalFiles("local/settings.json", "local defaults of `repo config`", Rule.SETTINGS),
     LocalFiles("local/serve-token", "the token of a server", Rule.SETTINGS),
     LocalFiles("local/key", "a random key", Rule.NO_WORDS),
     LocalFiles("local/last.json", "the last answer of each session", Rule.QUOTING),

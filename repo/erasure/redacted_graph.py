@@ -36,6 +36,7 @@ def without_erased(graph: Graph) -> Graph:
     buffer.put(root_cid, block)
     overlaid = Core(_Overlay(core.store, buffer.new), None, lambda: 0)
     overlaid.embedders = core.embedders
+    overlaid.embedder_for = core.embedder_for
     partial = Graph(overlaid, root_cid, graph.commit)
     partial.erasures = tuple(each for each in erased.erasures if each.node.raw in gone)
     return partial

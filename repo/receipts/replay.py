@@ -143,7 +143,7 @@ def mismatch(recorded: Receipt, found: Receipt, moved: list[str]) -> ReplayError
         hint = "compare them with 'repo diff --query', which names the commits"
     else:
         why = "same root and question, so the receipt or a file of this repository was changed"
-        hint = "run 'repo doctor --full', and replay again after 'repo reindex'"
+        hint = "run 'repo doctor --full', and replay again after 'repo index build'"
     return ReplayError("receipt: the answer is another: " + "; ".join([*lines, why]), hint=hint)
 
 

@@ -13,6 +13,7 @@ from ibidem.retrieve.context.option import EDGES, SCORE, EdgeWalk, PackOptions
 from ibidem.retrieve.context.pack import Pack, pack_cid
 from ibidem.retrieve.context.prompt import Citation, CitedSpan, Prompt, assemble, cited_digest
 from ibidem.retrieve.query.options import LIMIT_OF_PACKS
+from ibidem.retrieve.query.settings import configured
 from ibidem.retrieve.tokens import HEURISTIC
 
 if TYPE_CHECKING:
@@ -60,12 +61,14 @@ def ask_packs(
             names it.
     """
     given = {name: options.pop(name) for name in sorted(_NAMES) if name in options}
+    if "limit" not in options:
+        settings = configured(revision.config)
+        has_budget = options.get("token_budget", settings.get("token_budget")) is not None
+        options["limit"] = settings.get("limit", None if has_budget else LIMIT_OF_PACKS)
     if rank == HYBRID:
         options |= _hybrid(options)
     elif rank != SCORE:
         given["rank"] = rank
-    if "limit" not in options:
-        options["limit"] = LIMIT_OF_PACKS if options.get("token_budget") is None else None
     prepared = ask(repository, revision, text=text, packs=given, **options)
     if rank == HYBRID and prepared.query.vector is None:
         raise InvalidInputError("rank: got 'hybrid' without a vector, expected a vector or a model")

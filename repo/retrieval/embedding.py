@@ -160,13 +160,15 @@ def query_vector(
     if embedder is None:
         name = check_text("model", model or "")
         embedder = repository.embedders.get(name)
+        if embedder is None and repository.embedder_for is not None:
+            embedder = repository.embedder_for(name)
         if embedder is None:
             known = repository.embedders
             others = f", only for {_named(known)}" if known else " or any other model"
             raise InvalidInputError(
                 f"model: no embedder is in use for {name!r}{others}",
                 kind=ErrorKind.UNKNOWN_MODEL,
-                hint="pass embedder=, or call use_embedder before",
+                hint="pass embedder=, call use_embedder before, or ask with model=None by words",
             )
     name = check_text("model", model if model is not None else embedder.name)
     check_model(config, name, embedder, must_be_known=True)

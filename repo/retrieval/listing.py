@@ -19,7 +19,7 @@ from ibidem.repo.arguments import microseconds
 from ibidem.retrieve.access.restricted_snapshot import loader
 from ibidem.retrieve.answer.tuple_sequence import TupleSequence
 from ibidem.retrieve.filter import NodeSet, universe, view_of
-from ibidem.retrieve.graph.paths import PATHS_DEFAULT, Path, find_paths, parse_steps
+from ibidem.retrieve.graph.paths import PATHS_DEFAULT, GraphPath, find_paths, parse_steps
 from ibidem.retrieve.listing import Order, list_nodes
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.semantics import resolve
@@ -101,7 +101,7 @@ def paths(
     limit: int | None = PATHS_DEFAULT,
     repeats: str = "none",
     include_tombstoned: bool = False,
-) -> list[Path]:
+) -> list[GraphPath]:
     """Returns every path from some nodes along edges of the given types.
 
     Args:
@@ -122,7 +122,7 @@ def paths(
     hidden = checks.flag("include_tombstoned", include_tombstoned)
     steps = parse_steps(path)
 
-    def found(snapshot: Snapshot) -> list[Path]:
+    def found(snapshot: Snapshot) -> list[GraphPath]:
         view = view_of(snapshot, include_tombstoned=hidden)
         for node in nodes:
             ordinal = snapshot.ordinal(check_id("starts", node, NodeId))

@@ -33,12 +33,6 @@ TIME = "time"
 """The property with the time of a record."""
 DEPTH_DEFAULT = 200
 """Number of records that each lane ranks."""
-_OTHER_NAMES = {"label": "types", "valid_at": "as_of"}
-"""Options of `retrieve` that have another name here."""
-_WITHOUT_EFFECT = frozenset(
-    ("adjacency", "content_chars", "direct", "estimator", "packs", "strict", "token_budget")
-)
-"""Options that apply only to answers with nodes."""
 
 
 def records(
@@ -78,13 +72,11 @@ def ask_records(
         depth: number of records that each lane ranks.
         options: those of records (`retrieve.query.options`), and those of `Revision.retrieve` that
             rank or filter, such as `vector`, `embedder`, `where`, `graph`, `feedback`, `recency` or
-            `rerank`. Ages are computed at `as_of`, and feedback from `notes`. Options that apply
-            only to answers with nodes are an error.
+            `rerank`. Ages are computed at `as_of`, and feedback from `notes`.
 
     Raises:
         InvalidInputError: an option is wrong, or would have no effect; kind `viewer-required`.
     """
-    _check_options(options)
     graph = revision if revision.viewer is not None else revision.seen_by(viewer)
     head = notes_head(core, notes)
     moment = moment_of(core, graph, as_of, head)
@@ -148,19 +140,6 @@ def _types(types: Iterable[RecordType | str] | None) -> list[str]:
     if not found:
         raise InvalidInputError("types: got none, expected one or more")
     return [str(one) for one in found]
-
-
-def _check_options(options: Mapping[str, object]) -> None:
-    """Raises `InvalidInputError` for an option of `retrieve` that would have no effect."""
-    for name in sorted(options):
-        if name in _OTHER_NAMES:
-            raise InvalidInputError(f"{name}: got it for a graph, expected {_OTHER_NAMES[name]}")
-        if name in _WITHOUT_EFFECT:
-            raise InvalidInputError(
-                f"{name}: got it for a graph, where it has no effect; expected an option that "
-                "ranks or narrows",
-                hint="leave it out, or ask with retrieve",
-            )
 
 
 def _standing(

@@ -16,24 +16,31 @@ from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.repo.arguments import microseconds
 from ibidem.repo.graph import Graph
+from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.retrieval.rerank_timeout import limited
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.retrieve.answer.answer import Answer, AnswerKind, receipt_of
-from ibidem.retrieve.answer.warning import Warning  # noqa: A004  the word that the field knows
+from ibidem.retrieve.answer.warning import AnswerWarning
 from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import dense_tops
-from ibidem.retrieve.query.options import default
+from ibidem.retrieve.query.options import CONFIGURED, default
 from ibidem.retrieve.query.query import Query
+from ibidem.retrieve.query.settings import configured
 from ibidem.retrieve.rerank import Reranker, RerankRecord
 from ibidem.retrieve.semantics import resolve, rules
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 if TYPE_CHECKING:
+    from ibidem.embed.protocol import Embedder
     from ibidem.index.snapshot import Snapshot
+    from ibidem.objects.cid import CommitCid
     from ibidem.repo.core import Core
     from ibidem.repo.retrieval.signature import QuestionOptions
+    from ibidem.retrieve.access.policy import Viewer
     from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.query.options import Configured
+    from ibidem.retrieve.query.predicate import Predicate
 
 
 AnyAnswer = TypeVar("AnyAnswer", bound=Answer[Any])
@@ -100,10 +107,12 @@ def ask(
             `model` or `embedder` is in the receipt, so a replay needs no model.
     """
     options: dict[str, Any] = {**given}
+    config = revision.config
+    if not {"model", "embedder", "vector"} & options.keys() and _has_words(options.get("text")):
+        options["model"] = configured(config).get("model")
     model, embedder = options.pop("model", None), options.pop("embedder", None)
     valid_at, rerank = options.pop("valid_at", None), options.pop("rerank", None)
     timeout, strict = options.pop("rerank_timeout", None), options.pop("strict", False)
-    config = revision.config
     if revision.viewer is not None:
         revision.seen_by(options.get("viewer"))
         options["viewer"] = revision.viewer
@@ -128,6 +137,10 @@ def ask(
         **options,
     )
     return PreparedQuery(query, counter, limited(rerank, timeout), strict)
+
+
+def _has_words(text: object) -> bool:
+    return isinstance(text, str) and bool(text.strip())
 
 
 def ask_nodes(
@@ -171,7 +184,7 @@ def _checked(prepared: PreparedQuery, result: AnyAnswer) -> AnyAnswer:
     return result
 
 
-def _said(warning: Warning) -> str:
+def _said(warning: AnswerWarning) -> str:
     subject = "" if warning.subject is None else f" {warning.subject!r:.80}"
     count = "" if warning.count is None else f" ({warning.count})"
     return f"{warning.option}{subject}: {warning.message}{count}"
@@ -260,13 +273,44 @@ class Retriever:
         """Ranks by a sparse vector of a vocabulary."""
         return self._with(sparse=(vocab, indices, weights))
 
-    def graph(self, mode: str = "ppr", **options: Any) -> Self:
+    def graph(
+        self,
+        mode: str = "ppr",
+        *,
+        # options: graph
+        depth: int = 2,
+        seeds: int = 3,
+        direction: str = "both",
+        etypes: Iterable[str] | None = None,
+        weights: Mapping[str, float] = {},
+        max_expand: int | None = None,
+        decay: float = 0.7,
+        max_per_seed: int | None = None,
+        max_frontier: int = 5000,
+        damping: float = 0.85,
+        epsilon: float = 0.0003,
+        rounds: int = 15,
+        # end of options
+    ) -> Self:
         """Ranks nodes reached along edges from the best ones, by `ppr` or `decay`."""
-        return self._with(graph={"mode": mode, **options})
+        return self._with(graph={"mode": mode, **changed_options(locals(), Retriever.graph)})
 
-    def community(self, **options: Any) -> Self:
+    def community(
+        self,
+        *,
+        # options: community
+        etypes: Iterable[str] | None = None,
+        weights: Mapping[str, float] = {},
+        seeds: int = 3,
+        hops: int = 2,
+        rounds: int = 8,
+        decay: float = 0.85,
+        max_per_community: int | None = 10,
+        max_nodes: int = 5000,
+        # end of options
+    ) -> Self:
         """Ranks nodes in one community with the best ones."""
-        return self._with(community=options)
+        return self._with(community=changed_options(locals(), Retriever.community))
 
     def limit(self, limit: int | None) -> Self:
         """Sets the maximal number of items."""
@@ -280,8 +324,11 @@ class Retriever:
         """Sets the number of nodes that each lane ranks."""
         return self._with(depth=depth)
 
-    def fusion(self, name: str, **options: Any) -> Self:
+    def fusion(
+        self, name: str, *, rrf_k: float | None = None, weights: Mapping[str, float] | None = None
+    ) -> Self:
         """Fuses the lanes by a method, with its `rrf_k` or `weights`."""
+        options = changed_options(locals(), Retriever.fusion)
         return self._with(fusion=name, **options)
 
     def valid_at(self, moment: int | datetime, *, missing: str = default("valid_missing")) -> Self:
@@ -290,8 +337,16 @@ class Retriever:
         """
         return self._with(valid_at=moment, valid_missing=missing)
 
-    def rerank(self, reranker: Reranker, **options: Any) -> Self:
-        """Reranks the first items, with `rerank_depth`, `_text` and `_timeout`."""
+    def rerank(
+        self,
+        reranker: Reranker,
+        *,
+        rerank_text: str | None = None,
+        rerank_depth: int | None = default("rerank_depth"),
+        rerank_timeout: float | None = default("rerank_timeout"),
+    ) -> Self:
+        """Reranks the first items; `rerank_timeout` is in seconds."""
+        options = changed_options(locals(), Retriever.rerank)
         return self._with(rerank=reranker, **options)
 
     def mmr(
@@ -302,9 +357,54 @@ class Retriever:
         """
         return self._with(mmr={"lambda": share, "depth": depth})
 
-    def option(self, **options: Any) -> Self:
+    def option(
+        self,
+        *,
+        # options: retrieve
+        label: str | Iterable[str] | None = None,
+        where: Mapping[str, object] | Predicate | None = None,
+        include_tombstoned: bool = False,
+        model: str | Configured | None = CONFIGURED,
+        embedder: Embedder | None = None,
+        vector: tuple[str, Any] | None = None,
+        sparse: tuple[str, Any, Any] | None = None,
+        operator: str | Configured = CONFIGURED,
+        phrases: bool | Configured = CONFIGURED,
+        fuzzy: bool | Mapping[str, float] | None = None,
+        k1: float | None = 1.2,
+        b: float | None = 0.7,
+        graph: Mapping[str, object] | None = None,
+        community: Mapping[str, object] | None = None,
+        valid_at: int | datetime | None = None,
+        valid_missing: str | None = "pass",
+        fusion: str | Configured | None = CONFIGURED,
+        rrf_k: float | Configured | None = CONFIGURED,
+        weights: Mapping[str, float] | Configured | None = CONFIGURED,
+        rerank: Reranker | None = None,
+        rerank_text: str | None = None,
+        rerank_depth: int | None = 25,
+        rerank_timeout: float | None = 8.0,
+        mmr: Mapping[str, float] | None = None,
+        expansion: bool | Mapping[str, Any] | None = None,
+        recency: bool | Mapping[str, Any] | None = None,
+        importance: bool | str | None = None,
+        feedback: bool | None = None,
+        worth: bool | Mapping[str, Any] | None = None,
+        direct: bool | Mapping[str, Any] | None = None,
+        as_of: int | datetime | None = None,
+        notes: CommitCid | str | None = None,
+        adjacency: int | Configured = CONFIGURED,
+        content_chars: int | Configured = CONFIGURED,
+        estimator: str | TokenEstimator = "heuristic",
+        token_budget: int | Configured | None = CONFIGURED,
+        depth: int | Configured = CONFIGURED,
+        limit: int | Configured | None = CONFIGURED,
+        strict: bool = False,
+        viewer: Viewer | None = None,
+        # end of options
+    ) -> Self:
         """Sets options without a step of their own."""
-        return self._with(**options)
+        return self._with(**changed_options(locals(), Questions.retrieve))
 
     def execute(self) -> Answer[Item]:
         """Runs the query and returns its answer."""

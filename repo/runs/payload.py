@@ -18,7 +18,7 @@ from ibidem.objects.errors import (
     ErrorKind,
     IbidemError,
     InvalidInputError,
-    ReplayError,
+    RecordedError,
 )
 from ibidem.objects.node import join_content, split_content
 from ibidem.objects.step import Content
@@ -115,10 +115,6 @@ def shown(value: Any) -> str:
 
 
 VALUE, ERROR = "value", "error"
-
-
-class RecordedError(ReplayError):
-    """The recorded failure of a tool whose error class is unknown here."""
 
 
 def failed(error: Exception) -> dict[str, Any]:

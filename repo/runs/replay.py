@@ -19,7 +19,7 @@ import numpy as np
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
-from ibidem.objects.errors import CorruptError, ReplayError
+from ibidem.objects.errors import CorruptError, RunMismatchError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.root import Root
 from ibidem.objects.step import Step
@@ -42,31 +42,6 @@ if TYPE_CHECKING:
     from ibidem.repo.retrieval.retrieve import PreparedQuery
 
 _CHANGES_SHOWN = 5
-
-
-class RunMismatchError(ReplayError):
-    """A replayed agent did something other than what was recorded."""
-
-    def __init__(
-        self, run: str, index: int, recorded: str, replayed: str, details: list[str]
-    ) -> None:
-        self.step_index = index
-        """The index of the step in the run; 0 is its beginning."""
-        self.recorded = recorded
-        """What the agent did when the run was recorded."""
-        self.replayed = replayed
-        """What the agent did in the replay."""
-        lines = [
-            f"run {run!r} no longer does what was recorded, from step {index} on",
-            f"  recorded: {recorded}",
-            f"  now:      {replayed}",
-            *(f"  {line}" for line in details),
-        ]
-        super().__init__(
-            "\n".join(lines),
-            hint="if the change is meant, record the run again; if not, the code or prompt that "
-            f"leads to step {index} has changed",
-        )
 
 
 class Replay(Session):

@@ -12,18 +12,18 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import InvalidInputError, UnrecordedError
 from ibidem.repo import branches
 from ibidem.repo.arguments import checked_time
 from ibidem.repo.core import Core
 from ibidem.repo.graph import Graph
 from ibidem.repo.history import log
+from ibidem.repo.questions import Questions
 from ibidem.repo.refs import HEADS, TAGS
-from ibidem.repo.retrieval import context
 from ibidem.repo.retrieval.retrieve import Retriever
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
@@ -32,20 +32,13 @@ from ibidem.store.closing import Ending
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
-    from ibidem.objects.node import Node
     from ibidem.repo.retrieval.signature import (
-        ListingOptions,
-        PacksOptions,
         QuestionOptions,
-        RetrieveOptions,
     )
     from ibidem.repo.transaction.transaction import Transaction
     from ibidem.retrieve.access.policy import Viewer
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
-    from ibidem.retrieve.context.pack import Pack
-    from ibidem.retrieve.context.prompt import Prompt
-    from ibidem.retrieve.records.item import RecordItem
 
 
 RECORDED: Mapping[str, Callable[..., Any]] = {
@@ -62,11 +55,14 @@ form of an answer that is not an arbitrary value.
 """
 
 
-class UnrecordedError(InvalidInputError, AttributeError):
-    """The requested operation is not recorded by runs, so a replay could not return its result."""
+_KINDS = {
+    "retrieve": AnswerKind.NODES,
+    "packs": AnswerKind.PACKS,
+    "records": AnswerKind.RECORDS,
+}
 
 
-class Session(Ending):
+class Session(Questions, Ending):
     """A repository for agent code; subclasses record its calls or replay them."""
 
     def __init__(self, repository: Core, name: str) -> None:
@@ -109,35 +105,14 @@ class Session(Ending):
             raise InvalidInputError(f"revision {rev_text(rev)!r}: the branch has no commits yet")
         return commit
 
-    def retrieve(self, text: str | None = None, **options: Unpack[RetrieveOptions]) -> Answer[Item]:
-        """Returns the ranked answer at the head, as `Repository.retrieve` does."""
-        found: Answer[Item] = self._retrieve(HEAD, None, {"text": text, **options})
-        return found
-
-    def packs(self, text: str | None = None, **options: Unpack[PacksOptions]) -> Answer[Pack]:
-        """Returns hits with the text around them, as `Repository.packs` does."""
-        question = {"text": text, **options}
-        found: Answer[Pack] = self._retrieve(HEAD, None, question, AnswerKind.PACKS)
-        return found
-
-    def prompt(
-        self,
-        text: str,
-        packs: Answer[Pack] | None = None,
-        *,
-        style: str = "qa",
-        **options: Unpack[PacksOptions],
-    ) -> Prompt:
-        """Returns a prompt with numbered sources, as `Repository.prompt` does."""
-        return context.prompt(self, text, packs, style=style, **options)
+    def _answer(self, method: str, **options: Any) -> Any:
+        if method == "query":
+            return self.at().query(**options)
+        return self._retrieve(HEAD, None, options, _KINDS[method])
 
     def retriever(self, at: object = HEAD) -> Retriever:
         """Returns a builder for a query."""
         return Retriever(self.retrieve if at == HEAD else self.at(at).retrieve)
-
-    def query(self, **options: Unpack[ListingOptions]) -> list[Node]:
-        """Returns every node at the head with a label and properties, by id."""
-        return self.at().query(**options)
 
     @cached_property
     def history(self) -> RunHistory:
@@ -294,28 +269,10 @@ class RunRevision(Revision):
         self._session = session
         self._rev = rev
 
-    def retrieve(self, text: str | None = None, **options: Unpack[RetrieveOptions]) -> Answer[Item]:
-        """Returns the ranked answer to a question."""
-        found: Answer[Item] = self._session._retrieve(
-            self._rev, self.graph, {"text": text, **options}
-        )
-        return found
-
-    def packs(self, text: str | None = None, **options: Unpack[PacksOptions]) -> Answer[Pack]:
-        """Returns hits with the text around them."""
-        question = {"text": text, **options}
-        found: Answer[Pack] = self._session._retrieve(
-            self._rev, self.graph, question, AnswerKind.PACKS
-        )
-        return found
-
-    def records(self, text: str | None = None, **options: Any) -> Answer[RecordItem]:
-        """Returns records and the records related to them."""
-        question = {"text": text, **options}
-        found: Answer[RecordItem] = self._session._retrieve(
-            self._rev, self.graph, question, AnswerKind.RECORDS
-        )
-        return found
+    def _answer(self, method: str, **options: Any) -> Any:
+        if method not in _KINDS:
+            return super()._answer(method, **options)
+        return self._session._retrieve(self._rev, self.graph, options, _KINDS[method])
 
     def retrieve_many(self, questions: Iterable[QuestionOptions]) -> list[Answer[Item]]:
         """Returns the answers to several queries, each recorded as its own step."""
@@ -365,7 +322,8 @@ def unrecorded(name: str) -> UnrecordedError:
 
 def offered() -> list[str]:
     """Returns the names of the methods that a run offers, those of a repository and its own."""
-    own = [name for name in vars(Session) if not name.startswith("_") and name != "history"]
+    methods = [*vars(Questions), *vars(Session)]
+    own = [name for name in methods if not name.startswith("_") and name != "history"]
     behind = [f"history.{name}" for name in vars(RunHistory) if not name.startswith("_")]
     return [*own, *behind]
 

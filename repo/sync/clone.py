@@ -127,8 +127,11 @@ def _fill(made: Core, remote: Remote, offered: Bundle, author: str) -> CopyRepor
         if problem is not None:
             raise CorruptError(f"erasure {erasure.cid}: {problem}")
     SentErasures(tuple(erasures)).carry_out(made)
-    wanted = sorted({tip.target for tip in offered.refs.values()})
-    with remote.fetch(wanted, ()) as blocks, intake(made, counted.of(blocks), wanted) as found:
+    targets = [tip.target for tip in offered.refs.values()]
+    with (
+        remote.fetch(sorted(set(targets)), ()) as blocks,
+        intake(made, counted.of(blocks), targets) as found,
+    ):
 
         def plan(_: HaveSet, __: WriteBatch) -> list[RefMove]:
             moves = []

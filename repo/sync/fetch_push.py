@@ -74,11 +74,12 @@ def fetch(
     wanted = _unknown(offered, known)
     counted = Counted()
     sent = judged(repository, fetched_erasures(repository, remote, offered.erasures))
+    targets = [tip.target for tip in offered.refs.values()]
     try:
         had = _common(repository, remote, known, offered, known.tips) if wanted else []
         with (
             remote.fetch(wanted, had) as blocks,
-            intake(repository, counted.of(blocks), wanted, sent) as found,
+            intake(repository, counted.of(blocks), targets, sent) as found,
         ):
 
             def plan(now: HaveSet, _: WriteBatch) -> list[RefMove]:

@@ -1,10 +1,10 @@
 """Receives blocks and refs: quarantine, inspection, and one step that makes all of it visible.
 
-A refused transfer leaves no trace: the store, the refs and the log are as before. An accepted one
-becomes visible at once, blocks and refs in one durable write, which succeeds only if the refs are
-unchanged since the decision.
+A refused transfer leaves no trace: the store, the refs and the log are as before, except that the
+authorised erasures of a fetch are carried out. An accepted one becomes visible at once, blocks and
+refs in one durable write, which succeeds only if the refs are unchanged since the decision.
 
-Spec: sync 5.
+Spec: sync 5, 8.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class Intake:
         `Inspection.run`.
 
         Args:
-            targets: of the refs that were sent.
+            targets: of all refs that were sent, each of the class that the ref's name requires.
+                Equal ones are not left out, since CIDs of different classes may be equal.
             is_erased: whether a block may be missing; by default, if it was erased here.
         """
         store = self._operations.store
@@ -141,7 +142,7 @@ def intake(
     Args:
         repository: receives the blocks.
         blocks: the received blocks.
-        targets: of the refs that were sent.
+        targets: as for `Intake.inspect`.
         sent: erasures that will be carried out here: the blocks they name may be missing.
 
     Raises:

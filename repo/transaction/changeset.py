@@ -41,8 +41,8 @@ class ChangeSet:
     models: dict[str, Model] = field(default_factory=dict)
     fresh: set[bytes] = field(default_factory=set)
     """Ids of nodes that must not exist before, even with the same value."""
-    trust: dict[str, Any] | None = None
-    """The form of the new trust policy, empty for none; None if it is unchanged."""
+    config: dict[str, Any] = field(default_factory=dict)
+    """Changed fields of the configuration by name, without the models; None removes a field."""
 
     def of(self, tree_name: TreeName) -> dict[bytes, Cid | None]:
         """Returns the changes of one tree; the map is mutable."""
@@ -81,8 +81,11 @@ def between(source: Source, before: Root, after: Root) -> ChangeSet:
     known = Config.from_map(before.config).models
     models = Config.from_map(after.config).models
     edits.models = {name: model for name, model in models.items() if name not in known}
-    if before.config.get(TRUST_SETTING) != after.config.get(TRUST_SETTING):
-        edits.trust = dict(after.config.get(TRUST_SETTING) or {})
+    edits.config = {
+        name: after.config.get(name)
+        for name in sorted((before.config.keys() | after.config.keys()) - {"models"})
+        if before.config.get(name) != after.config.get(name)
+    }
     return edits
 
 
@@ -101,12 +104,15 @@ def applied(root: Root, edits: ChangeSet, buffer: WriteBatch) -> Root:
         buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
     config = _registered(root, edits.models)
     requires = root.requires
-    if edits.trust is not None:
-        config = {name: value for name, value in config.items() if name != TRUST_SETTING}
-        requires = tuple(name for name in requires if name != TRUST_SETTING)
-        if edits.trust:
-            config[TRUST_SETTING] = edits.trust
-            requires = tuple(sorted((*requires, TRUST_SETTING)))
+    if edits.config:
+        config = {
+            name: value
+            for name, value in {**config, **edits.config}.items()
+            if value is not None or name not in edits.config
+        }
+    if TRUST_SETTING in edits.config:
+        others = tuple(name for name in requires if name != TRUST_SETTING)
+        requires = tuple(sorted((*others, TRUST_SETTING))) if TRUST_SETTING in config else others
     return replace(root.with_trees(trees), config=config, requires=requires)
 
 
@@ -158,11 +164,13 @@ def check_rebase(source: Source, base: Root, theirs: Root, ours: ChangeSet) -> N
     for name, model in ours.models.items():
         if others.models.get(name, model) != model:
             raise ConflictError(f"model {name!r}: both sides registered it, and differently")
-    if ours.trust is not None and others.trust not in (None, ours.trust):
-        raise ConflictError(
-            "trust policy: changed here and on the branch since the transaction began, differently",
-            hint="look at the branch as it is now and make the change again",
-        )
+    for name, value in ours.config.items():
+        if name in others.config and others.config[name] != value:
+            raise ConflictError(
+                f"config.{name}: changed here and on the branch since the transaction began, "
+                "differently",
+                hint="look at the branch as it is now and make the change again",
+            )
     removed = {key for key, cid in ours.of(NODES).items() if cid is None}
     if removed:
         clashes += [key for key, node, _ in _references(source, others) if node in removed]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from heapq import merge
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -248,7 +249,23 @@ class PendingGraph:
                 if cid is not None:
                     policy.check_labels(Node.decode(self._buffer.get(cid)).props)
         self._labels = policy
-        self.edits.trust = {} if policy is None else policy.form()
+        self.edits.config[TRUST_SETTING] = None if policy is None else policy.form()
+
+    def configure(self, settings: Mapping[str, object]) -> None:
+        """Sets defaults of questions; None restores the default of the program."""
+        # Few transactions change a setting, and the checks load the options of questions.
+        from ibidem.retrieve.query.settings import FUSION_FIELD, changed_fields
+
+        model = settings.get("model")
+        if model is not None and model not in {**self._config.models, **self.edits.models}:
+            raise InvalidInputError(
+                f"model: the graph has no vectors of {model!r:.80}",
+                kind=ErrorKind.UNKNOWN_MODEL,
+                hint="run 'repo embed' to make them, then set the model",
+            )
+        staged = self.edits.config.get(FUSION_FIELD, self._config.fusion)
+        config = replace(self._config, fusion=staged or Config.default().fusion)
+        self.edits.config |= changed_fields(config, settings)
 
     def set_vector(self, model: str, raw: bytes, value: Vector, of: bytes | None) -> None:
         """Sets a vector under a model, which the first use registers.

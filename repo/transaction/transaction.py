@@ -470,6 +470,19 @@ class Transaction(Ending):
             raise InvalidInputError(f"policy: got {policy!r:.80}, expected a TrustPolicy")
         self._draft.set_trust(policy)
 
+    def configure(self, **settings: object) -> None:
+        """Stages defaults of questions, such as `configure(limit=5, model="minilm")`; None restores
+        the default of the program. A question that gives an option keeps its own.
+
+        Args:
+            settings: by name, one of `retrieve.query.options.SETTINGS`.
+
+        Raises:
+            InvalidInputError: an unknown name, or a value of the wrong form.
+        """
+        self._check_open()
+        self._draft.configure(settings)
+
     def set_sparse(
         self,
         id: NodeId,  # noqa: A002

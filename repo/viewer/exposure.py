@@ -87,7 +87,8 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Transaction", Exposure.VISIBLE, "is_tombstoned"),
     **_rows("Transaction", Exposure.REFUSED, "conflicts nodes node_id edge_id read_ahead settle"),
     **_rows("Transaction", Exposure.REFUSED, "set_vector set_sparse remove_vector remove_sparse"),
-    **_rows("Transaction", Exposure.REFUSED, "register_model set_trust_policy remove_node"),
+    **_rows("Transaction", Exposure.REFUSED, "register_model set_trust_policy configure"),
+    **_rows("Transaction", Exposure.REFUSED, "remove_node"),
     # -- the memory layers ---------------------------------------------------------------------
     **_rows("Conversations", Exposure.VISIBLE, "at threads thread messages view select context"),
     **_rows("Conversations", Exposure.REFUSED, "append save compact clear purge"),
@@ -101,14 +102,15 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("procedures", Exposure.REFUSED, "add_procedure set_status mine"),
     # -- the commands --------------------------------------------------------------------------
     **_commands(Exposure.VISIBLE, "retrieve", "packs", "prompt", "query", "get", "show"),
-    **_commands(Exposure.VISIBLE, "traverse"),
+    **_commands(Exposure.VISIBLE, "edge traverse"),
     **_commands(Exposure.VISIBLE, "recall", "memory graph", "memory salience", "trust show"),
     **_commands(Exposure.VISIBLE, "thread list", "thread show", "thread select"),
     **_commands(Exposure.VISIBLE, "snapshot record"),
-    **_commands(Exposure.EXEMPT, "init", "demo", "completion"),
+    **_commands(Exposure.EXEMPT, "init", "demo", "completion", "help"),
+    **_commands(Exposure.REFUSED, "config list", "config get", "config set", "config unset"),
     **_commands(Exposure.REFUSED, "add", "node add", "node remove", "node tombstone"),
     **_commands(Exposure.REFUSED, "node untombstone", "edge add", "edge remove", "commit"),
-    **_commands(Exposure.REFUSED, "status", "unstage", "embed", "embed install", "stats"),
+    **_commands(Exposure.REFUSED, "status", "unstage", "config", "embed", "embed install", "stats"),
     **_commands(Exposure.REFUSED, "feedback vote", "feedback not-useful", "feedback outcome"),
     **_commands(Exposure.REFUSED, "thread append", "thread clear", "thread compact"),
     **_commands(Exposure.REFUSED, "memory add", "memory consolidate", "memory contest"),
@@ -119,11 +121,16 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_commands(Exposure.REFUSED, "run diff", "run drop", "run export", "run list", "run replay"),
     **_commands(Exposure.REFUSED, "run show", "snapshot check", "log", "diff", "blame", "bisect"),
     **_commands(Exposure.REFUSED, "bisect run", "branch", "switch", "tag", "merge", "resolve"),
-    **_commands(Exposure.REFUSED, "rebase", "cherry-pick", "revert", "undo", "redo", "squash"),
-    **_commands(Exposure.REFUSED, "prune", "clone", "remote add", "remote list", "remote remove"),
+    **_commands(
+        Exposure.REFUSED, "rebase", "cherry-pick", "revert", "undo", "redo", "history squash"
+    ),
+    **_commands(
+        Exposure.REFUSED, "history prune", "clone", "remote add", "remote list", "remote remove"
+    ),
+    **_commands(Exposure.REFUSED, "index compact"),
     **_commands(Exposure.REFUSED, "fetch", "pull", "push", "export", "import", "serve", "fsck"),
     **_commands(Exposure.REFUSED, "gc", "erase", "key generate", "key list", "key require"),
-    **_commands(Exposure.REFUSED, "key revoke", "key trust", "verify", "reindex", "doctor"),
+    **_commands(Exposure.REFUSED, "key revoke", "key trust", "key verify", "index build", "doctor"),
     # -- the routes of a server ----------------------------------------------------------------
     **_rows("", Exposure.REFUSED, "/v1/refs /v1/known /v1/fetch /v1/push"),
 }

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.api.notes import NoteSpaces
 from ibidem.repo.arguments import commit_info
+from ibidem.repo.questions import Questions
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
 from ibidem.repo.viewer.exposure import Proxy, not_permitted
@@ -28,21 +29,18 @@ from ibidem.retrieve.access.policy import Viewer
 from ibidem.store.closing import Closing
 
 if TYPE_CHECKING:
-    from ibidem.objects.node import Node
     from ibidem.repo.core import Core
     from ibidem.repo.merge.conflicts import OpenConflict
     from ibidem.repo.retrieval.retrieve import Retriever
-    from ibidem.repo.retrieval.signature import ListingOptions, PacksOptions, RetrieveOptions
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
     from ibidem.retrieve.answer.receipt import Receipt
     from ibidem.retrieve.answer.sealed import SealedReceipt
-    from ibidem.retrieve.context.pack import Pack
-    from ibidem.retrieve.context.prompt import Citation, Prompt
+    from ibidem.retrieve.context.prompt import Citation
     from ibidem.retrieve.tokens import TokenEstimator
 
 
-class ViewerRepository(Proxy, Closing):
+class ViewerRepository(Questions, Proxy, Closing):
     """A repository as a viewer who may not see everything uses it."""
 
     proxy_of = "Repository"
@@ -127,30 +125,14 @@ class ViewerRepository(Proxy, Closing):
             raise not_permitted("allow_erased")
         return ViewerRevision(Revision(self._core.graph(self._nameable(rev), viewer=self.viewer)))
 
-    def retrieve(self, text: str | None = None, **options: Unpack[RetrieveOptions]) -> Answer[Item]:
-        """Returns the ranked answer at the head; see `Repository.retrieve`."""
-        return self.at().retrieve(text, **options)
+    def _answer(self, method: str, **options: Any) -> Any:
+        return getattr(self.at(), method)(**options)
 
     def retriever(self, at: object = HEAD) -> Retriever:
         """Returns a builder for a query."""
         from ibidem.repo.retrieval.retrieve import Retriever
 
         return Retriever(self.at(at).retrieve)
-
-    def packs(self, text: str | None = None, **options: Unpack[PacksOptions]) -> Answer[Pack]:
-        """Returns hits at the head with the text around them; see `Repository.packs`."""
-        return self.at().packs(text, **options)
-
-    def prompt(
-        self,
-        text: str,
-        packs: Answer[Pack] | None = None,
-        *,
-        style: str = "qa",
-        **options: Unpack[PacksOptions],
-    ) -> Prompt:
-        """Returns a prompt with numbered sources; see `Repository.prompt`."""
-        return self.at().prompt(text, packs, style=style, **options)
 
     def verify_citation(self, citation: Citation, *, viewer: Viewer | None = None) -> bool:
         """Returns whether a citation is true for this viewer."""
@@ -159,10 +141,6 @@ class ViewerRepository(Proxy, Closing):
         from ibidem.repo.retrieval import context
 
         return context.verify(self._core, citation, viewer=self.viewer)
-
-    def query(self, **options: Unpack[ListingOptions]) -> list[Node]:
-        """Returns every node at the head with a label and properties, by id."""
-        return self.at().query(**options)
 
     def conflicts(self, at: object = HEAD) -> list[OpenConflict]:
         """Returns the open conflicts of a revision about visible nodes, and about edges between

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from ibidem.repo.revision import Revision
 from ibidem.repo.viewer.exposure import Proxy, not_permitted
@@ -20,11 +20,7 @@ if TYPE_CHECKING:
     from ibidem.objects.config import Config
     from ibidem.objects.erasure import Erasure
     from ibidem.objects.ids import EdgeId
-    from ibidem.repo.retrieval.signature import PacksOptions
     from ibidem.retrieve.access.policy import Viewer
-    from ibidem.retrieve.answer.answer import Answer
-    from ibidem.retrieve.context.pack import Pack
-    from ibidem.retrieve.context.prompt import Prompt
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -107,23 +103,13 @@ class ViewerRevision(Proxy):
     retrieve = _read(Revision.retrieve)
     retrieve_many = _read(Revision.retrieve_many)
     packs = _read(Revision.packs)
+    prompt = _read(Revision.prompt)
     records = _read(Revision.records)
     verify_citation = _read(Revision.verify_citation)
     query = _read(Revision.query)
     page = _read(Revision.page)
     count = _read(Revision.count)
     paths = _read(Revision.paths)
-
-    def prompt(
-        self,
-        text: str,
-        packs: Answer[Pack] | None = None,
-        *,
-        style: str = "qa",
-        **options: Unpack[PacksOptions],
-    ) -> Prompt:
-        """Returns a prompt with numbered sources; see `Repository.prompt`."""
-        return self._revision.prompt(text, packs, style=style, **options)
 
     def is_edge_visible(self, id: EdgeId) -> bool:  # noqa: A002
         """Returns whether both ends of an edge are visible."""

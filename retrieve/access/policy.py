@@ -125,32 +125,50 @@ ALL_SCOPES: Final = "*"
 class Viewer:
     """What a caller may see. Level and scopes must be given; there is no default."""
 
-    level: int = _MISSING
-    """From 0 to 4, or the name of a level."""
-    scopes: tuple[str, ...] | str = _MISSING
+    level: int
+    """From 0 to 4."""
+    scopes: tuple[str, ...] | str
     """The visible scopes; an empty tuple shows only nodes without a scope, `ALL_SCOPES` all."""
-    authenticated: bool = True
-    reveal: str = Reveal.NONE
-    everything: bool = False
-    """Whether the caller sees everything, regardless of level and scopes; `ALL` has it set."""
+    authenticated: bool
+    reveal: str
+    everything: bool
+    """Whether the viewer sees everything, regardless of level and scopes; `ALL` has it set."""
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        level: Level | int | str = _MISSING,
+        scopes: Iterable[str] = _MISSING,
+        *,
+        authenticated: bool = True,
+        reveal: Reveal | str = Reveal.NONE,
+        everything: bool = False,
+    ) -> None:
+        """Checks the fields.
+
+        Args:
+            level: a number from 0 to 4, or the name of a level.
+            scopes: some scopes, or `ALL_SCOPES`.
+            reveal: what an answer reveals about withheld neighbours.
+
+        Raises:
+            InvalidInputError: a field is wrong, or level or scopes are missing.
+        """
         put = object.__setattr__
-        checks.flag("viewer.authenticated", self.authenticated)
-        checks.flag("viewer.everything", self.everything)
-        if self.reveal not in tuple(Reveal):
+        put(self, "authenticated", checks.flag("viewer.authenticated", authenticated))
+        put(self, "everything", checks.flag("viewer.everything", everything))
+        if reveal not in tuple(Reveal):
             raise InvalidInputError(
-                f"viewer.reveal: got {checks.show(self.reveal)}, expected 'none' or 'stub'"
+                f"viewer.reveal: got {checks.show(reveal)}, expected 'none' or 'stub'"
             )
-        put(self, "reveal", str(self.reveal))
-        if self.level is _MISSING or self.scopes is _MISSING:
-            name = "level" if self.level is _MISSING else "scopes"
+        put(self, "reveal", str(reveal))
+        if level is _MISSING or scopes is _MISSING:
+            name = "level" if level is _MISSING else "scopes"
             raise InvalidInputError(
                 f"viewer.{name}: got nothing, expected what the caller may see",
                 hint="pass scopes=() for no scope, ALL_SCOPES for every one",
             )
-        put(self, "level", int(level_of("viewer.level", self.level)))
-        put(self, "scopes", _scopes(self.scopes))
+        put(self, "level", int(level_of("viewer.level", level)))
+        put(self, "scopes", _scopes(scopes))
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form, part of the query."""

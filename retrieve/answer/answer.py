@@ -26,7 +26,7 @@ from ibidem.retrieve.answer.drops import Drop, Drops
 from ibidem.retrieve.answer.item import AnswerItem
 from ibidem.retrieve.answer.receipt import Receipt, ReceiptItem
 from ibidem.retrieve.answer.tuple_sequence import TupleSequence
-from ibidem.retrieve.answer.warning import Warning  # noqa: A004
+from ibidem.retrieve.answer.warning import AnswerWarning
 from ibidem.retrieve.lane import LaneStatus
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.rerank import RerankRecord, RerankStatus
@@ -72,7 +72,7 @@ class Answer(TupleSequence[AnyItem]):
     DROPS_LISTED_MAX; records are not listed."""
     dropped_counts: Mapping[str, int]
     """The number of dropped items by reason; every reason is present."""
-    warnings: tuple[Warning, ...]
+    warnings: tuple[AnswerWarning, ...]
     status: Mapping[str, LaneStatus | RerankStatus]
     """The status of each lane that ran; also of `rerank` if it was requested."""
     rerank: RerankRecord | None = None
@@ -256,6 +256,6 @@ def _drop_line(drop: Drop) -> str:
     return f"   {drop.id} score {drop.score!r}, {drop.reason}{cost}"
 
 
-def _subject(warning: Warning) -> str:
+def _subject(warning: AnswerWarning) -> str:
     subject = "" if warning.subject is None else f" ({warning.subject!r})"
     return subject if warning.count is None else f"{subject}: {warning.count}"

@@ -51,7 +51,7 @@ _TEXTS = {
 
 
 @record
-class Warning:  # noqa: A001  the word that the field knows; Python's own is not used here
+class AnswerWarning:
     """One warning."""
 
     code: WarningCode
@@ -72,11 +72,11 @@ class Warning:  # noqa: A001  the word that the field knows; Python's own is not
         return [str(self.code), self.option, self.subject, self.count]
 
 
-def capped(warnings: Sequence[Warning]) -> tuple[Warning, ...]:
+def capped(warnings: Sequence[AnswerWarning]) -> tuple[AnswerWarning, ...]:
     """Returns at most WARNINGS_MAX warnings; if there are more, the last says how many were left
     out."""
     if len(warnings) <= WARNINGS_MAX:
         return tuple(warnings)
     kept = tuple(warnings[: WARNINGS_MAX - 1])
     more = len(warnings) - len(kept)
-    return (*kept, Warning(WarningCode.WARNINGS_TRUNCATED, "warnings", None, more))
+    return (*kept, AnswerWarning(WarningCode.WARNINGS_TRUNCATED, "warnings", None, more))

@@ -40,7 +40,7 @@ class Step:
 
 
 @record
-class Path:
+class GraphPath:
     """One path: n + 1 nodes and the n edges between them."""
 
     nodes: tuple[NodeId, ...]
@@ -73,7 +73,7 @@ def find_paths(
     *,
     limit: int | None = PATHS_DEFAULT,
     repeats: str = "none",
-) -> list[Path]:
+) -> list[GraphPath]:
     """Returns the first paths in canonical order.
 
     Args:
@@ -96,7 +96,7 @@ def find_paths(
             f"repeats: got {checks.show(repeats)}, expected one of {', '.join(REPEATS)}"
         )
     walk = _Walk(view, steps, repeats)
-    found: list[Path] = []
+    found: list[GraphPath] = []
     for path in walk.paths(starts) if limit != 0 else ():
         if limit is None and len(found) == PATHS_MAX:
             raise InvalidInputError(
@@ -122,7 +122,7 @@ class _Walk:
         self._walked_count = 0
         self._fruitful: list[set[int]] = []
 
-    def paths(self, starts: Iterable[NodeId]) -> Iterator[Path]:
+    def paths(self, starts: Iterable[NodeId]) -> Iterator[GraphPath]:
         """Yields every path, by start id, then at each step by the node reached, then by edge."""
         snapshot, members = self._view.snapshot, self._view.members
         ordinals = ((raw, snapshot.ordinal(NodeId(raw))) for raw in sorted({s.raw for s in starts}))
@@ -132,9 +132,9 @@ class _Walk:
             if at in self._fruitful[0]:
                 yield from self._from([raw], [], at)
 
-    def _from(self, nodes: list[bytes], edges: list[bytes], at: int) -> Iterator[Path]:
+    def _from(self, nodes: list[bytes], edges: list[bytes], at: int) -> Iterator[GraphPath]:
         if len(edges) == len(self._steps):
-            yield Path(tuple(map(NodeId, nodes)), tuple(map(EdgeId, edges)))
+            yield GraphPath(tuple(map(NodeId, nodes)), tuple(map(EdgeId, edges)))
             return
         level = len(edges)
         for other, edge, ordinal in self._arcs_of(at, self._steps[level]):

@@ -16,7 +16,8 @@ Spec: retrieval 3.
 
 from __future__ import annotations
 
-from typing import Any
+from enum import Enum
+from typing import Any, Final
 
 from ibidem.objects.constants import BM25_B, BM25_K1, TIME_MAX, TIME_MIN
 from ibidem.objects.record import record
@@ -27,6 +28,17 @@ DEFAULT = "the default"
 LIMIT_OF_PACKS = 5
 """The default of `limit` for packs."""
 DAY = 86_400_000_000
+
+
+class Configured(Enum):
+    """The type of `CONFIGURED`."""
+
+    CONFIGURED = "configured"
+
+
+CONFIGURED: Final = Configured.CONFIGURED
+"""The default of a parameter that `repo config` can set: what the root's configuration says, or
+else what the table says. Any value that is given, None included, comes before both."""
 
 
 @record
@@ -41,7 +53,6 @@ class Flag:
     """Whether the flag takes no value."""
     is_many: bool = False
     """Whether the flag may be repeated."""
-    shows_default: bool = False
 
     @property
     def parameter(self) -> str:
@@ -68,6 +79,8 @@ class Option:
     help: str = ""
     """One sentence, without a full stop."""
     flag: Flag | None = None
+    is_setting: bool = False
+    """Whether a root's configuration may give its default; see `settings.py`."""
 
     @property
     def key(self) -> str:
@@ -130,8 +143,11 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             "model", "str", none=_NO, form=None,
             help="Embeds the text with this model's configured embedder, and ranks by its vector",
             flag=Flag(
-                "--model", "Also rank by the embedding of QUERY; as in `repo embed`", "MODEL"
+                "--model",
+                "Also rank by the embedding of QUERY; as in `repo embed`, or none for words alone",
+                "MODEL",
             ),
+            is_setting=True,
         ),
         Option(
             "embedder", "Embedder", none=_NO, form=None,
@@ -156,11 +172,12 @@ GROUPS: dict[str, tuple[Option, ...]] = {
                 "--operator",
                 "Whether a node must contain any or all of QUERY's terms; any if not given",
             ),
+            is_setting=True,
         ),
         Option(
             "phrases", "bool", False, form="match.phrases",
             help='Words in "quotes" must occur as a phrase',
-            flag=Flag("--phrases", is_switch=True),
+            flag=Flag("--phrases", is_switch=True), is_setting=True,
         ),
         Option(
             "fuzzy", "bool | Mapping[str, float]", none=_NO, form="match.fuzzy",
@@ -185,8 +202,14 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             "fuzzy.rare", "int", none="no limit", low=1, form="match.fuzzy.rare",
             help="Terms that occur in this many documents or more are not expanded",
         ),
-        Option("k1", "float", BM25_K1, none=DEFAULT, high=1000.0, help="BM25's saturation"),
-        Option("b", "float", BM25_B, none=DEFAULT, high=1.0, help="BM25's length normalisation"),
+        Option(
+            "k1", "float", BM25_K1, none=DEFAULT, high=1000.0, help="BM25's saturation",
+            is_setting=True,
+        ),
+        Option(
+            "b", "float", BM25_B, none=DEFAULT, high=1.0, help="BM25's length normalisation",
+            is_setting=True,
+        ),
     ),
     "graph": (
         Option(
@@ -300,16 +323,16 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             "fusion", "str", none="as configured",
             choices=("rrf", "weighted_rrf", "convex", "score_normalised"), form="fusion.name",
             help="How the scores of the lanes are fused, if not as configured",
-            flag=Flag("--fusion"),
+            flag=Flag("--fusion"), is_setting=True,
         ),
         Option(
             "rrf_k", "float", none="as configured", high=1e9, form="fusion.k",
-            help="The constant k of reciprocal rank fusion",
+            help="The constant k of reciprocal rank fusion", is_setting=True,
         ),
         Option(
             "weights", "Mapping[str, float]", none="as configured", high=_WEIGHT_MAX,
             form="fusion.weights",
-            help="Weights of the lanes, for all fusions but `rrf`; default 1.0",
+            help="Weights of the lanes, for all fusions but `rrf`; default 1.0", is_setting=True,
         ),
     ),
     "order": (
@@ -456,10 +479,11 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     "what is returned": (
         Option(
             "adjacency", "int", 0, high=1000, help="Number of edges to show in each direction",
-            flag=Flag("--adjacency", metavar="N"),
+            flag=Flag("--adjacency", metavar="N"), is_setting=True,
         ),
         Option(
-            "content_chars", "int", 0, help="Number of characters of a node's content to show"
+            "content_chars", "int", 0, help="Number of characters of a node's content to show",
+            is_setting=True,
         ),
         Option(
             "estimator", "str | TokenEstimator", "heuristic",
@@ -468,14 +492,16 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         ),
         Option(
             "token_budget", "int", none=_ANY, help="Maximal number of tokens of all items together",
-            flag=Flag("--budget", metavar="TOKENS"),
+            flag=Flag("--budget", metavar="TOKENS"), is_setting=True,
         ),
         Option(
             "depth", "int", 100, low=1, high=100_000, help="Number of candidates from each lane",
-            flag=Flag("--depth", shows_default=True),
+            flag=Flag("--depth", "Number of candidates from each lane; {default} if not given"),
+            is_setting=True,
         ),
         Option(
-            "limit", "int", 10, none="all", help="Maximal number of items", flag=Flag("--limit")
+            "limit", "int", 10, none="all", help="Maximal number of items", flag=Flag("--limit"),
+            is_setting=True,
         ),
         Option(
             "strict", "bool", False, form=None,
@@ -628,6 +654,8 @@ OF_QUERY = {
     if option.form is not None and "." not in name and name not in OF_PACKS
 }
 """The options that `resolve` takes; the others are translated into these before."""
+SETTINGS = {name: option for name, option in OPTIONS.items() if option.is_setting}
+"""The options whose default a root's configuration may give; see `settings.py`."""
 OF_RECALL = frozenset(option.name for option in GROUPS["recall"]) & OF_QUERY.keys()
 _MEMBERS: dict[str, tuple[Option, ...]] = {}
 for _name, _option in OPTIONS.items():

@@ -26,6 +26,7 @@ from ibidem.retrieve.query.fusion import Fusion, resolve_fusion
 from ibidem.retrieve.query.match import OR, Match, match_of_form, resolve_match
 from ibidem.retrieve.query.options import DEFAULT, OF_QUERY, OF_RECALL, default
 from ibidem.retrieve.query.predicate import Predicate
+from ibidem.retrieve.query.settings import configured
 from ibidem.retrieve.query.validity import Valid, resolve_valid
 from ibidem.retrieve.query.vector import VECTOR_OPTIONS, QuerySparse, QueryVector
 from ibidem.retrieve.rerank import Rerank, resolve_rerank
@@ -46,6 +47,7 @@ _PLAIN = frozenset((type(None), bool, int, float, str, bytes))
 """The types of fields that are their own canonical form."""
 _FUSION = Fusion()
 _MATCH = Match()
+_OF_MATCH = frozenset({"operator", "phrases", "fuzzy"})
 
 
 @record
@@ -93,7 +95,9 @@ class Query:
     @property
     def has_ranker(self) -> bool:
         """Whether a lane ranks; otherwise all matches are returned in id order."""
-        return any(getattr(self, name) is not None for name in ("text", *VECTOR_OPTIONS))
+        return self.text is not None or any(
+            getattr(self, name) is not None for name in VECTOR_OPTIONS
+        )
 
     @property
     def unranked(self) -> Self:
@@ -165,23 +169,25 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
     """Returns the query for a caller's options under a root's configuration.
 
     Args:
-        config: provides the defaults of `fusion`, `rrf_k` and `weights`.
+        config: provides the defaults of the options in `options.SETTINGS`.
         given: some of `options.OF_QUERY`.
 
     Raises:
         InvalidInputError: an option is unknown, or of the wrong type or size; the message names it.
     """
-    unknown = given.keys() - OF_QUERY.keys()
+    unknown = [name for name in given if name not in OF_QUERY]
     if unknown:
         names = ", ".join(sorted(OF_QUERY))
         raise InvalidInputError(f"{min(unknown)}: got an unknown option, expected one of {names}")
     recall = _recall({name: value for name, value in given.items() if name in OF_RECALL})
-    options: dict[str, Any] = {**_DEFAULTS, **given}
+    own = configured(config)
+    chosen = {**own, **given}
+    options: dict[str, Any] = {**_DEFAULTS, **chosen}
     text, packs = options["text"], options["packs"]
     lane_text = _query_text(text)
-    condition = _some(predicate.parse)(options["where"])
-    if condition == predicate.And(()):
-        condition = None
+    if lane_text is None:
+        # Nothing matches terms then: the defaults of matching have nothing to apply to.
+        options |= {name: _DEFAULTS[name] for name in ("operator", "phrases") if name not in given}
     counter, counter_digest = checked_estimator(options["estimator"])
     vectors = {
         name: each.check(options[name])
@@ -192,24 +198,26 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
     query = Query(
         text=lane_text,
         labels=_labels(options["label"]),
-        where=condition,
+        where=_optional(_condition, options["where"]),
         valid=resolve_valid(options["valid_at"], options["valid_missing"]),
-        graph=_some(graph_option.graph)(options["graph"]),
-        community=_some(graph_option.community)(options["community"]),
+        graph=_optional(graph_option.graph, options["graph"]),
+        community=_optional(graph_option.community, options["community"]),
         fusion=resolve_fusion(config, options["fusion"], options["rrf_k"], options["weights"]),
-        match=resolve_match(options["operator"], options["phrases"], options["fuzzy"]),
+        match=_MATCH
+        if chosen.keys().isdisjoint(_OF_MATCH)
+        else resolve_match(options["operator"], options["phrases"], options["fuzzy"]),
         rerank=resolve_rerank(
             options["rerank"], lane_text, options["rerank_text"], options["rerank_depth"]
         ),
         mmr=resolve_mmr(options["mmr"], has_ranker=has_ranker),
         estimator=counter,
         estimator_digest=counter_digest,
-        packs=_some(_packs)(packs),
+        packs=_optional(_packs, packs),
         recall=recall,
-        records=_some(_records)(options["records"]),
+        records=_optional(_records, options["records"]),
         viewer=checked_viewer(policy_of(config), options["viewer"]),
         **vectors,
-        **{name: checks.option(name, options[name]) for name in _SIMPLE if name in given},
+        **{name: checks.option(name, value) for name, value in chosen.items() if name in _SIMPLE},
     )
     is_blank = packs is not None and text is not None
     if not query.has_ranker and not query.is_narrowed and not is_blank:
@@ -303,9 +311,20 @@ def _labels(label: str | Iterable[str] | None) -> tuple[str, ...]:
     return tuple(sorted({checks.name("label", one) for one in labels}))
 
 
+def _optional(read: Callable[[Any], Any], value: Any) -> Any:
+    """Returns what a reader makes of a value, None for None."""
+    return None if value is None else read(value)
+
+
 def _some(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Returns a reader that maps null to None."""
-    return lambda value: None if value is None else read(value)
+    return partial(_optional, read)
+
+
+def _condition(given: Any) -> Predicate | None:
+    """Returns a condition; None for one that every node satisfies."""
+    condition = predicate.parse(given)
+    return None if condition == predicate.And(()) else condition
 
 
 def _written(value: Any) -> Any:
@@ -382,7 +401,7 @@ _OPTIONAL_READERS: Mapping[str, Callable[[Any], Any]] = {
 }
 """The readers of fields that are only present if they are given."""
 _FIELDS = tuple(one.name for one in fields(Query) if one.init and one.name != "semantics")
-_SIMPLE = tuple(name for name in _FIELDS if name not in _COMPOSED and name not in _OPTIONAL_READERS)
+_SIMPLE = frozenset(_FIELDS) - _COMPOSED.keys() - _OPTIONAL_READERS.keys()
 """The fields that contain the value of an option."""
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     name: _COMPOSED.get(name) or partial(checks.option, name)

@@ -30,7 +30,7 @@ from ibidem.retrieve.answer.drops import DropReason, Drops
 from ibidem.retrieve.answer.lane_score import LaneScore, LaneScores
 from ibidem.retrieve.answer.render import render
 from ibidem.retrieve.answer.staleness import stale_among
-from ibidem.retrieve.answer.warning import Warning  # noqa: A004
+from ibidem.retrieve.answer.warning import AnswerWarning
 from ibidem.retrieve.budget import Reader
 from ibidem.retrieve.fuse import Fused, added, reciprocal_ranks
 from ibidem.retrieve.lane import LaneStatus, LaneTop
@@ -293,7 +293,9 @@ def _status(
     return status
 
 
-def _warnings(found: Ranked, view: Snapshot, items: Sequence[RecordItem]) -> tuple[Warning, ...]:
+def _warnings(
+    found: Ranked, view: Snapshot, items: Sequence[RecordItem]
+) -> tuple[AnswerWarning, ...]:
     """Returns the warnings about the query and about the returned items."""
     query, ids = found.scope.query, [one.id for one in items]
     dense = {one for top in found.tops if top.lane == "dense" for one in top.ordinals.tolist()}

@@ -98,7 +98,7 @@ def main(folder: Path) -> None:
     old = vector("two").cid
     commit("two", changed="other")
     repo("branch", "other", "--delete")
-    repo("prune", "main")
+    repo("history", "prune", "main")
     assert has(old)
     repo("gc", "--keep-operations", "1")
     assert not has(old)

@@ -77,8 +77,8 @@ def test_an_older_revision_answers_as_it_did(notes: Run, data: Data, tmp_path: P
     replayed = data("replay", before["receipt"])
     assert replayed["is_identical"] is True
     assert replayed["result"] == before["result"]
-    notes("reindex")
-    notes("reindex", "--compact")
+    notes("index", "build")
+    notes("index", "compact")
     assert data("stats")["index"]["is_current"] is True
     assert "1 segment, " in notes("stats").stdout
     assert data("replay", before["receipt"][:21])["result"] == before["result"]

@@ -281,7 +281,7 @@ def test_an_empty_repository_can_be_looked_at(run: Run, data: Data):
     assert data("branch") == {"schema": "ibidem/branch-list/1", "current": "main", "branches": []}
     assert data("doctor", "--full")["is_ok"] is True
     assert "no commit yet" in run("branch").stdout
-    run("reindex")
+    run("index", "build")
     run("show", code=3)
     run("undo", code=2)
     for arguments in (["status"], ["log"], ["stats"], ["query"], ["diff"], ["tag"]):
@@ -356,6 +356,6 @@ def test_a_node_is_named_by_the_beginning_of_its_id(notes: Run, data: Data):
     found = data("query", "--label", "Section", "--limit", "1")["nodes"][0]["id"]
     assert data("get", found[:8])["node"]["id"] == found
     assert data("blame", found[:8])["id"] == found
-    assert data("traverse", found[:8], "--path", "both:*")["paths"] == []
+    assert data("edge", "traverse", found[:8], "--path", "both:*")["paths"] == []
     assert "expected 4 to 32" in notes("get", "abc", code=2).stderr
     assert "begins 'ffff'" in notes("get", "ffff", code=3).stderr

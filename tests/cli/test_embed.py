@@ -14,7 +14,6 @@ import pytest
 
 from ibidem.cli import exits
 from ibidem.cli.embedders import embedder, models_folder
-from ibidem.cli.session import Session
 from ibidem.embed.local import OnnxEmbedder, SentenceTransformersEmbedder
 from ibidem.embed.minilm import ExactMiniLM
 from ibidem.objects.errors import InvalidInputError
@@ -112,12 +111,12 @@ def test_a_wheel_that_is_none_is_refused(run: Run, tmp_path: Path):
 @pytest.mark.parametrize("model", ["", "word2vec", "minilm:", "openai:", "onnx", "huggingface:x"])
 def test_another_form_is_refused(model: str):
     with pytest.raises(InvalidInputError, match="openai:NAME"):
-        embedder(Session(), model)
+        embedder({}, model)
 
 
 def test_addresses_and_keys_come_from_the_names_that_providers_use(tmp_path: Path):
     def place(model: str, **environment: str) -> Any:
-        found = embedder(Session(environment=environment), model)
+        found = embedder(environment, model)
         return found._service
 
     assert place("ollama:x").url == "http://127.0.0.1:11434/api/embed"
@@ -130,18 +129,18 @@ def test_addresses_and_keys_come_from_the_names_that_providers_use(tmp_path: Pat
 
 
 def test_models_on_disk_are_found_by_folder(tmp_path: Path):
-    session = Session(environment={"XDG_DATA_HOME": str(tmp_path)})
-    assert models_folder(session) == tmp_path / "ibidem" / "models"
-    assert isinstance(embedder(session, "minilm"), ExactMiniLM)
-    assert isinstance(embedder(session, f"minilm:{tmp_path}"), ExactMiniLM)
-    assert isinstance(embedder(session, f"onnx:{tmp_path}"), OnnxEmbedder)
+    environment = {"XDG_DATA_HOME": str(tmp_path)}
+    assert models_folder(environment) == tmp_path / "ibidem" / "models"
+    assert isinstance(embedder(environment, "minilm"), ExactMiniLM)
+    assert isinstance(embedder(environment, f"minilm:{tmp_path}"), ExactMiniLM)
+    assert isinstance(embedder(environment, f"onnx:{tmp_path}"), OnnxEmbedder)
     kind = SentenceTransformersEmbedder
-    assert isinstance(embedder(session, f"sentence-transformers:{tmp_path}"), kind)
+    assert isinstance(embedder(environment, f"sentence-transformers:{tmp_path}"), kind)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other folders")
 @pytest.mark.parametrize("environment", [{}, {"XDG_DATA_HOME": ""}, {"XDG_DATA_HOME": "relative"}])
 def test_without_a_data_folder_models_are_in_that_of_the_user(environment, monkeypatch):
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
-    folder = models_folder(Session(environment=environment))
+    folder = models_folder(environment)
     assert folder == Path.home() / ".local" / "share" / "ibidem" / "models"

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from ibidem.cli.main import COMMANDS
+from ibidem.cli.main import COMMANDS, SYNONYMS
 from ibidem.cli.reference import commands, reference
 
 from .conftest import Run
@@ -42,11 +42,42 @@ def test_every_command_stands_once_in_the_help(run: Run):
     [
         (["comit"], "no such command: comit; did you mean commit?"),
         (["xyzzy"], "no such command: xyzzy\n"),
+        (["search", "x"], "no such command: search; did you mean retrieve?"),
+        (["squash"], "did you mean history squash?"),
+        (["settings"], "did you mean config?"),
+        (["help", "serch"], "no such command: serch"),
+        (["help", "log", "all"], "repo log has no commands, got 'all'"),
         (["retrieve", "how", "often"], "put an argument of several words in quotes"),
     ],
 )
 def test_who_types_something_else_is_told_what_is_near(run: Run, arguments: list[str], told: str):
     assert told in run(*arguments, code=2).stderr
+
+
+def test_help_of_a_command_is_the_same_by_both_ways(run: Run):
+    assert run("help").stdout == run("--help").stdout
+    assert run("help", "key", "verify").stdout == run("key", "verify", "--help").stdout
+    assert run("help", "ask").stdout == run("ask", "--help").stdout
+
+
+def test_ask_is_retrieve_and_stands_first(notes: Run):
+    assert COMMANDS[0] == "retrieve"
+    assert (
+        notes("ask", "deadline", "--json").stdout == notes("retrieve", "deadline", "--json").stdout
+    )
+    assert "repo ask" in notes("help", "retrieve").stdout
+
+
+def test_every_synonym_leads_to_a_command():
+    known = {path.removeprefix("repo ") for path, _ in FOUND}
+    assert set(SYNONYMS.values()) <= known | {"--version"}
+    assert not known & SYNONYMS.keys()
+
+
+def test_options_of_a_question_are_listed_by_subject(run: Run):
+    headings = re.findall(r"^([A-Z][a-z ]+):$", run("help", "retrieve").stdout, re.MULTILINE)
+    assert headings[:2] == ["Options", "What is returned"]
+    assert {"Vectors", "How a text matches", "Graph", "Fusion", "Recall"} <= set(headings)
 
 
 @pytest.mark.parametrize(("path", "command"), LEAVES, ids=[path for path, _ in LEAVES])
@@ -76,7 +107,14 @@ def test_every_command_that_reads_a_state_takes_at(name: str):
 
 
 def test_every_command_on_a_repository_takes_its_folder():
-    elsewhere = {"repo init", "repo clone", "repo demo", "repo completion", "repo embed install"}
+    elsewhere = {
+        "repo init",
+        "repo clone",
+        "repo demo",
+        "repo completion",
+        "repo embed install",
+        "repo help",
+    }
     for path, command in LEAVES:
         has_option = any("--repo" in parameter.opts for parameter in command.params)
         assert has_option is (path not in elsewhere), path

@@ -63,16 +63,16 @@ def test_blame_names_who_gave_each_value(told, notes):
 
 def test_squash_and_prune_bound_the_history(told, notes, data):
     root = data("log", "-n", "1")["commits"][0]["root"]
-    assert "rewritten" in notes("prune", "main~1").stdout
+    assert "rewritten" in notes("history", "prune", "main~1").stdout
     assert messages(notes("log", "--oneline").stdout) == ["joined", "on main"]
     notes("undo")
-    folded = data("squash", "main~2", "-m", "folded")["commit"]
+    folded = data("history", "squash", "main~2", "-m", "folded")["commit"]
     assert (folded["root"], folded["message"]) == (root, "folded")
     assert messages(notes("log", "--oneline").stdout)[0] == "folded"
     last = data("log", "-n", "1")["commits"][0]["message"]
-    assert data("squash")["commit"]["message"] == last
-    notes("squash", "side", code=2)
-    notes("prune", "nothing", code=3)
+    assert data("history", "squash")["commit"]["message"] == last
+    notes("history", "squash", "side", code=2)
+    notes("history", "prune", "nothing", code=3)
 
 
 def test_bisect_run_finds_the_commit_at_which_a_command_fails(notes, data, monkeypatch):

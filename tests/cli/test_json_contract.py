@@ -57,7 +57,7 @@ EMBEDDED = {
     "ibidem/diff/1": {"counts": "counts"},
     "ibidem/blame/1": {"lines[].commit": "commit"},
     "ibidem/bisect-run/1": {"suspects[]": "commit"},
-    "ibidem/squash/1": {"commit": "commit"},
+    "ibidem/history-squash/1": {"commit": "commit"},
     "cause": {"commit": "commit", "changes[]": "change"},
     "ibidem/export/1": {"": "copy"},
     "ibidem/import/1": {"": "copy"},
@@ -143,7 +143,7 @@ def test_every_command_that_prints_data_has_json():
         for path, command, _ in commands()
         if not hasattr(command, "commands") and not any("--json" in p.opts for p in command.params)
     }
-    assert without == {"repo completion", "repo embed install", "repo serve"}
+    assert without == {"repo completion", "repo embed install", "repo help", "repo serve"}
 
 
 def test_the_session_covers_every_schema_of_the_page(seen: dict[str, list[dict[str, Any]]]):
@@ -178,7 +178,10 @@ def test_every_documented_field_is_printed(seen: dict[str, list[dict[str, Any]]]
 
 
 VERBS = ("is_", "has_", "may_", "needs_", "holds", "answers_")
-MAPS = r"props|status|value|ranks|lanes|counts?|actions|labels|vectors|sparse|paths|key\.key|policy"
+MAPS = (
+    r"props|status|value|ranks|lanes|counts?|actions|labels|vectors|sparse|paths|settings"
+    r"|key\.key|policy"
+)
 """What holds names that are not ours, or counts by what is counted."""
 
 

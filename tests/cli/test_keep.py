@@ -139,12 +139,12 @@ def test_keys_sign_and_are_trusted_no_more(notes: Run, data: Data) -> None:
     public = data("key", "generate", "ada")["public"]
     notes("node", "add", "Note", "--summary", "signed")
     notes("commit", "-m", "signed", "--sign", "ada")
-    assert "good" in notes("verify", "--limit", "1").stdout
-    assert data("verify", code=1)["is_good"] is False
-    assert data("verify", "--allow-unsigned")["is_good"] is True
+    assert "good" in notes("key", "verify", "--limit", "1").stdout
+    assert data("key", "verify", code=1)["is_good"] is False
+    assert data("key", "verify", "--allow-unsigned")["is_good"] is True
     assert public in notes("key", "list").stdout
     notes("key", "revoke", "ada")
-    assert data("verify", "--limit", "1", code=1)["commits"][0]["standing"] == "revoked"
+    assert data("key", "verify", "--limit", "1", code=1)["commits"][0]["standing"] == "revoked"
     notes("key", "revoke", "bob", code=3)
     notes("key", "trust", "bob", "12", code=2)
     notes("commit", "-m", "x", "--sign", "nobody", code=3)
@@ -152,7 +152,7 @@ def test_keys_sign_and_are_trusted_no_more(notes: Run, data: Data) -> None:
     assert "none" in notes("key", "require").stdout
 
 
-@pytest.mark.parametrize("command", ["fsck", "gc", "erase", "verify", "key"])
+@pytest.mark.parametrize("command", ["fsck", "gc", "erase", "key"])
 def test_every_help_has_an_example(run: Run, command: str) -> None:
     assert "Example" in run(command, "--help").stdout
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ibidem
+from ibidem.cli.options.settings import write_local
 from ibidem.embed.protocol import identity
 from ibidem.memory.recall.query_log import QueryLog
 from ibidem.memory.recall.rerank_cache import remembered
@@ -49,6 +50,7 @@ def used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         QueryLog(folder).slow("recall", 9, {}, 1)
         repo.sync.remotes.add("elsewhere", address_of("/srv"))
         token_in(folder / "local" / "serve-token")
+        write_local(folder, "limit", 5)
         held = Quarantine(repo.core, memory_bytes_max=0)
         held.take([(BlobCid.of(b"x"), b"x")])
         left = next(folder.glob("quarantine-*"))

@@ -74,16 +74,18 @@ def test_query_sorts_pages_and_counts(folder: Path) -> None:
 def test_traverse_walks_and_says_where_it_ends(folder: Path) -> None:
     nodes = asked(folder, "query", "--order-by", "year")["nodes"]
     ids = [node["id"] for node in nodes]
-    found = asked(folder, "traverse", ids[0], ids[1], "--path", "out:cites,out:cites")
+    found = asked(folder, "edge", "traverse", ids[0], ids[1], "--path", "out:cites,out:cites")
     assert sorted(path["nodes"] for path in found["paths"]) == sorted([ids[:3], ids[1:4]])
     assert all(len(path["edges"]) == 2 for path in found["paths"])
-    back = ("traverse", ids[1], "--path", "in:cites,out:cites")
+    back = ("edge", "traverse", ids[1], "--path", "in:cites,out:cites")
     assert asked(folder, *back)["paths"] == []
     assert len(asked(folder, *back, "--repeats", "all")["paths"]) == 1
-    assert "2 paths" in text(folder, "traverse", ids[1], "--path", "both:*")
-    assert "raise --limit" in text(folder, "traverse", ids[1], "--path", "both:*", "--limit", "1")
-    asked(folder, "traverse", ids[0], "--path", "cites", code=2)
-    asked(folder, "traverse", "0" * 32, "--path", "out:*", code=3)
+    assert "2 paths" in text(folder, "edge", "traverse", ids[1], "--path", "both:*")
+    assert "raise --limit" in text(
+        folder, "edge", "traverse", ids[1], "--path", "both:*", "--limit", "1"
+    )
+    asked(folder, "edge", "traverse", ids[0], "--path", "cites", code=2)
+    asked(folder, "edge", "traverse", "0" * 32, "--path", "out:*", code=3)
 
 
 def test_options_after_the_lanes_reach_the_answer(folder: Path) -> None:
@@ -102,7 +104,13 @@ def test_options_after_the_lanes_reach_the_answer(folder: Path) -> None:
 
 
 def test_a_limit_means_the_same_everywhere(data, run, notes):
-    paths = ("traverse", data("query", "--label", "Document")["nodes"][0]["id"], "--path", "both:*")
+    paths = (
+        "edge",
+        "traverse",
+        data("query", "--label", "Document")["nodes"][0]["id"],
+        "--path",
+        "both:*",
+    )
     run("node", "add", "Note", "--summary", "a deadline")
     for command, name in (
         (("retrieve", "deadline request"), "items"),
@@ -124,7 +132,7 @@ def test_a_limit_means_the_same_everywhere(data, run, notes):
 
 
 def test_signatures_of_no_commit_are_not_called_good(notes):
-    assert "from 1, or all" in notes("verify", "--limit", "0", code=2).stderr
+    assert "from 1, or all" in notes("key", "verify", "--limit", "0", code=2).stderr
 
 
 def test_an_empty_answer_says_what_would_help(notes):

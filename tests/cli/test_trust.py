@@ -26,7 +26,7 @@ def test_with_a_policy_every_question_says_who_asks(run):
         ("get", secret),
         ("packs", "tea"),
         ("prompt", "tea"),
-        ("traverse", secret, "--path", "out:*"),
+        ("edge", "traverse", secret, "--path", "out:*"),
         ("show", secret),
         ("recall", "tea"),
         ("memory", "graph", "tea"),

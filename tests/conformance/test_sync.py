@@ -53,6 +53,7 @@ CITED = {
     "8-a": ERASURES + "test_a_copy_that_does_not_authorise_it_keeps_what_it_has",
     "8-b": ERASURES + "test_another_version_of_it_is_refused",
     "8-c": TOLD + "test_a_push_is_told_first_and_sends_nothing_of_it",
+    "8-e": TOLD + "test_a_refused_fetch_leaves_what_its_erasures_alone_leave",
     "8-d": TOLD + "test_a_remote_refuses_a_state_that_has_it_from_a_copy_that_does_not_ask",
 }
 

@@ -47,7 +47,17 @@ from .doors import (
     procedures,
     wire,
 )
-from .graph import Block, Copy, Ref, Unwritable
+from .graph import (
+    Block,
+    Copy,
+    Ref,
+    Unwritable,
+    cid_of,
+    decode,
+    encode,
+    read_car,
+    write_car,
+)
 from .limits import Child
 from .mutations import mutate
 
@@ -63,7 +73,12 @@ FORMS = ("import", "import", "import", "onto", "clone", "pull", "push", "plain")
 LISTING = (
     *(("status",), ("log",), ("query",), ("stats",), ("retrieve", "retry"), ("packs", "retry")),
     *(("recall", "retry"), ("run", "list"), ("receipt", "list"), ("thread", "list"), ("branch",)),
-    *(("tag",), ("memory", "graph", "retry"), ("gc", "--dry-run"), ("verify", "--allow-unsigned")),
+    *(
+        ("tag",),
+        ("memory", "graph", "retry"),
+        ("gc", "--dry-run"),
+        ("key", "verify", "--allow-unsigned"),
+    ),
     *(("show",), ("diff", "HEAD~1"), ("doctor",), ("memory", "consolidate", "--dry-run")),
 )
 """What one bad value must not hide everything from."""
@@ -184,16 +199,16 @@ class Taken:
         self.ran(["-R", str(self.repo), "key", "trust", "ada", public, "--may-erase"])
         if form == "onto":
             _begin(self.repo)
-        before = _state(self.repo)
+        left = [_state(self.repo)]
         if form == "pull":
-            self.ran(["-R", str(self.repo), "remote", "add", "origin", str(self.file)])
-            refused = self.refused(["fetch", *_INCLUDED])
+            left += self._told()
+            refused = self._fetched(self.repo, self.file)
         elif form == "push":
             refused = self._pushed()
         else:
             branch = ["--branch", "taken"] if form == "plain" else []
             refused = self.refused(["import", str(self.file), *branch])
-        if refused and _state(self.repo) != before:
+        if refused and _state(self.repo) not in left:
             self.child.fault("changed", form, f"{refused}, and something has changed", "")
         if form == "plain" and not refused:
             self.ran(["-R", str(self.repo), "switch", "taken"])
@@ -201,9 +216,24 @@ class Taken:
             self.refused(["pull"])  # without a branch of that name there, nothing is merged
         return refused
 
-    def refused(self, arguments: list[str]) -> str:
+    def _told(self) -> list[object]:
+        """Returns what the erasures of the copy alone leave: a refused fetch may leave that too,
+        and nothing else (spec sync 8-e)."""
+        data = _only_erasures(self.file.read_bytes())
+        if data is None:
+            return []
+        file, repo = self.folder / "erasures.car", self.folder / "told"
+        file.write_bytes(data)
+        shutil.copytree(self.repo, repo)
+        return [] if self._fetched(repo, file) else [_state(repo)]
+
+    def _fetched(self, repo: Path, file: Path) -> str:
+        self.ran(["-R", str(repo), "remote", "add", "origin", str(file)])
+        return self.refused(["fetch", *_INCLUDED], repo)
+
+    def refused(self, arguments: list[str], repo: Path | None = None) -> str:
         """Runs a command on the repository; returns the kind of its error, "" where it has none."""
-        code, out, err = self.said(["-R", str(self.repo), *arguments, "--json"])
+        code, out, err = self.said(["-R", str(repo or self.repo), *arguments, "--json"])
         return "" if code in (0, 1) else _kind(out + err)
 
     def ran(self, arguments: list[str]) -> None:
@@ -263,6 +293,18 @@ _INCLUDED = ("--include", "notes", "--include", "runs", "--include", "receipts")
 _RAW = frozenset(("completion",))
 _PRINTED = frozenset(("--content", "--text"))
 """Options of `get` that print what is kept as it is, where that is no terminal."""
+
+
+def _only_erasures(data: bytes) -> bytes | None:
+    """Returns a copy with its erasures and nothing else, None of one that has none."""
+    root, blocks = read_car(data)
+    message = decode(blocks[root])
+    links = message.get("erasures") if isinstance(message, dict) else None
+    if not isinstance(links, list) or not links:
+        return None
+    sent = {link.raw: blocks[link.raw] for link in links if getattr(link, "raw", b"") in blocks}
+    alone = encode({**message, "refs": {}})
+    return write_car(cid_of(alone), {**sent, cid_of(alone): alone})
 
 
 def _kind(out: str) -> str:

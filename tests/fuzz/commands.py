@@ -28,12 +28,13 @@ SKIPPED = {
 }
 READS = frozenset(
     (
-        *("status", "retrieve", "packs", "prompt", "recall", "query", "get", "show", "traverse"),
+        *("status", "retrieve", "packs", "prompt", "recall", "query", "get", "show"),
+        "edge traverse",
         *("stats", "thread list", "thread select", "thread show", "memory graph", "trust show"),
         *("memory salience", "replay", "receipt list", "receipt show", "run diff", "run list"),
-        *("run replay", "run show", "log", "diff", "blame", "bisect", "bisect run", "verify"),
+        *("run replay", "run show", "log", "diff", "blame", "bisect", "bisect run", "key verify"),
         *("fsck", "doctor", "remote list", "key list", "snapshot record", "snapshot check"),
-        *("export", "run export", "clone", "completion", "reindex"),
+        *("export", "run export", "clone", "completion", "index build", "index compact", "help"),
     )
 )
 """Commands that change nothing of what others see: they are asked first, on the copy as it came."""
@@ -336,7 +337,7 @@ _BY_COMMAND: dict[tuple[str, str], _Made] = {
     ("fsck", "source"): lambda world: str(world.data),
     **{(f"key {verb}", "name"): lambda world: "eve" for verb in ("generate", "revoke", "trust")},
     **{(f"remote {verb}", "name"): lambda world: "file" for verb in ("add", "remove")},
-    ("squash", "branch"): _ref_name,
+    ("history squash", "branch"): _ref_name,
     ("memory add", "name"): lambda world: f"name {world.chance.randrange(2)}",
     ("init", "path"): World.new_path,
     ("bisect", "limit"): lambda world: "5",

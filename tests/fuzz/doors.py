@@ -11,19 +11,20 @@ from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.graph import GraphMemory
 from ibidem.memory.recall import anomalies, feedback, procedures
 from ibidem.memory.recall import recall as asking
-from ibidem.objects.cid import Cid, CommitCid
+from ibidem.objects.cid import BlobCid, Cid, CommitCid
 from ibidem.objects.errors import IbidemError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.repo.notes import Notes
 from ibidem.repo.repository import Repository
 from ibidem.repo.revision import Revision
 from ibidem.repo.runs.recording import Recording
-from ibidem.repo.sync import wire
+from ibidem.repo.sync import fetch_push, wire
 from ibidem.retrieve.access.policy import ALL
 from ibidem.serve.remote import RemoteServer
 
 __all__ = [
     "ALL",
+    "BlobCid",
     "Cid",
     "CommitCid",
     "Conversations",
@@ -39,6 +40,7 @@ __all__ = [
     "anomalies",
     "asking",
     "feedback",
+    "fetch_push",
     "identity",
     "procedures",
     "wire",

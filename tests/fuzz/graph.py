@@ -222,7 +222,7 @@ class Writer:
     def _put(self, data: bytes, prefix: bytes = CBOR) -> bytes:
         if prefix == CBOR and len(data) > BLOCK_BYTES_MAX:
             raise Unwritable("a block over the limit")
-        cid = prefix + blake3(data).digest()
+        cid = cid_of(data, prefix)
         self.blocks[cid] = data
         return cid
 
@@ -494,6 +494,11 @@ def write_car(root: bytes, blocks: dict[bytes, bytes]) -> bytes:
     for cid in sorted(blocks):
         out += (_to_varint(CID_BYTES + len(blocks[cid])), cid, blocks[cid])
     return b"".join(out)
+
+
+def cid_of(data: bytes, prefix: bytes = CBOR) -> bytes:
+    """Returns the CID of a block."""
+    return prefix + blake3(data).digest()
 
 
 def cid_text(cid: bytes) -> str:

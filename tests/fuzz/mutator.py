@@ -8,7 +8,8 @@ A copy of a repository that is rich in every feature (`rich`) is read as values,
 passes. It is taken into a repository by `repo import`, `clone`, `pull` from a file or a push over
 HTTP, alone or onto what is there (`cases`). Then it is either
 
-- refused with a typed error, and nothing has changed; or
+- refused with a typed error, and nothing has changed, except that a fetch may have carried out the
+  erasures of the copy: then what is there is what these alone leave; or
 - let in, and `fsck` finds nothing, and every command and every public method (`commands`) ends
   with success or a typed error, within 5 s of processor time and 500 MB (`limits`), without a
   character that steers a terminal; and after every command that changes something `fsck` finds

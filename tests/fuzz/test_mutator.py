@@ -6,13 +6,15 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import click
 import pytest
 
 from . import commands, limits, mutator
-from .cases import Case, changed, written
+from .cases import Case, Taken, changed, written
 from .commands import every_command
+from .doors import BlobCid, fetch_push
 from .graph import Copy, read_car
 
 MINUTES = 2.0
@@ -87,6 +89,39 @@ def test_every_command_is_asked_with_arguments_that_click_takes(
         assert given[: len(words)] == words
         with click.Context(command, info_name=name) as context:
             command.make_parser(context).parse_args(given[len(words) :])
+
+
+def test_a_refused_fetch_may_leave_its_erasures_and_nothing_else(
+    found: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IBIDEM_AUTHOR", "eve")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
+    copy, _ = changed(Case("7", "erased-full", "pull", ()), found)
+    copy.root.value["refs"]["receipts/abcd"] = copy.root.value["refs"]["heads/main"]
+    data = written(copy)
+
+    def take(folder: str) -> list[str]:
+        return faults_of(lambda child: _refused(Taken(child, tmp_path / folder, data)))
+
+    assert take("as it is") == []
+    fetch = fetch_push.fetch
+
+    def leaving_more(repository: Any, *given: Any, **named: Any) -> Any:
+        try:
+            return fetch(repository, *given, **named)
+        except Exception:
+            repository.store.put({BlobCid.of(b"more"): b"more"})
+            raise
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fetch_push, "fetch", leaving_more)
+        assert take("with more") == ["changed"]
+    monkeypatch.setattr(Taken, "_told", lambda self: [])
+    assert take("without the exception") == ["changed"]
+
+
+def _refused(taken: Taken) -> None:
+    assert taken.take("pull") == "corrupt"
 
 
 def faults_of(work: Callable[[limits.Child], None]) -> list[str]:

@@ -23,6 +23,7 @@ from ibidem.retrieve.answer.warning import WarningCode
 from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import execute
 from ibidem.retrieve.query.query import resolve
+from ibidem.retrieve.query.settings import changed_fields
 
 from .oracle import World, answer
 from .world import finish
@@ -293,3 +294,16 @@ def test_of_long_content_the_first_part_is_searched(character: str, before: int)
         )
         assert ids(result) == expected
         assert result.to_bytes() == answer(World(buffer, facts.root), query.form())
+
+
+def test_a_default_of_the_configuration_gives_way_to_any_option():
+    """[3.3-e]"""
+    plain = Config(models=MODELS)
+    settings = changed_fields(plain, {"limit": 3, "phrases": True})
+    config = Config(models=MODELS, extra=settings)
+    assert resolve(config, text="a b").limit == 3
+    assert resolve(config, text="a b") == resolve(plain, text="a b", limit=3, phrases=True)
+    assert resolve(config, text="a b", limit=10, phrases=False) == resolve(plain, text="a b")
+    assert resolve(config, vector=("m", [1.0, 0.0]), limit=10) == resolve(
+        plain, vector=("m", [1.0, 0.0])
+    )

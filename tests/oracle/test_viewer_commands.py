@@ -70,7 +70,7 @@ def commands(rng: random.Random, world: World) -> Iterator[list[str]]:
             name = str(id_)[:digits]
             yield ["get", name]
             yield ["show", name, "--json"]
-            yield ["traverse", name, "--path", "out:*"]
+            yield ["edge", "traverse", name, "--path", "out:*"]
             yield ["memory", "salience", name, "--json"]
             yield ["get", name, "--text"]
         for words in rng.sample(REFUSED, 6):

@@ -162,14 +162,14 @@ def test_x8_options_are_checked_and_named(repo, name):
 
 
 def test_x8_unknown_options_and_options_without_effect_are_refused(repo):
-    with pytest.raises(InvalidInputError, match="perHitNeighbors"):
+    with pytest.raises(TypeError, match="perHitNeighbors"):
         repo.packs("needle", perHitNeighbors=1)
-    for name, value in (("hops", 1), ("etypes", ["x"]), ("fanout", 1), ("direction", "both")):
+    for name, value in (("hops", 2), ("etypes", ["x"]), ("fanout", 1), ("direction", "incoming")):
         with pytest.raises(InvalidInputError, match=name):
             repo.packs("needle", **{name: value})
     with pytest.raises(InvalidInputError, match="per_hit_neighbors"):
-        repo.packs("needle", expand="edges", per_hit_neighbors=1)
-    with pytest.raises(InvalidInputError, match="packs"):
+        repo.packs("needle", expand="edges", per_hit_neighbors=2)
+    with pytest.raises(TypeError, match="packs"):
         repo.retrieve("needle", packs={})
 
 

@@ -13,10 +13,10 @@ import ibidem
 from ibidem.ingest.ingest import ingest_text
 from ibidem.memory.graph import GraphMemory, Record, RecordType
 from ibidem.memory.recall.recall import recall
-from ibidem.objects.errors import InvalidInputError, ReplayError
+from ibidem.objects.errors import InvalidInputError, ReplayError, UnrecordedError
 from ibidem.repo.repository import Repository
 from ibidem.repo.runs.compare import check
-from ibidem.repo.runs.session import Session, UnrecordedError
+from ibidem.repo.runs.session import Session
 from ibidem.retrieve.access.policy import TrustPolicy, Viewer
 
 TEXT = """# Mills

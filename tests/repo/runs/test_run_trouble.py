@@ -15,10 +15,11 @@ from ibidem.objects.errors import (
     IbidemError,
     InvalidInputError,
     NotFoundError,
+    RecordedError,
+    RunMismatchError,
 )
 from ibidem.repo.repository import Repository
-from ibidem.repo.runs.payload import RecordedError
-from ibidem.repo.runs.replay import Replay, RunMismatchError
+from ibidem.repo.runs.replay import Replay
 
 
 class QuotaError(Exception):

@@ -14,9 +14,9 @@ from ibidem.objects.errors import (
     ConflictError,
     InvalidInputError,
     NotFoundError,
+    RunMismatchError,
 )
 from ibidem.repo.repository import Repository
-from ibidem.repo.runs.replay import RunMismatchError
 from ibidem.repo.runs.session import offered
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ from ibidem.repo.repository import Repository
 from ibidem.repo.state import State
 from ibidem.repo.sync.local_remote import LocalRemote
 from ibidem.repo.sync.messages import Bundle, Push, Tip, Update, container
+from ibidem.repo.sync.remotes import address_of
 
 from .conftest import filled
 from .forging import Blocks, Forge, point, state
@@ -83,6 +85,30 @@ def test_a_copy_whose_ref_points_to_what_its_name_does_not_say_is_refused(name: 
                 assert state(ours) == before
             if not round_:
                 ours.sync.load(io.BytesIO(exported(theirs)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_block_that_two_refs_point_to_must_suit_both_names(name: str, tmp_path: Path):
+    """In a fetch and a clone too, which ask for each block once."""
+    with ibidem.init(clock=lambda: 0) as theirs:
+        filled(theirs, 6)
+        targets = recorded(theirs)
+        blocks = {cid: theirs.core.store.get(cid) for cid in theirs.core.store.cids()}
+    rightly = {"commit": "heads/main", "step": "runs/good/1", "receipt": f"receipts/{'b' * 59}"}
+    refused = [kind for kind in targets if kind != kind_of(name)]
+    for kind in refused:
+        file = tmp_path / f"{kind}.car"
+        sent = {name: targets[kind], rightly[kind]: targets[kind]}
+        file.write_bytes(file_of(sent, blocks).getvalue())
+        with ibidem.init(clock=lambda: 0) as ours:
+            ours.sync.remotes.add("evil", address_of(file))
+            before = state(ours)
+            with pytest.raises(CorruptError, match=f"points to the {kind} .*, expected a"):
+                ours.sync.fetch("evil", include=["notes", "runs", "receipts"])
+            assert state(ours) == before
+        with pytest.raises(CorruptError, match=f"points to the {kind} .*, expected a"):
+            ibidem.clone(file, tmp_path / "copy", include=["notes", "runs", "receipts"])
+        assert not (tmp_path / "copy").exists()
 
 
 def test_a_ref_to_a_node_is_refused(repo: Repository):

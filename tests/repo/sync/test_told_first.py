@@ -4,10 +4,12 @@ does an erased text come back."""
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,15 +17,17 @@ import pytest
 import ibidem
 from ibidem.objects.cid import Cid
 from ibidem.objects.derive import node_id
-from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError
+from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError, NotFoundError
 from ibidem.repo.repository import Repository
 from ibidem.repo.signing.keyring import TrustedKey
 from ibidem.repo.sync import fetch_push
 from ibidem.repo.sync.local_remote import LocalRemote
-from ibidem.repo.sync.messages import Push, Update
+from ibidem.repo.sync.messages import Bundle, Opened, Push, Update, container
 from ibidem.repo.sync.remote import Blocks
 from ibidem.repo.sync.remotes import address_of
 from ibidem.repo.sync.report import RefMove
+
+from .forging import state
 
 Pair = tuple[Repository, Repository]
 SECRET = "a text that only one node has said"
@@ -150,6 +154,35 @@ def test_a_fetch_is_told_first_and_keeps_to_it_where_the_rest_fails(
     assert there.calls == ["erasures", "fetch"]
     assert places(tmp_path / "back") == []
     assert back.maintenance.fsck().is_clean
+
+
+def test_a_refused_fetch_leaves_what_its_erasures_alone_leave(pair: Pair, tmp_path: Path) -> None:
+    erase(pair, is_authorised=True)
+    _, home = pair
+    says(home, "news", "news")
+    home.sync.export(tmp_path / "whole.car")
+    with (tmp_path / "whole.car").open("rb") as file:
+        opened = Opened(file)
+        blocks = list(opened.blocks())
+        whole = opened.message(Bundle)
+    gone = [(cid, block) for cid, block in blocks if cid in whole.erasures]
+    lacking = [(cid, block) for cid, block in blocks if b"news" not in block]
+    assert len(lacking) < len(blocks)
+    states = []
+    for name, sent, refs in (("alone", gone, {}), ("lacking", lacking, whole.refs)):
+        file = tmp_path / f"{name}.car"
+        file.write_bytes(b"".join(container(replace(whole, refs=refs), sent)))
+        shutil.copytree(tmp_path / "back", tmp_path / name)
+        with ibidem.open(tmp_path / name, clock=lambda: 2_000_000_000_000_000) as repo:
+            repo.sync.remotes.add(name, address_of(file))
+            if name == "alone":
+                assert repo.sync.fetch(name).erasure_count == 1
+            else:
+                with pytest.raises(NotFoundError):
+                    repo.sync.fetch(name)
+            assert places(tmp_path / name) == []
+            states.append(state(repo))
+    assert states[0] == states[1]
 
 
 # -- ways back ------------------------------------------------------------------------------------

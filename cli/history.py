@@ -1,14 +1,56 @@
-"""`repo prune`: drops the history before a revision."""
+"""`repo history`: rewrites the history of branches; the graph itself does not change."""
 
 from __future__ import annotations
 
 import click
 
-from ibidem.cli.render import output
+from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
 
-@click.command("prune")
+@click.group("history")
+def command() -> None:
+    """Shorten the history: combine commits, or drop old ones"""
+
+
+@command.command("squash")
+@click.argument("base", required=False)
+@click.option(
+    "-m", "--message", default="", help="Commit message [default: that of the last commit]."
+)
+@click.option("--branch", metavar="NAME", help="Branch [default: the current one].")
+@author_option
+@common_options
+@pass_session
+def squash(
+    session: Session,
+    *,
+    base: str | None,
+    message: str,
+    branch: str | None,
+    author: str | None,
+) -> None:
+    """Combine the commits after BASE into one with the same state
+
+    Without BASE, combines all commits of the branch. The graph itself does not change; `repo undo`
+    restores the commits until `repo gc` deletes them.
+
+    \b
+    Examples:
+      repo history squash main~5 -m "the week's edits"
+      repo history squash -m "the first state"
+    """
+    with session.open() as repository:
+        made = repository.history.squash(
+            base, branch=branch, message=message, author=session.author(author)
+        )
+    if session.json:
+        output.emit("history-squash", {"commit": shapes.block_json(made)})
+    else:
+        output.say(f"combined into {made.cid}; repo undo restores the commits")
+
+
+@command.command("prune")
 @click.argument("revision")
 @click.option(
     "--drop-signatures",
@@ -18,7 +60,7 @@ from ibidem.cli.session import Session, author_option, common_options, pass_sess
 @author_option
 @common_options
 @pass_session
-def command(session: Session, *, revision: str, drop_signatures: bool, author: str | None) -> None:
+def prune(session: Session, *, revision: str, drop_signatures: bool, author: str | None) -> None:
     """Drop the history before REVISION on all branches and tags
 
     On every branch and tag that descends from REVISION, the later commits are rewritten with the
@@ -27,7 +69,7 @@ def command(session: Session, *, revision: str, drop_signatures: bool, author: s
 
     \b
     Example:
-      repo prune main~100
+      repo history prune main~100
     """
     with session.open() as repository:
         done = repository.history.prune(
@@ -35,7 +77,7 @@ def command(session: Session, *, revision: str, drop_signatures: bool, author: s
         )
     if session.json:
         output.emit(
-            "prune",
+            "history-prune",
             {
                 "first": str(done.first),
                 "moved": [
