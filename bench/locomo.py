@@ -7,9 +7,9 @@ question is asked for the 50 best turns. Three ways to ask: `nodes`, plain retri
 with a neighbour on each side, turns being parts of their session; `conversation`, each session a
 thread of conversation memory, chosen from over all threads.
 
-`--evidence` measures something else: each conversation is one thread, and the columns are the share
-of the evidence that `Conversations.context` shows in 1,000 and in 2,000 tokens, and how often one of
-the first 5 and 10 selected turns is evidence.
+`--evidence` measures something else: each conversation is one thread, and the columns are how often
+one of the first 5 and 10 selected turns is evidence, and the share of the evidence that
+`Conversations.context` shows in 1,000 and in 2,000 tokens.
 
 A session scores the best of its turns, ties by session number; any@k counts the questions for which
 a gold session is among the first k. A question whose evidence matches no turn is left out (9 of

@@ -31,7 +31,7 @@ from ibidem.retrieve.answer.render import render
 from ibidem.retrieve.answer.staleness import count_stale
 from ibidem.retrieve.context.clip import cut_to_fit
 from ibidem.retrieve.context.group import Group, grouped, ids_of, in_order
-from ibidem.retrieve.context.option import EDGES, PackOptions
+from ibidem.retrieve.context.option import EDGES, NEIGHBORS, PackOptions
 from ibidem.retrieve.context.pack import BETWEEN, Hit, Member, Pack, pack_cid
 from ibidem.retrieve.context.sequence import Sequences
 from ibidem.retrieve.context.spans import Matcher, Span
@@ -146,9 +146,24 @@ class _Making:
             options,
             is_moved=query.rerank is not None or query.mmr is not None,
         )
-        self.groups = grouped(
+        groups = grouped(
             snapshot, visible, self._hits, options, self._heading, lambda one: len(self._shown(one))
         )
+        self.groups = groups if options.expand != NEIGHBORS else self._without_copies(groups)
+
+    def _without_copies(self, groups: Sequence[Group]) -> list[Group]:
+        """Returns the groups without those whose texts an earlier one has, case
+        and white space apart; their hits go to it."""
+        first: dict[str, Group] = {}
+        found: list[Group] = []
+        for group in groups:
+            text = " ".join(" ".join(map(self._shown, group.members)).casefold().split())
+            earlier = first.setdefault(text, group) if group.sequence is not None else group
+            if earlier is group:
+                found.append(group)
+            else:
+                earlier.join(group)
+        return found
 
     def packs(self, position: int) -> Pack:
         """Returns a pack, built on first use, or what was cut of it. A pack that exceeds the budget
@@ -193,9 +208,9 @@ class _Making:
         """Returns the number of hits of some packs that were ranked by a stale vector."""
         if self._query.vector is None:
             return 0
-        hits = [self._hits[rank] for position in taken for rank in self.groups[position].hits]
-        nodes = [self._node(hit.ordinal)[1] for hit in hits]
-        ordinals = self._found.ranking.ordinals[[hit.place for hit in hits]]
+        ranked = [self._hits[rank] for position in taken for rank in self.groups[position].hits]
+        nodes = [self._node(hit.ordinal)[1] for hit in ranked]
+        ordinals = self._found.ranking.ordinals[[hit.place for hit in ranked]]
         lanes = self._found.lane_scores(ordinals, [node.id for node in nodes])
         return count_stale(
             self._snapshot,

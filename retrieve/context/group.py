@@ -53,6 +53,10 @@ class Group:
     """The section that is shown as a whole."""
     fallback: str | None = None
 
+    def join(self, other: Group) -> None:
+        """Takes the hits of a group that is not shown."""
+        self.hits = sorted([*self.hits, *other.hits])
+
 
 def in_order(
     snapshot: Snapshot,

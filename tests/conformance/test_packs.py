@@ -23,6 +23,7 @@ CITED = {
     "4-a": (PACKS, "test_pk3_without_sections_neighbours_are_shown_and_it_is_said"),
     "4-d": (PACKS, "test_a_passage_of_two_documents_is_shown_once"),
     "4-e": (PACKS, "test_neighbours_stay_in_their_section_and_window"),
+    "4-f": (PACKS, "test_copies_are_shown_once"),
     "5-a": (PACKS, "test_edges_lead_to_the_rest_of_a_pack"),
     "5-b": (PACKS, "test_walks_that_share_a_node_are_one_where_they_coalesce"),
     "6-a": (PACKS, "test_pk13_the_text_is_the_members_joined"),

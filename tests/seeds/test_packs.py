@@ -154,7 +154,7 @@ def test_pk9_packs_come_by_score_then_document_then_place():
     keys = [(-pack.score, pack.document.raw, pack.entry.ord) for pack in packs]
     assert keys == sorted(keys)
     assert len({pack.score for pack in packs}) == 1
-    assert len(packs) == 9
+    assert [len(pack.hits) for pack in packs] == [3, 3, 3]
 
 
 def test_pk10_without_rank_scores_are_zero_and_order_is_that_of_the_document():
@@ -201,6 +201,16 @@ def test_neighbours_stay_in_their_section_and_window():
     assert pack.heading_path == ("B",)
     assert pack.text == "needle\n\nthree\n\nfour four\n\n# C\n\nfive"
     assert all(pack.text[one.start :].startswith(one.text) for one in pack.members)
+
+
+def test_copies_are_shown_once():
+    text = "# A\n\nthe needle\n\nis sharp\n"
+    copy, longer = text.replace("is", "IS"), text + "\nnow\n"
+    packs = repository({"a.md": text, "b.md": copy, "c.md": longer}).packs(
+        "needle", limit=None, label="Passage"
+    )
+    assert sorted(len(pack.hits) for pack in packs) == [1, 2]
+    assert sum(len(pack.hits) for pack in packs) == packs.candidates_seen
 
 
 LONG = (

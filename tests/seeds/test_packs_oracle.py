@@ -133,6 +133,17 @@ def expected(world: World, ranked: list[tuple[NodeId, float]], form: dict[str, A
             for inside, who in merged(asked, form["merge"]):
                 groups.append(([line[p] for p in inside], [ranks[index] for index in who]))
     groups.sort(key=lambda group: min(group[1]))
+    if form["expand"] == "neighbors":
+        shown: list[tuple[list[str], list[NodeId], list[int]]] = []
+        for members, who in groups:
+            words = [w for one in members for w in world.nodes[one].summary.casefold().split()]
+            in_document = world.place(members[0]) is not None
+            first = next((group for group in shown if in_document and group[0] == words), None)
+            if first is None:
+                shown.append((words if in_document else [], members, list(who)))
+            else:
+                first[2].extend(who)
+        groups = [(members, who) for _, members, who in shown]
     return [
         (members, [hits[r][0] for r in sorted(who)], hits[min(who)][1] if scored else 0.0)
         for members, who in groups
