@@ -16,7 +16,7 @@ import numpy as np
 import ibidem
 from ibidem.repo.sync.fetch_push import push
 from ibidem.repo.sync.http_client import HttpRemote
-from ibidem.serve.remote import RemoteServer
+from ibidem.serve.server import Server
 
 TOKEN = "bench-token-0123456789"
 DIM = 64
@@ -42,7 +42,10 @@ def measure(count: int) -> tuple[str, ...]:
     with tempfile.TemporaryDirectory() as folder:
         there, here = Path(folder) / "there", Path(folder) / "here"
         ids = fill(there, count)
-        with ibidem.open(there) as served, RemoteServer(served, token=TOKEN, port=0) as server:
+        with (
+            ibidem.open(there) as served,
+            Server(served, token=TOKEN, port=0, is_remote=True) as server,
+        ):
             server.start()
             begun = time.perf_counter()
             ibidem.clone(server.url, here, token=TOKEN).close()

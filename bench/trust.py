@@ -83,7 +83,7 @@ def first_ms(repo: Repository, options: dict[str, Any]) -> float:
     """Returns what the first question costs where nothing is in memory but the files are there."""
     spent = []
     for _ in range(5):
-        repo.core.drop_index()
+        repo.core.drop_derived()
         at = repo.at("open")
         spent.append(spent_ms(lambda at=at: at.retrieve(**options)))
     return statistics.median(spent)

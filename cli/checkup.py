@@ -18,8 +18,8 @@ from ibidem.objects.errors import ErrorKind, IbidemError
 from ibidem.objects.record import record
 
 if TYPE_CHECKING:
-    from ibidem.cli.render.progress import Advance
     from ibidem.objects.cid import Cid
+    from ibidem.objects.progress import Progress
     from ibidem.repo.repository import Repository
     from ibidem.store.protocol import Store
 
@@ -91,13 +91,13 @@ def check_opens(open_repository: Callable[[], Repository]) -> tuple[Repository |
     return repository, Finding("repository", "ok", f"opens; {shapes.head_line(head)}")
 
 
-def check_blocks(store: Store, *, whole: bool, advance: Advance) -> Finding:
+def check_blocks(store: Store, *, whole: bool, progress: Progress) -> Finding:
     """Hashes blocks and decodes them with our codec and with dag-cbor, an independent library.
 
     Args:
         store: the store to read.
         whole: read every block; otherwise an even sample of `SAMPLE_BLOCKS`.
-        advance: called with the number of blocks read so far.
+        progress: told how many blocks were read so far.
     """
     total = store.stats().block_count
     step = 1 if whole else max(1, total // SAMPLE_BLOCKS)
@@ -107,7 +107,7 @@ def check_blocks(store: Store, *, whole: bool, advance: Advance) -> Finding:
         fault = _block_fault(store, cid)
         if fault is not None:
             faults.append(f"{cid}: {fault}")
-        advance(checked, -(-total // step))
+        progress("reading blocks", checked, -(-total // step))
     scope = (
         "every block" if step == 1 else f"{checked:,} of {total:,} blocks; --full reads all of them"
     )

@@ -8,7 +8,14 @@ import click
 
 from ibidem.cli.options.copies import address_options, include_option, show_report, token
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, author_option, color_option, json_option, pass_session
+from ibidem.cli.session import (
+    Session,
+    author_option,
+    color_option,
+    json_option,
+    pass_session,
+    quiet_option,
+)
 
 
 @click.command("clone")
@@ -19,6 +26,7 @@ from ibidem.cli.session import Session, author_option, color_option, json_option
 @author_option
 @json_option
 @color_option
+@quiet_option
 @pass_session
 def command(
     session: Session,
@@ -57,6 +65,7 @@ def command(
         include=include,
         author=session.author(author),
         clock=session.clock(),
+        progress=session.meter,
     )
     if not session.json:
         output.say(f"created a repository in {target.resolve() / FOLDER}")

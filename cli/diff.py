@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ibidem.cli import exits
-from ibidem.cli.options import question
+from ibidem.cli.options import dates, question
 from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.limit import UNSET, Unset
 from ibidem.cli.options.viewer import viewer_option, viewer_options
@@ -54,6 +54,7 @@ def command(
       repo diff release-1 main --json
       repo diff --query "how do retries work" --limit 5 release-1 main
     """
+    before, after = (rev and dates.revision(session, rev) for rev in (before, after))
     is_given = {name: context.get_parameter_source(name) for name in ("limit", *given)}
     explicit = {name for name, source in is_given.items() if _is_explicit(source)}
     if query is None:

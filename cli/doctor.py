@@ -9,7 +9,6 @@ import click
 from ibidem.cli import checkup
 from ibidem.cli.checkup import Finding
 from ibidem.cli.render import output
-from ibidem.cli.render.progress import progress_bar
 from ibidem.cli.session import Session, common_options, pass_session
 from ibidem.objects.errors import NotFoundError
 
@@ -51,10 +50,10 @@ def _repository_findings(session: Session, *, full: bool) -> list[Finding]:
     repository, opened = checkup.check_opens(lambda: session.open(finish_erasing=False))
     if repository is None:
         return [opened]
-    with repository, progress_bar(session, "reading blocks") as advance:
+    with repository:
         return [
             opened,
-            checkup.check_blocks(repository.core.store, whole=full, advance=advance),
+            checkup.check_blocks(repository.core.store, whole=full, progress=session.meter),
             checkup.check_history(repository),
             checkup.check_index(repository),
             *([checkup.check_all(repository)] if full else []),

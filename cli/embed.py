@@ -8,7 +8,6 @@ import click
 
 from ibidem.cli import embedders
 from ibidem.cli.render import output, shapes
-from ibidem.cli.render.progress import progress_bar
 from ibidem.cli.session import (
     Session,
     author_option,
@@ -33,7 +32,7 @@ from ibidem.cli.session import (
     default=256,
     show_default=True,
     metavar="NODES",
-    help="Nodes per commit.",
+    help="Nodes embedded at a time; an interrupted run loses at most these.",
 )
 @click.option("--dry-run", is_flag=True, help="Count the missing vectors and change nothing.")
 @author_option
@@ -52,8 +51,9 @@ def command(
 ) -> None:
     """Compute missing and outdated vectors of nodes
 
-    Every batch is a commit, so an interrupted run resumes where it stopped. No text is embedded
-    twice. The root records the model; later runs and queries must use the same one.
+    All vectors are one commit. A run that is interrupted keeps what it computed in a cache, and the
+    next one continues; no text is embedded twice. The root records the model; later runs and
+    queries must use the same one.
 
     \b
     Examples:
@@ -64,15 +64,19 @@ def command(
     if context.invoked_subcommand is not None:
         return
     embedder = embedders.embedder(session.environment, model)
-    with session.open() as repository, progress_bar(session, "embedding") as advance:
-        report = repository.embed(
-            embedder,
-            label=label,
-            batch_nodes=batch,
-            dry_run=dry_run,
-            author="" if dry_run else session.author(author),
-            progress=advance,
-        )
+    with session.open() as repository:
+        try:
+            report = repository.embed(
+                embedder,
+                label=label,
+                batch_nodes=batch,
+                dry_run=dry_run,
+                author="" if dry_run else session.author(author),
+            )
+        except KeyboardInterrupt:
+            session.meter.stop()
+            output.note("nothing was committed; the vectors so far are kept: run it again to go on")
+            raise
     if session.json:
         output.emit(
             "embed",
@@ -83,8 +87,7 @@ def command(
                     "embedded_count",
                 ),
                 "digest": report.digest.hex(),
-                "commit_count": len(report.commits),
-                "commit": str(report.commits[-1]) if report.commits else None,
+                "commit": None if report.commit is None else str(report.commit),
                 "is_dry_run": dry_run,
             },
         )
@@ -95,10 +98,7 @@ def command(
         output.say(f"{wanting} of {report.model} missing for {looked}")
     else:
         made = output.plural(report.embedded_count, "vector")
-        output.say(
-            f"{made} of {report.model} in {output.plural(len(report.commits), 'commit')}, "
-            f"now {report.commits[-1]}"
-        )
+        output.say(f"{made} of {report.model} in commit {report.commit}")
 
 
 @command.command("install")

@@ -15,9 +15,12 @@ from ibidem.objects.errors import (
     IndexUnavailableError,
     InvalidInputError,
     NotFoundError,
+    RecordedError,
     RemoteError,
     ReplayError,
+    RunMismatchError,
     StorageError,
+    UnrecordedError,
 )
 
 OK = 0
@@ -59,6 +62,9 @@ BY_CLASS: dict[type[IbidemError], int] = {
     IndexUnavailableError: NO_INDEX,
     StorageError: STORAGE,
     ReplayError: FAILED,
+    RunMismatchError: FAILED,
+    RecordedError: FAILED,
+    UnrecordedError: USAGE,
     RemoteError: REMOTE,
 }
 

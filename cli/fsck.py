@@ -9,7 +9,6 @@ import click
 
 from ibidem.cli import exits
 from ibidem.cli.render import output, shapes
-from ibidem.cli.render.progress import progress_bar
 from ibidem.cli.session import Session, common_options, pass_session
 
 if TYPE_CHECKING:
@@ -57,10 +56,9 @@ def command(
     from ibidem.repo.maintenance.folder import fsck_folder, repair_folder
 
     folder = session.folder()
-    with progress_bar(session, "reading blocks") as advance:
-        report = fsck_folder(folder, deep=deep, progress=advance)
-        if repair and not report.is_clean:
-            report = repair_folder(folder, report, source, progress=advance)
+    report = fsck_folder(folder, deep=deep, progress=session.meter)
+    if repair and not report.is_clean:
+        report = repair_folder(folder, report, source, progress=session.meter)
     if session.json:
         output.emit("fsck", report_json(report))
     else:

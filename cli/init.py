@@ -8,6 +8,7 @@ import click
 
 from ibidem.cli.render import output
 from ibidem.cli.session import (
+    FOLDER,
     Session,
     author_option,
     color_option,
@@ -25,18 +26,25 @@ from ibidem.cli.session import (
 def command(session: Session, path: Path, author: str | None) -> None:
     """Create an empty repository in PATH
 
+    If there is one already, it stays as it is.
+
     \b
     Example:
       repo init knowledge
     """
     import ibidem
 
-    with ibidem.init(
-        path.resolve(), author=session.author(author), clock=session.clock()
-    ) as repository:
+    is_new = not (path / FOLDER).is_dir()
+    if is_new:
+        opened = ibidem.init(path.resolve(), author=session.author(author), clock=session.clock())
+    else:
+        opened = ibidem.open(path.resolve(), clock=session.clock())
+    with opened as repository:
         folder = repository.folder
     if session.json:
-        output.emit("init", {"path": str(folder)})
+        output.emit("init", {"path": str(folder), "is_new": is_new})
+    elif not is_new:
+        output.say(f"there is a repository in {folder} already; nothing was changed")
     else:
         output.say(f"created an empty repository in {folder}")
         output.note(output.faint("next: repo commit PATH -m MESSAGE, or repo demo to look around"))

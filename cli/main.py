@@ -20,7 +20,7 @@ import click
 from ibidem import __version__
 from ibidem.cli import exits
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, color_option, repository_option
+from ibidem.cli.session import Session, color_option, quiet_option, repository_option
 from ibidem.objects.errors import IbidemError
 
 SECTIONS = {
@@ -37,7 +37,7 @@ SECTIONS = {
     ),
     "Undo and rewrite history": ("undo", "redo", "history"),
     "Copy between repositories": (
-        *("clone", "remote", "fetch", "pull", "push", "export", "import", "serve"),
+        *("clone", "remote", "fetch", "pull", "push", "export", "import", "serve", "token"),
     ),
     "Verify and maintain": ("fsck", "gc", "erase", "key", "index"),
     "The program": ("help", "doctor", "completion"),
@@ -160,7 +160,10 @@ class LazyGroup(click.Group):
 def _guard(run: Any, session: Session) -> int:
     """Calls `run` and turns every expected exception into an exit code."""
     try:
-        status = run()
+        try:
+            status = run()
+        finally:
+            session.meter.stop()
     except IbidemError as error:
         _report(session, error.kind, str(error), error.hint)
         return exits.exit_code(error)
@@ -209,6 +212,7 @@ def _report_usage(session: Session, error: click.UsageError) -> int:
 @click.version_option(__version__, message="ibidem %(version)s")
 @repository_option
 @color_option
+@quiet_option
 def cli() -> None:
     """Version control for knowledge graphs, with exactly reproducible retrieval
 

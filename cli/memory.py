@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ibidem.cli.options import parse
+from ibidem.cli.options import dates
 from ibidem.cli.options.ids import node_at
 from ibidem.cli.options.records import (
     TYPES,
@@ -117,7 +117,7 @@ def graph_command(session: Session, /, *, query: str | None, at: str, **given: A
             limit=given["limit"],
             edge_limit=given["edge_limit"],
             hops=given["hops"],
-            as_of=parse.moment(given["as_of"]),
+            as_of=dates.moment(session, given["as_of"]),
             include_status=given["include_status"],
         )
     if session.json:
@@ -153,7 +153,9 @@ def salience_command(session: Session, /, *, record: str, as_of: str | None, at:
     with session.open() as repository:
         memory = memory_of(session, repository, None)
         about = node_at(session, repository, record, at)
-        value = memory.salience(about, at=at, viewer=viewer_of(session), as_of=parse.moment(as_of))
+        value = memory.salience(
+            about, at=at, viewer=viewer_of(session), as_of=dates.moment(session, as_of)
+        )
         head = memory.notes.head
     if session.json:
         notes = None if head is None else str(head)

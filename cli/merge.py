@@ -47,6 +47,8 @@ def command(
         merged = repository.merge(
             rev, dry_run=dry_run, author=session.author(author), message=message
         )
+        own = repository.core.commit_cid_of(rev) == repository.head
+        branch = repository.current_branch
         lines = conflicts.merge_lines(
             repository.core.store, merged.outcome, merged.changes, merged.conflicts
         )
@@ -54,6 +56,10 @@ def command(
         made = None if merged.commit is None else shapes.block_json(merged.commit)
         found = conflicts.merge_json(merged.outcome, merged.changes, merged.conflicts)
         output.emit("merge", {**found, "commit": made, "is_dry_run": dry_run})
+    elif str(merged.outcome) == "unchanged":
+        what = "is the head itself" if own else "is contained in it"
+        where = f"{output.one_line(branch)} is up to date"
+        output.say(f"{where}: {output.one_line(rev)} {what}, nothing to merge")
     else:
         if merged.commit is not None:
             output.say(f"commit {merged.commit.cid}")

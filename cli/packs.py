@@ -48,7 +48,6 @@ def command(session: Session, /, *, query: str, explain: bool, at: str, **given:
                 "commit": commit,
                 "receipt": receipt,
                 **answer.outcome_json(found),
-                "packs": [packs.pack_json(pack) for pack in found],
             },
         )
         return

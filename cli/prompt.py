@@ -63,21 +63,11 @@ def command(
         found = revision.packs(question, **options)
         counter = {"estimator": options["estimator"]} if "estimator" in options else {}
         made = revision.prompt(question, found, style=style, **counter)
-    cited = [citation.to_json() for citation in made.citations]
+    cited = [citation.to_dict() for citation in made.citations]
     if citations is not None:
         citations.write_text(json.dumps(cited, indent=1) + "\n", encoding="utf-8")
     if session.json:
-        output.emit(
-            "prompt",
-            {
-                "receipt": None if found.receipt is None else str(found.receipt.cid),
-                "system": made.system,
-                "user": made.user,
-                "tokens_used": made.tokens_used,
-                "fence": made.fence,
-                "citations": cited,
-            },
-        )
+        output.emit("prompt", made.to_dict())
         return
     output.note(*answer.warning_lines(found))
     if not cited:

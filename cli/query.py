@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ibidem.cli.options import parse
+from ibidem.cli.options import dates, parse
 from ibidem.cli.options.limit import limit_option
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import output, shapes
@@ -71,7 +71,7 @@ def command(
     conditions: dict[str, Any] = {
         "label": label or None,
         "where": parse.conditions(where),
-        "valid_at": parse.moment(valid_at),
+        "valid_at": dates.moment(session, valid_at),
     }
     if count and (order_by, limit, offset, after) != (None, None, 0, None):
         raise click.UsageError(

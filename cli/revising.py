@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibidem.cli.options import parse
+from ibidem.cli.options import dates
 from ibidem.cli.options.records import record_of, record_options, revised
+from ibidem.cli.options.viewer import level_option
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
@@ -138,10 +139,13 @@ def contest_command(
 
 @click.command("consolidate")
 @click.option("--dry-run", is_flag=True, help="Show what would be derived and write nothing.")
+@level_option("records")
 @author_option
 @common_options
 @pass_session
-def consolidate_command(session: Session, /, *, dry_run: bool, author: str | None) -> None:
+def consolidate_command(
+    session: Session, /, *, dry_run: bool, level: int | str | None, author: str | None
+) -> None:
     """Derive facts, competences and plans from episodes
 
     Running it again with the same episodes changes nothing.
@@ -149,10 +153,11 @@ def consolidate_command(session: Session, /, *, dry_run: bool, author: str | Non
     \b
     Examples:
       repo memory consolidate --dry-run
+      repo memory consolidate --level low
     """
 
     def consolidate(memory: GraphMemory, _: Named) -> list[NodeId]:
-        found = memory.consolidate(dry_run=dry_run)
+        found = memory.consolidate(level=level, dry_run=dry_run)
         _note_unreadable(found.unreadable)
         return [*found.added, *found.updated]
 
@@ -175,7 +180,7 @@ def prune_command(
     Examples:
       repo memory prune --dry-run
     """
-    moment = parse.moment(as_of)
+    moment = dates.moment(session, as_of)
 
     def prune(memory: GraphMemory, _: Named) -> list[NodeId]:
         _note_unreadable(memory.read().unreadable)

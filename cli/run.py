@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ibidem.cli import exits
+from ibidem.cli.options import dates
 from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 from ibidem.objects.errors import IbidemError
@@ -79,9 +81,17 @@ def show(session: Session, *, name: str) -> None:
 @command.command("replay")
 @click.argument("name")
 @click.argument("agent", required=False)
+@click.option(
+    "--at",
+    metavar="REV",
+    help="Ask the recorded questions at this revision, and show what would change.",
+)
+@click.option("--exit-code", is_flag=True, help="With --at, exit with 1 if an answer changes.")
 @common_options
 @pass_session
-def replay(session: Session, *, name: str, agent: str | None) -> None:
+def replay(
+    session: Session, *, name: str, agent: str | None, at: str | None, exit_code: bool
+) -> None:
     """Replay the run NAME and compare every answer
 
     Without AGENT, every retrieval is run again on its recorded root. With AGENT, given as
@@ -94,7 +104,15 @@ def replay(session: Session, *, name: str, agent: str | None) -> None:
     Examples:
       repo run replay nightly
       repo run replay nightly/3 agent.py:main
+      repo run replay nightly --at main
     """
+    if at is not None:
+        if agent is not None:
+            raise click.UsageError("--at: got it with AGENT, expected one of them")
+        changed = _replay_at(session, name, dates.revision(session, at))
+        click.get_current_context().exit(exits.FAILED if exit_code and changed else exits.OK)
+    if exit_code:
+        raise click.UsageError("--exit-code needs --at")
     with session.open() as repository, _importable(agent):
         function = None if agent is None else _function(agent)
         run = repository.runs.open(name)
@@ -110,6 +128,32 @@ def replay(session: Session, *, name: str, agent: str | None) -> None:
         return
     said = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
     output.say(f"{output.good('same')}: run {output.one_line(found)}, {said}")
+
+
+def _replay_at(session: Session, name: str, at: str) -> int:
+    """Shows the answers of a run at another revision; returns how many change."""
+    from ibidem.repo.runs.compare import retrieve_at
+
+    with session.open() as repository:
+        run = repository.runs.open(name)
+        steps, found = retrieve_at(run, at), run.name
+        commit = str(repository.core.commit_cid_of(at))
+    changed = [step for step in steps if step.details]
+    if session.json:
+        rows = [shapes.fields_json(step, "index", "line", "details") for step in steps]
+        output.emit(
+            "run-replay-at",
+            {"name": found, "commit": commit, "changed_count": len(changed), "steps": rows},
+        )
+        return len(changed)
+    for step in changed:
+        output.say(f"step {step.index}  {output.one_line(step.line)}")
+        output.say(*(f"    {output.one_line(detail)}" for detail in step.details))
+    output.say(
+        f"{output.plural(len(steps), 'retrieval')} of run {output.one_line(found)} asked at "
+        f"{output.one_line(at)}: {len(changed)} would be answered differently"
+    )
+    return len(changed)
 
 
 @command.command("diff")
@@ -129,7 +173,7 @@ def diff(session: Session, *, before: str, after: str) -> None:
     with session.open() as repository:
         found = differences(repository.runs.open(before), repository.runs.open(after))
     if session.json:
-        names = ("index", "before", "after", "is_request_changed")
+        names = ("index", "before", "after", "is_request_changed", "details")
         rows = [shapes.fields_json(one, *names) for one in found]
         output.emit("run-diff", {"differences": rows})
         return
@@ -141,6 +185,7 @@ def diff(session: Session, *, before: str, after: str) -> None:
             f"step {one.index} {what} something else",
             f"  before: {output.one_line(one.before or 'the run is over')}",
             f"  after:  {output.one_line(one.after or 'the run is over')}",
+            *(f"    {output.one_line(detail)}" for detail in one.details),
         )
 
 

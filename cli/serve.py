@@ -12,7 +12,7 @@ from ibidem.cli.session import FOLDER, Session, color_option, pass_session, repo
 
 
 @click.command("serve")
-@click.option("--remote", "is_remote", is_flag=True, help="Serve clone, fetch, push and pull.")
+@click.option("--remote", "is_remote", is_flag=True, help="Also serve clone, fetch, push and pull.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=7465, show_default=True, help="0 for any."
@@ -21,8 +21,8 @@ from ibidem.cli.session import FOLDER, Session, color_option, pass_session, repo
     "--token-file",
     metavar="PATH",
     type=click.Path(path_type=Path),
-    help="File with the access token, created if it is missing [default: serve-token beside the "
-    "repository's blocks; or env IBIDEM_TOKEN].",
+    help="File with the owner's access token, created if it is missing [default: serve-token "
+    "beside the repository's blocks; or env IBIDEM_TOKEN].",
 )
 @click.option(
     "--allow-host", metavar="NAME", multiple=True, help="Another host name to accept in requests."
@@ -47,18 +47,18 @@ def command(
 ) -> None:
     """Serve this repository over HTTP until interrupted
 
-    Only this machine can connect, and every request needs the access token. For access from other
-    machines, put an https reverse proxy in front and pass its name with --allow-host.
+    Answers questions, each for the viewer of its token; `repo token` creates tokens. The access
+    token of --token-file is the owner's own, who sees everything. Only this machine can connect.
+    For access from other machines, put an https reverse proxy in front and pass its name with
+    --allow-host.
 
     \b
     Examples:
-      repo serve --remote
+      repo serve
       repo serve --remote --port 8080 --read-only
     """
-    if not is_remote:
-        raise click.UsageError("nothing to serve: pass --remote")
     from ibidem.repo.sync.files import token_in
-    from ibidem.serve.remote import RemoteServer
+    from ibidem.serve.server import Server
 
     with session.open() as repository:
         token = session.environment.get(TOKEN)
@@ -66,12 +66,13 @@ def command(
         if not token:
             path.parent.mkdir(exist_ok=True)
             token = token_in(path)
-        server = RemoteServer(
+        server = Server(
             repository,
             token=token,
             host=host,
             port=port,
             hosts=allow_host,
+            is_remote=is_remote,
             is_read_only=is_read_only,
             is_network_allowed=allow_network,
         )

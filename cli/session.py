@@ -19,6 +19,7 @@ import click
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
+    from ibidem.cli.render.progress import Meter
     from ibidem.embed.protocol import Embedder
     from ibidem.repo.repository import Repository
     from ibidem.retrieve.access.policy import Viewer
@@ -35,6 +36,8 @@ class Session:
     path: Path | None = None
     json: bool = False
     color: Color = "auto"
+    is_quiet: bool = False
+    _meter: Meter | None = None
     viewer: str | None = None
     """The value of `--viewer`."""
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
@@ -67,6 +70,7 @@ class Session:
 
         found = ibidem.open(folder, clock=self.clock(), finish_erasing=finish_erasing)
         found.core.embedder_for = self._embedder
+        found.show_progress(self.meter)
         viewer = self.caller()
         if viewer is None or viewer.everything:
             return found
@@ -80,6 +84,20 @@ class Session:
             InvalidInputError: no such level.
         """
         return read_viewer(self.viewer or self.environment.get("IBIDEM_VIEWER"))
+
+    @property
+    def meter(self) -> Meter:
+        """Shows the advance of long work on standard error."""
+        if self._meter is None:
+            from ibidem.cli.render.progress import Meter
+
+            is_dumb = self.environment.get("TERM") == "dumb"
+            self._meter = Meter(
+                is_shown=not (self.json or self.is_quiet),
+                is_terminal=sys.stderr.isatty() and not is_dumb,
+                is_colored=self.colored(sys.stderr),
+            )
+        return self._meter
 
     def settings(self) -> dict[str, Any]:
         """Returns the local settings of the repository of this run, by name; none without one."""
@@ -179,11 +197,15 @@ def read_viewer(text: str | None) -> Viewer | None:
         return ALL
     level, _, scopes = text.partition(":")
     named = [one for one in scopes.split(",") if one]
-    number = int(level) if level.isascii() and level.isdigit() else level
     return Viewer(
-        level=level_of("viewer", number),
+        level=level_of("viewer", parse_level(level)),
         scopes=ALL_SCOPES if scopes == ALL_SCOPES else tuple(named),
     )
+
+
+def parse_level(text: str) -> int | str:
+    """Returns a level that a person writes as a number or by its name."""
+    return int(text) if text.isascii() and text.isdigit() else text
 
 
 def repository_option(function: Function) -> Function:
@@ -225,9 +247,22 @@ def json_option(function: Function) -> Function:
     )(function)
 
 
+def quiet_option(function: Function) -> Function:
+    """Adds `--quiet`."""
+    return click.option(
+        "-q",
+        "--quiet",
+        is_flag=True,
+        default=None,
+        expose_value=False,
+        callback=_set("is_quiet"),
+        help="Show no progress of long work.",
+    )(function)
+
+
 def common_options(function: Function) -> Function:
     """Adds the options of every command that uses a repository and prints data."""
-    return repository_option(json_option(color_option(function)))
+    return repository_option(json_option(color_option(quiet_option(function))))
 
 
 def at_option(function: Function) -> Function:
@@ -239,7 +274,11 @@ def at_option(function: Function) -> Function:
         envvar="IBIDEM_AT",
         show_default=True,
         shell_complete=complete_revision,
-        help="Revision to read: a branch, a tag, HEAD~2, a CID or unique prefix, or a time.",
+        callback=_revision,
+        help=(
+            "Revision to read: a branch, a tag, HEAD~2, a CID or unique prefix, or a time such as "
+            "2026-01-31, yesterday or '2 hours ago'."
+        ),
     )(function)
 
 
@@ -250,6 +289,12 @@ def author_option(function: Function) -> Function:
         metavar="NAME",
         help="Author of the commit [env IBIDEM_AUTHOR; default: `repo config`, the login name].",
     )(function)
+
+
+def _revision(context: click.Context, _: click.Parameter, value: str) -> str:
+    from ibidem.cli.options.dates import revision
+
+    return revision(context.ensure_object(Session), value)
 
 
 def complete_revision(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:

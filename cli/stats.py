@@ -26,9 +26,9 @@ def command(session: Session, *, at: str) -> None:
     """
     with session.open() as repository:
         stats = repository.maintenance.stats(at)
-        is_current = repository.core.index.is_remembered(repository.at(at).root_cid)
+        is_current = repository.core.search_index.current.is_remembered(repository.at(at).root_cid)
         labels = dict(sorted(repository.at(at).with_snapshot(lambda one: one.labels()).items()))
-        index = repository.core.index.stats()
+        index = repository.core.search_index.current.stats()
         logs = repository.maintenance.log_stats()
     head = None if stats.head is None else str(stats.head)
     if session.json:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ibidem.cli import embedders
-from ibidem.cli.options import parse
-from ibidem.cli.options.viewer import viewer_of, viewer_option
+from ibidem.cli.options import dates
+from ibidem.cli.options.viewer import level_option, viewer_of, viewer_option
 from ibidem.cli.render import output, shapes
 from ibidem.cli.session import (
     Session,
@@ -82,7 +82,7 @@ def show(session: Session, *, thread: str, raw: bool, as_of: str | None, at: str
         memory = _memory(session, repository)
         info = memory.thread(thread, at)
         read = memory.messages if raw else memory.view
-        found = read(thread, as_of=parse.moment(as_of), at=at)
+        found = read(thread, as_of=dates.moment(session, as_of), at=at)
     if session.json:
         output.emit(
             "thread-show",
@@ -194,7 +194,7 @@ def select(
             order=order,
             unit=unit,
             window=window,
-            as_of=parse.moment(as_of),
+            as_of=dates.moment(session, as_of),
         )
     if session.json:
         result = found.result
@@ -215,6 +215,12 @@ def select(
 @click.argument("last", type=int)
 @click.argument("text")
 @click.option("--made-by", metavar="NAME", help="Author or model of the summary, stored with it.")
+@level_option("summary")
+@click.option(
+    "--scope",
+    metavar="SCOPE",
+    help="Scope of the summary, in place of the messages' one; empty for none.",
+)
 @author_option
 @common_options
 @pass_session
@@ -226,6 +232,8 @@ def compact(
     last: int,
     text: str,
     made_by: str | None,
+    level: int | str | None,
+    scope: str | None,
     author: str | None,
 ) -> None:
     """Add TEXT as a summary of messages FIRST to LAST of THREAD
@@ -236,7 +244,13 @@ def compact(
     """
     with session.open() as repository:
         written = _memory(session, repository, None, author).compact(
-            thread, first, last, text, model=made_by
+            thread,
+            first,
+            last,
+            text,
+            model=made_by,
+            scope=scope,
+            level=level,
         )
     _report(session, "compact", written)
 

@@ -13,6 +13,7 @@ from ibidem.cli.session import (
     at_option,
     author_option,
     common_options,
+    parse_level,
     pass_session,
 )
 
@@ -61,10 +62,7 @@ def enable_command(session: Session, /, *, author: str | None, **given: str) -> 
     """
     from ibidem.retrieve.access.policy import TrustPolicy
 
-    fields: dict[str, Any] = {
-        name: int(value) if value.isascii() and value.isdigit() else value
-        for name, value in given.items()
-    }
+    fields: dict[str, Any] = {name: parse_level(value) for name, value in given.items()}
     _set(session, author, TrustPolicy(**fields))
 
 

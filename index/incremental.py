@@ -28,16 +28,16 @@ from ibidem.index.families.snapshot_parts import EDGES, MERGES, NODES, Key, Snap
 from ibidem.index.families.vector_rows import ROWS
 from ibidem.index.segments.identity import find_rows, id_array
 from ibidem.index.segments.store import SegmentStore
+from ibidem.index.tuning import TUNING, Tuning
 from ibidem.objects.blocks import Source
 from ibidem.objects.cid import Cid, EdgeCid, NodeCid, RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.edge import Edge
 from ibidem.objects.node import Node
-from ibidem.objects.root import Root
+from ibidem.objects.progress import Progress, silent
+from ibidem.objects.root import NOUNS, Root
 from ibidem.objects.tree import EMPTY_TREE, Tree
 
-CHUNK_ROWS = 131_072
-"""The most rows that are built into one segment."""
 CHUNK_TERMS = 8_000_000
 """Terms after which a segment of nodes is closed, however few rows it has."""
 CHUNK_COMPONENTS = 33_554_432
@@ -57,13 +57,17 @@ class IncrementalBuild:
         after: Root,
         blocks: Source,
         segment_store: SegmentStore,
+        tuning: Tuning,
+        progress: Progress,
     ) -> None:
         self._state = state
+        self._tuning = tuning
         self._before, self._after = before, after
         self._config = Config.from_map(after.config)
         self._blocks, self._segment_store = blocks, segment_store
-        self._table = OrdinalTable(state.identities, segment_store)
+        self._table = OrdinalTable(state.identities, segment_store, tuning)
         self._growths: list[FamilyWriter] = []
+        self._progress = progress
 
     def run(self, root: RootCid) -> SnapshotParts:
         """Returns the state of `after`, whose CID is `root`."""
@@ -92,13 +96,14 @@ class IncrementalBuild:
         growth = self._growth(NODES)
         rows = NodeRows(self._config.analyser)
         stream = changes(self._blocks, self._before.nodes, self._after.nodes)
-        for batch, blocks in self._read(stream, NodeCid):
+        total = self._total(NODES)
+        for batch, blocks in self._read(stream, NodeCid, "indexing nodes", total):
             self._kill(growth, batch)
             for key, cid, block in blocks:
                 node = Node.decode(block)
                 checked_id(key, node.id.raw, "node")
                 rows.add(node, cid[4:], text_of(node, self._config, self._blocks))
-            if len(rows) >= CHUNK_ROWS or rows.term_count >= CHUNK_TERMS:
+            if len(rows) >= self._tuning.chunk_rows or rows.term_count >= CHUNK_TERMS:
                 self._add_nodes(growth, rows)
                 rows = NodeRows(self._config.analyser)
         self._add_nodes(growth, rows)
@@ -112,13 +117,14 @@ class IncrementalBuild:
         growth = self._growth(EDGES)
         rows = EdgeRows()
         stream = changes(self._blocks, self._before.edges, self._after.edges)
-        for batch, blocks in self._read(stream, EdgeCid):
+        total = self._total(EDGES)
+        for batch, blocks in self._read(stream, EdgeCid, "indexing edges", total):
             _kill_edges(growth, batch)
             for key, cid, block in blocks:
                 edge = Edge.decode(block)
                 checked_id(key, edge.id.raw, "edge")
                 rows.add(edge, cid[4:])
-            if len(rows) >= CHUNK_ROWS:
+            if len(rows) >= self._tuning.chunk_rows:
                 self._add_edges(growth, rows)
                 rows = EdgeRows()
         self._add_edges(growth, rows)
@@ -133,7 +139,8 @@ class IncrementalBuild:
     def _vectors(self, key: Key, stream: Iterator[Change]) -> FamilyWriter:
         growth = self._growth(key)
         rows = ROWS[key[0]].begin(key[1], self._config)
-        for batch, blocks in self._read(stream, Cid):
+        total = self._total(key)
+        for batch, blocks in self._read(stream, Cid, f"indexing {NOUNS[key[0]]}s", total):
             self._kill(growth, batch)
             rows.follow(growth)
             found = list(blocks)
@@ -142,14 +149,16 @@ class IncrementalBuild:
                 [cid[4:] for _, cid, _ in found],
                 [block for _, _, block in found],
             )
-            if len(rows) >= CHUNK_ROWS or rows.component_count >= CHUNK_COMPONENTS:
+            if len(rows) >= self._tuning.chunk_rows or rows.component_count >= CHUNK_COMPONENTS:
                 self._add(growth, rows.ids, len(rows), rows.columns)
                 rows = rows.another()
         self._add(growth, rows.ids, len(rows), rows.columns)
         return growth
 
     def _growth(self, key: Key) -> FamilyWriter:
-        growth = FamilyWriter(self._state.of(key), MERGES[key[0]], self._segment_store)
+        growth = FamilyWriter(
+            self._state.of(key), MERGES[key[0]], self._segment_store, self._tuning
+        )
         self._growths.append(growth)
         return growth
 
@@ -192,11 +201,20 @@ class IncrementalBuild:
         ordinals = self._table.known(id_array([key for key, _ in batch]))
         growth.kill(ordinals[ordinals >= 0].astype(np.uint32))
 
+    def _total(self, key: Key) -> int | None:
+        """Returns the number of entries to read, None if only those that changed are read."""
+        if self._before.tree(*key) != EMPTY_TREE:
+            return None
+        tree = self._after.tree(*key)
+        return 0 if tree == EMPTY_TREE else len(Tree(self._blocks, tree))
+
     def _read(
-        self, stream: Iterator[Change], kind: type[Cid]
+        self, stream: Iterator[Change], kind: type[Cid], work: str, total: int | None
     ) -> Iterator[tuple[list[Change], Iterator[tuple[bytes, bytes, bytes]]]]:
         """Yields each batch of changes with (key, CID bytes, block) of the entries that exist
         now."""
+        done = 0
+        self._progress(work, done, total)
         for batch in batches(stream, BATCH_BLOCKS):
             present = [(key, cid) for key, cid in batch if cid is not None]
             found = self._blocks.get_many([kind(cid) for _, cid in present])
@@ -204,6 +222,9 @@ class IncrementalBuild:
                 batch,
                 ((key, cid, block) for (key, cid), block in zip(present, found, strict=True)),
             )
+            done += len(batch)
+            self._progress(work, done, total)
+        self._progress(work, done, done)
 
 
 def advance(
@@ -213,6 +234,8 @@ def advance(
     root: RootCid,
     blocks: Source,
     segment_store: SegmentStore,
+    tuning: Tuning = TUNING,
+    progress: Progress = silent,
 ) -> SnapshotParts:
     """Returns the state of the root `after`, whose CID is `root`, built from that of `before`.
 
@@ -221,7 +244,8 @@ def advance(
         CorruptError: a block or a segment is damaged or invalid.
         StorageError: a segment could not be written.
     """
-    return IncrementalBuild(state, before, after, blocks, segment_store).run(root)
+    build = IncrementalBuild(state, before, after, blocks, segment_store, tuning, progress)
+    return build.run(root)
 
 
 def _kill_edges(growth: FamilyWriter, batch: list[Change]) -> None:

@@ -16,12 +16,14 @@ from ibidem.index.incremental import EMPTY_ROOT, advance
 from ibidem.index.segments.store import MemorySegmentStore, SegmentStore
 from ibidem.index.snapshot import Snapshot
 from ibidem.index.snapshot_registry import SnapshotRegistry
+from ibidem.index.tuning import TUNING, Tuning
 from ibidem.objects.blocks import Source
 from ibidem.objects.cid import RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, NotFoundError, StorageError
 from ibidem.objects.forking import ForkLock
 from ibidem.objects.gc_pause import gc_paused
+from ibidem.objects.progress import Progress, silent
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree
@@ -64,7 +66,13 @@ class Index:
     """Gives the snapshot of any root; safe to use from several threads."""
 
     def __init__(
-        self, directory: Path | None, store: Source, *, is_read_only: bool = False
+        self,
+        directory: Path | None,
+        store: Source,
+        *,
+        is_read_only: bool = False,
+        tuning: Tuning = TUNING,
+        progress: Progress = silent,
     ) -> None:
         """Opens nothing yet.
 
@@ -72,8 +80,12 @@ class Index:
             directory: created on the first write; None keeps everything in memory.
             store: holds the blocks of every root that is requested.
             is_read_only: use the snapshots on disk, but write nothing.
+            tuning: when parts are merged.
+            progress: called while a snapshot is built or advanced.
         """
+        self._progress = progress
         self._store = store
+        self._tuning = tuning
         self._registry = (
             None
             if directory is None
@@ -82,7 +94,7 @@ class Index:
         self._is_read_only = is_read_only
         self.write_count = 0
         """Snapshots whose writing into the directory was at least started."""
-        self._merger = MergeScheduler()
+        self._merger = MergeScheduler(tuning)
         self._open: dict[RootCid, Snapshot] = {}
         self._pinned: frozenset[RootCid] = frozenset()
         self._lock = ForkLock()
@@ -288,7 +300,14 @@ class Index:
                 root,
                 after,
                 lambda segment_store: advance(
-                    merged, before, after, root, self._store, segment_store
+                    merged,
+                    before,
+                    after,
+                    root,
+                    self._store,
+                    segment_store,
+                    self._tuning,
+                    self._progress,
                 ),
             )
 
@@ -314,7 +333,7 @@ class Index:
         return self._made(
             held.root,
             self._root(held.root),
-            lambda segment_store: compacted_parts(held.state, segment_store),
+            lambda segment_store: compacted_parts(held.state, segment_store, self._tuning),
         )
 
     def _snapshot(self, state: SnapshotParts, root: RootCid, block: Root) -> Snapshot:

@@ -129,7 +129,7 @@ class _Applying:
     def _find(self, reference: Reference) -> NodeId | None:
         """Returns the node that the reference names, None if it does not exist yet; an id is looked
         up once."""
-        if isinstance(reference, str):
+        if not isinstance(reference, NodeId):
             return self._names.get(reference)
         if reference not in self._present:
             if self.tx.find_node(reference) is None:

@@ -13,18 +13,23 @@ Spec: format 4.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from types import ModuleType
 from typing import Any, NoReturn, TypeAlias
 
 from ibidem.objects.cid import Cid
 from ibidem.objects.constants import BLOCK_BYTES_MAX, DEPTH_MAX, INTEGER_MAX, INTEGER_MIN
 from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
+from ibidem.objects.ids import StableId
 from ibidem.objects.prescan import prescan
 
 Value: TypeAlias = "bool | int | float | str | bytes | Cid | list[Value] | dict[str, Value] | None"
 
 _PLAIN = frozenset((str, bytes, bool, type(None)))
 _engine: ModuleType
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def encode(value: object) -> bytes:
@@ -194,11 +199,29 @@ def _prepare(value: Any, depth: int, budget: list[int]) -> Any:
         return value
     if isinstance(value, Cid):
         return _engine.link(value)
+    exact = _exact(value)
+    if exact is not None:
+        return _prepare(exact, depth, budget)
     raise InvalidInputError(
         f"value: got {value!r:.80} of type {kind.__name__}, "
         "expected None, bool, int, float, str, bytes, "
         "Cid, list, tuple or dict"
     )
+
+
+def _exact(value: Any) -> Any:
+    """Returns the plain value that a value of another type stands for, None if there is none.
+
+    An id stands for its text, a scalar of numpy for its number, and a datetime with an offset for
+    microseconds since 1970 UTC, as every time in a repository.
+    """
+    if isinstance(value, StableId):
+        return str(value)
+    if isinstance(value, datetime):
+        return None if value.tzinfo is None else (value - _EPOCH) // timedelta(microseconds=1)
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+        return value.item()
+    return None
 
 
 def _sorted_keys(value: dict[str, Any]) -> list[str]:

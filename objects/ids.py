@@ -15,16 +15,28 @@ from ibidem.objects.errors import InvalidInputError
 ID_BYTES = 16
 
 
-class StableId:
-    """Sixteen bytes, `raw`; 32 hexadecimal digits as text. Never equals plain `bytes`."""
+class StableId(str):
+    """Sixteen bytes, `raw`; as text 32 hexadecimal digits, which it is where a text is expected.
+
+    It equals its text, and never equals plain `bytes` or an id of another class. Ids are ordered by
+    their bytes, which is the order of their texts.
+
+    >>> NodeId(bytes(16)) == "00000000000000000000000000000000"
+    True
+    """
 
     __slots__ = ("raw",)
     raw: bytes
 
-    def __init__(self, raw: bytes) -> None:
-        if not isinstance(raw, bytes) or len(raw) != ID_BYTES:
-            raise InvalidInputError(f"{type(self).__name__}: got {raw!r}, expected 16 bytes")
-        self.raw = raw
+    def __new__(cls, value: bytes | str) -> Self:
+        """Returns the id of 16 bytes, or of their 32 hexadecimal digits."""
+        if isinstance(value, str):
+            return cls.parse(value)
+        if type(value) is not bytes or len(value) != ID_BYTES:
+            raise InvalidInputError(f"{cls.__name__}: got {value!r}, expected 16 bytes")
+        found = str.__new__(cls, value.hex())
+        found.raw = value
+        return found
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -42,20 +54,18 @@ class StableId:
             f"{cls.__name__}: got {text!r}, expected 32 lower-case hexadecimal digits"
         )
 
-    def __str__(self) -> str:
-        return self.raw.hex()
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self})"
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self.raw == other.raw
+        if isinstance(other, StableId):
+            return type(other) is type(self) and self.raw == other.raw
+        return str.__eq__(self, other) is True
 
-    def __lt__(self, other: Self) -> bool:
-        return self.raw < other.raw
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
-    def __hash__(self) -> int:
-        return hash(self.raw)
+    __hash__ = str.__hash__
 
 
 class NodeId(StableId):

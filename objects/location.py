@@ -205,10 +205,10 @@ def source_text(part_id: NodeId, node: Callable[[NodeId], Node]) -> str:
     stack: list[str | NodeId] = [part_id]
     while stack:
         item = stack.pop()
-        if isinstance(item, str):
-            found.append(item)
-        else:
+        if isinstance(item, NodeId):
             stack.extend(reversed(pieces[item]))
+        else:
+            found.append(item)
     return "".join(found)
 
 

@@ -48,7 +48,7 @@ class UnrestrictedGraph(Graph):
         self.root_cid, self.commit, self.root = whole.root_cid, whole.commit, whole.root
         self.viewer = viewer
         self.core = whole.core
-        self._state = whole._state
+        self.generation, self._state = whole.generation, whole._state
         self._store = whole.core.store
         self._trees = {}
         self._snapshot = None
@@ -86,8 +86,9 @@ class RestrictedGraph(UnrestrictedGraph):
 
     is_restricted = True
 
-    def node(self, id: NodeId, *, include_tombstoned: bool = False) -> Node:  # noqa: A002
+    def node(self, id: NodeId | str, *, include_tombstoned: bool = False) -> Node:  # noqa: A002
         """Returns a node, without the parts that are not visible; otherwise as `Graph.node`."""
+        id = check_id("id", id, NodeId)  # noqa: A001
         found = self._found(id)
         if found is None:
             raise NotFoundError(f"node {id} is not in the graph at this revision")
@@ -95,7 +96,7 @@ class RestrictedGraph(UnrestrictedGraph):
             super().node(id)
         return found
 
-    def find_nodes(self, ids: Iterable[NodeId]) -> dict[NodeId, Node]:
+    def find_nodes(self, ids: Iterable[NodeId | str]) -> dict[NodeId, Node]:
         """Returns those of the nodes that are visible and have no tombstone, without the parts that
         are not visible.
         """
@@ -113,7 +114,7 @@ class RestrictedGraph(UnrestrictedGraph):
             if found is not None:
                 yield found
 
-    def edge(self, id: EdgeId) -> Edge:  # noqa: A002
+    def edge(self, id: EdgeId | str) -> Edge:  # noqa: A002
         """Returns an edge between visible nodes; raises `NotFoundError` for any other."""
         try:
             found = super().edge(id)
@@ -127,19 +128,22 @@ class RestrictedGraph(UnrestrictedGraph):
         """Yields the edges between visible nodes, by id."""
         return (edge for edge in super().edges() if self._joins(edge))
 
-    def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
+    def edges_of(self, id: NodeId | str) -> list[Edge]:  # noqa: A002
         """Returns the edges of a node to and from visible nodes, by id."""
+        id = check_id("id", id, NodeId)  # noqa: A001
         self.node(id, include_tombstoned=True)
-        incident = self.core.incident(self.root_cid, self.root, id)
+        incident = self.core.edge_lookup.incident(self.root_cid, self.root, id)
         found = (Graph.edge(self, edge) for edge in sorted(set(incident)))
         return [edge for edge in found if self._joins(edge)]
 
-    def vector(self, cls: type[V], id: NodeId, name: str) -> V | None:  # noqa: A002
+    def vector(self, cls: type[V], id: NodeId | str, name: str) -> V | None:  # noqa: A002
         """Returns the vector of a visible node, None for any other."""
+        id = check_id("id", id, NodeId)  # noqa: A001
         return None if self._ordinal(id) is None else super().vector(cls, id, name)
 
-    def tombstone(self, id: NodeId) -> str | None:  # noqa: A002
+    def tombstone(self, id: NodeId | str) -> str | None:  # noqa: A002
         """Returns the tombstone of a visible node, None for any other."""
+        id = check_id("id", id, NodeId)  # noqa: A001
         return None if self._ordinal(id) is None else super().tombstone(id)
 
     def log(self) -> Iterator[Commit]:
@@ -153,8 +157,9 @@ class RestrictedGraph(UnrestrictedGraph):
             hint="messages and changes of commits have no level; ask with viewer=ALL",
         )
 
-    def is_visible(self, id: NodeId) -> bool:  # noqa: A002
+    def is_visible(self, id: NodeId | str) -> bool:  # noqa: A002
         """Returns whether a node is visible, with or without a tombstone."""
+        id = check_id("id", id, NodeId)  # noqa: A001
         return self._ordinal(id) is not None
 
     def _is_edge_visible(self, id: EdgeId) -> bool:  # noqa: A002

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 from ibidem.objects.errors import InvalidInputError
-from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.ids import NodeId, StableId
+
+Id = TypeVar("Id", bound=StableId)
 
 
-def check_id(field: str, value: Any, cls: type[NodeId] | type[EdgeId]) -> Any:
-    """Returns the value if it is exactly a `cls`; raises `InvalidInputError` otherwise."""
-    if type(value) is not cls:
-        name = cls.__name__
-        hint = f"{name}.parse of ibidem.objects.ids reads its digits"
-        raise InvalidInputError(
-            f"{field}: got {value!r:.80}, expected a {name}",
-            hint=hint if isinstance(value, str) else None,
-        )
-    return value
+def check_id(field: str, value: Any, cls: type[Id]) -> Id:
+    """Returns an id given as one or as its text; raises `InvalidInputError` for anything else."""
+    if type(value) is cls:
+        return value
+    if type(value) is str:
+        try:
+            return cls.parse(value)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{field}: {error}") from error
+    raise InvalidInputError(
+        f"{field}: got {value!r:.80}, expected a {cls.__name__} or its 32 hexadecimal digits"
+    )
+
+
+def check_ids(field: str, values: str | Iterable[object]) -> list[NodeId]:
+    """Returns the ids of nodes, given one or several, each as an id or as its text."""
+    return [
+        check_id(field, one, NodeId) for one in ([values] if isinstance(values, str) else values)
+    ]
 
 
 def check_text(field: str, value: str) -> str:

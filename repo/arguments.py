@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,12 @@ class CommitInfo:
     task: str | None = None
     key: SigningKey | None = None
     """Signs the commit."""
+
+    def with_trailers(self, trailers: Sequence[str]) -> CommitInfo:
+        """Returns the information with lines at the end of the message, after an empty line."""
+        if not trailers:
+            return self
+        return replace(self, message="\n".join((self.message.rstrip("\n"), "", *trailers)))
 
 
 def commit_info(

@@ -21,7 +21,7 @@ from ibidem.objects.root import VECTOR_FAMILIES, Root, TreeName
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import Tree
 from ibidem.objects.vector import NodeVector
-from ibidem.repo.argument_checks import check_id
+from ibidem.repo.argument_checks import check_id, check_ids
 from ibidem.repo.history import log
 from ibidem.repo.id_prefix import resolve_prefix
 from ibidem.repo.transaction.changeset import EDGES, NODES, TOMBSTONES, tree_of
@@ -52,7 +52,13 @@ class Graph:
     """Erasures whose entries are left out; see `repo/erasure/redacted_graph.py`."""
 
     def __init__(
-        self, core: Core, root_cid: RootCid, commit: Commit | None, *, state: State | None = None
+        self,
+        core: Core,
+        root_cid: RootCid,
+        commit: Commit | None,
+        *,
+        state: State | None = None,
+        generation: int | None = None,
     ) -> None:
         """Reads the root.
 
@@ -62,11 +68,14 @@ class Graph:
             commit: a commit with that root; None if there is none.
             state: the state in which it was found and in which its snapshot is opened; by default
                 the newest.
+            generation: of the receipt log, read before the state; by default the current one.
         """
         self.root_cid = root_cid
         self.commit = commit
         self.root = Root.decode(core.store.get(root_cid))
         self.core = core
+        self.generation = core.receipts.generation() if generation is None else generation
+        """Of the receipt log: receipts of answers over this graph are appended only in it."""
         self._state = state
         self._store = core.store
         self._trees: dict[TreeName, Tree] = {}
@@ -96,7 +105,7 @@ class Graph:
 
         return restricted(self, viewer)
 
-    def node(self, id: NodeId, *, include_tombstoned: bool = False) -> Node:  # noqa: A002
+    def node(self, id: NodeId | str, *, include_tombstoned: bool = False) -> Node:  # noqa: A002
         """Returns a node.
 
         Raises:
@@ -112,7 +121,7 @@ class Graph:
             )
         return Node.decode(self._store.get(cid))
 
-    def find_nodes(self, ids: Iterable[NodeId]) -> dict[NodeId, Node]:
+    def find_nodes(self, ids: Iterable[NodeId | str]) -> dict[NodeId, Node]:
         """Returns those of the nodes that exist and are not hidden, read in one batch."""
         self._check_open()
         wanted = [check_id("id", id_, NodeId) for id_ in dict.fromkeys(ids)]
@@ -155,7 +164,7 @@ class Graph:
 
         return resolve_prefix(prefix, EdgeId.parse, ids_from, noun="edge")
 
-    def edge(self, id: EdgeId) -> Edge:  # noqa: A002
+    def edge(self, id: EdgeId | str) -> Edge:  # noqa: A002
         """Returns an edge; raises `NotFoundError` if there is none."""
         self._check_open()
         cid = self._tree(EDGES).get(check_id("id", id, EdgeId).raw)
@@ -177,15 +186,16 @@ class Graph:
         for _, cid in self._tree(EDGES).items():  # noqa: PERF102  a tree is no dict
             yield Edge.decode(self._store.get(cid))
 
-    def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
+    def edges_of(self, id: NodeId | str) -> list[Edge]:  # noqa: A002
         """Returns the incoming and outgoing edges of a node, by id; raises `NotFoundError` if it
         does not exist.
         """
+        id = check_id("id", id, NodeId)  # noqa: A001
         self.node(id, include_tombstoned=True)
-        incident = self.core.incident(self.root_cid, self.root, id)
+        incident = self.core.edge_lookup.incident(self.root_cid, self.root, id)
         return [self.edge(edge) for edge in sorted(set(incident))]
 
-    def vector(self, cls: type[V], id: NodeId, name: str) -> V | None:  # noqa: A002
+    def vector(self, cls: type[V], id: NodeId | str, name: str) -> V | None:  # noqa: A002
         """Returns the vector of a node for a model or vocabulary, None if it has none.
 
         Args:
@@ -195,29 +205,30 @@ class Graph:
         cid = self._tree((_FAMILY_OF[cls.KIND], name)).get(check_id("id", id, NodeId).raw)
         return None if cid is None else cls.decode(self._store.get(cid))
 
-    def tombstone(self, id: NodeId) -> str | None:  # noqa: A002
+    def tombstone(self, id: NodeId | str) -> str | None:  # noqa: A002
         """Returns the tombstone of a node, None if it is not hidden."""
         self._check_open()
         cid = self._tree(TOMBSTONES).get(check_id("id", id, NodeId).raw)
         return None if cid is None else Tombstone.decode(self._store.get(cid)).reason
 
-    def content(self, id: NodeId) -> bytes:  # noqa: A002
+    def content(self, id: NodeId | str) -> bytes:  # noqa: A002
         """Returns the whole content of a node; empty if it has none."""
         return self.core.content_of(self.node(id)) or b""
 
-    def document(self, id: NodeId) -> str:  # noqa: A002
+    def document(self, id: NodeId | str) -> str:  # noqa: A002
         """Returns the whole source of a document, a section or a passage, byte for byte."""
+        id = check_id("id", id, NodeId)  # noqa: A001
         return source_text(id, self.node)
 
-    def locate(self, id: NodeId) -> Location | None:  # noqa: A002
+    def locate(self, id: NodeId | str) -> Location | None:  # noqa: A002
         """Returns the location of a passage or section in its document, None without a document."""
         return self.locate_many([id])[0]
 
-    def locate_many(self, ids: Sequence[NodeId]) -> list[Location | None]:
+    def locate_many(self, ids: Sequence[NodeId | str]) -> list[Location | None]:
         """Returns the locations of parts in their documents, None for parts without one."""
         from ibidem.repo.locate_many import locate_many
 
-        return locate_many(self, ids)
+        return locate_many(self, check_ids("ids", ids))
 
     def log(self) -> Iterator[Commit]:
         """Yields the commit of this revision and its ancestors, newest first."""
@@ -226,7 +237,8 @@ class Graph:
     def snapshot(self) -> Snapshot:
         """Returns the index snapshot of this root, built or advanced if necessary."""
         if self._snapshot is None:
-            self._snapshot = self.core.snapshot(self.root_cid, self.commit, state=self._state)
+            index = self.core.search_index
+            self._snapshot = index.snapshot(self.root_cid, self.commit, state=self._state)
         return self._snapshot
 
     def with_snapshot(self, question: Callable[[Snapshot], T]) -> T:
@@ -240,7 +252,7 @@ class Graph:
             raise
         except Exception:
             # Other errors are raised unchanged.
-            if self._snapshot is None or not self.core.index.recover(self._snapshot):
+            if self._snapshot is None or not self.core.search_index.current.recover(self._snapshot):
                 raise
         self._snapshot = None
         return question(self.snapshot())
@@ -252,7 +264,7 @@ class Graph:
 
             checked_viewer(policy_of(self.config), None)
 
-    def is_visible(self, id: NodeId) -> bool:  # noqa: A002
+    def is_visible(self, id: NodeId | str) -> bool:  # noqa: A002
         """Returns whether a node exists that the caller may see, with or without a tombstone."""
         self._check_open()
         return self._tree(NODES).get(check_id("id", id, NodeId).raw) is not None

@@ -30,6 +30,7 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff
 from ibidem.objects.view import Ref
 from ibidem.repo import refs
+from ibidem.repo.argument_checks import check_id
 from ibidem.repo.arguments import CommitInfo, checked_time, commit_info, commit_of
 from ibidem.repo.events import EVENT, VOTE, Event, Log, checked_event
 from ibidem.repo.transaction.changeset import NODES, ChangeSet, laid_on
@@ -127,7 +128,7 @@ class Notes:
 
     def reinforce(
         self,
-        target: NodeId,
+        target: NodeId | str,
         *,
         gain: float | None = None,
         author: str = "",
@@ -141,7 +142,7 @@ class Notes:
 
     def penalize(
         self,
-        target: NodeId,
+        target: NodeId | str,
         amount: float,
         *,
         author: str = "",
@@ -152,7 +153,7 @@ class Notes:
 
     def vote(
         self,
-        target: NodeId,
+        target: NodeId | str,
         value: int,
         *,
         author: str,
@@ -161,6 +162,7 @@ class Notes:
         time: int | datetime | None = None,
     ) -> CommitCid:
         """Records that a node was right, 1, or wrong, -1, in answer `about`."""
+        target = check_id("target", target, NodeId)
         if type(value) is not int or value not in (-1, 1):
             raise InvalidInputError(f"value: got {value!r:.80}, expected 1 or -1")
         if not author:
@@ -170,7 +172,7 @@ class Notes:
 
     def outcome(
         self,
-        target: NodeId,
+        target: NodeId | str,
         ok: bool,
         *,
         author: str = "",
@@ -217,11 +219,12 @@ class Notes:
     def _one(
         self,
         kind: str,
-        target: NodeId,
+        target: NodeId | str,
         value: float | None,
         author: str,
         time: int | datetime | None,
     ) -> CommitCid:
+        target = check_id("target", target, NodeId)
         return self.add([Event(kind, (target,), author, value=value)], author=author, time=time)
 
 

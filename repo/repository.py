@@ -7,7 +7,7 @@ wait. Time comes from `clock`, which is read only here and above; nothing is ran
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from ibidem.objects.errors import (
     InvalidInputError,
     StorageError,
 )
+from ibidem.objects.progress import Progress
 from ibidem.repo import branches
 from ibidem.repo.arguments import checked_path, commit_info
 from ibidem.repo.core import Clock, Core
@@ -140,6 +141,14 @@ class Repository(Questions, Closing):
     def folder(self) -> Path | None:
         """The `.ibidem` folder; None in memory."""
         return self.core.folder
+
+    def show_progress(self, progress: Progress) -> None:
+        """Reports the advance of long work, such as indexing, embedding, checks and copies.
+
+        Args:
+            progress: called with a name of the work, the amount done, and the total or None.
+        """
+        self.core.progress = progress
 
     def now(self, time: int | datetime | None = None) -> int:
         """Returns a time in microseconds since 1970 UTC: the one given, else the clock's."""
@@ -329,20 +338,18 @@ class Repository(Questions, Closing):
         dry_run: bool = False,
         author: str = "",
         message: str = "",
-        progress: Callable[[int, int], None] | None = None,
     ) -> EmbedReport:
-        """Computes the missing and outdated vectors of nodes on the current branch. Every batch is
-        a commit, so that an interrupted run keeps its results. Vectors of texts embedded before
-        come from the cache. The root's configuration names the fields that make up a node's text.
+        """Computes the missing and outdated vectors of nodes on the current branch, in one commit.
+        Vectors of texts embedded before come from the cache, so a run that was interrupted
+        continues. The root's configuration names the fields that make up a node's text.
 
         Args:
             model: the name of the vectors, by default the embedder's; its first use records the
                 embedder's digest.
             label: only nodes of this type.
-            batch_nodes: nodes per commit.
+            batch_nodes: nodes embedded at a time; an interruption loses at most that many.
             dry_run: only counts.
-            message: of every commit; by default a summary.
-            progress: called with the number done and the total.
+            message: of the commit; by default a summary.
 
         Raises:
             InvalidInputError: kind `model-mismatch`: vectors of that name come from another
@@ -360,7 +367,6 @@ class Repository(Questions, Closing):
             dry_run=dry_run,
             author=author,
             message=message,
-            progress=progress,
         )
         self.use_embedder(embedder, model=report.model)
         return report
@@ -512,7 +518,7 @@ class Repository(Questions, Closing):
 
     def resolve_conflict(
         self,
-        id: NodeId | EdgeId,  # noqa: A002
+        id: NodeId | EdgeId | str,  # noqa: A002
         take: str = "value",
         *,
         value: Mapping[str, Any] | None = None,
@@ -539,4 +545,14 @@ class Repository(Questions, Closing):
         from ibidem.repo.merge.resolve import resolve
 
         signed = commit_info(author, message, time, agent, task, self.core.signing_key)
-        return resolve(self.core, id, take, value, signed)
+        return resolve(self.core, self._conflict_id(id), take, value, signed)
+
+    def _conflict_id(self, id: NodeId | EdgeId | str) -> NodeId | EdgeId:  # noqa: A002
+        """Returns the id of a conflict; a text may name a node or an edge."""
+        from ibidem.objects.ids import EdgeId, NodeId
+        from ibidem.repo.argument_checks import check_id
+
+        if isinstance(id, NodeId | EdgeId):
+            return id
+        found = next((one.id for one in self.conflicts() if str(one.id) == id), None)
+        return check_id("id", id, NodeId) if found is None else found

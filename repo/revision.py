@@ -138,13 +138,13 @@ class Revision(Questions):
     edges = _read(Graph.edges)
     edges_of = _read(Graph.edges_of)
 
-    def vector(self, id: NodeId, model: str) -> Vector | None:  # noqa: A002
+    def vector(self, id: NodeId | str, model: str) -> Vector | None:  # noqa: A002
         """Returns the vector of a node under a model, None if it has none."""
         from ibidem.objects.vector import Vector
 
         return self.graph.vector(Vector, id, model)
 
-    def sparse(self, id: NodeId, vocab: str) -> Sparse | None:  # noqa: A002
+    def sparse(self, id: NodeId | str, vocab: str) -> Sparse | None:  # noqa: A002
         """Returns the sparse vector of a node under a vocabulary, None if it has none."""
         from ibidem.objects.vector import Sparse
 
@@ -187,14 +187,15 @@ class Revision(Questions):
     def _answer(self, method: str, **options: Any) -> Any:
         if method == "query":
             return list(self.page(**options).nodes)
-        from ibidem.repo.retrieval import context, records, retrieve
-
-        ask: dict[str, Callable[..., Any]] = {
-            "retrieve": retrieve.retrieve,
-            "packs": context.packs,
-            "records": records.records,
-        }
-        return ask[method](self.graph.core, self.graph, **options)
+        # Only what answers is imported: the others take longer than most answers.
+        ask: Callable[..., Any]
+        if method == "retrieve":
+            from ibidem.repo.retrieval.retrieve import retrieve as ask
+        elif method == "packs":
+            from ibidem.repo.retrieval.context import packs as ask
+        else:
+            from ibidem.repo.retrieval.records import records as ask
+        return ask(self.graph.core, self.graph, **options)
 
     def retrieve_many(self, questions: Iterable[QuestionOptions]) -> list[Answer[Item]]:
         """Returns the answers to several questions, each given by its options of `retrieve`. The
@@ -320,7 +321,7 @@ class Revision(Questions):
 
     def paths(
         self,
-        starts: NodeId | Iterable[NodeId],
+        starts: NodeId | str | Iterable[NodeId | str],
         path: Iterable[str | tuple[str, str]],
         *,
         limit: int | None = 1000,

@@ -2,6 +2,7 @@
 
 main   heads/main   v1   tags/v1   HEAD   a CID, or a prefix of 8 characters or more
 main@{2026-01-01T00:00:00Z}   2026-01-01T00:00:00Z       where that pointed then, by the local log
+main@{2026-01-01}             2026-01-01                 likewise at the end of that day in UTC
 any of these with ~N (N first parents back), ^ (the first parent) or ^N (the Nth parent) after it
 """
 
@@ -29,6 +30,8 @@ PREFIX_CHARACTERS_MIN = 8
 _CID_CHARACTERS = 59
 _STEP = re.compile(r"([~^])(\d{0,9})")
 _DAY = re.compile(r"\d{4}-\d\d(-\d\d)?([ ~^]|$)")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_DAY_US = timedelta(days=1) // timedelta(microseconds=1)
 _DATED = re.compile(r"(.*)@\{(.*)\}")
 
 
@@ -59,18 +62,26 @@ def resolve(operations: OperationLog, state: State, rev: object) -> CommitCid | 
 
 
 def time_of(text: str) -> int:
-    """Returns an ISO 8601 time with an offset, in microseconds since 1970 UTC.
+    """Returns an ISO 8601 time with an offset, or the beginning of a date in UTC, in microseconds
+    since 1970 UTC.
 
     Raises:
         InvalidInputError: a malformed time, or one without an offset.
     """
     try:
+        if _DATE.fullmatch(text):
+            return microseconds(datetime.fromisoformat(f"{text}T00:00:00Z"))
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise InvalidInputError(
-            f"time: got {text!r:.80}, expected such as 2026-01-31T12:00:00Z"
+            f"time: got {text!r:.80}, expected such as 2026-01-31 or 2026-01-31T12:00:00Z"
         ) from error
     return microseconds(moment)
+
+
+def _end_of(text: str) -> int:
+    """Returns a time, the last moment of the day for a date."""
+    return time_of(text) + (_DAY_US - 1 if _DATE.fullmatch(text) else 0)
 
 
 def _split(text: str) -> tuple[str, list[tuple[str, int]]]:
@@ -90,7 +101,7 @@ def _split(text: str) -> tuple[str, list[tuple[str, int]]]:
 
 def _named(operations: OperationLog, state: State, name: str) -> CommitCid | None:
     if match := _DATED.fullmatch(name):
-        entry = _entry_at(operations, state, time_of(match[2]))
+        entry = _entry_at(operations, state, _end_of(match[2]))
         full_name = entry.view.head if match[1] in ("", HEAD) else None
         return _ref(operations, entry, match[1], full_name)
     if name == HEAD:
@@ -102,6 +113,8 @@ def _named(operations: OperationLog, state: State, name: str) -> CommitCid | Non
         return found
     if state.view.head in (name, HEADS + name):
         return None
+    if _DATE.fullmatch(name):
+        return _at_time(operations, state, _end_of(name))
     by_cid = _by_prefix(operations, name)
     if by_cid is None:
         raise _not_found(name, "no branch, tag or commit has that name")
@@ -212,7 +225,7 @@ def _not_found(text: str, reason: str) -> NotFoundError:
     if re.match(r"bafyr?[a-z2-7]{0,2}([~^]|$)", text):
         hint = f"the beginning of a CID has {PREFIX_CHARACTERS_MIN} characters or more"
     if _DAY.match(text):
-        hint = "a time has an hour and an offset, such as 2026-01-31T12:00:00Z"
+        hint = "a time is a date such as 2026-01-31, or 2026-01-31T12:00:00Z with an offset"
     return NotFoundError(
         f"revision {text!r:.80}: {reason}", kind=ErrorKind.REVISION_NOT_FOUND, hint=hint
     )

@@ -3,6 +3,11 @@ name.
 
 A public call reads a state once, all cells in one step, and passes it down; lower layers read a
 cell again only after a lost race, or if a block was collected meanwhile.
+
+Three things are bound elsewhere, each where it is decided. The viewer and the index snapshot belong
+to one root, so the `Graph` of the root has them, with the state that it was opened in. The time of
+a change is read once when it is about to be published, which may be long after the state that its
+transaction began with: an `Attempt` or the publisher has it.
 """
 
 from __future__ import annotations

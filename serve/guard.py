@@ -10,34 +10,26 @@ Spec: sync 7.
 
 from __future__ import annotations
 
-import hmac
+from collections.abc import Callable
 from email.message import Message
 
 from ibidem.objects.errors import ErrorKind, InvalidInputError, RemoteError
+from ibidem.serve.tokens import Token
 
-TOKEN_CHARACTERS_MIN = 16
+Identify = Callable[[str], Token | None]
+"""Returns the token with a text, None if none is accepted."""
 
 
 class Guard:
     """Decides about each request from its headers."""
 
-    def __init__(self, token: str, hosts: frozenset[str]) -> None:
-        """Sets the token and the accepted hosts.
-
-        Args:
-            token: of at least 16 printable characters.
-            hosts: the accepted values of `Host`, in lower case.
-        """
-        if len(token) < TOKEN_CHARACTERS_MIN or not token.isascii() or not token.isprintable():
-            raise InvalidInputError(
-                f"token: got {len(token)} characters, "
-                f"expected {TOKEN_CHARACTERS_MIN} or more that are printable ASCII"
-            )
-        self._token = token.encode("ascii")
+    def __init__(self, identify: Identify, hosts: frozenset[str]) -> None:
+        """Sets how tokens are recognised, and the accepted values of `Host`, in lower case."""
+        self._identify = identify
         self._hosts = hosts
 
-    def check(self, headers: Message) -> None:
-        """Raises unless the request is allowed.
+    def check(self, headers: Message) -> Token:
+        """Returns the token of an allowed request.
 
         Raises:
             InvalidInputError: another host, or a request from a web page.
@@ -53,13 +45,14 @@ class Guard:
             raise InvalidInputError("origin: requests from web pages are rejected")
         given = headers.get_all("Authorization", [])
         scheme, _, sent = given[0].partition(" ") if len(given) == 1 else ("", "", "")
-        is_right = hmac.compare_digest(sent.strip(" ").encode("utf-8", "replace"), self._token)
-        if not is_right or scheme.lower() != "bearer":
+        found = self._identify(sent.strip(" "))
+        if found is None or scheme.lower() != "bearer":
             raise RemoteError(
                 "token: it is missing or wrong",
                 kind=ErrorKind.UNAUTHORIZED,
-                hint="set IBIDEM_TOKEN to the token of the server",
+                hint="set IBIDEM_TOKEN to a token of the server",
             )
+        return found
 
 
 def hosts_of(host: str, port: int, more: tuple[str, ...]) -> frozenset[str]:

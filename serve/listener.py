@@ -29,6 +29,7 @@ from ibidem.objects.errors import (
     StorageError,
 )
 from ibidem.objects.forking import ForkLock
+from ibidem.serve.tokens import Token
 
 CONNECTIONS_MAX = 32
 IDLE_SECONDS = 20.0
@@ -61,6 +62,14 @@ class Request(NamedTuple):
     """Path and query, as sent."""
     headers: Message
     body: Body
+    token: Token
+
+
+class Admission(NamedTuple):
+    """What the head of a request allows."""
+
+    token: Token
+    body_bytes_max: int
 
 
 class Body:
@@ -77,20 +86,33 @@ class Body:
         self.left -= len(part)
         return part
 
+    def read_all(self) -> bytes:
+        """Returns the whole body.
+
+        Raises:
+            InvalidInputError: it ended before its stated length.
+        """
+        found = bytearray()
+        while part := self.read(_UNIT_BYTES):
+            found += part
+        if self.left:
+            raise InvalidInputError("body: it ended before its stated length")
+        return bytes(found)
+
 
 class Application:
     """The application of a server; subclasses implement it."""
 
-    def check(self, method: str, target: str, headers: Message) -> int:
-        """Returns the maximal size of the body; raises an `IbidemError` to reject the request."""
+    def check(self, method: str, target: str, headers: Message) -> Admission:
+        """Returns what is allowed; raises an `IbidemError` to reject the request."""
         raise NotImplementedError
 
     def answer(self, request: Request) -> Answer:
         """Returns the answer; an `IbidemError` that it raises is sent to the client."""
         raise NotImplementedError
 
-    def failure(self, error: IbidemError) -> Answer:
-        """Returns the answer for an error."""
+    def failure(self, error: IbidemError, target: str) -> Answer:
+        """Returns the answer for an error; `target` is empty if the request has none."""
         raise NotImplementedError
 
 
@@ -144,7 +166,7 @@ class Listener(ThreadingHTTPServer):
 
     def _refuse(self, request: socket.socket) -> None:
         failure = self.application.failure(
-            StorageError("server: too many requests in progress", hint="try again")
+            StorageError("server: too many requests in progress", hint="try again"), ""
         )
         assert isinstance(failure.body, bytes), "BUG: a failure in parts"
         head = (
@@ -266,7 +288,7 @@ class _Handler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Reports requests that the standard library rejects, in our form."""
         phrase = HTTPStatus(code).phrase.lower()
-        failure = self.server.application.failure(InvalidInputError(f"request: {phrase}"))
+        failure = self.server.application.failure(InvalidInputError(f"request: {phrase}"), "")
         self.close_connection = True
         self._send(Answer(failure.body, failure.content_type, code))
 
@@ -302,24 +324,25 @@ class _Handler(BaseHTTPRequestHandler):
     def _serve(self) -> None:
         application = self.server.application
         try:
-            size_max = application.check(self.command, self.path, self.headers)
-            body = self._body(size_max)
+            admission = application.check(self.command, self.path, self.headers)
+            body = self._body(admission.body_bytes_max)
         except IbidemError as error:
             self.close_connection = True
-            self._send(application.failure(error))
+            self._send(application.failure(error, self.path))
             return
         try:
             with self.server.busy(self.connection):
                 try:
-                    request = Request(self.command, self.path, self.headers, body)
+                    request = Request(self.command, self.path, self.headers, body, admission.token)
                     answer = application.answer(request)
                 except IbidemError as error:
-                    answer = application.failure(error)
+                    answer = application.failure(error, self.path)
                 except (ConnectionError, TimeoutError):  # the body, which did not arrive
                     raise
                 except Exception as error:
                     name = type(error).__name__
-                    answer = application.failure(RemoteError(f"the server failed: {name}"))
+                    failed = RemoteError(f"the server failed: {name}")
+                    answer = application.failure(failed, self.path)
                 # The rest of a body would be read as the next request.
                 self.close_connection = self.close_connection or body.left > 0
                 self._send(answer)

@@ -162,3 +162,23 @@ def circles(edges: Mapping[str, set[str]]) -> list[set[str]]:
         if one not in index:
             visit(one)
     return found
+
+
+def test_a_question_for_nodes_imports_neither_packs_nor_records():
+    """Importing them takes longer than most answers."""
+    others = ["ibidem.retrieve.context.assemble", "ibidem.retrieve.records.record"]
+    loaded(
+        "import ibidem\nrepo = ibidem.init('memory:')\n"
+        "with repo.transaction() as tx:\n    tx.add_node('Fact', summary='one')\n"
+        "assert repo.retrieve('one').items\n"
+        f"assert not set({others!r}) & sys.modules.keys()"
+    )
+
+
+def test_a_document_that_is_text_starts_and_imports_no_extractor():
+    others = ["subprocess", "ibidem.ingest.extraction", "ibidem.ingest.worker"]
+    loaded(
+        "import ibidem\nrepo = ibidem.init('memory:')\n"
+        "with repo.transaction() as tx:\n    ibidem.ingest_text(tx, '# One', path='one.md')\n"
+        f"assert not set({others!r}) & sys.modules.keys()"
+    )

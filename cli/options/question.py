@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from ibidem.cli import embedders
-from ibidem.cli.options import flags, parse
+from ibidem.cli.options import dates, flags, parse
 from ibidem.cli.options.limit import UNSET, Unset, limit_option
 from ibidem.cli.options.settings import question_defaults
 from ibidem.cli.session import Session
@@ -27,7 +27,6 @@ _WITH_MODEL = frozenset(("model", "vector"))
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     "where": parse.conditions,
     "vector": lambda text: parse.vector(text) if text else None,
-    "valid_at": parse.moment,
 }
 
 
@@ -51,6 +50,8 @@ def options(session: Session, *, limit: int | Unset | None, **given: Any) -> dic
     local settings do."""
     found: dict[str, Any] = {} if limit is UNSET else {"limit": limit}
     for name, value in flags.taken(_FLAGGED, given).items():
+        if name == "valid_at":
+            value = dates.moment(session, value)
         read = _READERS.get(name)
         mapping, _, key = name.rpartition(".")
         (found.setdefault(mapping, {}) if mapping else found)[key] = read(value) if read else value

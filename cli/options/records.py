@@ -10,7 +10,7 @@ import click
 
 from ibidem.cli.options.ids import node_at
 from ibidem.cli.render import output
-from ibidem.cli.session import Session
+from ibidem.cli.session import Session, parse_level
 
 if TYPE_CHECKING:
     from ibidem.memory.graph.memory import GraphMemory
@@ -122,16 +122,19 @@ def record_of(
         type=RecordType(type_),
         text=text,
         scope=scope,
-        level=int(level) if level.isascii() and level.isdigit() else level,  # type: ignore[arg-type]
+        level=parse_level(level),  # type: ignore[arg-type]
         payload=payload,
-        provenance=[{"kind": kind, "ref": ref} for kind, ref in map(pair_of, sources)],
+        provenance=[
+            {"kind": kind, "ref": ref}
+            for kind, ref in (pair_of(one, "KIND=REF") for one in sources)
+        ],
         **given,
     )
 
 
-def pair_of(text: str) -> tuple[str, str]:
-    """Returns the halves of NAME=VALUE."""
+def pair_of(text: str, form: str = "NAME=VALUE") -> tuple[str, str]:
+    """Returns the halves of NAME=VALUE; `form` is what the help calls it."""
     name, sign, value = text.partition("=")
     if not sign or not name or not value:
-        raise click.UsageError(f"got {text!r}, expected NAME=VALUE")
+        raise click.UsageError(f"got {text!r}, expected {form}")
     return name, value

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ibidem.cli.render import output
-from ibidem.cli.render.progress import progress_bar
-from ibidem.cli.session import Session
+from ibidem.cli.session import FOLDER, Session
 from ibidem.objects.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -22,6 +21,14 @@ if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
 
 SKIPS_SHOWN = 10
+_NEXT_STEPS = (
+    ("UTF-8", "convert it first, such as by iconv -t utf-8"),
+    ("NUL", "its format is not known: convert it to text first"),
+    ("bytes, at most", "split it"),
+    ("secret", "nothing of it may be stored; rename it if it is none"),
+    ("private key", "nothing of it may be stored"),
+)
+_ANY_STEP = "give its text by `repo add -`"
 
 
 def ingest_paths(
@@ -53,22 +60,45 @@ def ingest_paths(
             hint="only there are documents named by the paths of their files",
         )
     _note_outside(session, outside, folder)
-    with progress_bar(session, "ingesting") as advance:
-        for some, root in ((inside, folder), (outside, None)):
-            if some:
-                report = ingest(
-                    tx,
-                    some,
-                    root=root,
-                    prune=prune and root is not None,
-                    strict=strict,
-                    stdin=sys.stdin.buffer,
-                    progress=lambda done: advance(done.files_done, done.files_count),
-                )
-                for each in fields(IngestReport):
-                    added = getattr(total, each.name) + getattr(report, each.name)
-                    setattr(total, each.name, added)
+    for some, root in ((inside, folder), (outside, None)):
+        if some:
+            report = ingest(
+                tx,
+                some,
+                root=root,
+                prune=prune and root is not None,
+                strict=strict,
+                stdin=sys.stdin.buffer,
+                progress=lambda at: session.meter("reading files", at.files_done, at.files_count),
+            )
+            for each in fields(IngestReport):
+                added = getattr(total, each.name) + getattr(report, each.name)
+                setattr(total, each.name, added)
+    _refuse_named(total, paths, folder)
     return total
+
+
+def _refuse_named(report: IngestReport, paths: Sequence[Path], folder: Path) -> None:
+    """Turns the skipping of a file that was named itself into an error with a next step; the
+    folder of the repository is not mentioned."""
+    names = {_name_of(path, folder) for path in paths if path.is_file()}
+    skipped, report.skipped = report.skipped, []
+    for name, reason in skipped:
+        if name in names:
+            report.errors.append((name, f"{reason}; {_next_step(reason)}"))
+        elif Path(name).name != FOLDER:
+            report.skipped.append((name, reason))
+
+
+def _name_of(path: Path, folder: Path) -> str:
+    """Returns the name of the document of a file."""
+    if not _is_below(path, folder):
+        return path.name
+    return Path(os.path.relpath(path, folder)).as_posix()
+
+
+def _next_step(reason: str) -> str:
+    return next((step for part, step in _NEXT_STEPS if part in reason), _ANY_STEP)
 
 
 def report_json(report: IngestReport) -> dict[str, Any]:

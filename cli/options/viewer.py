@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ibidem.cli.session import Session
+from ibidem.cli.session import Session, parse_level
 
 if TYPE_CHECKING:
     from ibidem.retrieve.access.policy import Viewer
@@ -36,6 +36,23 @@ def viewer_option(function: Function) -> Function:
             "IBIDEM_VIEWER]."
         ),
     )(function)
+
+
+def level_option(what: str) -> Callable[[Function], Function]:
+    """Returns a decorator that adds `--level` for something that is derived from nodes, passed on
+    as a number or a name.
+    """
+
+    def read(_: click.Context, __: click.Parameter, value: str | None) -> int | str | None:
+        return None if value is None else parse_level(value)
+
+    return click.option(
+        "--level",
+        metavar="LEVEL",
+        callback=read,
+        help=f"Level of the {what}, in place of the highest one of the sources; the commit records "
+        "if it is lower.",
+    )
 
 
 def viewer_options(session: Session) -> dict[str, Any]:

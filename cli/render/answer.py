@@ -11,12 +11,9 @@ from ibidem.cli.render import output, shapes
 from ibidem.cli.render.output import faint, plural, strong
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ibidem.objects.location import Location
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import AnswerItem, Item
-    from ibidem.retrieve.answer.lane_score import LaneScore
 
 DROPS_SHOWN = 20
 """Dropped nodes that --explain lists; JSON lists what the result lists."""
@@ -29,54 +26,22 @@ def answer_json(result: Answer[Item], locations: list[Location | None]) -> dict[
         result: the answer.
         locations: the source location of each item, in the order of the items.
     """
+    found = outcome_json(result)
     return {
-        **outcome_json(result),
-        "direct": _direct_json(result),
+        **found,
+        "direct": found.get("direct"),
         "items": [
-            _item_json(item, location)
-            for item, location in zip(result.items, locations, strict=True)
+            {**item, "location": shapes.location_json(location)}
+            for item, location in zip(found["items"], locations, strict=True)
         ],
-    }
-
-
-def _direct_json(result: Answer[Item]) -> dict[str, Any] | None:
-    found = result.direct
-    if found is None:
-        return None
-    return {
-        "reason": str(found.reason),
-        "id": None if found.node is None else str(found.node),
-        "labels": [str(label) for label in found.labels],
-        "overlap": found.overlap,
     }
 
 
 def outcome_json(result: Answer[AnswerItem]) -> dict[str, Any]:
-    """Returns the fields that answers of nodes and of packs share, as JSON."""
-    return {
-        **shapes.fields_json(
-            result,
-            *("root", "tokens_used", "token_budget", "candidates_seen", "dropped_counts"),
-        ),
-        "result": str(result.cid),
-        "semantics": result.query.semantics,
-        "dropped": [
-            shapes.fields_json(drop, "id", "reason", "tokens", "score") for drop in result.dropped
-        ],
-        "status": {lane: str(status) for lane, status in result.status.items()},
-        "warnings": [
-            shapes.fields_json(warning, "code", "option", "subject", "count", "message")
-            for warning in result.warnings
-        ],
-    }
-
-
-def lanes_json(lanes: Mapping[str, LaneScore]) -> dict[str, Any]:
-    """Returns the ranks and scores of a node in each lane as JSON."""
-    return {
-        name: shapes.fields_json(lane, "rank", "score", "contribution")
-        for name, lane in lanes.items()
-    }
+    """Returns an answer as JSON, without its receipt."""
+    found = result.to_dict()
+    del found["receipt"], found["kind"]
+    return found
 
 
 def answer_lines(
@@ -137,17 +102,6 @@ def warning_lines(result: Answer[AnswerItem]) -> list[str]:
         count = "" if warning.count is None else f" ({warning.count:,})"
         lines.append(f"warning: {warning.option}{subject}: {warning.message}{count}")
     return lines
-
-
-def _item_json(item: Item, location: Location | None) -> dict[str, Any]:
-    return {
-        "id": str(item.node.id),
-        **shapes.fields_json(item, "cid", "score", "tokens", "rendered"),
-        "ntype": item.node.ntype,
-        "lanes": lanes_json(item.lanes),
-        "paths": {name: [str(node) for node in path] for name, path in item.paths.items()},
-        "location": shapes.location_json(location),
-    }
 
 
 def _lane_lines(item: Item) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ibidem.cli.render import answer, changes, shapes
+from ibidem.cli.render import changes, shapes
 
 if TYPE_CHECKING:
     from ibidem.repo.history.compare import Cause, Move, Placed
@@ -55,4 +55,4 @@ def _placed_json(item: Placed | None) -> dict[str, Any] | None:
     if item is None:
         return None
     placed = shapes.fields_json(item, "rank", "cid", "score", "tokens")
-    return {**placed, "lanes": answer.lanes_json(item.lanes)}
+    return {**placed, "lanes": {name: lane._asdict() for name, lane in item.lanes.items()}}

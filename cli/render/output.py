@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -26,6 +27,8 @@ repository cannot contain, so a marker is always our own.
 _STYLES = {_STRONG: "\x1b[1m", _FAINT: "\x1b[2m", _GOOD: "\x1b[32m", _BAD: "\x1b[31m"}
 _RESET = "\x1b[0m"
 _MARKS = re.compile(f"([{_PLAIN}{''.join(_STYLES)}])")
+PADDED_MAX = 80
+"""Width to which the columns of a table are padded at most."""
 
 
 def wrapped(text: str, *, width: int) -> list[str]:
@@ -41,14 +44,18 @@ def plural(count: int, noun: str) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], *, indent: str = "") -> list[str]:
-    """Returns aligned lines: every column but the last is padded to its widest cell.
+    """Returns aligned lines: every column but the last is padded to its widest cell, but not beyond
+    PADDED_MAX, so that one long cell does not make every line as long.
 
     Styles have no width, and no line ends with blanks. Cells are escaped before they are measured.
     """
     if not rows:
         return []
     rows = [[_escaped(cell) for cell in row] for row in rows]
-    widths = [max(_width(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    widths = [
+        min(max(_width(row[column]) for row in rows), PADDED_MAX)
+        for column in range(len(rows[0]) - 1)
+    ]
     lines = []
     for row in rows:
         padded = (
@@ -111,8 +118,10 @@ def bad(text: str) -> str:
 
 
 def emit(command: str, fields: Mapping[str, Any], *, version: int = 1) -> None:
-    """Writes one object of the schema `ibidem/<command>/<version>` to standard output."""
-    click.echo(canonical_json({"schema": f"ibidem/{command}/{version}", **fields}))
+    """Writes one object of the schema `ibidem/<command>/<version>` to standard output: on one line,
+    or indented on a terminal."""
+    value = {"schema": f"ibidem/{command}/{version}", **fields}
+    click.echo(canonical_json(value, is_indented=sys.stdout.isatty()))
 
 
 def emit_error(kind: str, message: str, hint: str | None) -> None:
@@ -136,13 +145,14 @@ def print_error(message: str, hint: str | None, *, color: bool) -> None:
         click.echo(f"{title} {printable_line(hint)}", err=True, color=color)
 
 
-def canonical_json(value: Any) -> bytes:
-    """Returns JSON with sorted keys and no optional blanks, in UTF-8."""
+def canonical_json(value: Any, *, is_indented: bool = False) -> bytes:
+    """Returns JSON with sorted keys and no optional blanks, unless it is indented, in UTF-8."""
     text = json.dumps(
         value,
         ensure_ascii=False,
         sort_keys=True,
-        separators=(",", ":"),
+        separators=(",", ": ") if is_indented else (",", ":"),
+        indent=2 if is_indented else None,
         allow_nan=False,
         default=_plain,
     )

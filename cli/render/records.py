@@ -15,9 +15,10 @@ def records_lines(answer: Answer[RecordItem]) -> list[str]:
     """Returns the records and the relations between them as lines for people."""
     lines: list[str] = []
     for one in answer.items:
-        rank = f"  score {one.score:.4f}" if one.is_root else ""
+        hops = output.plural(one.hop, "step") + " away"
+        rank = f"score {one.score:.4f}" if one.is_root else hops
         label, text = output.one_line(one.node.ntype), output.one_line(one.node.summary or "")
-        lines += [f"{one.hop}  {one.id}  {label}  salience {one.salience:.3f}{rank}", f"   {text}"]
+        lines += [f"{one.id}  {label}  salience {one.salience:.3f}  {rank}", f"   {text}"]
     edges = _graph_of(answer).edges
     return lines + [f"{edge.src} {output.one_line(edge.etype)} {edge.dst}" for edge in edges]
 

@@ -4,8 +4,6 @@ are written as in DAG-JSON; see `output.canonical_json`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from ibidem.cli.render import output
@@ -40,18 +38,9 @@ def block_json(value: Node | Edge | Commit) -> dict[str, Any]:
 
 def fields_json(value: object, *names: str) -> dict[str, Any]:
     """Returns some fields of a value as JSON: identifiers and words of a closed list as text."""
-    return {name: _plain(getattr(value, name)) for name in names}
+    from ibidem.objects.plain import fields_of
 
-
-def _plain(value: Any) -> Any:
-    from ibidem.objects.cid import Cid
-    from ibidem.objects.ids import EdgeId, NodeId
-
-    if isinstance(value, Cid | NodeId | EdgeId | StrEnum):
-        return str(value)
-    if isinstance(value, tuple | list):
-        return [_plain(one) for one in value]
-    return dict(value) if isinstance(value, Mapping) else value
+    return fields_of(value, *names)
 
 
 def location_json(location: Location | None) -> dict[str, Any] | None:

@@ -14,25 +14,7 @@ from ibidem.index.arrays import Array, Columns, contains_rows, to_bitmap
 from ibidem.index.segments.merge_rows import Part
 from ibidem.index.segments.segment import Segment
 from ibidem.index.segments.store import SegmentStore
-
-FRESH_ROWS = 32
-"""New rows are merged into the last part if the result has at most this many live rows."""
-TAIL_ROWS = 512
-"""Otherwise the last two parts are merged if the result has at most this many live rows."""
-STEP_ROWS_MAX = 4_096
-"""The most rows that a merge inside a commit moves, which bounds the pause."""
-TIER_ROWS = (4_096, 32_768, 65_536)
-"""Parts with fewer live rows than a bound are merged with each other, in parallel with commits."""
-TIER_PARTS = 8
-"""The number of parts in one tier at which they are merged."""
-PATIENCE = 3
-"""Tiers this many times full are merged synchronously, because short processes end before their
-background merges do."""
-MERGE_BYTES_MAX = 96 << 20
-"""Size of the segments that one merge reads, which is about the memory that it needs."""
-COMPACT_ROWS = 131_072
-"""The largest number of live rows in a part that `compact` builds; it leaves parts of half this
-size or more alone if few of their rows are dead."""
+from ibidem.index.tuning import TUNING, Tuning
 
 Merge = Callable[[Sequence[Part]], Columns]
 FamilyParts = tuple[Part, ...]
@@ -55,29 +37,31 @@ def without(parts: FamilyParts, ordinals: Array) -> FamilyParts:
 
 
 def appended(
-    parts: FamilyParts, columns: Columns, merge: Merge, segment_store: SegmentStore
+    parts: FamilyParts, columns: Columns, merge: Merge, segment_store: SegmentStore, tuning: Tuning
 ) -> FamilyParts:
     """Returns the parts with new rows, whose ordinals are not live in `parts`."""
     count = len(columns["ordinals"])
     if not count:
         return parts
-    if parts and parts[-1].live_count + count <= FRESH_ROWS:
+    if parts and parts[-1].live_count + count <= tuning.fresh_rows:
         new = Part(Segment("new", columns, {}, 0))
         return (*parts[:-1], Part(segment_store.put(merge((parts[-1], new)))))
     fresh = Part(segment_store.put(columns))
-    if len(parts) > 1 and parts[-2].live_count + parts[-1].live_count <= TAIL_ROWS:
+    if len(parts) > 1 and parts[-2].live_count + parts[-1].live_count <= tuning.tail_rows:
         return (*parts[:-2], Part(segment_store.put(merge(parts[-2:]))), fresh)
-    return joined(parts, fresh, merge, segment_store)
+    return joined(parts, fresh, merge, segment_store, tuning)
 
 
 def joined(
-    parts: FamilyParts, part: Part, merge: Merge, segment_store: SegmentStore
+    parts: FamilyParts, part: Part, merge: Merge, segment_store: SegmentStore, tuning: Tuning
 ) -> FamilyParts:
     """Returns the parts with one more at the end, after a small merge if one is due."""
-    return _stepped([*parts, part], merge, segment_store)
+    return _stepped([*parts, part], merge, segment_store, tuning)
 
 
-def compacted(parts: FamilyParts, merge: Merge, segment_store: SegmentStore) -> FamilyParts:
+def compacted(
+    parts: FamilyParts, merge: Merge, segment_store: SegmentStore, tuning: Tuning
+) -> FamilyParts:
     """Returns the parts with all small or half-dead ones merged, in groups of bounded size."""
     kept: list[Part] = []
     groups: list[list[Part]] = []
@@ -85,12 +69,12 @@ def compacted(parts: FamilyParts, merge: Merge, segment_store: SegmentStore) -> 
     total = 0
     for part in parts:
         if (
-            part.segment.row_count >= COMPACT_ROWS // 2
+            part.segment.row_count >= tuning.compact_rows // 2
             and part.dead_count * 8 <= part.segment.row_count
         ):
             kept.append(part)
             continue
-        if group and total + part.live_count > COMPACT_ROWS:
+        if group and total + part.live_count > tuning.compact_rows:
             groups.append(group)
             group, total = [], 0
         group.append(part)
@@ -104,19 +88,19 @@ def compacted(parts: FamilyParts, merge: Merge, segment_store: SegmentStore) -> 
     return tuple(kept)
 
 
-def full_tier(parts: FamilyParts, *, patience: int = 1) -> FamilyParts:
+def full_tier(parts: FamilyParts, tuning: Tuning, *, patience: int = 1) -> FamilyParts:
     """Returns the parts of the first full tier, as many as one merge reads, without the tail; empty
     if no tier is full.
 
     Args:
         patience: how many times full the tier must be.
     """
-    for bound in TIER_ROWS:
+    for bound in tuning.tier_rows:
         small = [part for part in parts[:-1] if part.live_count < bound]
-        if len(small) < TIER_PARTS * patience:
+        if len(small) < tuning.tier_parts * patience:
             continue
         chosen: list[Part] = []
-        room = MERGE_BYTES_MAX
+        room = tuning.merge_bytes_max
         for part in sorted(small, key=lambda part: part.live_count):
             room -= part.segment.size_bytes
             if room < 0:
@@ -127,14 +111,16 @@ def full_tier(parts: FamilyParts, *, patience: int = 1) -> FamilyParts:
     return ()
 
 
-def _stepped(parts: list[Part], merge: Merge, segment_store: SegmentStore) -> FamilyParts:
+def _stepped(
+    parts: list[Part], merge: Merge, segment_store: SegmentStore, tuning: Tuning
+) -> FamilyParts:
     """Merges the smallest parts before the last if there are many and the merge is a small step."""
-    small = [part for part in parts[:-1] if part.live_count < STEP_ROWS_MAX]
+    small = [part for part in parts[:-1] if part.live_count < tuning.step_rows_max]
     chosen: FamilyParts = ()
-    if len(small) >= TIER_PARTS:
-        chosen = _within(sorted(small, key=lambda part: part.live_count), STEP_ROWS_MAX)
-    if len(chosen) < TIER_PARTS // 2:
-        chosen = full_tier(tuple(parts), patience=PATIENCE)
+    if len(small) >= tuning.tier_parts:
+        chosen = _within(sorted(small, key=lambda part: part.live_count), tuning.step_rows_max)
+    if len(chosen) < tuning.tier_parts // 2:
+        chosen = full_tier(tuple(parts), tuning, patience=tuning.patience)
     if len(chosen) < 2:
         return tuple(parts)
     merged = Part(segment_store.put(merge(chosen)))
@@ -151,10 +137,6 @@ def _within(parts: Sequence[Part], row_count: int) -> FamilyParts:
             break
         chosen.append(part)
     return tuple(chosen)
-
-
-BESIDE_ROWS = 16_384
-"""With fewer rows than this, a thread saves no time."""
 
 
 class Making:
@@ -189,11 +171,17 @@ class Making:
 class FamilyWriter:
     """The parts of one family, growing."""
 
-    def __init__(self, parts: FamilyParts, merge: Merge, segment_store: SegmentStore) -> None:
+    def __init__(
+        self,
+        parts: FamilyParts,
+        merge: Merge,
+        segment_store: SegmentStore,
+        tuning: Tuning = TUNING,
+    ) -> None:
         self.is_new = not parts
         """Whether the family was empty before: each key is then added once, and no row can die."""
         self._parts = parts
-        self._merge, self._segment_store = merge, segment_store
+        self._merge, self._segment_store, self._tuning = merge, segment_store, tuning
         self._making: Making | None = None
 
     @property
@@ -207,7 +195,7 @@ class FamilyWriter:
         if self._making is not None:
             making, self._making = self._making, None
             part = Part(making.segment())
-            self._parts = joined(self._parts, part, self._merge, self._segment_store)
+            self._parts = joined(self._parts, part, self._merge, self._segment_store, self._tuning)
 
     def kill(self, ordinals: Array) -> None:
         """Marks the rows of (m,) uint32 ordinals as dead."""
@@ -216,8 +204,8 @@ class FamilyWriter:
     def add(self, make: Callable[[], Columns], row_count: int) -> None:
         """Adds the rows in the columns that `make` returns; none of their ordinals is live."""
         parts = self.parts
-        if row_count < BESIDE_ROWS:
-            self._parts = appended(parts, make(), self._merge, self._segment_store)
+        if row_count < self._tuning.beside_rows:
+            self._parts = appended(parts, make(), self._merge, self._segment_store, self._tuning)
         else:
             self._making = Making(lambda: self._segment_store.put(make()))
 

@@ -16,16 +16,12 @@ from dataclasses import dataclass, field, replace
 
 from pyroaring import BitMap
 
-from ibidem.index.families import family
-from ibidem.index.families.family import FamilyParts, Merge
+from ibidem.index.families.family import FamilyParts, Merge, full_tier
 from ibidem.index.families.snapshot_parts import MERGES, Key, SnapshotParts
 from ibidem.index.segments.merge_rows import Part
 from ibidem.index.segments.segment import Segment
 from ibidem.index.segments.store import SegmentStore
-
-STEPS_BEFORE = 8
-"""Snapshots that an index builds before it starts merges: a process that runs one command ends too
-soon to benefit from them."""
+from ibidem.index.tuning import TUNING, Tuning
 
 
 @dataclass(slots=True)
@@ -49,7 +45,8 @@ class _Job:
 class MergeScheduler:
     """At most one merge at a time for one index."""
 
-    def __init__(self) -> None:
+    def __init__(self, tuning: Tuning = TUNING) -> None:
+        self._tuning = tuning
         self._job: _Job | None = None
         self._step_count = 0
 
@@ -69,10 +66,11 @@ class MergeScheduler:
         """Starts a merge if a family has a full tier and no merge is in progress."""
         job = self._job
         self._step_count += 1
-        if self._step_count < STEPS_BEFORE or (job is not None and job.process == os.getpid()):
+        is_busy = job is not None and job.process == os.getpid()
+        if is_busy or self._step_count < self._tuning.steps_before:
             return
         for key, parts in state.items():
-            chosen = family.full_tier(parts)
+            chosen = full_tier(parts, self._tuning)
             if chosen:
                 self._job = _Job(key, chosen)
                 _start(self._job, MERGES[key[0]], segment_store)

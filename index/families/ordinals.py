@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ibidem.index.arrays import Array, Bytes
-from ibidem.index.families import family
 from ibidem.index.segments.identity import Identities, id_columns, id_halves, id_order
 from ibidem.index.segments.segment import Segment
 from ibidem.index.segments.store import SegmentStore
+from ibidem.index.tuning import Tuning
 from ibidem.objects.errors import IndexUnavailableError
 
 ORDINALS_MAX = (1 << 32) - 2
@@ -21,8 +21,11 @@ _FEW = 64
 class OrdinalTable:
     """Maps ids to ordinals and gives new ids the next ones; `segments` returns the result."""
 
-    def __init__(self, segments: tuple[Segment, ...], segment_store: SegmentStore) -> None:
+    def __init__(
+        self, segments: tuple[Segment, ...], segment_store: SegmentStore, tuning: Tuning
+    ) -> None:
         self._identities = Identities(segments)
+        self._tuning = tuning
         self._segment_store = segment_store
         self._met: dict[bytes, int] = {}
         """A cache for small requests: a commit looks up its own ids several times."""
@@ -60,10 +63,10 @@ class OrdinalTable:
                 hint="run 'repo index build'",
             )
         parts = list(self._identities.parts)
-        if parts and len(parts[-1]["ids"]) + len(ids) <= family.TAIL_ROWS:
+        if parts and len(parts[-1]["ids"]) + len(ids) <= self._tuning.tail_rows:
             ids = np.concatenate([parts.pop()["ids"], ids])
         parts.append(self._segment_store.put(id_columns(ids)))
-        self._identities = Identities(_tiered(parts, self._segment_store))
+        self._identities = Identities(_tiered(parts, self._segment_store, self._tuning))
 
 
 def merge_identities(parts: list[Segment], segment_store: SegmentStore) -> Segment:
@@ -71,10 +74,10 @@ def merge_identities(parts: list[Segment], segment_store: SegmentStore) -> Segme
     return segment_store.put(id_columns(np.concatenate([part["ids"] for part in parts])))
 
 
-def _tiered(parts: list[Segment], segment_store: SegmentStore) -> list[Segment]:
+def _tiered(parts: list[Segment], segment_store: SegmentStore, tuning: Tuning) -> list[Segment]:
     """Merges full tiers; only neighbours, since an ordinal is a position. Ids are moved in
     microseconds a thousand, so this is done at once."""
-    for bound in family.TIER_ROWS:
+    for bound in tuning.tier_rows:
         run = len(parts) - 1
         total = 0
         while run and len(parts[run - 1]["ids"]) < bound:
@@ -82,7 +85,7 @@ def _tiered(parts: list[Segment], segment_store: SegmentStore) -> list[Segment]:
                 break
             run -= 1
             total += len(parts[run]["ids"])
-        if len(parts) - 1 - run >= family.TIER_PARTS:
+        if len(parts) - 1 - run >= tuning.tier_parts:
             parts[run:-1] = [merge_identities(parts[run:-1], segment_store)]
     return parts
 

@@ -14,6 +14,7 @@ from ibidem.index.families.ordinals import merge_identities
 from ibidem.index.families.vector_rows import ROWS
 from ibidem.index.segments.segment import Segment
 from ibidem.index.segments.store import SegmentStore
+from ibidem.index.tuning import Tuning
 from ibidem.objects.cid import RootCid
 from ibidem.objects.record import record
 
@@ -74,10 +75,12 @@ class SnapshotParts:
                 yield part.segment
 
 
-def compacted_parts(state: SnapshotParts, segment_store: SegmentStore) -> SnapshotParts:
+def compacted_parts(
+    state: SnapshotParts, segment_store: SegmentStore, tuning: Tuning
+) -> SnapshotParts:
     """Returns the state with small segments merged and dead rows dropped; ordinals stay."""
     families = {
-        (kind, name): compacted(parts, MERGES[kind], segment_store)
+        (kind, name): compacted(parts, MERGES[kind], segment_store, tuning)
         for (kind, name), parts in state.items()
     }
     identities = state.identities

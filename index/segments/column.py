@@ -131,8 +131,7 @@ class Column:
         """
         if self._whole is None:
             self._compare(0, len(self._marks))
-            self._whole = self._array
-        return self._whole
+        return self._array
 
     def __getitem__(self, rows: slice | npt.NDArray[np.integer[Any]] | np.integer[Any]) -> Array:
         """Returns the rows of a range with step 1 as a read-only view, or those at positions that
@@ -180,6 +179,8 @@ class Column:
         """Compares those of the chunks [first, last) that have not been compared yet."""
         width = self._width
         chunk = self._marks.find(0, first, last)
+        if chunk < 0:
+            return
         while chunk >= 0:
             start, at = chunk * width, chunk * CHECKSUM_BYTES
             found = xxh3_64_digest(self._bytes[start : start + width])
@@ -192,6 +193,8 @@ class Column:
                 )
             self._marks[chunk] = 1
             chunk = self._marks.find(0, chunk + 1, last)
+        if self._marks.find(0) < 0:
+            self._whole = self._array
 
 
 def _bytes_of(array: Array) -> memoryview:

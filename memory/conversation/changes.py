@@ -36,7 +36,7 @@ from ibidem.objects.forking import ForkLock
 from ibidem.objects.location import size_of
 from ibidem.objects.record import record
 from ibidem.repo.retry import pause
-from ibidem.retrieve.access.derived import derived_labels
+from ibidem.retrieve.access.derived import Labels, derived
 from ibidem.retrieve.access.policy import ALL, policy_of
 
 if TYPE_CHECKING:
@@ -211,9 +211,10 @@ def summarize(
     *,
     now: int,
     model: str | None,
+    labels: Labels,
 ) -> NodeId:
     """Stages a summary of messages first..last, both included. It is visible to callers who may see
-    all of the messages.
+    all of the messages, unless `labels` are lower; then the commit records it.
 
     Raises:
         InvalidInputError: not a range of messages of the thread, another summary shares one, or
@@ -241,8 +242,9 @@ def summarize(
     positions = range(first, last + 1)
     found = [node for position in positions if (node := tx.find_node(message_id(thread, position)))]
     policy = policy_of(Config.from_map(tx.base.config))
+    own = derived(policy, (node.props for node in found), labels)
     props: dict[str, Any] = {
-        **derived_labels(policy, (node.props for node in found)),
+        **own.props,
         "thread": thread,
         "first": first,
         "last": last,
@@ -254,6 +256,7 @@ def summarize(
     made = tx.add_node(
         SUMMARY, summary=text, props=props, namespace=SUMMARY, key=[thread, first, last]
     )
+    tx.add_trailers(own.trailers(made))
     tx.add_edge(made, "summarizes", thread_id(thread), props={"first": first, "last": last})
     kept = sorted([*map(list, ranges), [first, last]])
     tx.update_node(thread_id(thread), set_props={"summaries": kept})

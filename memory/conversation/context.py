@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING
 from ibidem.memory.conversation.message import Stored
 from ibidem.memory.conversation.units import Unit
 from ibidem.objects.errors import ErrorKind, InvalidInputError
+from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
+from ibidem.retrieve.answer.protocol import json_text, page
 from ibidem.retrieve.answer.render import clip
 from ibidem.retrieve.context.clip import clipped_text
 from ibidem.retrieve.context.prompt import fence_of
@@ -27,8 +29,12 @@ from ibidem.retrieve.query.options import default
 from ibidem.retrieve.tokens import TokenEstimator
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.answer.receipt import Receipt
+    from ibidem.retrieve.answer.warning import AnswerWarning
 
 TOOL = "tool"
 TOOL_CHARS = 4000
@@ -67,6 +73,46 @@ class Context:
     fence: str
     answer: Answer[Item] | None = None
     """The answer that holds the messages, by id, with its receipt; None where there are none."""
+
+    @property
+    def items(self) -> tuple[Stored, ...]:
+        """The messages."""
+        return self.messages
+
+    @property
+    def warnings(self) -> tuple[AnswerWarning, ...]:
+        """The warnings of the answer that holds the messages."""
+        return () if self.answer is None else self.answer.warnings
+
+    @property
+    def receipt(self) -> Receipt | None:
+        """The receipt of that answer."""
+        return None if self.answer is None else self.answer.receipt
+
+    def __str__(self) -> str:
+        blocks = [(f"{one.thread}:{one.ord} {one.role}", one.text) for one in self.messages]
+        return page(self, "message", blocks)
+
+    def explain(self) -> str:
+        """Returns for a person what each part has, and what did not fit."""
+        return "".join(
+            f"{part.name}: {len(part.units)} units, {part.tokens_used} tokens, "
+            f"{part.dropped} left out\n"
+            for part in self.parts
+        )
+
+    def to_json(self) -> str:
+        """Returns `to_dict` as JSON text on one line."""
+        return json_text(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the context as plain data."""
+        return {
+            "receipt": None if self.receipt is None else str(self.receipt),
+            **fields_of(self, "text", "tokens_used", "dropped", "fence"),
+            "items": [one.to_dict() for one in self.messages],
+            "parts": [fields_of(part, "name", "tokens_used", "dropped") for part in self.parts],
+        }
 
 
 def compose(

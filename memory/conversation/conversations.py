@@ -35,6 +35,7 @@ from ibidem.objects.text import text_digest
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.repo.viewer.exposure import guarded_methods
+from ibidem.retrieve.access.derived import labels_of
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.options import CONFIGURED, default
 from ibidem.retrieve.query.predicate import VALUES_MAX
@@ -142,6 +143,8 @@ class Conversations:
         text: str,
         *,
         model: str | None = None,
+        level: int | str | None = None,
+        scope: str | None = None,
         time: int | datetime | None = None,
     ) -> Written:
         """Stores a summary of the messages first..last, both included; the messages stay. It has
@@ -150,6 +153,8 @@ class Conversations:
 
         Args:
             model: the author or model of the text, stored with it.
+            level: of the summary, in place of the highest one. If it is lower, the commit says so.
+            scope: of the summary, in place of the messages' one; the empty text is no scope.
 
         Raises:
             InvalidInputError: not a range of messages, or messages of several scopes of a trust
@@ -159,9 +164,10 @@ class Conversations:
         checks.count("first", first)
         checks.count("last", last)
         said = checks.name("text", text)
+        labels = labels_of(level, scope)
 
         def change(tx: Transaction) -> tuple[int, ...]:
-            changes.summarize(tx, name, first, last, said, now=now, model=model)
+            changes.summarize(tx, name, first, last, said, now=now, model=model, labels=labels)
             return tuple(range(first, last + 1))
 
         return self._written(change, f"summary of {name}", now)

@@ -10,7 +10,7 @@ Messages never change; a tombstone retracts one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -18,6 +18,7 @@ from ibidem.objects.block import empty
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.plain import plain
 from ibidem.objects.record import record
 from ibidem.objects.text import content_text
 from ibidem.repo.arguments import microseconds
@@ -110,6 +111,10 @@ class Stored:
     def is_summary(self) -> bool:
         """Whether it is a summary."""
         return self.role == SUMMARY
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the message as plain data."""
+        return {one.name: plain(getattr(self, one.name)) for one in fields(self)}
 
 
 @record

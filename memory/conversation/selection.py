@@ -23,9 +23,11 @@ from ibidem.objects.block import EMPTY
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.repo.arguments import microseconds
+from ibidem.retrieve.answer.protocol import json_text, page
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.options import default
 from ibidem.retrieve.query.predicate import VALUES_MAX
+from ibidem.retrieve.tokens import HEURISTIC
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from ibidem.repo.revision import Revision
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.answer.receipt import Receipt
+    from ibidem.retrieve.answer.warning import AnswerWarning
 
 LIMIT_DEFAULT = 10
 NEIGHBOUR_SHARE = 0.5
@@ -57,6 +61,51 @@ class Selection:
     def messages(self) -> tuple[Stored, ...]:
         """The messages of the units, in order."""
         return tuple(message for unit in self.units for message in unit.messages)
+
+    @property
+    def items(self) -> tuple[Stored, ...]:
+        """The messages."""
+        return self.messages
+
+    @property
+    def text(self) -> str:
+        """The messages as lines, each with its role."""
+        return "\n".join(f"{one.role}: {one.text}" for one in self.messages)
+
+    @property
+    def tokens_used(self) -> int:
+        """The tokens of the text, by the built-in estimator."""
+        return HEURISTIC.estimate(self.text)
+
+    @property
+    def warnings(self) -> tuple[AnswerWarning, ...]:
+        """The warnings of the answer that the messages come from."""
+        return () if self.result is None else self.result.warnings
+
+    @property
+    def receipt(self) -> Receipt | None:
+        """The receipt of that answer."""
+        return None if self.result is None else self.result.receipt
+
+    def __str__(self) -> str:
+        blocks = [(f"{one.thread}:{one.ord} {one.role}", one.text) for one in self.messages]
+        return page(self, "message", blocks)
+
+    def explain(self) -> str:
+        """Returns for a person how the messages were found."""
+        return "no message\n" if self.result is None else self.result.explain()
+
+    def to_json(self) -> str:
+        """Returns `to_dict` as JSON text on one line."""
+        return json_text(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the selection as plain data."""
+        return {
+            "receipt": None if self.receipt is None else str(self.receipt),
+            "tokens_used": self.tokens_used,
+            "items": [one.to_dict() for one in self.messages],
+        }
 
 
 def select(

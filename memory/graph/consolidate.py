@@ -21,6 +21,7 @@ from ibidem.objects.derive import node_id
 from ibidem.objects.edge import Edge
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
+from ibidem.retrieve.access.derived import Labels, derived, labels_of
 from ibidem.retrieve.access.policy import TrustPolicy
 from ibidem.retrieve.records.record import STANDING, Record, RecordType, record_policy
 
@@ -63,7 +64,12 @@ class _Proposal:
 
 
 def consolidate(
-    repository: Repository, *, author: str, dry_run: bool, time: int | datetime | None
+    repository: Repository,
+    *,
+    author: str,
+    level: int | str | None,
+    dry_run: bool,
+    time: int | datetime | None,
 ) -> Consolidated:
     """Derives records from the episodes at the head; see `GraphMemory.consolidate`."""
     read = read_records(repository.at())
@@ -74,13 +80,14 @@ def consolidate(
         and record.status in STANDING
         and record.payload.get("outcome") == SUCCESS
     ]
+    labels = labels_of(level)
     proposals = [*_facts(episodes), *_competences(episodes), *_plans(episodes)]
     tx = repository.transaction(author=author, message="consolidate", time=repository.now(time))
     added: list[NodeId] = []
     updated: list[NodeId] = []
     policy = record_policy(Config.from_map(tx.base.config))
     for proposal in sorted(proposals, key=lambda one: one.id.raw):
-        outcome = _stage(tx, proposal, policy)
+        outcome = _stage(tx, proposal, policy, labels)
         if outcome is not None:
             (added if outcome else updated).append(proposal.id)
     if dry_run:
@@ -91,19 +98,24 @@ def consolidate(
     return Consolidated(tuple(added), tuple(updated), head, read.unreadable)
 
 
-def _stage(tx: Transaction, proposal: _Proposal, policy: TrustPolicy) -> bool | None:
+def _stage(
+    tx: Transaction, proposal: _Proposal, policy: TrustPolicy, labels: Labels
+) -> bool | None:
     """Stages a proposal; returns True if it is new, False if it has more sources, else None."""
     before = tx.find_node(proposal.id)
+    own = derived(policy, (one.props(policy) for one in proposal.sources), labels)
+    level = proposal.record.level if labels.level is None else labels.level
     sources = {one.id for one in proposal.sources if one.id is not None}
     if before is None:
         tx.add_node(
             str(proposal.record.type),
             summary=proposal.record.text,
-            props=proposal.record.props(policy),
+            props=replace(proposal.record, level=level).props(policy),
             key=proposal.key,
             namespace=NAMESPACE,
         )
         _tie(tx, proposal.id, sources)
+        tx.add_trailers(own.trailers(proposal.id))
         return True
     found = Record.of(before, policy)
     known = {edge.dst for edge in tx.edges_of(proposal.id) if _is_source(edge, proposal.id)}
@@ -112,13 +124,14 @@ def _stage(tx: Transaction, proposal: _Proposal, policy: TrustPolicy) -> bool | 
         return None
     raised = replace(
         found,
-        level=max(found.level, proposal.record.level),
+        level=max(found.level, level) if labels.level is None else level,
         time=max(found.time, proposal.record.time),
         payload={**proposal.record.payload, **_counts(proposal, len(known | sources))},
         provenance=_provenance(known | sources),
     )
     tx.update_node(proposal.id, set_props=raised.props(policy))
     _tie(tx, proposal.id, fresh)
+    tx.add_trailers(own.trailers(proposal.id))
     return False
 
 

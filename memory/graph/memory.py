@@ -16,6 +16,7 @@ from ibidem.objects.cid import CommitCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.repo.argument_checks import check_id, check_ids
 from ibidem.repo.notes import SPACE_DEFAULT
 from ibidem.repo.questions import changed_options
 from ibidem.repo.retrieval.records import TIME
@@ -96,50 +97,66 @@ class GraphMemory:
                 tx.add_edge(_end(ids, source), etype, _end(ids, target))
         return ids
 
-    def relate(self, source: NodeId, etype: str, target: NodeId, *, time: Time = None) -> None:
+    def relate(
+        self, source: NodeId | str, etype: str, target: NodeId | str, *, time: Time = None
+    ) -> None:
         """Adds a relation between two records, in one commit."""
         with self._transaction(f"relate by {etype}", self.repository.now(time)) as tx:
             tx.add_edge(source, etype, target)
 
-    def supersede(self, old: NodeId, new: Record, *, time: Time = None) -> NodeId:
+    def supersede(self, old: NodeId | str, new: Record, *, time: Time = None) -> NodeId:
         """Replaces a record by a new one and marks it as superseded, in one commit.
 
         Raises:
             InvalidInputError: the old one is an episode, or is superseded or retracted; or the new
                 one is semantic and has no provenance.
         """
+        old = check_id("old", old, NodeId)
         now = self.repository.now(time)
         with self._transaction("supersede a record", now) as tx:
             return revise.supersede(tx, old, new, self.policy(tx), now)
 
-    def fork(self, source: NodeId, new: Record, *, time: Time = None) -> NodeId:
+    def fork(self, source: NodeId | str, new: Record, *, time: Time = None) -> NodeId:
         """Adds a record derived from an existing one, which stays active, in one commit."""
+        source = check_id("source", source, NodeId)
         now = self.repository.now(time)
         with self._transaction("fork a record", now) as tx:
             return revise.fork(tx, source, new, self.policy(tx), now)
 
-    def retract(self, record: NodeId, *, time: Time = None) -> None:
+    def retract(self, record: NodeId | str, *, time: Time = None) -> None:
         """Retracts a record and marks those derived from it, in one commit."""
+        record = check_id("record", record, NodeId)
         with self._transaction("retract a record", self.repository.now(time)) as tx:
             revise.retract(tx, record, self.policy(tx))
 
-    def merge(self, sources: Sequence[NodeId], new: Record, *, time: Time = None) -> NodeId:
+    def merge(self, sources: Sequence[NodeId | str], new: Record, *, time: Time = None) -> NodeId:
         """Replaces several records by one and retracts them, in one commit."""
         now = self.repository.now(time)
         with self._transaction("merge records", now) as tx:
-            return revise.merge(tx, sources, new, self.policy(tx), now)
+            return revise.merge(tx, check_ids("sources", sources), new, self.policy(tx), now)
 
-    def contest(self, record: NodeId, by: NodeId | None = None, *, time: Time = None) -> None:
+    def contest(
+        self, record: NodeId | str, by: NodeId | str | None = None, *, time: Time = None
+    ) -> None:
         """Marks a record as contested, optionally by another one, in one commit."""
+        record = check_id("record", record, NodeId)
+        by = None if by is None else check_id("by", by, NodeId)
         with self._transaction("contest a record", self.repository.now(time)) as tx:
             revise.contest(tx, record, by, self.policy(tx))
 
-    def consolidate(self, *, dry_run: bool = False, time: Time = None) -> Consolidated:
-        """Derives records from episodes; running it again on the same evidence changes nothing."""
+    def consolidate(
+        self, *, level: int | str | None = None, dry_run: bool = False, time: Time = None
+    ) -> Consolidated:
+        """Derives records from episodes; running it again on the same evidence changes nothing.
+
+        Args:
+            level: of the records that are written, in place of the highest one of their sources. If
+                it is lower, the commit says so.
+        """
         from ibidem.memory.graph import consolidate
 
         return consolidate.consolidate(
-            self.repository, author=self.author, dry_run=dry_run, time=time
+            self.repository, author=self.author, level=level, dry_run=dry_run, time=time
         )
 
     def prune(
@@ -224,14 +241,16 @@ class GraphMemory:
         counted = self.space if notes is None else notes
         return self.repository.at(at).records(text, viewer=viewer, notes=counted, **options)
 
-    def record(self, record: NodeId, *, viewer: Viewer | None = None, at: object = HEAD) -> Record:
+    def record(
+        self, record: NodeId | str, *, viewer: Viewer | None = None, at: object = HEAD
+    ) -> Record:
         """Returns a record; raises `NotFoundError` if it is missing or not visible."""
         revision = self.repository.at(at).seen_by(viewer)
         return Record.of(revision.node(record), record_policy(revision.config))
 
     def salience(
         self,
-        record: NodeId,
+        record: NodeId | str,
         *,
         viewer: Viewer | None = None,
         at: object = HEAD,
@@ -239,6 +258,7 @@ class GraphMemory:
         notes: CommitCid | None = None,
     ) -> float:
         """Returns the salience of a record at a time, from the events at a notes head."""
+        record = check_id("record", record, NodeId)
         revision = self.repository.at(at).seen_by(viewer)
         found = self.record(record, viewer=viewer, at=at)
         head = self.notes.head if notes is None else notes
@@ -275,8 +295,8 @@ class GraphMemory:
 
 
 def _end(ids: Sequence[NodeId], end: object) -> NodeId:
-    if isinstance(end, NodeId):
-        return end
+    if isinstance(end, str):
+        return check_id("relations", end, NodeId)
     if type(end) is int and 0 <= end < len(ids):
         return ids[end]
     raise InvalidInputError(

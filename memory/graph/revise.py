@@ -71,10 +71,9 @@ def merge(
     tx: Transaction, sources: Sequence[NodeId], new: Record, policy: TrustPolicy, now: int
 ) -> NodeId:
     """Stages a record that replaces several, each retracted and listed as its source."""
-    if isinstance(sources, NodeId) or not sources or len(set(sources)) < len(sources):
+    if not sources or len(set(sources)) < len(sources):
         raise InvalidInputError(
-            f"sources: got {len(sources) if not isinstance(sources, NodeId) else 1}, "
-            "expected a list of one or more records, none twice"
+            f"sources: got {len(sources)}, expected a list of one or more records, none twice"
         )
     for source in sources:
         _revisable(tx, source, policy)

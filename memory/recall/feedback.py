@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.repo.argument_checks import check_id, check_ids
 from ibidem.repo.notes import SPACE_DEFAULT
 from ibidem.repo.retrieval.feedback import not_useful_event, vote_detail
 from ibidem.repo.viewer.exposure import guarded
@@ -35,7 +36,7 @@ Voted = Answer[AnswerItem] | Receipt
 def vote(
     repository: Repository | ViewerRepository,
     answer: Voted,
-    node: NodeId,
+    node: NodeId | str,
     value: int,
     *,
     author: str,
@@ -53,6 +54,7 @@ def vote(
         InvalidInputError: the node is not in the answer, the value is neither 1 nor -1, or there
             is no author.
     """
+    node = check_id("node", node, NodeId)
     text = _question_of(answer)
     _check_returned(answer, [node])
     return repository.notes.space(space).vote(
@@ -64,9 +66,9 @@ def vote(
 def not_useful(
     repository: Repository | ViewerRepository,
     answer: Voted,
-    nodes: Iterable[NodeId] | None = None,
+    nodes: Iterable[NodeId | str] | None = None,
     *,
-    useful: Iterable[NodeId] | None = None,
+    useful: Iterable[NodeId | str] | None = None,
     author: str,
     space: str = SPACE_DEFAULT,
     time: int | datetime | None = None,
@@ -90,7 +92,7 @@ def not_useful(
         raise InvalidInputError(
             f"nodes: got {given}, expected those that did not help, or as useful those that did"
         )
-    named = list(nodes if nodes is not None else useful or ())
+    named = check_ids("nodes", nodes if nodes is not None else useful or ())
     if not named:
         raise InvalidInputError("nodes: got none, expected one or more of the answer")
     if not author:

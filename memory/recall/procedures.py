@@ -20,7 +20,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.repo.viewer.exposure import guarded
-from ibidem.retrieve.access.derived import derived_labels, scopes_of
+from ibidem.retrieve.access.derived import Labels, derived, labels_of, scopes_of
 from ibidem.retrieve.access.policy import TrustPolicy, policy_of
 from ibidem.retrieve.recall.words import shared, words
 
@@ -163,6 +163,7 @@ def mine(
     *,
     occurrences_min: int = OCCURRENCES_DEFAULT,
     success_min: float = 0.75,
+    level: int | str | None = None,
     author: str = "",
 ) -> Commit | None:
     """Adds a pending procedure for each goal that was reached often enough, for a person to review.
@@ -175,6 +176,8 @@ def mine(
         attempts: past attempts, in any order.
         occurrences_min: the least number of attempts; 0 mines nothing.
         success_min: the least share of them that succeeded.
+        level: of the procedures; by default the greatest of their sources. A lower one is recorded
+            in the commit.
 
     Returns:
         the commit, None if nothing was added.
@@ -183,6 +186,7 @@ def mine(
         raise InvalidInputError(
             f"occurrences_min: got {occurrences_min!r:.80}, expected an integer from 0 on"
         )
+    labels = labels_of(level)
     with repository.transaction(author=author, message="procedures mined") as tx:
         for cluster, found in sorted(_clusters(tx, attempts).items()):
             done = [attempt for attempt in found if attempt.is_success]
@@ -191,7 +195,7 @@ def mine(
                 continue
             steps = max(done, key=lambda one: (len(one.steps), one.source)).steps[:STEPS_MAX]
             if len(steps) >= STEPS_MIN:
-                _add_mined(tx, cluster, steps, [one.source for one in found])
+                _add_mined(tx, cluster, steps, [one.source for one in found], labels)
     return tx.commit
 
 
@@ -218,15 +222,21 @@ def _clusters(tx: Transaction, attempts: Iterable[Attempt]) -> dict[Cluster, lis
 
 
 def _add_mined(
-    tx: Transaction, cluster: Cluster, steps: Sequence[str], sources: Sequence[NodeId]
+    tx: Transaction,
+    cluster: Cluster,
+    steps: Sequence[str],
+    sources: Sequence[NodeId],
+    labels: Labels,
 ) -> None:
     goal, entities, scope = cluster
     key = _key(goal, entities, scope)
     if tx.find_node(node_id(NAMESPACE, key)) is not None:
         return
-    labels = derived_labels(policy_of(Config.from_map(tx.base.config)), _props_of(tx, sources))
-    props = {**labels, **_props(goal, entities, steps, PENDING, sources, None)}
-    tx.add_node(PROCEDURE, summary=goal, props=props, key=key, namespace=NAMESPACE)
+    policy = policy_of(Config.from_map(tx.base.config))
+    own = derived(policy, _props_of(tx, sources), labels)
+    props = {**own.props, **_props(goal, entities, steps, PENDING, sources, None)}
+    made = tx.add_node(PROCEDURE, summary=goal, props=props, key=key, namespace=NAMESPACE)
+    tx.add_trailers(own.trailers(made))
 
 
 def _props_of(tx: Transaction, nodes: Iterable[NodeId]) -> list[Mapping[str, Any]]:

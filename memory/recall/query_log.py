@@ -18,7 +18,8 @@ from typing import Any
 from blake3 import blake3
 
 from ibidem.objects.record import record
-from ibidem.store.files import append_whole, folder_lock, medium_error, read_file, write_file
+from ibidem.store.files import folder_lock, read_file, write_file
+from ibidem.store.line_log import LineLog
 
 SESSIONS_MAX = 50
 LOG_BYTES_MAX = 2 << 20
@@ -53,9 +54,10 @@ class QueryLog:
         self._memory: dict[str, Any] = {"last": {}, _IMPRESSIONS: [], _SLOW: []}
         self._own_key: bytes | None = None
 
-    def digest(self, text: str) -> str:
-        """Returns the digest of a question, with the key of this folder."""
-        return blake3(text.encode(), key=self._key()).hexdigest(16)
+    def digest(self, question: str | bytes) -> str:
+        """Returns the digest of a question, or of its canonical form, by the folder's key."""
+        data = question.encode() if isinstance(question, str) else question
+        return blake3(data, key=self._key()).hexdigest(16)
 
     def remember(self, entry: LastRecall) -> None:
         """Records an answer as the newest of its session, and as an impression."""
@@ -135,26 +137,17 @@ class QueryLog:
         if self._folder is None:
             self._memory[name] = [*self._memory[name][1 - _KEPT_MAX :], line]
             return
-        path = self._folder / name
-        data = json.dumps(line, sort_keys=True).encode() + b"\n"
-        try:
-            if path.exists() and path.stat().st_size >= LOG_BYTES_MAX:
-                path.replace(path.with_suffix(".1"))
-            _append(path, data)
-        except OSError as error:
-            raise medium_error(path, error) from error
+        self._log(name).append(line)
 
     def _lines(self, name: str) -> Iterator[dict[str, Any]]:
         if self._folder is None:
             yield from self._memory[name]
             return
-        path = self._folder / name
-        for part in (path.with_suffix(".1"), path):
-            for line in (read_file(part) or b"").splitlines():
-                try:
-                    yield json.loads(line)
-                except ValueError:  # what a power cut left of a line
-                    continue
+        yield from self._log(name).lines()
+
+    def _log(self, name: str) -> LineLog:
+        assert self._folder is not None, "BUG: a log in memory has no file"
+        return LineLog(self._folder / name, bytes_max=LOG_BYTES_MAX)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -164,20 +157,3 @@ class QueryLog:
             return
         with folder_lock(self._folder, mode=0o700):
             yield
-
-
-def _append(path: Path, line: bytes) -> None:
-    """Appends a line, under the lock; if only a part of it can be written, none is kept."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(path, flags, 0o600)
-    try:
-        size = os.lseek(descriptor, 0, os.SEEK_END)
-        if size:
-            os.lseek(descriptor, -1, os.SEEK_END)
-            if os.read(descriptor, 1) != b"\n":
-                # A process was killed in its line, which must not become the beginning of this one.
-                size = path.read_bytes().rfind(b"\n") + 1
-                os.ftruncate(descriptor, size)
-        append_whole(descriptor, line, size_bytes=size)
-    finally:
-        os.close(descriptor)

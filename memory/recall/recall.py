@@ -18,11 +18,14 @@ from ibidem.memory.recall.query_log import LastRecall, QueryLog
 from ibidem.objects.constants import DOCUMENT_BYTES_MAX
 from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.viewer.exposure import Proxy, guarded
+from ibidem.retrieve.answer.protocol import json_text, page
 from ibidem.retrieve.query.options import CONFIGURED
 from ibidem.retrieve.recall.words import words
+from ibidem.retrieve.tokens import HEURISTIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
     from ibidem.retrieve.access.policy import Viewer
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.answer.receipt import Receipt
+    from ibidem.retrieve.answer.warning import AnswerWarning
     from ibidem.retrieve.query.options import Configured
     from ibidem.retrieve.query.predicate import Predicate
     from ibidem.retrieve.rerank import Reranker
@@ -70,6 +75,49 @@ class Recollection:
     """Whether more is shown than usual because the best item has few of the question's words."""
     texts: tuple[str, ...]
     """The texts that are shown, best first, without repeats."""
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """The items of the answer."""
+        return self.result.items
+
+    @property
+    def text(self) -> str:
+        """The texts, separated by blank lines."""
+        return "\n\n".join(self.texts)
+
+    @property
+    def tokens_used(self) -> int:
+        """The tokens of the text, by the built-in estimator."""
+        return HEURISTIC.estimate(self.text)
+
+    @property
+    def warnings(self) -> tuple[AnswerWarning, ...]:
+        """The warnings of the answer."""
+        return self.result.warnings
+
+    @property
+    def receipt(self) -> Receipt | None:
+        """The receipt of the answer."""
+        return self.result.receipt
+
+    def __str__(self) -> str:
+        return page(self, "text", [("", one) for one in self.texts])
+
+    def explain(self) -> str:
+        """Returns for a person how the answer came about."""
+        return self.result.explain()
+
+    def to_json(self) -> str:
+        """Returns `to_dict` as JSON text on one line."""
+        return json_text(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the answer as plain data, with the texts and how much they disclose."""
+        return {
+            **self.result.to_dict(),
+            **fields_of(self, "disclosure", "is_escalated", "texts", "tokens_used"),
+        }
 
 
 @guarded

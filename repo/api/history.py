@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from ibidem.objects.ids import NodeId
 from ibidem.repo import branches
+from ibidem.repo.argument_checks import check_id
 from ibidem.repo.arguments import checked_time, commit_info
 from ibidem.repo.history import log, rewrite
 from ibidem.repo.history.blame import blame
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
     from ibidem.objects.cid import CommitCid
     from ibidem.objects.commit import Commit
-    from ibidem.objects.ids import NodeId
     from ibidem.objects.operation import Operation
     from ibidem.repo.core import Core
     from ibidem.repo.history.bisect import Bisection
@@ -113,7 +114,7 @@ class History:
         self,
         text: str | None = None,
         *,
-        expect: NodeId,
+        expect: NodeId | str,
         rank_max: int | None = None,
         good: object = None,
         bad: object = HEAD,
@@ -169,6 +170,7 @@ class History:
             good: a revision whose answer has it; None for the commit that added the node.
             bad: the last revision to consider.
         """
+        expect = check_id("expect", expect, NodeId)
         ask = self._question(text, **changed_options(locals(), Questions.retrieve))
         from ibidem.repo.history.bisect import bisect_node
 
@@ -183,7 +185,7 @@ class History:
         self,
         at: object = HEAD,
         *,
-        node: NodeId | None = None,
+        node: NodeId | str | None = None,
         label: str | None = None,
         path: str | None = None,
     ) -> Iterator[Commit]:
@@ -196,15 +198,17 @@ class History:
             label: a node of that label.
             path: a part of the document that was ingested from there.
         """
+        node = None if node is None else check_id("node", node, NodeId)
         start = self._core.resolve(at, missing_ok=True)
         return touching(self._core.store, start, Touched(node, label, path))
 
-    def blame(self, node: NodeId, at: object = HEAD) -> list[Blame]:
+    def blame(self, node: NodeId | str, at: object = HEAD) -> list[Blame]:
         """Returns, for each field and property of a node, the commit that last set it.
 
         Raises:
             NotFoundError: the node does not exist at that revision.
         """
+        node = check_id("node", node, NodeId)
         from ibidem.retrieve.access.policy import ALL
 
         self._core.graph(at, viewer=ALL).node(node, include_tombstoned=True)

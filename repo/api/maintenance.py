@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.ids import NodeId
 from ibidem.repo import statistics
+from ibidem.repo.argument_checks import check_ids
 from ibidem.repo.operation_log import OPERATIONS_KEPT
 from ibidem.repo.revspec import HEAD
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from ibidem.repo.core import Core
     from ibidem.repo.erasure.accept import AcceptReport
     from ibidem.repo.erasure.erase import EraseReport
-    from ibidem.repo.maintenance.block_checks import Progress
     from ibidem.repo.maintenance.gc import GcReport
     from ibidem.repo.maintenance.report import FsckReport
     from ibidem.repo.statistics import LogStats, RepositoryStats
@@ -29,23 +29,20 @@ class Maintenance:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def fsck(self, *, deep: bool = False, progress: Progress | None = None) -> FsckReport:
+    def fsck(self, *, deep: bool = False) -> FsckReport:
         """Returns everything that is wrong, after reading all of the repository; changes nothing.
 
         Args:
             deep: also reads every block with an independent library, `dag-cbor`, and compares.
-            progress: called with the number of blocks done and the total.
         """
         from ibidem.repo.maintenance.fsck import fsck
 
-        return fsck(self._core, deep=deep, progress=progress)
+        return fsck(self._core, deep=deep)
 
     def repair(
         self,
         report: FsckReport,
         source: BlockReader | None = None,
-        *,
-        progress: Progress | None = None,
     ) -> FsckReport:
         """Repairs the damage in a report of `fsck`, and returns a new report.
 
@@ -54,7 +51,7 @@ class Maintenance:
         """
         from ibidem.repo.maintenance.repair import repair
 
-        return repair(self._core, report, source, progress=progress)
+        return repair(self._core, report, source)
 
     def gc(
         self,
@@ -111,7 +108,7 @@ class Maintenance:
 
     def erase(
         self,
-        ids: NodeId | Iterable[NodeId],
+        ids: NodeId | str | Iterable[NodeId | str],
         *,
         reason: str = "",
         author: str = "",
@@ -135,7 +132,7 @@ class Maintenance:
         """
         from ibidem.repo.erasure.erase import erase
 
-        wanted = [ids] if isinstance(ids, NodeId) else list(ids)
+        wanted = check_ids("ids", ids)
         key = self._core.keyring.chosen(sign)
         return erase(self._core, wanted, reason=reason, author=author, time=time, key=key)
 

@@ -33,7 +33,7 @@ from ibidem.objects.record import record
 from ibidem.objects.tree import Tree, mutate
 from ibidem.objects.view import Ref
 from ibidem.repo import refs
-from ibidem.repo.argument_checks import check_id
+from ibidem.repo.argument_checks import check_ids
 from ibidem.repo.arguments import CommitInfo
 from ibidem.repo.erasure.destroy import Known, finish
 from ibidem.repo.erasure.find_copies import Copies, find_copies
@@ -100,7 +100,7 @@ def erase(
         StorageError: a disk error. If the erasure was published, the rest is destroyed by erasing
             again, by the next open or by `gc`.
     """
-    wanted = sorted({check_id("ids", id_, NodeId) for id_ in ids}, key=lambda id_: id_.raw)
+    wanted = sorted(set(check_ids("ids", ids)))
     if not wanted:
         raise InvalidInputError("ids: got none, expected one or more")
     work = _Work(repository, wanted, reason, author, repository.operation_log.time(time), key)

@@ -109,7 +109,7 @@ class ErasureGuard:
         for cid in cids:
             erasure = found.cids.get(cid.raw)
             if erasure is None and blocks is not None and not cid.is_raw:
-                erasure = found.nodes.get(_id_of(blocks[cid]))
+                erasure = found.nodes.get(id_in(blocks[cid]))
             if erasure is not None:
                 raise forgotten(erasure.node)
 
@@ -201,7 +201,7 @@ def _remove(path: Path) -> None:
             return
 
 
-def _id_of(block: bytes) -> bytes:
+def id_in(block: bytes) -> bytes:
     """Returns the id of a node or edge block, empty bytes for any other."""
     if block[_ID_AT - len(_ID_MARK) : _ID_AT] == _ID_MARK:
         return block[_ID_AT : _ID_AT + 16]

@@ -26,7 +26,8 @@ from ibidem.objects.record import record
 from ibidem.repo.erasure.guard import sweep_index
 from ibidem.repo.erasure.quarantines import PREFIX, sweep
 from ibidem.repo.maintenance.file_checks import blank, log_frames
-from ibidem.store.files import folder_lock, read_file
+from ibidem.repo.receipts.log import GENERATION_FILE, generation_in
+from ibidem.store.files import folder_lock, read_file, write_file
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
@@ -72,6 +73,7 @@ LOCAL_FILES = (
     LocalFiles("index/*", "terms, vectors and properties of nodes", Rule.DERIVED),
     LocalFiles("reranks/*", "scores that rerankers gave, under digests of texts", Rule.DERIVED),
     LocalFiles("*/lock", "nothing", Rule.NO_WORDS),
+    LocalFiles("receipts/generation", "a number", Rule.NO_WORDS),
     LocalFiles("receipts/log*", "receipts, with questions", Rule.RECEIPTS),
     LocalFiles("embeddings/*", "vectors, under digests of texts", Rule.VECTORS),
     LocalFiles(f"{PREFIX}*", "blocks from elsewhere that wait to be checked", Rule.QUARANTINE),
@@ -80,6 +82,8 @@ LOCAL_FILES = (
     LocalFiles("local/remotes.json", "the addresses of remotes", Rule.SETTINGS),
     LocalFiles("local/settings.json", "local defaults of `repo config`", Rule.SETTINGS),
     LocalFiles("local/serve-token", "the token of a server", Rule.SETTINGS),
+    LocalFiles("local/tokens.json", "hashes of tokens, with their viewers", Rule.SETTINGS),
+    LocalFiles("local/reads.*", "who asked a server, without texts", Rule.QUOTING),
     LocalFiles("local/key", "a random key", Rule.NO_WORDS),
     LocalFiles("local/last.json", "the last answer of each session", Rule.QUOTING),
     LocalFiles("local/impressions.*", "which nodes were shown", Rule.QUOTING),
@@ -103,11 +107,11 @@ def purge(repository: Core, copies: Copies) -> None:
         StorageError, OSError: a disk error.
     """
     folder = repository.folder
-    repository.drop_index()
+    repository.drop_derived()
     if folder is not None:
         for row in LOCAL_FILES:
             if row.rule is Rule.DERIVED:
-                sweep_index(folder / row.pattern.partition("/")[0], repository.index_folder)
+                sweep_index(folder / row.pattern.partition("/")[0], repository.search_index.folder)
         _blank_receipts(folder, copies)
         sweep(folder)
         _remove_quoting(folder, copies)
@@ -117,7 +121,7 @@ def purge(repository: Core, copies: Copies) -> None:
 
 def remaining(repository: Core, copies: Copies) -> Iterator[str]:
     """Yields the names of files outside the history that an erasure still has to process."""
-    folder, index = repository.folder, repository.index_folder
+    folder, index = repository.folder, repository.search_index.folder
     assert folder is not None, "BUG: files of a repository in memory"
     quotations = copies.quotations
     for path, row in _rows(folder):
@@ -176,11 +180,11 @@ def _blank_receipts(folder: Path, copies: Copies) -> None:
     """Overwrites the receipts that concern the nodes, including remains of them from an earlier
     attempt or a crash.
     """
-    if not (folder / RECEIPTS).is_dir():
-        return
     needles = (*copies.cids, *copies.quotations)
     concerned = partial(_concerns, copies=copies)
-    with folder_lock(folder / RECEIPTS):  # prevents the log's rotation meanwhile
+    with folder_lock(folder / RECEIPTS):  # prevents appending and rotation meanwhile
+        generation = generation_in(folder / RECEIPTS) + 1
+        write_file(folder / RECEIPTS / GENERATION_FILE, b"%d\n" % generation)
         for path in _files(folder, Rule.RECEIPTS):
             data = path.read_bytes()
             spans = [

@@ -23,6 +23,7 @@ from ibidem.objects.errors import (
 )
 from ibidem.objects.location import Part
 from ibidem.objects.node import Node
+from ibidem.objects.progress import STEP, Progress, silent
 from ibidem.objects.receipt import ReceiptBlock
 from ibidem.objects.step import Step
 from ibidem.objects.tree.block import decode
@@ -37,8 +38,7 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
 
 _USE_MASK = (1 << 8 * NOTE_BYTES) - 1
-Progress = Callable[[int, int], None]
-
+_WORK = "checking blocks"
 Look = Callable[[Cid, bytes], None]
 """Called with each block that was read and matches the hash of its CID."""
 
@@ -52,7 +52,7 @@ class BlockCheck:
         is_erased: Callable[[Cid], bool],
         *,
         total: int = 0,
-        progress: Progress | None = None,
+        progress: Progress = silent,
         look: Look | None = None,
     ) -> None:
         self._source = source
@@ -76,7 +76,9 @@ class BlockCheck:
 
     def run(self, links: Iterable[Link]) -> None:
         """Follows the links and those of their targets, depth first."""
+        self._progress(_WORK, 0, self._total)
         walk(self._source, links, self)
+        self._progress(_WORK, self._total, self._total)
 
     def enter(self, link: Link) -> bool:
         """Returns whether a block has not been met before in the role given by the link."""
@@ -122,8 +124,8 @@ class BlockCheck:
             if kind in self.by_kind:
                 self.by_kind[kind].add(link.raw)
             self.size_bytes += len(block)
-            if self._progress is not None and not self.whole_count % 1000:
-                self._progress(min(self.whole_count, self._total), self._total)
+            if not self.whole_count % STEP:
+                self._progress(_WORK, min(self.whole_count, self._total), self._total)
         return found
 
     def missing(self, link: Link, error: NotFoundError | CorruptError) -> None:

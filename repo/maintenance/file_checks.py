@@ -165,7 +165,7 @@ def _nobody_adding(folder: Path) -> Iterator[None]:
 def check_index(repository: Core) -> Iterator[Fault]:
     """Yields the faults of the index files; those of the heads are compared completely."""
     try:
-        directory = repository.index_folder
+        directory = repository.search_index.folder
         commits = list(repository.branches().values())
     except IbidemError:
         return  # no query can run before that is repaired; the block check reports it

@@ -5,21 +5,18 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ibidem.objects.errors import CorruptError
+from ibidem.objects.progress import Progress, silent
 from ibidem.repo.maintenance.file_checks import check_layout
 from ibidem.repo.maintenance.fsck import UNREAD, fsck
 from ibidem.repo.maintenance.repair import repair
 from ibidem.repo.maintenance.report import FaultKind, FsckReport
 from ibidem.repo.opening import FOLDER, check_format, open_core
 
-if TYPE_CHECKING:
-    from ibidem.repo.maintenance.block_checks import Progress
-
 
 def fsck_folder(
-    path: str | os.PathLike[str], *, deep: bool = False, progress: Progress | None = None
+    path: str | os.PathLike[str], *, deep: bool = False, progress: Progress = silent
 ) -> FsckReport:
     """Checks the repository in a folder, in whatever state it is, and opens it only if that is
     safe.
@@ -38,7 +35,8 @@ def fsck_folder(
     if faults:
         return FsckReport(tuple(faults), (UNREAD,), counts={"page": page_count})
     with open_core(path, finish_erasing=False) as opened:
-        return fsck(opened, deep=deep, progress=progress)
+        opened.progress = progress
+        return fsck(opened, deep=deep)
 
 
 def repair_folder(
@@ -46,7 +44,7 @@ def repair_folder(
     report: FsckReport,
     source: str | os.PathLike[str] | None,
     *,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> FsckReport:
     """Repairs the repository in a folder, with blocks from the repository in another folder.
 
@@ -62,4 +60,5 @@ def repair_folder(
     with ExitStack() as stack:
         opened = stack.enter_context(open_core(path, finish_erasing=False))
         blocks = None if source is None else stack.enter_context(open_core(source)).store
-        return repair(opened, report, blocks, progress=progress)
+        opened.progress = progress
+        return repair(opened, report, blocks)

@@ -25,7 +25,7 @@ from ibidem.repo.erasure.find_copies import find_copies
 from ibidem.repo.erasure.guard import Erased
 from ibidem.repo.erasure.local_files import remaining, unlisted
 from ibidem.repo.maintenance import file_checks
-from ibidem.repo.maintenance.block_checks import BlockCheck, Look, Progress
+from ibidem.repo.maintenance.block_checks import BlockCheck, Look
 from ibidem.repo.maintenance.cells import (
     HEAD_CELL,
     HORIZON_CELL,
@@ -52,7 +52,7 @@ UNREAD = "the blocks were not read: a file with such a layout may end whoever re
 _FINISH = "run 'repo erase --finish'"
 
 
-def fsck(repository: Core, *, deep: bool = False, progress: Progress | None = None) -> FsckReport:
+def fsck(repository: Core, *, deep: bool = False) -> FsckReport:
     """Returns all faults of a repository, and what was read.
 
     Blocks that another process collects as garbage or erases meanwhile may look missing, so if a
@@ -62,12 +62,11 @@ def fsck(repository: Core, *, deep: bool = False, progress: Progress | None = No
     Args:
         repository: its store must be safe to read, which `fsck_folder` checks first.
         deep: also decodes every block with `dag-cbor` and compares the results.
-        progress: called with the number of blocks done and the total.
     """
     lasting: set[_Named] | None = None
     for _ in range(_TRIES_MAX):
         before = repository.store.cells()
-        report = _checked(repository, progress, deep=deep)
+        report = _checked(repository, deep=deep)
         if report.is_clean or repository.store.cells() == before:
             return report
         found = set(map(_names, report.faults))
@@ -79,7 +78,7 @@ def _names(fault: Fault) -> _Named:
     return fault.kind, fault.where, fault.cid
 
 
-def _checked(repository: Core, progress: Progress | None, *, deep: bool) -> FsckReport:
+def _checked(repository: Core, *, deep: bool) -> FsckReport:
     store = repository.store
     faults: list[Fault] = []
     notes: list[str] = []
@@ -96,7 +95,7 @@ def _checked(repository: Core, progress: Progress | None, *, deep: bool) -> Fsck
         store,
         lambda cid: cid.raw in erased.cids,
         total=total,
-        progress=progress,
+        progress=repository.progress,
         look=look,
     )
     operations, horizon = _check_cells(store, blocks, faults)

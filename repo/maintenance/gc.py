@@ -37,6 +37,7 @@ from ibidem.objects.errors import (
     InvalidInputError,
     NotFoundError,
 )
+from ibidem.objects.progress import STEP, Progress, silent
 from ibidem.objects.record import record
 from ibidem.objects.tree.block import decode
 from ibidem.objects.walk import EMPTY_RAW, LEAVES, TREE, Link, expand, read_blocks, walk
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 
 BATCH_BLOCKS = 10_000
 """Blocks deleted in one transaction, which bounds how long writers wait."""
+_MARKING = "marking blocks"
 _WAITING_BYTES_MAX = 2048 * CID_BYTES
 """CIDs that are marked together."""
 ENTRIES = frozenset(("commit", "operation", "view", "ref", "root", "step", "receipt"))
@@ -89,8 +91,9 @@ class Marks:
     Most blocks have no links. These are marked in batches, in a table, without being read.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, progress: Progress = silent) -> None:
         self._store = store
+        self._progress = progress
         self._room = store.stats().block_count
         self.clear()
 
@@ -108,8 +111,10 @@ class Marks:
             FormatError: an unknown kind or version.
             CorruptError: a needed block is missing or damaged.
         """
+        self._progress(_MARKING, 0, None)
         walk(self._store, links, self)
         self._mark_leaves()
+        self._progress(_MARKING, self._read_count, self._read_count)
 
     def clear(self) -> None:
         """Removes all marks: after `mark` has raised, blocks needed by a marked one may be
@@ -117,6 +122,7 @@ class Marks:
         """
         self._entered: set[bytes] = {EMPTY_RAW}
         self._leaves = CidTable(self._room)
+        self._read_count = 0
         self._waiting = bytearray()
         """CIDs of leaves that are not marked yet."""
 
@@ -132,6 +138,9 @@ class Marks:
 
     def block(self, link: Link, block: bytes) -> Iterable[Link]:
         """Returns the links of a block; values without links are marked here and left out."""
+        self._read_count += 1
+        if not self._read_count % STEP:
+            self._progress(_MARKING, self._read_count, None)
         if link.kind == TREE and link.of in LEAVES:
             tree = decode(block)
             if not tree.level:
@@ -192,7 +201,7 @@ def collect(
             lambda state: _older(repository, state, keep_operations)
         )
     store = repository.store
-    marks = Marks(store)
+    marks = Marks(store, repository.progress)
     cells = _mark_all(store, marks, horizon)
     garbage = _garbage(store, marks)
     counts: Counter[str] = Counter()
@@ -201,7 +210,7 @@ def collect(
         counts[kind] += 1
         size_bytes += size
     if not dry_run:
-        for raw in _delete(store, marks, cells, garbage):
+        for raw in _delete(store, marks, cells, garbage, repository.progress):
             kind, size = garbage[raw]
             counts[kind] -= 1
             size_bytes -= size
@@ -340,12 +349,16 @@ def _delete(
     marks: Marks,
     cells: Mapping[str, bytes | None],
     garbage: Mapping[bytes, tuple[str, int]],
+    progress: Progress,
 ) -> Iterator[bytes]:
     """Deletes the garbage; yields the CIDs of blocks that stay because they are needed again."""
     waiting = [[raw for raw, (kind, _) in garbage.items() if kind in ENTRIES]]
     rest = [raw for raw, (kind, _) in garbage.items() if kind not in ENTRIES]
     waiting += [rest[at : at + BATCH_BLOCKS] for at in range(0, len(rest), BATCH_BLOCKS)]
+    done = 0
     for batch in waiting:
+        progress("deleting blocks", done, len(garbage))
+        done += len(batch)
         while True:
             needed = [raw for raw in batch if raw in marks]
             try:
@@ -355,15 +368,16 @@ def _delete(
                 continue
             yield from needed
             break
+    progress("deleting blocks", done, done)
 
 
 def _drop_snapshots(
     repository: Core, garbage: Mapping[bytes, tuple[str, int]], *, dry_run: bool
 ) -> int:
     """Drops the index snapshots of deleted roots, with the files that only they need."""
-    known, store = repository.index.remembered(), repository.store
+    known, store = repository.search_index.current.remembered(), repository.store
     if dry_run:
         return sum(root.raw in garbage for root in known)
     gone = [root for root in known if not store.has(root)]
-    repository.index.forget_all(gone)
+    repository.search_index.current.forget_all(gone)
     return len(gone)

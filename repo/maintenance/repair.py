@@ -24,15 +24,12 @@ from ibidem.repo.maintenance.report import FETCHED, Fault, FaultKind, FsckReport
 if TYPE_CHECKING:
     from ibidem.objects.blocks import BlockReader
     from ibidem.repo.core import Core
-    from ibidem.repo.maintenance.block_checks import Progress
 
 
 def repair(
     repository: Core,
     report: FsckReport,
     source: BlockReader | None = None,
-    *,
-    progress: Progress | None = None,
 ) -> FsckReport:
     """Repairs the faults in a report and returns a new report, which lists the repairs.
 
@@ -51,7 +48,7 @@ def repair(
         if not done:
             break
         mended += done
-        report = fsck(repository, progress=progress)
+        report = fsck(repository)
     return replace(report, repaired=tuple(mended))
 
 
@@ -84,9 +81,9 @@ def _let_go(repository: Core, report: FsckReport) -> list[str]:
     if repository.folder is None:
         return mended
     index = [fault.where.removeprefix("index/") for fault in _of(report, FaultKind.INDEX)]
-    if index and repository.index_folder is not None:
-        audit.forget(repository.index_folder, index)
-        repository.drop_index()
+    if index and repository.search_index.folder is not None:
+        audit.forget(repository.search_index.folder, index)
+        repository.drop_derived()
         mended += [f"index/{file}: removed, to be made again" for file in index]
     for fault in _of(report, FaultKind.CACHE):
         with suppress(FileNotFoundError):

@@ -12,21 +12,19 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo.arguments import CommitInfo, commit_of
-from ibidem.repo.erasure.guard import read_erased
 from ibidem.repo.history import log
 from ibidem.repo.history.ancestry import merge_bases
 from ibidem.repo.maintenance.cleaned import cleaned_commit
+from ibidem.repo.merge.attempt import Attempt, attempted
 from ibidem.repo.merge.base import merged_root
 from ibidem.repo.merge.conflicts import OpenConflict, open_conflicts
 from ibidem.repo.merge.three_way import merge_to_commit
 from ibidem.repo.refs import HEADS
-from ibidem.repo.transaction.publish import Tip, move, tip
+from ibidem.repo.transaction.publish import Tip
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
-    from ibidem.repo.erasure.guard import Erased
     from ibidem.repo.history.log import Change
-    from ibidem.repo.state import State
 from ibidem.repo.operation_log import OperationLog
 
 
@@ -71,32 +69,19 @@ def merge_into(
         rev: the name given for the commit, for the message.
     """
 
-    def attempt(state: State) -> Merged:
-        now = tip(operations.store, state, full_name)
-        buffer = WriteBatch(operations.store)
-        time = operations.time(signature.time)
-        signed = _named(signature, rev, full_name)
-        outcome, commit = _joined(
-            buffer, now, theirs, read_erased(operations.store, state.view.erasures), signed, time
-        )
-        merged = _report(buffer, now, outcome, commit)
+    signature = _named(signature, rev, full_name)
+
+    def make(attempt: Attempt) -> Merged:
+        outcome, commit = _joined(attempt, theirs)
+        merged = _report(attempt.buffer, attempt.tip, outcome, commit)
         if outcome is Outcome.UNCHANGED:
             return merged
         if dry_run:
             return replace(merged, commit=None) if outcome is Outcome.MERGED else merged
-        move(
-            operations,
-            state,
-            full_name,
-            commit,
-            buffer,
-            description=f"merge into {full_name}",
-            author=signature.author,
-            time=time,
-        )
+        attempt.move(commit, f"merge into {full_name}")
         return merged
 
-    return attempt(operations.state()) if dry_run else operations.retry(attempt)
+    return attempted(operations, full_name, signature, make, dry_run=dry_run)
 
 
 def changed_between(
@@ -114,33 +99,28 @@ def changed_between(
     return changes, found
 
 
-def _joined(
-    buffer: WriteBatch,
-    now: Tip,
-    theirs: CommitCid,
-    erased: Erased,
-    signature: CommitInfo,
-    time: int,
-) -> tuple[Outcome, Commit]:
+def _joined(attempt: Attempt, theirs: CommitCid) -> tuple[Outcome, Commit]:
     """Returns the merge commit of a branch and a commit; its new blocks go into the buffer."""
+    buffer, erased, time = attempt.buffer, attempt.erased, attempt.time
+    head = attempt.tip.commit
 
     def forwarded() -> tuple[Outcome, Commit]:
-        said = replace(signature, message="")
+        said = replace(attempt.signature, message="")
         target = cleaned_commit(buffer, theirs, erased, said, time)
         return Outcome.FORWARDED, Commit.decode(buffer.get(target))
 
-    if now.commit is None:
+    if head is None:
         return forwarded()
-    bases = merge_bases(buffer, now.commit, theirs)
+    bases = merge_bases(buffer, head, theirs)
     if theirs in bases:
-        return Outcome.UNCHANGED, Commit.decode(buffer.get(now.commit))
-    if now.commit in bases:
+        return Outcome.UNCHANGED, Commit.decode(buffer.get(head))
+    if head in bases:
         return forwarded()
     scratch = WriteBatch(buffer)
     base = merged_root(buffer, bases, scratch, erased=erased)
     other = Commit.decode(buffer.get(theirs)).root
-    root = merge_to_commit(scratch, base, now.root_cid, other, buffer, erased=erased)
-    return Outcome.MERGED, commit_of(signature, root, (now.commit, theirs), time)
+    root = merge_to_commit(scratch, base, attempt.tip.root_cid, other, buffer, erased=erased)
+    return Outcome.MERGED, commit_of(attempt.signature, root, (head, theirs), time)
 
 
 def _named(signature: CommitInfo, rev: object, full_name: str) -> CommitInfo:

@@ -20,16 +20,14 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo.arguments import CommitInfo, commit_of
-from ibidem.repo.erasure.guard import read_erased
 from ibidem.repo.history.ancestry import first_parents, merge_bases, read_commit
 from ibidem.repo.maintenance.cleaned import cleaned_commit
+from ibidem.repo.merge.attempt import Attempt, attempted
 from ibidem.repo.merge.branch import Outcome, changed_between
 from ibidem.repo.merge.conflicts import OpenConflict
 from ibidem.repo.merge.three_way import merge_to_commit
 from ibidem.repo.merge.tombstones import with_tombstones
 from ibidem.repo.operation_log import OperationLog
-from ibidem.repo.state import State
-from ibidem.repo.transaction.publish import Tip, move, tip
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
@@ -87,20 +85,21 @@ def rebase(
         InvalidInputError: one of them is a merge.
     """
 
-    def make(buffer: WriteBatch, state: State, now: Tip, erased: Erased) -> _Plan:
+    def make(attempt: Attempt) -> _Plan:
+        buffer, now = attempt.buffer, attempt.tip
         bases = () if now.commit is None else merge_bases(buffer, now.commit, onto)
         if now.commit is not None and onto in bases:
-            return _unmoved(Outcome.UNCHANGED, now, erased)
-        start = cleaned_commit(buffer, onto, erased, signature, operations.time(signature.time))
+            return _unmoved(Outcome.UNCHANGED, attempt)
+        start = cleaned_commit(buffer, onto, attempt.erased, signature, attempt.time)
         root = Commit.decode(buffer.get(start)).root
         tombstones = Root.decode(buffer.get(root)).tombstones
-        plan = _Plan(Outcome.FORWARDED, start, root, erased, tombstones)
+        plan = _Plan(Outcome.FORWARDED, start, root, attempt.erased, tombstones)
         own = _own(buffer, now.commit, bases)
         if own and own[0].parents:
-            before = Root.decode(buffer.get(_before(state, buffer, own[0])))
+            before = Root.decode(buffer.get(_before(attempt, own[0])))
             plan.base = before.tombstones
         for commit in own:
-            before_cid = _before(state, buffer, commit)
+            before_cid = _before(attempt, commit)
             signed = CommitInfo(
                 commit.author,
                 commit.message,
@@ -124,8 +123,8 @@ def pick(
     Fields that the signature leaves empty are taken from the commit.
     """
 
-    def make(buffer: WriteBatch, state: State, now: Tip, erased: Erased) -> _Plan:
-        commit = Commit.decode(buffer.get(picked))
+    def make(attempt: Attempt) -> _Plan:
+        commit = Commit.decode(attempt.buffer.get(picked))
         signed = replace(
             signature,
             author=signature.author or commit.author,
@@ -133,10 +132,9 @@ def pick(
             agent=signature.agent or commit.agent,
             task=signature.task or commit.task,
         )
-        plan = _unmoved(Outcome.APPLIED, now, erased)
-        before = _before(state, buffer, commit)
-        time = operations.time(signature.time)
-        _add(plan, buffer, commit, before, commit.root, signed, time)
+        plan = _unmoved(Outcome.APPLIED, attempt)
+        before = _before(attempt, commit)
+        _add(plan, attempt.buffer, commit, before, commit.root, signed, attempt.time)
         return plan
 
     return _run(operations, full_name, signature, make, "cherry-pick")
@@ -147,22 +145,22 @@ def revert(
 ) -> AppliedCommits:
     """Reverts the change of one commit; of a merge, that against its first parent."""
 
-    def make(buffer: WriteBatch, state: State, now: Tip, erased: Erased) -> _Plan:
-        commit = Commit.decode(buffer.get(reverted))
+    def make(attempt: Attempt) -> _Plan:
+        commit = Commit.decode(attempt.buffer.get(reverted))
         message = signature.message or f"revert {commit.message or reverted}"
-        plan = _unmoved(Outcome.APPLIED, now, erased)
-        before = _before(state, buffer, commit)
+        plan = _unmoved(Outcome.APPLIED, attempt)
+        before = _before(attempt, commit)
         signed = replace(signature, message=message)
-        time = operations.time(signature.time)
-        _add(plan, buffer, commit, commit.root, before, signed, time)
+        _add(plan, attempt.buffer, commit, commit.root, before, signed, attempt.time)
         return plan
 
     return _run(operations, full_name, signature, make, "revert")
 
 
-def _unmoved(outcome: Outcome, now: Tip, erased: Erased) -> _Plan:
+def _unmoved(outcome: Outcome, attempt: Attempt) -> _Plan:
     """Returns the plan that leaves a branch unchanged, to be added to; it keeps all tombstones."""
-    return _Plan(outcome, now.commit, now.root_cid, erased, now.root.tombstones)
+    now = attempt.tip
+    return _Plan(outcome, now.commit, now.root_cid, attempt.erased, now.root.tombstones)
 
 
 def _own(source: WriteBatch, head: CommitCid | None, bases: tuple[CommitCid, ...]) -> list[Commit]:
@@ -181,11 +179,11 @@ def _own(source: WriteBatch, head: CommitCid | None, bases: tuple[CommitCid, ...
     return found[::-1]
 
 
-def _before(state: State, source: WriteBatch, commit: Commit) -> RootCid:
+def _before(attempt: Attempt, commit: Commit) -> RootCid:
     """Returns the root of the first parent of a commit."""
     if not commit.parents:
-        return state.origin
-    return Commit.decode(source.get(commit.parents[0])).root
+        return attempt.state.origin
+    return Commit.decode(attempt.buffer.get(commit.parents[0])).root
 
 
 def _add(
@@ -215,34 +213,24 @@ def _run(
     operations: OperationLog,
     full_name: str,
     signature: CommitInfo,
-    make: Callable[[WriteBatch, State, Tip, Erased], _Plan],
+    make: Callable[[Attempt], _Plan],
     verb: str,
     *,
     dry_run: bool = False,
 ) -> AppliedCommits:
-    def attempt(state: State) -> AppliedCommits:
-        now = tip(operations.store, state, full_name)
-        buffer = WriteBatch(operations.store)
-        plan = make(buffer, state, now, read_erased(operations.store, state.view.erasures))
+    def made(attempt: Attempt) -> AppliedCommits:
+        buffer, now = attempt.buffer, attempt.tip
+        plan = make(attempt)
         if plan.tip == now.commit:
             plan.outcome = Outcome.UNCHANGED
             return _report(buffer, now.root, plan)
         assert plan.tip is not None, "BUG: a plan that leads nowhere"
         done = _report(buffer, now.root, plan)
         if not dry_run:
-            move(
-                operations,
-                state,
-                full_name,
-                Commit.decode(buffer.get(plan.tip)),
-                buffer,
-                description=f"{verb} on {full_name}",
-                author=signature.author,
-                time=operations.time(signature.time),
-            )
+            attempt.move(Commit.decode(buffer.get(plan.tip)), f"{verb} on {full_name}")
         return done
 
-    return attempt(operations.state()) if dry_run else operations.retry(attempt)
+    return attempted(operations, full_name, signature, made, dry_run=dry_run)
 
 
 def _report(source: WriteBatch, before: Root, plan: _Plan) -> AppliedCommits:

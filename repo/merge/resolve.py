@@ -92,7 +92,7 @@ def resolve(
     with Transaction(
         store,
         _Along(publisher, (edits, parts.edits), {**blocks, **parts.blocks}),
-        incident=lambda root, id: repository.incident(None, root, id),  # noqa: A006
+        incident=lambda root, id: repository.edge_lookup.incident(None, root, id),  # noqa: A006
     ) as tx:
         if settled is None:
             _take_away(tx, case)

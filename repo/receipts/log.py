@@ -10,6 +10,10 @@ operating system before the answer is returned, so a killed process loses none; 
 loses frames that the system has not yet written to disk, up to half a minute's with the defaults of
 Linux. A kept receipt is a block of the repository and is durable.
 
+An erasure overwrites the receipts that quote the erased nodes, and begins a new generation of the
+log. Another process may be answering from what it read before: a receipt is appended only in the
+generation in which the graph of its answer was opened.
+
 Writers append one at a time, under a lock, and leave only whole frames: a frame that does not fit
 on the disk is truncated, and a partial frame of a killed writer is truncated by the next writer.
 """
@@ -35,6 +39,7 @@ from ibidem.store.lock import try_lock, unlock
 
 LOG_FILE = "log"
 OLDER_FILE = "log.older"
+GENERATION_FILE = "generation"
 LOG_BYTES_MAX = 16 << 20
 """Maximal size of one of the two files; the log holds at most twice this."""
 MARK = b"\x00IbR"
@@ -55,6 +60,8 @@ class ReceiptLog:
         self._kept = bytearray()
         self._older = b""
         self._last: bytes | None = None
+        self._generation = 0
+        """Of a log in memory."""
         self._reset()
         _all.add(self)
 
@@ -80,14 +87,27 @@ class ReceiptLog:
         with self._threads:
             self._close()
 
-    def append(self, block: bytes) -> None:
-        """Appends a block without fsync; a repetition of the last block is skipped."""
+    def generation(self) -> int:
+        """Returns how often an erasure was carried out in the log."""
+        if self._path is None:
+            return self._generation
+        return generation_in(self._path.parent)
+
+    def append(self, block: bytes, *, generation: int = 0) -> None:
+        """Appends a block without fsync; a repetition of the last block is skipped.
+
+        Args:
+            block: the receipt.
+            generation: in which the graph of the answer was opened; nothing is appended in another.
+        """
         digest = blake3(block).digest()
         with self._threads:
             if digest == self._last:
                 return
             frame = _frame(digest, block)
             if self._path is None:
+                if generation != self._generation:
+                    return
                 if len(self._kept) + len(frame) > self._log_bytes_max:
                     self._older, self._kept = bytes(self._kept), bytearray()
                 self._kept += frame
@@ -96,12 +116,14 @@ class ReceiptLog:
             # A receipt that cannot be written, on a full or read-only disk, must not fail the
             # answer.
             with suppress(OSError):
-                self._append(self._path, frame)
-                self._last = digest
+                if self._append(self._path, frame, generation):
+                    self._last = digest
 
-    def _append(self, path: Path, frame: bytes) -> None:
+    def _append(self, path: Path, frame: bytes, generation: int) -> bool:
         lock = self._locked(path)
         try:
+            if generation < 0 or generation_in(path.parent) != generation:
+                return False
             size = self._ready(path)
             while size and size + len(frame) > self._log_bytes_max:
                 self._turn(path)
@@ -109,6 +131,7 @@ class ReceiptLog:
             assert self._log is not None, "BUG: the log is open"
             append_whole(self._log, frame, size_bytes=size)
             self._end = size + len(frame)
+            return True
         finally:
             unlock(lock)
 
@@ -186,6 +209,7 @@ class ReceiptLog:
             if self._path is None:
                 kept = [_frame(*found) for found in self.blocks() if not concerns(found[1])]
                 self._older, self._kept = b"", bytearray().join(kept)
+                self._generation += 1
             self._last = None
 
     def find(self, text: str) -> bytes:
@@ -223,6 +247,16 @@ class ReceiptLog:
             return [self._older, bytes(self._kept)]
         paths = (self._path.with_name(OLDER_FILE), self._path)
         return [read_file(path) or b"" for path in paths]
+
+
+def generation_in(folder: Path) -> int:
+    """Returns the generation of the log in a folder; 0 before the first erasure."""
+    try:
+        return int((folder / GENERATION_FILE).read_bytes())
+    except FileNotFoundError:
+        return 0
+    except (OSError, ValueError):
+        return -1  # it cannot be read: nothing is appended
 
 
 def check_beginning(text: object) -> None:

@@ -81,6 +81,20 @@ def replay(
     return replace(result, receipt=recorded)
 
 
+def retrieve_at(repository: Core, recorded: Receipt, at: object) -> Receipt:
+    """Returns the receipt of a recorded question asked at another revision, without a model.
+
+    Raises:
+        ReplayError: it cannot be answered there.
+        NotFoundError: there is no such revision.
+    """
+    revision = repository.graph(at)
+    counter = _estimator_of(recorded.query, None)
+    prepared = PreparedQuery(recorded.query, counter, recorded.rerank)
+    answer = ask_again(repository, revision, prepared)
+    return receipt_of(answer, commit=revision.commit_cid, notes_head=recorded.notes_head)
+
+
 def opened(
     receipt: Receipt | SealedReceipt, text: str | None = None, key: bytes | None = None
 ) -> Receipt:

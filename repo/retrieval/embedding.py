@@ -1,13 +1,13 @@
 """Vectors of the nodes of a repository: finds those missing or stale, and computes them.
 
 A node needs a vector if it has a text and has no vector under the model, or that of another text.
-Each batch is embedded and committed on its own, so an interrupted run loses at most one commit, and
-no vectors: these are in the cache.
+All are embedded, batch by batch, into the cache, and then committed at once out of it. So a run
+that is interrupted changes nothing, loses at most one batch, and the next one computes the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ibidem.embed.cache import CachedEmbedder
@@ -32,8 +32,7 @@ BATCH_CHARS = 8 << 20
 """Maximal characters of a batch; the text that reaches this ends it."""
 _HINT_FILL = "run 'repo embed' to make its vectors"
 
-Progress = Callable[[int, int], None]
-"""Called with the number of nodes done and the total."""
+_WORK = "embedding nodes"
 
 
 @record
@@ -51,7 +50,8 @@ class EmbedReport:
     """Number of these whose vector was missing or of another text."""
     embedded_count: int
     """Number of committed vectors."""
-    commits: tuple[CommitCid, ...]
+    commit: CommitCid | None
+    """None if there was nothing to commit."""
 
 
 def embed(
@@ -65,7 +65,6 @@ def embed(
     dry_run: bool,
     author: str,
     message: str,
-    progress: Progress | None,
 ) -> EmbedReport:
     """Computes missing and stale vectors of the current branch; see `Repository.embed`."""
     name = check_text("model", model if model is not None else embedder.name)
@@ -85,34 +84,38 @@ def embed(
             textless_count += 1
         elif has.get(node.id.raw) != text_digest(text):
             wanting.append(node.id)
-    commits: list[CommitCid] = []
-    embedded_count = done = 0
-    if not dry_run:
+    commit: CommitCid | None = None
+    embedded_count = 0
+    if not dry_run and wanting:
         source = CachedEmbedder(embedder, repository.vector_cache)
-        for nodes, texts in _batches(revision, wanting, batch_nodes):
-            if progress is not None:
-                progress(done, len(wanting))
-            done += len(nodes)
-            said = message or f"vectors of {name} for {len(nodes)} nodes"
-            try:
-                vectors = source.embed(texts)
-            finally:
-                _forget_erased(repository, nodes, texts)
-            with transaction(author=author, message=said) as tx:
-                if name not in revision.config.models:
-                    tx.register_model(name, Model(embedder.dim, digest=embedder.digest))
-                made = 0
+        digests: dict[NodeId, bytes] = {}
+        config = revision.config
+        for nodes, texts in _batches(map(revision.node, wanting), repository, config, batch_nodes):
+            repository.progress(_WORK, len(digests), len(wanting))
+            _embedded(repository, source, nodes, texts)
+            digests.update(
+                (node.id, text_digest(text)) for node, text in zip(nodes, texts, strict=True)
+            )
+        repository.progress(_WORK, len(digests), len(digests))
+        said = message or f"vectors of {name} for {len(wanting)} nodes"
+        with transaction(author=author, message=said) as tx:
+            if name not in config.models:
+                tx.register_model(name, Model(embedder.dim, digest=embedder.digest))
+            # Another writer may have removed or changed one: the next run handles it.
+            now = (node for node in map(tx.find_node, wanting) if node is not None)
+            for nodes, texts in _batches(now, repository, config, batch_nodes):
+                same = [
+                    (node, text)
+                    for node, text in zip(nodes, texts, strict=True)
+                    if text_digest(text) == digests[node.id]
+                ]
+                nodes, texts = [node for node, _ in same], [text for _, text in same]
+                vectors = _embedded(repository, source, nodes, texts)  # out of the cache
                 for node, text, vector in zip(nodes, texts, vectors, strict=True):
-                    # Another writer may have changed it since the scan: the next run will handle
-                    # it.
-                    if tx.find_node(node.id) == node:
-                        tx.set_vector(node.id, model=name, vector=vector, of=text_digest(text))
-                        made += 1
-            if tx.commit is not None:
-                embedded_count += made
-                commits.append(tx.commit.cid)
-        if progress is not None and wanting:
-            progress(len(wanting), len(wanting))
+                    tx.set_vector(node.id, model=name, vector=vector, of=text_digest(text))
+                    embedded_count += 1
+        commit = None if tx.commit is None else tx.commit.cid
+        embedded_count = 0 if commit is None else embedded_count
     return EmbedReport(
         name,
         embedder.digest,
@@ -121,8 +124,16 @@ def embed(
         textless_count,
         len(wanting),
         embedded_count,
-        tuple(commits),
+        commit,
     )
+
+
+def _embedded(repository: Core, source: CachedEmbedder, nodes: list[Node], texts: list[str]) -> Any:
+    """Returns the vectors of the texts of some nodes, (n, d) float32; the cache has them then."""
+    try:
+        return source.embed(texts)
+    finally:
+        _forget_erased(repository, nodes, texts)
 
 
 def _forget_erased(repository: Core, nodes: list[Node], texts: list[str]) -> None:
@@ -231,20 +242,19 @@ def _text(repository: Core, config: Config, node: Node) -> str:
 
 
 def _batches(
-    revision: Graph, ids: list[NodeId], batch_nodes: int
+    nodes: Iterable[Node], repository: Core, config: Config, batch_nodes: int
 ) -> Iterator[tuple[list[Node], list[str]]]:
     """Yields batches of nodes with their texts, limited by `batch_nodes` and by memory."""
-    nodes: list[Node] = []
+    batch: list[Node] = []
     texts: list[str] = []
-    for id_ in ids:
-        node = revision.node(id_)
-        nodes.append(node)
-        texts.append(_text(revision.core, revision.config, node))
-        if len(nodes) == batch_nodes or sum(map(len, texts)) >= BATCH_CHARS:
-            yield nodes, texts
-            nodes, texts = [], []
-    if nodes:
-        yield nodes, texts
+    for node in nodes:
+        batch.append(node)
+        texts.append(_text(repository, config, node))
+        if len(batch) == batch_nodes or sum(map(len, texts)) >= BATCH_CHARS:
+            yield batch, texts
+            batch, texts = [], []
+    if batch:
+        yield batch, texts
 
 
 def _named(models: Any) -> str:

@@ -14,7 +14,7 @@ from ibidem.objects.errors import ErrorKind, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
-from ibidem.repo.argument_checks import check_id
+from ibidem.repo.argument_checks import check_ids
 from ibidem.repo.arguments import microseconds
 from ibidem.retrieve.access.restricted_snapshot import loader
 from ibidem.retrieve.answer.tuple_sequence import TupleSequence
@@ -95,7 +95,7 @@ def count(revision: Graph, **conditions: Any) -> int:
 
 def paths(
     revision: Graph,
-    starts: NodeId | Iterable[NodeId],
+    starts: NodeId | str | Iterable[NodeId | str],
     path: Iterable[str | tuple[str, str]],
     *,
     limit: int | None = PATHS_DEFAULT,
@@ -118,14 +118,14 @@ def paths(
         NotFoundError: a start does not exist, or has a tombstone.
         InvalidInputError: an option is wrong; kind `limit-exceeded`: there are too many paths.
     """
-    nodes = [starts] if isinstance(starts, NodeId) else list(starts)
+    nodes = check_ids("starts", starts)
     hidden = checks.flag("include_tombstoned", include_tombstoned)
     steps = parse_steps(path)
 
     def found(snapshot: Snapshot) -> list[GraphPath]:
         view = view_of(snapshot, include_tombstoned=hidden)
         for node in nodes:
-            ordinal = snapshot.ordinal(check_id("starts", node, NodeId))
+            ordinal = snapshot.ordinal(node)
             if ordinal is None or ordinal not in snapshot.live:
                 raise NotFoundError(f"node {node} is not in the graph at this revision")
             if ordinal not in view.members:

@@ -170,7 +170,7 @@ def _with_receipt(repository: Core, revision: Graph, result: AnyAnswer) -> AnyAn
     except InvalidInputError:
         # The receipt of an answer with many thousand items is larger than a block: it gets none.
         return result
-    repository.receipts.append(block)
+    repository.receipts.append(block, generation=revision.generation)
     return replace(result, receipt=receipt)
 
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from ibidem.objects.errors import ReplayError
+from ibidem.objects.errors import NotFoundError, ReplayError
+from ibidem.objects.node import Node
+from ibidem.objects.printable import one_line
 from ibidem.objects.record import record
 from ibidem.repo.receipts import replay
 from ibidem.repo.runs import step_format
+from ibidem.repo.runs.payload import shown
 from ibidem.repo.runs.shape import ReadStep
-from ibidem.retrieve.answer.receipt import Receipt
+from ibidem.retrieve.answer.receipt import Receipt, ReceiptItem
 
 if TYPE_CHECKING:
     from ibidem.repo.runs.recording import Recording
+    from ibidem.store.protocol import Store
 
 
 @record
@@ -28,6 +32,18 @@ class StepDifference:
     after: str | None
     is_request_changed: bool
     """Whether the requests differ; otherwise the same request got different answers."""
+    details: tuple[str, ...] = ()
+    """What differs, one line for each value; empty where one run has ended."""
+
+
+@record
+class StepReplay:
+    """A recorded retrieval asked again at another revision."""
+
+    index: int
+    line: str
+    details: tuple[str, ...]
+    """What differs from the recorded answer; empty if nothing does."""
 
 
 def check(recording: Recording) -> Counter[str]:
@@ -55,9 +71,36 @@ def differences(before: Recording, after: Recording) -> list[StepDifference]:
         is_request_changed = requests[0] != requests[1]
         if is_request_changed or _answered(before, one) != _answered(after, other):
             found.append(
-                StepDifference(index, _line(before, one), _line(after, other), is_request_changed)
+                StepDifference(
+                    index,
+                    _line(before, one),
+                    _line(after, other),
+                    is_request_changed,
+                    tuple(_details(before, one, after, other)),
+                )
             )
     return found
+
+
+def retrieve_at(recording: Recording, at: object) -> list[StepReplay]:
+    """Returns every retrieval of a run, asked again at another revision.
+
+    The question is the recorded one, resolved, so only the graph differs. No model is called.
+    """
+    repository, store = recording.repository, recording.repository.store
+    steps = []
+    for found in recording.read():
+        if found.step.receipt is None:
+            continue
+        recorded = Receipt.decode(store.get(found.step.receipt))
+        try:
+            now = replay.retrieve_at(repository, recorded, at)
+            details = list(_answer_details(store, recorded, now))
+        except ReplayError as error:
+            details = [str(error)]
+        line = step_format.step_line(store, found)
+        steps.append(StepReplay(found.step.index, line, tuple(details)))
+    return steps
 
 
 def _named(recording: Recording, found: ReadStep, do: Callable[[], Any]) -> None:
@@ -94,6 +137,77 @@ def _answered(recording: Recording, found: ReadStep | None) -> Any:
         message = found.commit.message
     answer = None if step.action == "random" else found.answer
     return (repr(answer), step.root, message)
+
+
+def _details(
+    before: Recording, one: ReadStep | None, after: Recording, other: ReadStep | None
+) -> Iterator[str]:
+    """Yields what differs between two steps, one line for each value."""
+    if one is None or other is None:
+        return
+    if one.step.action != other.step.action:
+        yield f"action: {one.step.action} -> {other.step.action}"
+        return
+    if one.step.name != other.step.name and one.step.action != "begin":
+        yield f"name: {shown(one.step.name)} -> {shown(other.step.name)}"
+    yield from _changed("request", one.request, other.request)
+    own, others = one.step.receipt, other.step.receipt
+    if own is not None and others is not None:
+        receipts = (
+            Receipt.decode(before.repository.store.get(own)),
+            Receipt.decode(after.repository.store.get(others)),
+        )
+        yield from _changed("question", receipts[0].query.form(), receipts[1].query.form())
+        yield from _answer_details(before.repository.store, *receipts)
+        return
+    if one.step.action != "random":
+        yield from _changed("answer", one.answer, other.answer)
+    if one.step.root != other.step.root:
+        yield f"root: {one.step.root} -> {other.step.root}"
+    messages = [None if step.commit is None else step.commit.message for step in (one, other)]
+    yield from _changed("message", *messages)
+
+
+def _changed(name: str, before: Any, after: Any) -> Iterator[str]:
+    """Yields the values in which two values differ, by their path."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in sorted(before.keys() | after.keys(), key=str):
+            yield from _changed(f"{name}.{key}", before.get(key), after.get(key))
+    elif before != after:
+        yield f"{name}: {shown(before)} -> {shown(after)}"
+
+
+def _answer_details(store: Store, before: Receipt, after: Receipt) -> Iterator[str]:
+    """Yields the items that entered, left, moved or were edited, and other differences."""
+    if before.root != after.root:
+        yield f"root: {before.root} -> {after.root}"
+    one, other = ({item.id: (at, item) for at, item in _ranked(side)} for side in (before, after))
+    for node in [*one, *(node for node in other if node not in one)]:
+        if node not in other:
+            rank, item = one[node]
+            yield f"left: rank {rank}, {_title(store, item)}"
+        elif node not in one:
+            rank, item = other[node]
+            yield f"entered: rank {rank}, {_title(store, item)}"
+        elif one[node][1].cid != other[node][1].cid:
+            yield f"edited: {_title(store, one[node][1])} -> {_title(store, other[node][1])}"
+        elif one[node][0] != other[node][0]:
+            yield f"moved: rank {one[node][0]} -> {other[node][0]}, {_title(store, one[node][1])}"
+    if before.result != after.result and before.items == after.items:
+        yield "the items agree; what was left out, counted or warned about differs"
+
+
+def _ranked(receipt: Receipt) -> Iterator[tuple[int, ReceiptItem]]:
+    return enumerate(receipt.items, 1)
+
+
+def _title(store: Store, item: ReceiptItem) -> str:
+    """Returns the first line of a node's text with its id; the id alone if it was erased."""
+    try:
+        text = Node.decode(store.get(item.cid)).summary or ""
+    except NotFoundError:
+        text = ""
+    return f"{item.id} {one_line(text.partition(chr(10))[0])}".rstrip()
 
 
 def _line(recording: Recording, found: ReadStep | None) -> str | None:

@@ -155,7 +155,7 @@ class Replay(Session):
         return Transaction(
             self._store,
             _Comparing(self, step.root),
-            incident=lambda root, id: self._repository.incident(None, root, id),  # noqa: A006
+            incident=lambda root, id: self._repository.edge_lookup.incident(None, root, id),  # noqa: A006
             unique_id=self._recorded_id,
         )
 

@@ -289,7 +289,7 @@ class RunGraph(Graph):
             commit, has = self.commit, self._store.has
             # A run that was copied has no history, so there is no near snapshot to build on.
             is_whole = commit is not None and all(map(has, commit.parents))
-            found = self.core.snapshot(self.root_cid, commit if is_whole else None)
+            found = self.core.search_index.snapshot(self.root_cid, commit if is_whole else None)
             self._snapshot = found
         return self._snapshot
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, InvalidInputError
+from ibidem.objects.progress import Progress, silent
 from ibidem.repo import refs, repository
 from ibidem.repo.arguments import checked_path
 from ibidem.repo.bootstrap import bootstrapped
@@ -81,6 +82,7 @@ def clone_from(
     include: Sequence[str] = (),
     author: str = "",
     clock: Clock = system_clock,
+    progress: Progress = silent,
 ) -> CopyReport:
     """Creates a repository in the folder `path` and returns what was copied; raises as `clone`."""
     folder = checked_path("path", path) / FOLDER
@@ -94,7 +96,9 @@ def clone_from(
     ):
         offered = remote.refs(prefixes(tuple(include)))
         bootstrapped(store, Config.from_map(offered.config), author, clock)
-        report = _fill(Core(store, building, clock), remote, offered, author)
+        made = Core(store, building, clock)
+        made.progress = progress
+        report = _fill(made, remote, offered, author)
         Remotes(building).add(ORIGIN, address)
         write_format(building)
     return report
@@ -114,7 +118,7 @@ def _gone_if_empty(folder: Path) -> Iterator[None]:
 
 
 def _fill(made: Core, remote: Remote, offered: Bundle, author: str) -> CopyReport:
-    counted = Counted()
+    counted = Counted("receiving blocks", made.progress)
     if offered.operation is not None:
         with Quarantine(made) as quarantine, remote.fetch((), ()) as blocks:
             quarantine.take(counted.of(blocks))

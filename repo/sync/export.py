@@ -240,7 +240,7 @@ def _written(
     targets = {tip.target for tip in bundle.refs.values()}
     if log is not None:
         targets |= set(log.targets)
-    counted = Counted()
+    counted = Counted("writing blocks", repository.progress)
     pack = Pack(
         source or store,
         sorted(targets),

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import ConflictError, ErrorKind, NotFoundError
+from ibidem.objects.progress import STEP, Progress
 from ibidem.repo import refs
 from ibidem.repo.sync.erasures import (
     SentErasures,
     check_forgotten,
+    check_sent,
     erasures_of,
     fetched_erasures,
     is_erased_in,
@@ -72,7 +74,7 @@ def fetch(
     offered = remote.refs(prefixes(tuple(include)))
     known = have_set(repository.operation_log)
     wanted = _unknown(offered, known)
-    counted = Counted()
+    counted = Counted("receiving blocks", repository.progress)
     sent = judged(repository, fetched_erasures(repository, remote, offered.erasures))
     targets = [tip.target for tip in offered.refs.values()]
     try:
@@ -128,7 +130,8 @@ def push(
 
     Raises:
         ConflictError: kind `not-fast-forward`, or `head-moved` if another writer was first.
-        InvalidInputError: kind `forgotten`: a state has a node that the remote has erased.
+        InvalidInputError: kind `forgotten`: a state, or the history that the remote lacks, has a
+            node that the remote has erased; no block was sent.
     """
     offered = remote.refs(tuple({full_name.partition("/")[0] + "/" for full_name in changes}))
     store = repository.store
@@ -149,7 +152,7 @@ def push(
         if how is not Move.UNCHANGED:
             is_loss = how in (Move.FORCED, Move.DELETED)
             updates[full_name] = Update(target, there, force=is_loss)
-    counted = Counted()
+    counted = Counted("sending blocks", repository.progress)
     there_too = set(offered.erasures)
     erasures = tuple(cid for cid in erasures_of(repository) if cid not in there_too)
     if updates or erasures:
@@ -163,6 +166,8 @@ def push(
             is_erased=lambda cid: cid.raw in gone or is_erased(cid),
             more=erasures,
         )
+        if sent.refused:
+            check_sent(pack, sent.all)
         remote.push(Push(updates, erasures), counted.of(pack))
     if name is not None:
         _remember(repository, name, moves, author=author, time=time)
@@ -208,16 +213,21 @@ def _full(name: str) -> str:
 class Counted:
     """Counts blocks as they are iterated."""
 
-    def __init__(self) -> None:
+    def __init__(self, work: str, progress: Progress) -> None:
+        self._work, self._progress = work, progress
         self.block_count = 0
         self.size_bytes = 0
 
     def of(self, blocks: Blocks) -> Iterator[tuple[Cid, bytes]]:
         """Yields the blocks."""
+        self._progress(self._work, 0, None)
         for cid, block in blocks:
             self.block_count += 1
             self.size_bytes += len(cid.raw) + len(block)
+            if not self.block_count % STEP:
+                self._progress(self._work, self.block_count, None)
             yield cid, block
+        self._progress(self._work, self.block_count, self.block_count)
 
 
 def _unknown(offered: Bundle, known: HaveSet) -> list[Cid]:

@@ -17,6 +17,7 @@ from ibidem.objects.block import in_version
 from ibidem.objects.cid import Cid, CommitCid, RootCid, TreeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import CorruptError
+from ibidem.objects.progress import STEP, Progress
 from ibidem.objects.root import VALUE_KINDS, Root
 from ibidem.objects.tree.block import EMPTY_TREE
 from ibidem.objects.verify import VALUES
@@ -56,6 +57,9 @@ class Accepted:
         """New ones, parents before children."""
 
 
+_WORK = "checking blocks"
+
+
 class Inspection:
     """One check of a quarantine against the existing blocks."""
 
@@ -66,11 +70,13 @@ class Inspection:
         known: HaveSet,
         is_erased: Callable[[Cid], bool],
         incident: Incident,
+        progress: Progress,
     ) -> None:
         """Checks nothing yet.
 
         Args:
             incident: finds the edges at nodes of roots that are known here.
+            progress: told how many blocks were checked.
         """
         self._quarantine = quarantine
         self._source: Source = quarantine.over(source)
@@ -81,6 +87,7 @@ class Inspection:
         self._nodes: TreeCid = EMPTY_TREE
         """Those of the root that is being checked."""
         self._accepted = Accepted()
+        self._progress = progress
 
     def run(self, targets: Iterable[Cid]) -> Accepted:
         """Checks everything reachable from the targets that is not known here.
@@ -90,6 +97,7 @@ class Inspection:
             CorruptError, FormatError: a block is invalid in its place.
         """
         accepted = self._accepted
+        self._progress(_WORK, 0, len(self._quarantine))
         given = list(targets)
         wanted = [target for target in given if not self._is_known(target)]
         for target in wanted:
@@ -112,6 +120,9 @@ class Inspection:
             after_root=self._end_root,
         ):
             self._check(need, accepted)
+            if not len(accepted.cids) % STEP:
+                self._progress(_WORK, len(accepted.cids), len(self._quarantine) + 1)
+        self._progress(_WORK, len(accepted.cids), len(accepted.cids))
         self._roots.finish()
         return accepted
 

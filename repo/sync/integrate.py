@@ -214,7 +214,7 @@ def import_car(
         CorruptError, FormatError, NotFoundError: the file is incomplete or invalid; nothing
             changed.
     """
-    counted = Counted()
+    counted = Counted("reading blocks", repository.progress)
     opened = Opened(stream, limits=limits)
     with Quarantine(repository) as quarantine:
         quarantine.take(counted.of(opened.blocks()))

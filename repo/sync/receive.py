@@ -74,7 +74,12 @@ class Intake:
         known = have_set(self._operations)
         allowed = is_erased_in(self._repository) if is_erased is None else is_erased
         self.accepted = Inspection(
-            self._quarantine, store, known, allowed, self._repository.incident_to
+            self._quarantine,
+            store,
+            known,
+            allowed,
+            self._repository.edge_lookup.incident_to,
+            self._repository.progress,
         ).run(targets)
 
     def publish(

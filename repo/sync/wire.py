@@ -39,7 +39,7 @@ _CLASSES = (
     (NotFoundError, ("not-found", "block-not-found", "revision-not-found", "erased")),
     (CorruptError, ("corrupt", "non-canonical", "hash-mismatch", "limit-exceeded")),
     (FormatError, ("unsupported-format", "unsupported-semantics")),
-    (InvalidInputError, ("invalid-input",)),
+    (InvalidInputError, ("invalid-input", "not-permitted")),
 )
 
 
@@ -118,6 +118,8 @@ def status_of(error: IbidemError) -> int:
     """Returns the HTTP status for an error."""
     if error.kind is ErrorKind.UNAUTHORIZED:
         return 401
+    if error.kind is ErrorKind.NOT_PERMITTED:
+        return 403
     if error.kind is ErrorKind.LIMIT_EXCEEDED:
         return 413
     for cls, status in (

@@ -49,7 +49,7 @@ def begin(
     return Transaction(
         core.store,
         publisher,
-        incident=lambda root, id: core.incident(None, root, id),  # noqa: A006
+        incident=lambda root, id: core.edge_lookup.incident(None, root, id),  # noqa: A006
         unique_id=ids if recorded is None else recorded(ids),
-        on_publish=core.index_after_commit,
+        on_publish=core.search_index.after_commit,
     )

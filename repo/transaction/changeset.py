@@ -43,6 +43,8 @@ class ChangeSet:
     """Ids of nodes that must not exist before, even with the same value."""
     config: dict[str, Any] = field(default_factory=dict)
     """Changed fields of the configuration by name, without the models; None removes a field."""
+    trailers: list[str] = field(default_factory=list)
+    """Lines at the end of the commit's message."""
 
     def of(self, tree_name: TreeName) -> dict[bytes, Cid | None]:
         """Returns the changes of one tree; the map is mutable."""

@@ -118,6 +118,7 @@ class BranchPublisher:
             InvalidInputError: kind `dangling-reference`.
             ConflictError: the branch was deleted; or as `Reconciliation.on`.
         """
+        self._signature = self._signature.with_trailers(edits.trailers)
         reconciliation = Reconciliation(self._operations.store, self.begun.root_cid, edits, blocks)
         return self._operations.retry(
             lambda state: self._attempt(state, reconciliation),

@@ -14,6 +14,7 @@ from ibidem.objects import codec
 from ibidem.objects.child import Child
 from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.commit import Commit
+from ibidem.objects.config import Config
 from ibidem.objects.derive import content_node_id, edge_id, node_id
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
@@ -22,11 +23,12 @@ from ibidem.objects.ids import ID_BYTES, EdgeId, NodeId
 from ibidem.objects.node import Node, split_content
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.vector import Sparse, Vector
-from ibidem.repo.argument_checks import check_content, check_digest, check_id, check_text
+from ibidem.repo.argument_checks import check_content, check_digest, check_id, check_ids, check_text
 from ibidem.repo.merge.conflicts import new_conflicts
 from ibidem.repo.transaction.changeset import EDGES, NODES, TOMBSTONES, Publisher
 from ibidem.repo.transaction.pending import Incident, PendingGraph
 from ibidem.retrieve.access.policy import TrustPolicy
+from ibidem.retrieve.semantics import check_version
 from ibidem.store.closing import Ending
 
 if TYPE_CHECKING:
@@ -124,6 +126,16 @@ class Transaction(Ending):
             return ()
         return new_conflicts(self._draft.source, self.commit)
 
+    def add_trailers(self, lines: Iterable[str]) -> None:
+        """Adds lines `Name: value` to the end of the commit's message, as Git's trailers; the stage
+        does not keep them.
+        """
+        self._check_open()
+        for line in lines:
+            if "\n" in line or ": " not in line:
+                raise InvalidInputError(f"trailer: got {line!r:.80}, expected a line 'Name: value'")
+            self._draft.edits.trailers.append(line)
+
     def rollback(self) -> None:
         """Discards all staged changes and ends the transaction."""
         self._is_open = False
@@ -140,7 +152,7 @@ class Transaction(Ending):
         props: Mapping[str, Any] | None = None,
         key: Any = None,
         namespace: str = "",
-        id: NodeId | None = None,  # noqa: A002
+        id: NodeId | str | None = None,  # noqa: A002
         children: Sequence[Child] = (),
         tail: str = "",
         unique: bool = False,
@@ -165,6 +177,7 @@ class Transaction(Ending):
                 node has a tombstone.
         """
         self._check_open()
+        id = None if id is None else check_id("id", id, NodeId)  # noqa: A001
         if unique and (key is not None or id is not None):
             raise InvalidInputError("unique: got it beside a key or id, expected it alone")
         if namespace != "" and key is None:
@@ -197,7 +210,7 @@ class Transaction(Ending):
 
     def update_node(
         self,
-        id: NodeId,  # noqa: A002
+        id: NodeId | str,  # noqa: A002
         *,
         ntype: str = UNCHANGED,
         summary: str | None = UNCHANGED,
@@ -218,6 +231,7 @@ class Transaction(Ending):
             NotFoundError: there is no such node.
             InvalidInputError: a field is of the wrong form; kind `forgotten`: it has a tombstone.
         """
+        id = check_id("id", id, NodeId)  # noqa: A001
         before = self.node(id)
         self._check_not_forgotten(id)
         changes: dict[str, Any] = {
@@ -240,13 +254,14 @@ class Transaction(Ending):
             self._draft.blobs.update(parts)
         self._draft.stage(NODES, id.raw, changed(before, **changes))
 
-    def remove_node(self, id: NodeId) -> None:  # noqa: A002
+    def remove_node(self, id: NodeId | str) -> None:  # noqa: A002
         """Stages the removal of a node with its edges and vectors.
 
         Raises:
             NotFoundError: there is no such node.
             InvalidInputError: kind `forgotten`: it has a tombstone, which would be lost.
         """
+        id = check_id("id", id, NodeId)  # noqa: A001
         self.node(id)
         self._check_not_forgotten(id)
         draft = self._draft
@@ -257,7 +272,7 @@ class Transaction(Ending):
                 draft.remove(tree_name, id.raw)
         draft.remove(NODES, id.raw)
 
-    def node(self, id: NodeId) -> Node:  # noqa: A002
+    def node(self, id: NodeId | str) -> Node:  # noqa: A002
         """Returns a node as staged, tombstoned or not.
 
         Raises:
@@ -268,15 +283,15 @@ class Transaction(Ending):
             raise NotFoundError(f"node {id} is not in the graph")
         return found
 
-    def find_node(self, id: NodeId) -> Node | None:  # noqa: A002
+    def find_node(self, id: NodeId | str) -> Node | None:  # noqa: A002
         """Returns a node as staged, None if there is none."""
         self._check_open()
         return self._draft.node(check_id("id", id, NodeId).raw)
 
-    def read_ahead(self, ids: Iterable[NodeId]) -> None:
+    def read_ahead(self, ids: Iterable[NodeId | str]) -> None:
         """Prefetches nodes and their descendants in a few batches; affects only speed."""
         self._check_open()
-        self._draft.read_ahead(ids)
+        self._draft.read_ahead(check_ids("ids", ids))
 
     def node_id(self, prefix: str) -> NodeId:
         """Returns the id of the only staged node with this prefix; as `Revision.node_id`."""
@@ -298,9 +313,9 @@ class Transaction(Ending):
 
     def add_edge(
         self,
-        src: NodeId,
+        src: NodeId | str,
         etype: str,
-        dst: NodeId,
+        dst: NodeId | str,
         *,
         weight: float = 1.0,
         props: Mapping[str, Any] | None = None,
@@ -314,15 +329,15 @@ class Transaction(Ending):
                 with other values and `replace` is not set.
         """
         self._check_open()
-        check_id("src", src, NodeId)
-        check_id("dst", dst, NodeId)
+        src = check_id("src", src, NodeId)
+        dst = check_id("dst", dst, NodeId)
         edge = Edge(edge_id(src, etype, dst, key), etype, src, dst, weight, props or {}, key)
         self._draft.stage_new(EDGES, edge.id.raw, edge, may_replace=replace)
         return edge.id
 
     def update_edge(
         self,
-        id: EdgeId,  # noqa: A002
+        id: EdgeId | str,  # noqa: A002
         *,
         weight: float = UNCHANGED,
         props: Mapping[str, Any] = UNCHANGED,
@@ -332,16 +347,18 @@ class Transaction(Ending):
         Raises:
             NotFoundError: there is no such edge.
         """
+        id = check_id("id", id, EdgeId)  # noqa: A001
         changes = {"weight": weight, "props": props}
         changes = {name: value for name, value in changes.items() if value is not UNCHANGED}
         self._draft.stage(EDGES, id.raw, changed(self.edge(id), **changes))  # type: ignore[arg-type]
 
-    def remove_edge(self, id: EdgeId) -> None:  # noqa: A002
+    def remove_edge(self, id: EdgeId | str) -> None:  # noqa: A002
         """Stages the removal of an edge; raises `NotFoundError` if there is none."""
+        id = check_id("id", id, EdgeId)  # noqa: A001
         self.edge(id)
         self._draft.remove(EDGES, id.raw)
 
-    def edge(self, id: EdgeId) -> Edge:  # noqa: A002
+    def edge(self, id: EdgeId | str) -> Edge:  # noqa: A002
         """Returns an edge as staged; raises `NotFoundError` if there is none."""
         cid = self._cid(EDGES, id, EdgeId)
         if cid is None:
@@ -353,29 +370,32 @@ class Transaction(Ending):
         self._check_open()
         return self._draft.edge_id(prefix)
 
-    def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
+    def edges_of(self, id: NodeId | str) -> list[Edge]:  # noqa: A002
         """Returns the incoming and outgoing edges of a node, as staged, by id."""
+        id = check_id("id", id, NodeId)  # noqa: A001
         self.node(id)
         return [self.edge(edge) for edge in self._draft.edges_of(id)]
 
     # -- tombstones ----------------------------------------------------------------------------
 
-    def tombstone(self, id: NodeId, *, reason: str = "") -> None:  # noqa: A002
+    def tombstone(self, id: NodeId | str, *, reason: str = "") -> None:  # noqa: A002
         """Stages a tombstone: the node is hidden from this root on; older roots still show it.
 
         Raises:
             NotFoundError: there is no such node.
         """
+        id = check_id("id", id, NodeId)  # noqa: A001
         self.node(id)
         self._draft.stage(TOMBSTONES, id.raw, Tombstone(reason))
 
-    def untombstone(self, id: NodeId) -> None:  # noqa: A002
+    def untombstone(self, id: NodeId | str) -> None:  # noqa: A002
         """Stages the removal of a tombstone; raises `NotFoundError` if the node has none."""
+        id = check_id("id", id, NodeId)  # noqa: A001
         if not self.is_tombstoned(id):
             raise NotFoundError(f"node {id} has no tombstone")
         self._draft.remove(TOMBSTONES, id.raw)
 
-    def is_tombstoned(self, id: NodeId) -> bool:  # noqa: A002
+    def is_tombstoned(self, id: NodeId | str) -> bool:  # noqa: A002
         """Returns whether the node has a tombstone, as staged."""
         return self._cid(TOMBSTONES, id, NodeId) is not None
 
@@ -420,7 +440,7 @@ class Transaction(Ending):
 
     def set_vector(
         self,
-        id: NodeId,  # noqa: A002
+        id: NodeId | str,  # noqa: A002
         *,
         model: str,
         vector: ArrayLike,
@@ -437,7 +457,7 @@ class Transaction(Ending):
                 has another dimension.
         """
         self._check_open()
-        check_id("id", id, NodeId)
+        id = check_id("id", id, NodeId)  # noqa: A001
         check_text("model", model)
         dtype = _DTYPES.get(getattr(getattr(vector, "dtype", None), "char", ""), "f32")
         value = Vector.from_array(vector, of=check_digest(of), dtype=dtype)
@@ -470,6 +490,23 @@ class Transaction(Ending):
             raise InvalidInputError(f"policy: got {policy!r:.80}, expected a TrustPolicy")
         self._draft.set_trust(policy)
 
+    def set_semantics(self, version: int) -> None:
+        """Stages a higher version of the rules by which the graph is asked. Older revisions and
+        receipts keep theirs.
+
+        Raises:
+            InvalidInputError: it is not higher than the version of the graph.
+            FormatError: kind `unsupported-semantics`: this program does not have the version.
+        """
+        self._check_open()
+        now = Config.from_map(self.base.config).semantics
+        if type(version) is not int or version <= now:
+            raise InvalidInputError(
+                f"semantics: got {version!r:.80}, expected a version after {now}, that of the graph"
+            )
+        check_version(version, "semantics")
+        self._draft.edits.config["semantics"] = version
+
     def configure(self, **settings: object) -> None:
         """Stages defaults of questions, such as `configure(limit=5, model="minilm")`; None restores
         the default of the program. A question that gives an option keeps its own.
@@ -485,7 +522,7 @@ class Transaction(Ending):
 
     def set_sparse(
         self,
-        id: NodeId,  # noqa: A002
+        id: NodeId | str,  # noqa: A002
         *,
         vocab: str,
         indices: ArrayLike,
@@ -500,17 +537,19 @@ class Transaction(Ending):
             of: as in `set_vector`.
         """
         self._check_open()
-        check_id("id", id, NodeId)
+        id = check_id("id", id, NodeId)  # noqa: A001
         check_text("vocab", vocab)
         value = Sparse.from_arrays(indices, weights, of=check_digest(of))
         self._draft.attach(("sparse", vocab), id.raw, value, of)
 
-    def remove_vector(self, id: NodeId, *, model: str) -> None:  # noqa: A002
+    def remove_vector(self, id: NodeId | str, *, model: str) -> None:  # noqa: A002
         """Stages the removal of a vector; raises `NotFoundError` when there is none."""
+        id = check_id("id", id, NodeId)  # noqa: A001
         self._remove_vector(("vectors", check_text("model", model)), id)
 
-    def remove_sparse(self, id: NodeId, *, vocab: str) -> None:  # noqa: A002
+    def remove_sparse(self, id: NodeId | str, *, vocab: str) -> None:  # noqa: A002
         """Stages the removal of a sparse vector; raises `NotFoundError` when there is none."""
+        id = check_id("id", id, NodeId)  # noqa: A001
         self._remove_vector(("sparse", check_text("vocab", vocab)), id)
 
     def _cid(self, tree_name: TreeName, id: Any, cls: type[Any]) -> Cid | None:  # noqa: A002
@@ -519,7 +558,7 @@ class Transaction(Ending):
 
     def _remove_vector(self, tree_name: TreeName, id: NodeId) -> None:  # noqa: A002
         self._check_open()
-        if not self._draft.has_vector(tree_name, check_id("id", id, NodeId).raw):
+        if not self._draft.has_vector(tree_name, id.raw):
             raise NotFoundError(f"node {id} has nothing under {tree_name[1]!r} in {tree_name[0]}")
         self._draft.remove(tree_name, id.raw)
 

@@ -53,7 +53,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Repository", Exposure.REFUSED, "core folder history stage sync runs keys maintenance"),
     **_rows("Repository", Exposure.REFUSED, "commit_at use_embedder embed branch tag switch"),
     **_rows("Repository", Exposure.REFUSED, "delete_branch delete_tag merge rebase cherry_pick"),
-    **_rows("Repository", Exposure.REFUSED, "revert resolve_conflict"),
+    **_rows("Repository", Exposure.REFUSED, "revert resolve_conflict show_progress"),
     # -- its namespaces ------------------------------------------------------------------------
     **_rows("History", Exposure.REFUSED, "log diff compare bisect touching blame squash prune"),
     **_rows("History", Exposure.REFUSED, "merge_bases operations undo redo"),
@@ -86,6 +86,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Transaction", Exposure.EXEMPT, "base commit"),
     **_rows("Transaction", Exposure.VISIBLE, "is_tombstoned"),
     **_rows("Transaction", Exposure.REFUSED, "conflicts nodes node_id edge_id read_ahead settle"),
+    **_rows("Transaction", Exposure.REFUSED, "add_trailers set_semantics"),
     **_rows("Transaction", Exposure.REFUSED, "set_vector set_sparse remove_vector remove_sparse"),
     **_rows("Transaction", Exposure.REFUSED, "register_model set_trust_policy configure"),
     **_rows("Transaction", Exposure.REFUSED, "remove_node"),
@@ -129,10 +130,13 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     ),
     **_commands(Exposure.REFUSED, "index compact"),
     **_commands(Exposure.REFUSED, "fetch", "pull", "push", "export", "import", "serve", "fsck"),
+    **_commands(Exposure.REFUSED, "token create", "token list", "token rotate", "token revoke"),
+    **_commands(Exposure.REFUSED, "token log"),
     **_commands(Exposure.REFUSED, "gc", "erase", "key generate", "key list", "key require"),
     **_commands(Exposure.REFUSED, "key revoke", "key trust", "key verify", "index build", "doctor"),
     # -- the routes of a server ----------------------------------------------------------------
     **_rows("", Exposure.REFUSED, "/v1/refs /v1/known /v1/fetch /v1/push"),
+    **_rows("", Exposure.VISIBLE, "/v1/retrieve"),
 }
 """Exposure by name: the class or module and the method, `repo` and the command, or the path of a
 route.

@@ -91,14 +91,19 @@ class ViewerSpace(Proxy):
         return self._notes.add(signed, author=by, message=message, time=time)
 
     def reinforce(
-        self, target: NodeId, *, gain: float | None = None, author: str = "", time: Time = None
+        self,
+        target: NodeId | str,
+        *,
+        gain: float | None = None,
+        author: str = "",
+        time: Time = None,
     ) -> CommitCid:
         """Records that a node was useful; as `Notes.reinforce`."""
         self._graph().node(target, include_tombstoned=True)
         return self._notes.reinforce(target, gain=gain, author=self._by(author), time=time)
 
     def penalize(
-        self, target: NodeId, amount: float, *, author: str = "", time: Time = None
+        self, target: NodeId | str, amount: float, *, author: str = "", time: Time = None
     ) -> CommitCid:
         """Records that a node should count less; as `Notes.penalize`."""
         self._graph().node(target, include_tombstoned=True)
@@ -106,7 +111,7 @@ class ViewerSpace(Proxy):
 
     def vote(
         self,
-        target: NodeId,
+        target: NodeId | str,
         value: int,
         *,
         author: str,
@@ -120,7 +125,7 @@ class ViewerSpace(Proxy):
         return self._notes.vote(target, value, author=by, about=about, detail=detail, time=time)
 
     def outcome(
-        self, target: NodeId, ok: bool, *, author: str = "", time: Time = None
+        self, target: NodeId | str, ok: bool, *, author: str = "", time: Time = None
     ) -> CommitCid:
         """Records whether acting on a node succeeded; as `Notes.outcome`."""
         self._graph().node(target, include_tombstoned=True)

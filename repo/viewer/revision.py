@@ -111,7 +111,7 @@ class ViewerRevision(Proxy):
     count = _read(Revision.count)
     paths = _read(Revision.paths)
 
-    def is_edge_visible(self, id: EdgeId) -> bool:  # noqa: A002
+    def is_edge_visible(self, id: EdgeId | str) -> bool:  # noqa: A002
         """Returns whether both ends of an edge are visible."""
         try:
             self.edge(id)

@@ -95,7 +95,7 @@ class ViewerTransaction(Proxy, Ending):
 
     def update_node(
         self,
-        id: NodeId,  # noqa: A002
+        id: NodeId | str,  # noqa: A002
         **fields: Any,
     ) -> None:
         """Stages new values of fields of a visible node; as `Transaction.update_node`.
@@ -109,7 +109,7 @@ class ViewerTransaction(Proxy, Ending):
             raise not_permitted(f"Transaction.update_node({name}=…)")
         self._tx.update_node(id, **fields)
 
-    def node(self, id: NodeId) -> Node:  # noqa: A002
+    def node(self, id: NodeId | str) -> Node:  # noqa: A002
         """Returns a node as staged, tombstoned or not.
 
         Raises:
@@ -120,7 +120,7 @@ class ViewerTransaction(Proxy, Ending):
             raise NotFoundError(f"node {id} is not in the graph")
         return found
 
-    def find_node(self, id: NodeId) -> Node | None:  # noqa: A002
+    def find_node(self, id: NodeId | str) -> Node | None:  # noqa: A002
         """Returns a node as staged, None if it is not visible or does not exist."""
         found = self._tx.find_node(id)
         if id in self._fresh or found is None:
@@ -130,18 +130,18 @@ class ViewerTransaction(Proxy, Ending):
         children = self._graph.node(id, include_tombstoned=True).children
         return found if found.children == children else changed(found, children=children)
 
-    def tombstone(self, id: NodeId, *, reason: str = "") -> None:  # noqa: A002
+    def tombstone(self, id: NodeId | str, *, reason: str = "") -> None:  # noqa: A002
         """Stages a tombstone on a visible node."""
         self.node(id)
         self._tx.tombstone(id, reason=reason)
 
-    def untombstone(self, id: NodeId) -> None:  # noqa: A002
+    def untombstone(self, id: NodeId | str) -> None:  # noqa: A002
         """Stages the removal of a tombstone; raises `NotFoundError` if the node has none."""
         if not self.is_tombstoned(id):
             raise NotFoundError(f"node {id} has no tombstone")
         self._tx.untombstone(id)
 
-    def is_tombstoned(self, id: NodeId) -> bool:  # noqa: A002
+    def is_tombstoned(self, id: NodeId | str) -> bool:  # noqa: A002
         """Returns whether a visible node has a tombstone."""
         return self.find_node(id) is not None and self._tx.is_tombstoned(id)
 
@@ -149,9 +149,9 @@ class ViewerTransaction(Proxy, Ending):
 
     def add_edge(
         self,
-        src: NodeId,
+        src: NodeId | str,
         etype: str,
-        dst: NodeId,
+        dst: NodeId | str,
         *,
         weight: float = 1.0,
         props: Mapping[str, Any] | None = None,
@@ -171,19 +171,19 @@ class ViewerTransaction(Proxy, Ending):
 
     def update_edge(
         self,
-        id: EdgeId,  # noqa: A002
+        id: EdgeId | str,  # noqa: A002
         **fields: Any,
     ) -> None:
         """Stages another weight or other properties of an edge; as `Transaction.update_edge`."""
         self.edge(id)
         self._tx.update_edge(id, **fields)
 
-    def remove_edge(self, id: EdgeId) -> None:  # noqa: A002
+    def remove_edge(self, id: EdgeId | str) -> None:  # noqa: A002
         """Stages the removal of a visible edge."""
         self.edge(id)
         self._tx.remove_edge(id)
 
-    def edge(self, id: EdgeId) -> Edge:  # noqa: A002
+    def edge(self, id: EdgeId | str) -> Edge:  # noqa: A002
         """Returns an edge as staged; raises `NotFoundError` if it is missing or not visible."""
         try:
             found = self._tx.edge(id)
@@ -193,7 +193,7 @@ class ViewerTransaction(Proxy, Ending):
             raise NotFoundError(f"edge {id} is not in the graph")
         return found
 
-    def edges_of(self, id: NodeId) -> list[Edge]:  # noqa: A002
+    def edges_of(self, id: NodeId | str) -> list[Edge]:  # noqa: A002
         """Returns the edges between a node and visible nodes, as staged, by id."""
         self.node(id)
         return [edge for edge in self._tx.edges_of(id) if self._joins(edge)]

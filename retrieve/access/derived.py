@@ -2,24 +2,117 @@
 
 A summary of messages or a procedure mined from attempts quotes its sources. So it has the greatest
 of their levels and the narrowest of their scopes. No single scope is as narrow as two, so nothing
-is derived from nodes of several scopes.
+is derived from nodes of several scopes. Whoever may see the sources may write it lower, explicitly;
+the commit then says so in a trailer of its message.
 
 Spec: trust 1.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.errors import InvalidInputError
-from ibidem.retrieve.access.policy import NOBODY, TrustPolicy, members, strictness
+from ibidem.objects.record import record
+from ibidem.retrieve.access.policy import NOBODY, TrustPolicy, level_of, members, strictness
+
+if TYPE_CHECKING:
+    from ibidem.objects.ids import NodeId
+
+TRAILER = "Lowered"
+"""The name of the trailer of a commit that wrote a derived node below its sources."""
+
+
+@record
+class Labels:
+    """Labels to write in place of those of the sources."""
+
+    level: int | None = None
+    """From 0 to 4; None for the greatest of the sources."""
+    scope: str | None = None
+    """Empty for no scope; None for the scope of the sources."""
+
+
+AS_SOURCES = Labels()
+
+
+def labels_of(level: int | str | None, scope: str | None = None) -> Labels:
+    """Returns labels, the level as a number or by its name.
+
+    Raises:
+        InvalidInputError: it is neither, or the scope is not text.
+    """
+    if scope is not None and not isinstance(scope, str):
+        raise InvalidInputError(f"scope: got {scope!r:.80}, expected text")
+    return Labels(None if level is None else int(level_of("level", level)), scope)
+
+
+@record
+class Derived:
+    """The labels of a derived node."""
+
+    props: Mapping[str, Any]
+    """The properties with level and scope."""
+    lowered: Mapping[str, Any] | None
+    """If they are below those of the sources: both, as the trailer has them."""
+
+    def trailers(self, node: NodeId) -> tuple[str, ...]:
+        """Returns the trailer for the commit that writes the node; none if nothing is lower."""
+        if self.lowered is None:
+            return ()
+        detail = json.dumps(self.lowered, sort_keys=True, separators=(",", ":"))
+        return (f"{TRAILER}: {node} {detail}",)
+
+
+def derived(
+    policy: TrustPolicy | None,
+    sources: Iterable[Mapping[str, Any]],
+    labels: Labels = AS_SOURCES,
+) -> Derived:
+    """Returns the labels of a node that is derived from others.
+
+    Args:
+        policy: of the root, None if it has none.
+        sources: the properties of each node.
+        labels: replaces those of the sources.
+
+    Raises:
+        InvalidInputError: as `derived_labels`, but with a scope in `labels` the sources may be of
+            several scopes.
+    """
+    names, given = policy or TrustPolicy(), list(sources)
+    apart = [{key: value for key, value in one.items() if key != names.scope} for one in given]
+    found = derived_labels(policy, given if labels.scope is None else apart)
+    level = found.get(names.level, names.default_level)
+    scopes = scopes_of(names, given)
+    if labels.level is not None:
+        found[names.level] = labels.level
+    if labels.scope is not None:
+        found = {key: value for key, value in found.items() if key != names.scope}
+        found |= {names.scope: labels.scope} if labels.scope else {}
+    if labels == AS_SOURCES:
+        return Derived(found, None)
+    now, to = found.get(names.level, names.default_level), found.get(names.scope, "")
+    if now >= level and all(_is_within(names, to, one) for one in given):
+        return Derived(found, None)
+    before, after = {"level": level, "scopes": scopes}, {"level": now, "scope": to}
+    return Derived(found, {"from": before, "to": after})
+
+
+def _is_within(policy: TrustPolicy, scope: str, source: Mapping[str, Any]) -> bool:
+    """Returns whether every caller whose scopes allow nodes of a scope is allowed the source."""
+    if not scope and policy.unscoped == "deny":
+        return True
+    own = scopes_of(policy, [source])
+    return own == [scope] or (not own and policy.unscoped == "allow")
 
 
 def derived_labels(
     policy: TrustPolicy | None, sources: Iterable[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Returns the properties with level and scope of a node that is derived from others.
+    """Returns the properties with level and scope of a node as visible as its sources.
 
     A property that no source has is left out: the defaults are the same for all of them. Without a
     policy, properties with a default policy's names are copied if they are levels and one scope, in

@@ -13,17 +13,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from blake3 import blake3
 
 from ibidem.objects import codec
 from ibidem.objects.block import EMPTY
 from ibidem.objects.cid import CommitCid, ResultCid, RootCid
+from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
 from ibidem.retrieve.answer.cbor_writer import NULL, array_of, count_of, link_of, map_of, text_of
 from ibidem.retrieve.answer.drops import Drop, Drops
 from ibidem.retrieve.answer.item import AnswerItem
+from ibidem.retrieve.answer.protocol import json_text, page
 from ibidem.retrieve.answer.receipt import Receipt, ReceiptItem
 from ibidem.retrieve.answer.tuple_sequence import TupleSequence
 from ibidem.retrieve.answer.warning import AnswerWarning
@@ -54,6 +56,7 @@ _ITEMS = {
     AnswerKind.RECORDS: "records",
 }
 """The field of the block that holds the items."""
+_NOUNS = {AnswerKind.NODES: "item", AnswerKind.PACKS: "pack", AnswerKind.RECORDS: "record"}
 
 
 @record
@@ -96,6 +99,11 @@ class Answer(TupleSequence[AnyItem]):
         return AnswerKind.NODES if self.query.packs is None else AnswerKind.PACKS
 
     @property
+    def text(self) -> str:
+        """The renderings of the items, separated by blank lines: what the tokens count."""
+        return "\n\n".join(item.rendered for item in self.items)
+
+    @property
     def packs(self) -> tuple[AnyItem, ...]:
         """The items if they are packs; empty for an answer of nodes."""
         return self.items if self.kind is AnswerKind.PACKS else ()
@@ -118,6 +126,38 @@ class Answer(TupleSequence[AnyItem]):
     def explain(self) -> str:
         """Returns the answer as text for a person: lanes, ranks, scores, drops and warnings."""
         return "\n".join(_lines(self)) + "\n"
+
+    def __str__(self) -> str:
+        blocks = [(item.title, item.rendered) for item in self.items]
+        return page(self, _NOUNS[self.kind], blocks)
+
+    def to_json(self) -> str:
+        """Returns `to_dict` as JSON text on one line."""
+        return json_text(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the answer as plain data; `result` is its CID, `receipt` that of its receipt."""
+        found: dict[str, Any] = {
+            **fields_of(
+                self,
+                *("kind", "root", "tokens_used", "token_budget", "candidates_seen"),
+                *("dropped_counts", "status"),
+            ),
+            "result": str(self.cid),
+            "receipt": None if self.receipt is None else str(self.receipt),
+            "semantics": self.query.semantics,
+            "items": [item.to_dict() for item in self.items],
+            "dropped": [fields_of(one, "id", "reason", "tokens", "score") for one in self.dropped],
+            "warnings": [
+                fields_of(one, "code", "option", "subject", "count", "message")
+                for one in self.warnings
+            ],
+        }
+        if self.direct is not None:
+            found["direct"] = self.direct.to_dict()
+        if self.graph is not None:
+            found["graph"] = self.graph.to_dict()
+        return found
 
     def to_bytes(self) -> bytes:
         """Returns the canonical bytes, DAG-CBOR of any length.

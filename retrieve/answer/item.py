@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Protocol
+from typing import Any, Protocol
 
 from ibidem.objects.block import empty
 from ibidem.objects.cid import NodeCid
 from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.plain import fields_of, plain
 from ibidem.objects.record import record
 from ibidem.retrieve.answer.cbor_writer import (
     LINK_HEAD,
@@ -74,8 +75,15 @@ class AnswerItem(Protocol):
     def tokens(self) -> int:
         """The cost of the text."""
 
+    @property
+    def title(self) -> str:
+        """What it is, on one line."""
+
     def encode(self) -> bytes:
         """Returns the canonical bytes."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the item as plain data."""
 
     def explain(self, position: int) -> Iterator[str]:
         """Yields its lines in the answer's explanation; `position` counts from 1."""
@@ -104,6 +112,20 @@ class Item:
     def hits(self) -> tuple[Item]:
         """The node itself."""
         return (self,)
+
+    @property
+    def title(self) -> str:
+        """The type of the node and its score."""
+        return f"{self.node.ntype}, score {self.score:.6g}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the item as plain data."""
+        return {
+            **fields_of(self, "id", "cid", "score", "tokens", "rendered"),
+            "ntype": self.node.ntype,
+            "lanes": self.lanes.to_dict(),
+            "paths": plain(self.paths),
+        }
 
     def encode(self) -> bytes:
         """Returns the canonical bytes."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ibidem.objects.block import EMPTY
 from ibidem.retrieve.answer.cbor_writer import count_of, head_of, ordered, reals_of
@@ -46,6 +46,10 @@ class LaneScores(Mapping[str, LaneScore]):
 
     def __repr__(self) -> str:
         return f"LaneScores({dict(self._scores)!r})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the ranks and scores by lane, as plain data."""
+        return {name: lane._asdict() for name, lane in self.items()}
 
     def encode(self) -> bytes:
         """Returns the canonical bytes: by lane, [rank, score, contribution]."""

@@ -82,6 +82,9 @@ class Receipt:
     rerank: RerankRecord | None = None
     """The reranker's scores; a replay uses them instead of the model."""
 
+    def __str__(self) -> str:
+        return str(self.cid)
+
     @property
     def semantics(self) -> int:
         """The version of the rules that produced the answer: that of the query."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ibidem.objects import codec
 from ibidem.objects.cid import NodeCid, PackCid
 from ibidem.objects.ids import NodeId
+from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
 from ibidem.retrieve.answer.cbor_writer import (
     NULL,
@@ -94,6 +95,24 @@ class Pack:
     def rendered(self) -> str:
         """The title and the text, which the budget counts."""
         return f"{self.title}\n{self.text}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the pack as plain data."""
+        return {
+            **fields_of(
+                self,
+                *("id", "alias", "scope", "document", "source", "section", "heading_path"),
+                *("score", "text", "tokens", "fallback"),
+            ),
+            "hits": [
+                {
+                    **fields_of(hit, "id", "cid", "ord", "score", "spans"),
+                    "lanes": hit.lanes.to_dict(),
+                }
+                for hit in self.hits
+            ],
+            "members": [fields_of(one, "id", "cid", "ord", "start") for one in self.members],
+        }
 
     @property
     def entry(self) -> Hit:

@@ -12,14 +12,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Any, Self
 
 from ibidem.objects import codec
 from ibidem.objects.cid import CommitCid, NodeCid, PackCid, RootCid
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
 from ibidem.retrieve.answer.answer import Answer, AnswerKind
+from ibidem.retrieve.answer.protocol import json_text
+from ibidem.retrieve.answer.receipt import Receipt
+from ibidem.retrieve.answer.warning import AnswerWarning
 from ibidem.retrieve.context.clip import cut_to_fit
 from ibidem.retrieve.context.pack import Pack
 from ibidem.retrieve.query import checks
@@ -70,8 +75,8 @@ class Citation:
     """The options that the identity of the pack depends on."""
     spans: tuple[CitedSpan, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns the citation as JSON, which `from_json` reads."""
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the citation as plain data, which `from_dict` reads."""
         return {
             "marker": self.marker,
             "pack": str(self.pack),
@@ -94,8 +99,8 @@ class Citation:
         }
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Returns the citation that `to_json` wrote.
+    def from_dict(cls, value: Mapping[str, Any]) -> Self:
+        """Returns the citation that `to_dict` wrote.
 
         Raises:
             InvalidInputError: the value has another form.
@@ -138,6 +143,47 @@ class Prompt:
     """The tokens of both texts together."""
     fence: str | None
     """The string that delimits the sources; None without sources."""
+    packs: Answer[Pack] = field(compare=False, repr=False)
+    """The sources."""
+
+    @property
+    def items(self) -> tuple[Citation, ...]:
+        """The citations."""
+        return self.citations
+
+    @property
+    def text(self) -> str:
+        """Both texts, separated by a blank line."""
+        return f"{self.system}\n\n{self.user}"
+
+    @property
+    def warnings(self) -> tuple[AnswerWarning, ...]:
+        """The warnings about the sources."""
+        return self.packs.warnings
+
+    @property
+    def receipt(self) -> Receipt | None:
+        """The receipt of the sources."""
+        return self.packs.receipt
+
+    def __str__(self) -> str:
+        return self.text
+
+    def explain(self) -> str:
+        """Returns for a person how the sources were found."""
+        return self.packs.explain()
+
+    def to_json(self) -> str:
+        """Returns `to_dict` as JSON text on one line."""
+        return json_text(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the prompt as plain data."""
+        return {
+            "receipt": None if self.receipt is None else str(self.receipt),
+            **fields_of(self, "system", "user", "tokens_used", "fence"),
+            "citations": [one.to_dict() for one in self.citations],
+        }
 
 
 def assemble(
@@ -184,7 +230,9 @@ def assemble(
         for number, pack in enumerate(shown, 1)
     )
     user = made.user(shown)
-    return Prompt(system, user, citations, made.tokens(shown), made.fence if shown else None)
+    return Prompt(
+        system, user, citations, made.tokens(shown), made.fence if shown else None, result
+    )
 
 
 class _Writing:

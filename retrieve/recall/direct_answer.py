@@ -16,6 +16,7 @@ from ibidem.index.analysis.fold import fold
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.plain import fields_of, plain
 from ibidem.objects.record import record
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.options import default
@@ -87,6 +88,10 @@ class DirectAnswer:
     labels: tuple[Label, ...] = ()
     overlap: int | None = None
     """The overlap of the best candidate that was scored, in permille."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the result as plain data."""
+        return {"id": plain(self.node), **fields_of(self, "reason", "labels", "overlap")}
 
     def form(self) -> list[object]:
         """Returns the canonical form."""

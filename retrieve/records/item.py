@@ -12,6 +12,7 @@ from typing import Any
 from ibidem.objects.cid import NodeCid
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.plain import fields_of, plain
 from ibidem.objects.record import record
 from ibidem.retrieve.answer.cbor_writer import (
     bytes_of,
@@ -55,6 +56,19 @@ class RecordItem:
     def hits(self) -> tuple[RecordItem]:
         """The record itself."""
         return (self,)
+
+    @property
+    def title(self) -> str:
+        """The type of the record and its salience."""
+        return f"{self.node.ntype}, salience {self.salience:.6g}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the record as plain data."""
+        return {
+            **fields_of(self, "id", "cid", "hop", "salience", "score", "rendered", "tokens"),
+            "ntype": self.node.ntype,
+            "lanes": self.lanes.to_dict(),
+        }
 
     def encode(self) -> bytes:
         """Returns the canonical bytes."""
@@ -127,6 +141,19 @@ class RecordGraph:
     edges_skipped: int
     """Edges between returned records that a limit excluded."""
     withheld: tuple[Withheld, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the relations as plain data."""
+        return {
+            "edges": [fields_of(one, "id", "etype", "src", "dst", "weight") for one in self.edges],
+            "root_ids": plain(self.root_ids),
+            "selection": fields_of(self.selection, "selected", "top", "gap", "needs_more"),
+            "edges_skipped": self.edges_skipped,
+            "withheld": [
+                fields_of(one, "near", "outgoing", "ntype", "level", "count")
+                for one in self.withheld
+            ],
+        }
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form."""

@@ -139,6 +139,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.drops import DropReason as DropReason
     from ibidem.retrieve.answer.item import Item as Item
     from ibidem.retrieve.answer.lane_score import LaneScore as LaneScore
+    from ibidem.retrieve.answer.protocol import AnswerProtocol as AnswerProtocol
     from ibidem.retrieve.answer.receipt import Receipt as Receipt
     from ibidem.retrieve.answer.sealed import SealedReceipt as SealedReceipt
     from ibidem.retrieve.answer.warning import AnswerWarning as AnswerWarning
@@ -242,6 +243,7 @@ _HOMES = {
     "retrieve.answer.drops": "Drop DropReason",
     "retrieve.answer.item": "Item",
     "retrieve.answer.lane_score": "LaneScore",
+    "retrieve.answer.protocol": "AnswerProtocol",
     "retrieve.answer.receipt": "Receipt",
     "retrieve.answer.sealed": "SealedReceipt",
     "retrieve.answer.warning": "AnswerWarning WarningCode",

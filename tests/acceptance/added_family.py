@@ -81,7 +81,7 @@ def main(folder: Path) -> None:
     with ibidem.open(work) as opened:
         (segment,) = opened.at().snapshot().segments("binary", "v")
         assert sorted(segment.values()) == sorted(map(bits, ("one", "two")))
-        assert not opened.core.index.verify(opened.at().root_cid)
+        assert not opened.core.search_index.current.verify(opened.at().root_cid)
 
     # Two branches, and one is merged into the other.
     repo("branch", "other")

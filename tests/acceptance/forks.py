@@ -18,13 +18,13 @@ import numpy as np
 
 import ibidem
 from ibidem.embed.protocol import identity
-from ibidem.index.families import family, merge_scheduler
+from ibidem.index.tuning import Tuning
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.graph.memory import GraphMemory
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.remotes import RemoteAddress
 from ibidem.retrieve.records.record import Record
-from ibidem.serve.remote import RemoteServer
+from ibidem.serve.server import Server
 
 TOKEN = "a-token-of-forty-characters-0123456789ab"
 ROWS, DIM = 700, 1024
@@ -131,7 +131,7 @@ def copy(repo: Repository, folder: Path, word: str) -> None:
 
 
 def serve(repo: Repository, folder: Path, word: str) -> None:
-    with RemoteServer(repo, token=TOKEN, port=0) as server, ibidem.init() as other:
+    with Server(repo, token=TOKEN, port=0, is_remote=True) as server, ibidem.init() as other:
         server.start()
         other.sync.remotes.add("origin", RemoteAddress(server.url))
         other.sync.fetch(token=TOKEN)
@@ -191,12 +191,13 @@ def threads() -> int:
 
 
 def main(folder: Path) -> None:
-    # So that a few small commits have an index merge beside them.
-    family.FRESH_ROWS, family.TAIL_ROWS, family.STEP_ROWS_MAX = 1, 3, 1
-    family.TIER_PARTS, family.PATIENCE, merge_scheduler.STEPS_BEFORE = 2, 1_000, 0
     np.ones((64, 64), np.float32) @ np.ones((64, 64), np.float32)  # has a BLAS begin its threads
     before = threads()
     with ibidem.init(folder / "repo") as repo:
+        # So that a few small commits have an index merge beside them.
+        repo.core.search_index.tuning = Tuning(
+            fresh_rows=1, tail_rows=3, step_rows_max=1, tier_parts=2, patience=1_000, steps_before=0
+        )
         for feature in FEATURES:
             feature(repo, folder, f"parent-{feature.__name__.replace('_', '-')}")
         for thread in set(threading.enumerate()) - {threading.current_thread()}:

@@ -33,6 +33,8 @@ ENVIRONMENTS = {
     "no wide SIMD": {"NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR"},
 }
 
+SLOW = ("hash seed 4242", "far east", "two BLAS threads", "Haswell kernels")
+"""Those of which another of their kind is among the quick ones."""
 WITHOUT = """
 import builtins, runpy, sys
 real = builtins.__import__
@@ -78,7 +80,10 @@ def reference(folder: Path | None) -> dict[str, str]:
     return run([str(PROBE), "0", *([str(folder)] if folder else [])], {})
 
 
-@pytest.mark.parametrize("name", ENVIRONMENTS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in ENVIRONMENTS],
+)
 def test_environment_changes_no_byte(name: str, folder: Path) -> None:
     assert run([str(PROBE), "0", str(folder)], ENVIRONMENTS[name]) == reference(folder)
 

@@ -139,7 +139,7 @@ def work():
     Conversations(repo).append("talk", [("user", "hello")])
 for _ in range(3):
     work()
-index = repo.core._index[1]
+index = repo.core.search_index.current
 layouts = [
     one
     for segment in repo.at("HEAD").snapshot().state.segments()

@@ -15,6 +15,10 @@ import ibidem
 from ibidem.cli.main import cli
 from ibidem.objects.derive import node_id
 from ibidem.objects.ids import NodeId
+from ibidem.retrieve.access.policy import ALL
+from ibidem.serve.question import RETRIEVE
+from ibidem.serve.read_log import ReadLog, Subject
+from ibidem.serve.tokens import Tokens
 
 RECORDS = b"""{"node": {"name": "a", "ntype": "Person", "key": "ada", "props": {"born": 1815}}}
 {"node": {"name": "b", "ntype": "Engine", "summary": "Analytical engine", "key": 7}}
@@ -128,6 +132,7 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("run", "list")
     run("run", "show", "desk")
     run("run", "replay", "desk")
+    run("run", "replay", "desk", "--at", "main")
     run("run", "diff", "desk/1", "desk/2")
     run("run", "export", "desk", "desk.car")
     run("run", "drop", "desk/1")
@@ -189,8 +194,24 @@ def _reads(run: Callable[..., dict[str, Any]]) -> None:
     run("thread", "clear", "talk", "--before", "1")
 
 
+def _asked(folder: Path) -> None:
+    """A line as a server leaves it."""
+    with ibidem.open(folder) as repo:
+        subject, token = Subject(), Tokens(repo.core.folder).all()["reader"]
+        result = repo.retrieve("mill", viewer=ALL)
+        subject.root, subject.query = result.root, result.query
+        ReadLog(repo.core.folder).append(token, RETRIEVE, time=1, result="ok", subject=subject)
+
+
 def _keeps(run: Callable[..., dict[str, Any]], folder: Path) -> None:
     """Signs, checks, collects and erases, with something in every field."""
+    run("token", "create", "reader", "--viewer", "low:east", "--expires", "30d")
+    run("token", "create", "mirror", "--viewer", "all", "--scope", "write")
+    run("token", "rotate", "reader", "--expires", "12h")
+    run("token", "list")
+    _asked(folder)
+    run("token", "log", "--name", "reader")
+    run("token", "revoke", "reader")
     run("key", "generate", "ada")
     run("key", "trust", "bob", RFC_8032_KEY, "--may-erase")
     run("key", "require", "heads/")

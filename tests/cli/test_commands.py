@@ -19,11 +19,6 @@ BAD_LINES = '{"node": {"ntype": "Note", "summary": "x"}}\nnot a record\n'
 COUNTS_ZERO = {"added": 0, "changed": 0, "removed": 0}
 
 
-def test_init_is_refused_twice(run: Run):
-    run("init", "knowledge")
-    assert "knowledge" in run("init", "knowledge", code=2).stderr
-
-
 def test_the_repository_is_found_upwards_by_option_and_by_environment(
     notes: Run, data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -98,7 +98,7 @@ def test_an_option_of_the_command_wins(notes: Run, data: Data):
     assert len(data("retrieve", "retried")["items"]) == 2
     notes("config", "unset", "limit", "--local")
     assert len(data("retrieve", "retried")["items"]) == 1
-    assert len(data("packs", "retried")["packs"]) == 1
+    assert len(data("packs", "retried")["items"]) == 1
     assert len(data("retrieve", "retried", "--limit", "all")["items"]) > 1
 
 

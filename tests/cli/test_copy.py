@@ -92,7 +92,6 @@ def test_options_that_do_not_go_together_are_refused(notes: Run):
     notes("export", "x.car", "--label", "Fact", "--full", code=2)
     notes("export", "x.car", "--at", "main~1", code=2)
     notes("export", "x.car", "--full", "--since", "HEAD", code=2)
-    notes("serve", code=2)
     notes("push", "origin", "--expect", "main", code=2)
     notes("clone", ".", "notes", code=0)
     notes("clone", "notes", code=2)

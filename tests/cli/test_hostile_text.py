@@ -43,6 +43,7 @@ NOTHING_OF_THE_REPOSITORY = {
         "embed install",
     ),
     *("run export", "export", "trust enable", "trust disable", "remote remove"),
+    *("token create", "token list", "token rotate", "token revoke", "token log"),
 }
 """Commands that print names, counts and identifiers of this machine or program alone."""
 

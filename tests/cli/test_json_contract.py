@@ -16,6 +16,7 @@ from .every_command import session
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "json.md"
 SHAPES = (
     "node",
+    "token",
     "edge",
     "commit",
     "location",
@@ -48,6 +49,8 @@ EMBEDDED = {
         }
         for name in ("rebase", "cherry-pick", "revert")
     },
+    **{f"ibidem/token-{name}/1": {"": "token"} for name in ("create", "rotate", "revoke")},
+    "ibidem/token-list/1": {"access_tokens[]": "token"},
     "ibidem/resolve/1": {"commit": "commit"},
     "ibidem/unstage/1": {"dropped": "counts"},
     "ibidem/log/1": {"commits[]": "commit"},

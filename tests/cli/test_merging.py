@@ -44,9 +44,7 @@ def test_a_merge_with_conflicts_ends_with_one_and_says_what_meets(apart: Run, da
     assert "repo resolve" in said.stderr
     assert data("status")["conflicts"][0]["fields"] == ["summary"]
     assert data("get", MILL)["node"]["props"] == {"year": 1843}
-    assert apart("merge", "side").stdout == (
-        f"commit {data('status')['head']}\nunchanged: no difference\n"
-    )
+    assert "main is up to date" in apart("merge", "side").stdout
 
 
 def test_two_versions_of_a_document_meet_by_their_parts(notes: Run, tmp_path: Path):

@@ -60,6 +60,12 @@ def test_columns_are_aligned():
     assert output.table([("a", "bb", "c"), ("dd", "e", "f")]) == ["a   bb  c", "dd  e   f"]
 
 
+def test_one_long_cell_does_not_make_every_line_of_a_table_as_long():
+    long = "x" * 100_000
+    lines = output.table([(long, "b"), ("a", "c")])
+    assert lines == [f"{long}  b", f"{'a':<{output.PADDED_MAX}}  c"]
+
+
 def test_styles_take_no_room_in_a_column_and_no_line_ends_with_blanks(
     capsys: pytest.CaptureFixture[str],
 ):

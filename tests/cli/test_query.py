@@ -114,7 +114,7 @@ def test_a_limit_means_the_same_everywhere(data, run, notes):
     run("node", "add", "Note", "--summary", "a deadline")
     for command, name in (
         (("retrieve", "deadline request"), "items"),
-        (("packs", "deadline request"), "packs"),
+        (("packs", "deadline request"), "items"),
         (("recall", "deadline request"), "items"),
         (("query",), "nodes"),
         (("log",), "commits"),

@@ -120,6 +120,48 @@ def test_runs_are_compared_exported_and_dropped(recorded, tmp_path: Path):
     assert recorded("run", "list").stdout.startswith("desk/1")
 
 
+def test_what_differs_between_two_runs_is_shown(recorded, data, tmp_path: Path):
+    with ibidem.open(tmp_path) as repo:
+        node = repo.retrieve("retries", limit=1).items[0].node
+        with repo.transaction(message="edit") as tx:
+            tx.update_node(node.id, summary="Retries stop after a minute")
+        with repo.runs.start("desk") as run:
+            run.retrieve("retries", limit=1)
+            run.event("model", "another prompt", lambda: "wait a minute")
+    said = recorded("run", "diff", "desk/1", "desk/2").stdout
+    assert "step 1 was answered something else" in said
+    assert re.search(rf"\n    root: bafy\w+ -> bafy\w+\n    (edited|left): .*{node.id}", said)
+    assert re.search("    answer.*: 'wait a second' -> 'wait a minute'", said)
+    rows = data("run", "diff", "desk/1", "desk/2")["differences"]
+    assert any(line.startswith("root: ") for row in rows for line in row["details"]), rows
+    with ibidem.open(tmp_path) as repo, repo.runs.start("desk") as run:
+        run.retrieve("retries", limit=3, model=None)
+    assert "    question.limit: 1 -> 3\n" in recorded("run", "diff", "desk/1", "desk/3").stdout
+
+
+def test_a_run_is_asked_against_the_facts_of_today(recorded, data, tmp_path: Path):
+    same = recorded("run", "replay", "desk", "--at", "HEAD~1", "--exit-code")
+    assert (
+        same.stdout
+        == "1 retrieval of run desk/1 asked at HEAD~1: 0 would be answered differently\n"
+    )
+    with ibidem.open(tmp_path) as repo:
+        node = repo.retrieve("retries", limit=1).items[0].node
+        with repo.transaction(message="edit") as tx:
+            tx.remove_node(node.id)
+    said = recorded("run", "replay", "desk", "--at", "main").stdout
+    assert said.startswith("step 1  retrieved for 'retries' at HEAD (limit 1)\n    root: ")
+    assert f"    left: rank 1, {node.id}" in said
+    assert "    entered: rank 1, " in said
+    recorded("run", "replay", "desk", "--at", "main", "--exit-code", code=1)
+    found = data("run", "replay", "desk", "--at", "main")
+    assert (found["changed_count"], found["steps"][0]["index"]) == (1, 1)
+    assert recorded("run", "replay", "desk").stdout.startswith("same: ")
+    recorded("run", "replay", "desk", "agent.py:main", "--at", "main", code=2)
+    recorded("run", "replay", "desk", "--exit-code", code=2)
+    recorded("run", "replay", "desk", "--at", "nothing", code=3)
+
+
 def test_a_receipt_is_kept_shown_sealed_and_dropped(notes, data, tmp_path: Path):
     receipt = data("retrieve", "retries")["receipt"]
     assert notes("receipt", "keep", receipt[:16]).stdout == f"kept receipt {receipt}\n"

@@ -45,7 +45,8 @@ def newer_semantics(tmp_path: Path) -> Path:
         fill(repo, range(4))
         repo.branch("old")
         keep_all(repo)
-        two.lift(repo)
+        with repo.transaction(author="ada", message="semantics 2") as tx:
+            tx.set_semantics(2)
         keep_all(repo)
     return tmp_path / "semantics"
 

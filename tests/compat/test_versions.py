@@ -1,5 +1,5 @@
 """Two versions of the format and of the semantics in one history: each block and each receipt is
-read by its own. [8-c, 8-d; retrieval 10-e; merge 3-f, 7-f] [10-e]
+read by its own. [8-c, 8-d; retrieval 10-e, 10-g; merge 3-f, 7-f] [10-e] [10-g]
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 import ibidem
 from ibidem.objects import codec
 from ibidem.objects.derive import node_id
-from ibidem.objects.errors import ReplayError
+from ibidem.objects.errors import IbidemError, InvalidInputError, ReplayError
 from ibidem.repo.merge.config import merge_config
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.clone import clone
@@ -86,7 +86,8 @@ def both(tmp_path: Path) -> Iterator[tuple[Repository, dict[str, str]]]:
         with two.writing_two():
             fill(repo, range(6, 12))
         kept |= keep_all(repo)
-        two.lift(repo)
+        with repo.transaction(author="ada", message="semantics 2") as tx:
+            tx.set_semantics(2)
         kept |= keep_all(repo)
         yield repo, kept
 
@@ -164,6 +165,44 @@ def test_roots_of_both_merge_alike_from_both_sides(
     assert other.root == repo.at("HEAD").root_cid
     assert two.replayed(repo) == kept
     assert repo.maintenance.fsck().is_clean
+
+
+def test_a_version_is_only_raised_and_only_to_one_that_the_program_has(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path / "one", clock=clock()) as repo:
+        fill(repo, range(2))
+        head = repo.head
+        for version in (3, 1, 0, -1, True, "2", None):
+            with repo.transaction() as tx:
+                with pytest.raises(IbidemError) as error:
+                    tx.set_semantics(version)
+                is_unknown = version == 3
+                assert error.value.kind == (
+                    "unsupported-semantics" if is_unknown else "invalid-input"
+                )
+        assert repo.head == head
+        with repo.transaction() as tx:
+            tx.set_semantics(2)
+            tx.add_node("Doc", summary="asked by the new rules", key=9)
+        assert repo.retrieve("rules").query.semantics == 2
+        assert repo.at("HEAD~1").retrieve("text").query.semantics == 1
+        with repo.transaction() as tx, pytest.raises(InvalidInputError, match="after 2"):
+            tx.set_semantics(2)
+        repo.revert("HEAD")
+        assert repo.at().config.semantics == 1
+
+
+def test_a_raise_that_lost_a_race_is_merged(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path / "one", clock=clock()) as repo:
+        fill(repo, range(2))
+        with repo.transaction(message="slow") as tx:
+            tx.set_semantics(2)
+            fill(repo, range(2, 4))
+        assert repo.at().config.semantics == 2
+        assert len(list(repo.at().nodes())) == 4
+        with repo.stage.transaction() as tx:
+            tx.add_node("Doc", summary="staged", key=8)
+        repo.stage.commit()
+        assert repo.at().config.semantics == 2
 
 
 def test_of_two_versions_that_no_base_has_the_higher_stands() -> None:

@@ -18,15 +18,12 @@ from typing import Any
 import ibidem
 from ibidem.objects import block
 from ibidem.objects.block import block_of
-from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.errors import CorruptError
 from ibidem.objects.fields import NODE
 from ibidem.objects.node import Node
 from ibidem.objects.table import Table, texts_in
-from ibidem.repo.arguments import CommitInfo, commit_of
 from ibidem.repo.repository import Repository
 from ibidem.repo.transaction import transaction
-from ibidem.repo.transaction.publish import move, tip
 from ibidem.retrieve import engine, semantics
 from ibidem.retrieve.fuse import fuse
 from ibidem.retrieve.query.query import Query, resolve
@@ -90,22 +87,6 @@ def writing_two() -> Iterator[None]:
         yield
     finally:
         transaction.Node = before
-
-
-def lift(repo: Repository, branch: str = "main", *, version: int = 2) -> None:
-    """Commits a root that names another version of the semantics."""
-    core = repo.core
-    log, name = core.operation_log, f"heads/{branch}"
-    state = log.state()
-    now = tip(core.store, state, name)
-    root = replace(now.root, config={**now.root.config, "semantics": version})
-    buffer = WriteBatch(core.store)
-    buffer.put(root.cid, root.encode())
-    parents = () if now.commit is None else (now.commit,)
-    info = CommitInfo("ada", f"semantics {version}", None)
-    time = log.time(None)
-    commit = commit_of(info, root.cid, parents, time)
-    move(log, state, name, commit, buffer, description="lift", author="ada", time=time)
 
 
 def replayed(repo: Repository) -> dict[str, str]:

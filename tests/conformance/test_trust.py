@@ -14,8 +14,10 @@ import pytest
 from ibidem.objects import codec
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.derive import event_node_id
+from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.events import Event
+from ibidem.retrieve.access.derived import derived, labels_of
 from ibidem.retrieve.access.policy import TrustPolicy, Viewer, decide
 from ibidem.retrieve.records.record import Record
 from ibidem.retrieve.records.salience import salience
@@ -63,6 +65,24 @@ def by_the_page(policy: Any, viewer: Any, props: Any) -> str:
     if max(levels) <= cap:
         return "full"
     return "redacted" if max(levels) == cap + 1 else "denied"
+
+
+@pytest.mark.parametrize(("given", "output"), cases("trust/derive"))
+def test_labels_of_derived_nodes(given: Any, output: Any):
+    policy, labels = TrustPolicy(**given["policy"]), given["labels"]
+    if output == "invalid-input":
+        with pytest.raises(InvalidInputError):
+            derived(policy, given["sources"], labels_of(**labels))
+        return
+    found = derived(policy, given["sources"], labels_of(**labels))
+    assert [dict(found.props), list(found.trailers(NodeId(bytes(16))))] == output
+    # By the page: who may see it may see every source, unless a line says otherwise.
+    for level in range(5):
+        for scopes in ([], ["a"], ["b"], ["a", "b"]):
+            viewer = {"everything": False, "level": level, "authenticated": True, "scopes": scopes}
+            if by_the_page(given["policy"], viewer, output[0]) == "full" and not output[1]:
+                for source in given["sources"]:
+                    assert by_the_page(given["policy"], viewer, source) == "full"
 
 
 @pytest.mark.parametrize(("given", "output"), cases("trust/decide"))
@@ -161,6 +181,7 @@ CITED = {
         "1-c": "tests/memory/graph/test_trust.py::test_a_receipt_says_who_asked",
         "1-d": "tests/memory/graph/test_trust.py::test_tr3_without_a_context",
         "1-e": "tests/memory/test_derived_labels.py::test_a_summary_is_as_sensitive",
+        "1-f": "tests/conformance/test_trust.py::test_labels_of_derived_nodes",
         "2-a": "tests/conformance/test_trust.py::test_decisions",
         "2-b": "tests/conformance/test_trust.py::test_decisions",
         "3-a": "tests/oracle/test_trust_view.py::test_tr4_a_view_answers",
@@ -173,6 +194,11 @@ CITED = {
         "6-c": "tests/repo/viewer/test_exposure.py::test_what_is_refused_is_one_error",
         "6-d": "tests/repo/viewer/test_leaks.py::test_events_and_commits",
         "6-e": "tests/repo/viewer/test_leaks.py::test_writes_about_hidden",
+        "7-a": "tests/serve/test_tokens.py::test_the_text_is_kept_nowhere",
+        "7-b": "tests/serve/test_questions.py::test_rotation_revocation_and_expiry",
+        "7-c": "tests/serve/test_questions.py::test_a_restricted_viewer_gets_of_every_route",
+        "7-d": "tests/serve/test_questions.py::test_a_token_gets_the_answer",
+        "7-e": "tests/serve/test_questions.py::test_every_request_with_a_token_leaves_a_line",
     },
     "memory": {
         "1-a": "tests/repo/test_notes.py::test_an_older_head",

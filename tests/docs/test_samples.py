@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from . import warm
+
 HOUSE = Path(__file__).resolve().parents[2]
 _FENCE = re.compile(r"^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -87,27 +89,43 @@ def relative(page: Path) -> str:
     return str(page.relative_to(HOUSE))
 
 
-@pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
+STARTED = f'"{sys.executable}" -m ibidem'
+"""The program as users start it."""
+ALWAYS_STARTED = [HOUSE / "docs" / "how-to" / name for name in ("ingest.md", "packs.md", "sign.md")]
+"""Pages whose commands are started that way in the quick run too; the others are forked there."""
+ENVIRONMENT = {
+    "PATH": os.environ.get("PATH", ""),
+    "PYTHONPATH": str(HOUSE / "src"),
+    "TZ": "UTC",
+    "COLUMNS": "100",
+    "IBIDEM_AUTHOR": "ada",
+    "SOURCE_DATE_EPOCH": "1767225600",
+}
+
+
+@pytest.fixture(scope="module")
+def forked() -> Iterator[str]:
+    """How the program is called without starting it anew."""
+    with warm.served("ibidem", {**ENVIRONMENT, "OPENBLAS_NUM_THREADS": "1"}) as command:
+        yield command
+
+
+def environment(folder: Path, program: str) -> dict[str, str]:
     """A clean environment: `repo` is this checkout's program, `pytest` has its plugin."""
-    programs = tmp_path / "programs"
+    programs = folder / "programs"
     programs.mkdir()
     # Whether or not a copy is installed, the plugin is that of the checkout, and only once.
     plugin = "-p no:ibidem -p ibidem.testing.plugin"
-    called = {"repo": "-m ibidem", "pytest": f"-m pytest {plugin}", "python": ""}
-    for name, arguments in called.items():
-        program = programs / name
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
-        program.chmod(0o755)
-    return {
-        "PATH": f"{programs}:{os.environ.get('PATH', '')}",
-        "PYTHONPATH": str(HOUSE / "src"),
-        "HOME": str(tmp_path),
-        "TZ": "UTC",
-        "COLUMNS": "100",
-        "IBIDEM_AUTHOR": "ada",
-        "SOURCE_DATE_EPOCH": "1767225600",
+    called = {
+        "repo": program,
+        "pytest": f'"{sys.executable}" -m pytest {plugin}',
+        "python": f'"{sys.executable}"',
     }
+    for name, command in called.items():
+        script = programs / name
+        script.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        script.chmod(0o755)
+    return {**ENVIRONMENT, "PATH": f"{programs}:{ENVIRONMENT['PATH']}", "HOME": str(folder)}
 
 
 def test_readme_and_tutorial_have_samples():
@@ -115,20 +133,38 @@ def test_readme_and_tutorial_have_samples():
     assert HOUSE / "docs" / "tutorial.md" in WITH_CONSOLE
 
 
-@pytest.mark.parametrize("page", WITH_CONSOLE, ids=relative)
-def test_console_sessions_print_what_the_page_says(
-    page: Path, tmp_path: Path, environment: dict[str, str]
-):
-    folder = tmp_path / "session"
-    folder.mkdir()
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[] if page in ALWAYS_STARTED else [pytest.mark.slow])
+        for page in WITH_CONSOLE
+    ],
+    ids=relative,
+)
+def test_console_sessions_print_what_the_page_says(page: Path, tmp_path: Path):
+    _check_sessions(page, tmp_path, STARTED)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.parametrize(
+    "page", [page for page in WITH_CONSOLE if page not in ALWAYS_STARTED], ids=relative
+)
+def test_forked_sessions_print_what_the_page_says(page: Path, tmp_path: Path, forked: str):
+    _check_sessions(page, tmp_path, forked)
+
+
+def _check_sessions(page: Path, folder: Path, program: str) -> None:
+    called = environment(folder, program)
+    session = folder / "session"
+    session.mkdir()
     for block in blocks(page):
         if block.language != "console":
             continue
         for command in commands(block.body):
             done = subprocess.run(
                 ["bash", "-c", f"exec 2>&1\n{command.script}"],
-                cwd=folder,
-                env=environment,
+                cwd=session,
+                env=called,
                 stdout=subprocess.PIPE,
                 stdin=subprocess.DEVNULL,
                 text=True,

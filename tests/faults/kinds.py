@@ -282,7 +282,7 @@ def _embed_steps(folder: Path, chance: Random, worker: str) -> list[Callable[[],
                 tx.add_node("Doc", summary=f"more {number} {at}", key=f"{worker} {number} {at}")
         assert tx.commit is not None
         repo.retrieve("retry", vector=("letters", [1.0, 0.5, 0.5, 0.5]))
-        return " ".join(str(cid) for cid in (*report.commits, tx.commit.cid))
+        return " ".join(str(cid) for cid in (report.commit, tx.commit.cid) if cid)
 
     return [lambda number=number: fill(number) for number in range(STEPS)]
 

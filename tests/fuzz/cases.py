@@ -39,8 +39,8 @@ from .doors import (
     EdgeId,
     GraphMemory,
     NodeId,
-    RemoteServer,
     Repository,
+    Server,
     asking,
     feedback,
     identity,
@@ -274,7 +274,7 @@ class Taken:
     def _pushed(self) -> str:
         """Pushes the copy to a server in this process."""
         with self.child.limited('["push over http"]'), ibidem.open(self.repo) as repo:
-            server = RemoteServer(repo, token=TOKEN, port=0, idle_seconds=20).start()
+            server = Server(repo, token=TOKEN, port=0, is_remote=True, idle_seconds=20).start()
             try:
                 connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
                 headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": wire.CAR}
@@ -638,7 +638,7 @@ Calls = Iterator[tuple[str, Callable[[], Any]]]
 CHANGING = (
     *("history.undo", "history.redo", "revert", "cherry_pick", "rebase", "merge"),
     *("history.squash", "history.prune", "maintenance.erase", "resolve_conflict"),
-    *("maintenance.gc", "core.drop_index", "delete_branch", "delete_tag", "runs.drop"),
+    *("maintenance.gc", "core.drop_derived", "delete_branch", "delete_tag", "runs.drop"),
     *("receipts.drop", "sync.load", "runs.load", "stage.clear", "stage.commit"),
 )
 """Methods that are called last, in this order."""

@@ -17,7 +17,7 @@ from ibidem.objects.errors import IbidemError
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync import wire
 from ibidem.repo.sync.car import CarReader, write_car
-from ibidem.serve.remote import RemoteServer
+from ibidem.serve.server import Server
 
 from .seeds import small
 
@@ -78,11 +78,11 @@ def _imported(repo: Repository, data: bytes, branch: str | None) -> None:
 
 
 @cache
-def _server() -> RemoteServer:
+def _server() -> Server:
     served = ibidem.init(clock=lambda: 0)
     with served.transaction() as tx:
         tx.add_node("Doc", summary="retry", key=1)
-    return RemoteServer(served, token=TOKEN, port=0, idle_seconds=2).start()
+    return Server(served, token=TOKEN, port=0, is_remote=True, idle_seconds=2).start()
 
 
 def cars() -> list[bytes]:

@@ -20,7 +20,7 @@ from ibidem.repo.revision import Revision
 from ibidem.repo.runs.recording import Recording
 from ibidem.repo.sync import fetch_push, wire
 from ibidem.retrieve.access.policy import ALL
-from ibidem.serve.remote import RemoteServer
+from ibidem.serve.server import Server
 
 __all__ = [
     "ALL",
@@ -34,9 +34,9 @@ __all__ = [
     "NodeId",
     "Notes",
     "Recording",
-    "RemoteServer",
     "Repository",
     "Revision",
+    "Server",
     "anomalies",
     "asking",
     "feedback",

@@ -52,7 +52,13 @@ def swap(path: Path) -> None:
     path.write_bytes(other.read_bytes())
 
 
-@pytest.mark.parametrize("harm", [truncate, empty, flip, lengthen, swap, Path.unlink])
+@pytest.mark.parametrize(
+    "harm",
+    [
+        *(truncate, flip, swap, Path.unlink),
+        *(pytest.param(one, marks=pytest.mark.slow) for one in (empty, lengthen)),
+    ],
+)
 def test_any_damaged_file_is_rebuilt(tmp_path: Path, harm):
     store, roots = indexed(tmp_path)
     files = sorted(path.relative_to(tmp_path) for path in tmp_path.glob("*/*"))

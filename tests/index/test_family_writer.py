@@ -7,11 +7,10 @@ import threading
 import numpy as np
 import pytest
 
-from ibidem.index.families import family
-from ibidem.index.families import family as growth_module
 from ibidem.index.families.family import FamilyWriter
 from ibidem.index.index import Index
 from ibidem.index.segments.store import MemorySegmentStore
+from ibidem.index.tuning import TUNING, Tuning
 from ibidem.objects.errors import StorageError
 
 
@@ -28,8 +27,8 @@ def rows_of(parts):
     return [part.segment["ordinals"].tolist() for part in parts]
 
 
-def grown(counts):
-    growth = FamilyWriter((), merge, MemorySegmentStore())
+def grown(counts, tuning):
+    growth = FamilyWriter((), merge, MemorySegmentStore(), tuning)
     start = 0
     for count in counts:
         growth.add(lambda start=start, count=count: columns(start, count), count)
@@ -38,18 +37,14 @@ def grown(counts):
 
 
 @pytest.mark.parametrize("counts", [[40], [40, 3, 5], [3, 40, 2], [40, 41, 42], [2, 3]])
-def test_parts_are_those_made_without_a_thread(counts, monkeypatch):
-    monkeypatch.setattr(family, "FRESH_ROWS", 2)
-    monkeypatch.setattr(family, "TAIL_ROWS", 8)
-    alone = grown(counts)
-    monkeypatch.setattr(growth_module, "BESIDE_ROWS", 32)
-    assert grown(counts) == alone
+def test_parts_are_those_made_without_a_thread(counts):
+    alone = grown(counts, Tuning(fresh_rows=2, tail_rows=8))
+    assert grown(counts, Tuning(fresh_rows=2, tail_rows=8, beside_rows=32)) == alone
 
 
-def test_new_rows_join_the_last_part_and_that_the_tail_before_it(monkeypatch):
-    monkeypatch.setattr(family, "FRESH_ROWS", 2)
-    monkeypatch.setattr(family, "TAIL_ROWS", 5)
-    sizes = [[len(rows) for rows in grown([9] + [1] * count)] for count in range(9)]
+def test_new_rows_join_the_last_part_and_that_the_tail_before_it():
+    tuning = Tuning(fresh_rows=2, tail_rows=5)
+    sizes = [[len(rows) for rows in grown([9] + [1] * count, tuning)] for count in range(9)]
     assert sizes == [
         [9],
         [9, 1],
@@ -65,37 +60,34 @@ def test_new_rows_join_the_last_part_and_that_the_tail_before_it(monkeypatch):
 
 def test_small_additions_start_no_thread(monkeypatch):
     monkeypatch.setattr(threading.Thread, "start", lambda self: pytest.fail("started"))
-    assert grown([1, 2, 3])
+    assert grown([1, 2, 3], TUNING)
 
 
-def test_rows_die_in_the_segment_that_was_being_made(monkeypatch):
-    monkeypatch.setattr(growth_module, "BESIDE_ROWS", 1)
-    growth = FamilyWriter((), merge, MemorySegmentStore())
+def test_rows_die_in_the_segment_that_was_being_made():
+    growth = FamilyWriter((), merge, MemorySegmentStore(), Tuning(beside_rows=1))
     growth.add(lambda: columns(0, 5), 5)
     growth.kill(np.array([1, 3], np.uint32))
     (part,) = growth.parts
     assert (part.live_count, part.dead_count) == (3, 2)
 
 
-def test_an_error_of_the_thread_is_raised_where_the_parts_are_asked_for(monkeypatch):
-    monkeypatch.setattr(growth_module, "BESIDE_ROWS", 1)
-
+def test_an_error_of_the_thread_is_raised_where_the_parts_are_asked_for():
     class Refusing:
         def put(self, columns, meta=None):
             raise StorageError("disk full")
 
-    growth = FamilyWriter((), merge, Refusing())
+    growth = FamilyWriter((), merge, Refusing(), Tuning(beside_rows=1))
     growth.add(lambda: columns(0, 5), 5)
     with pytest.raises(StorageError):
         _ = growth.parts
     growth.end()
 
 
-def test_an_index_built_with_threads_is_the_one_built_without(repository, monkeypatch, tmp_path):
+def test_an_index_built_with_threads_is_the_one_built_without(repository, tmp_path):
     root = repository.at().commit.root
     alone = Index(tmp_path / "alone", repository.core.store).build(root)
-    monkeypatch.setattr(growth_module, "BESIDE_ROWS", 1)
-    beside = Index(tmp_path / "beside", repository.core.store).build(root)
+    tuning = Tuning(beside_rows=1)
+    beside = Index(tmp_path / "beside", repository.core.store, tuning=tuning).build(root)
     assert [one.name for one in beside.state.segments()] == [
         one.name for one in alone.state.segments()
     ]

@@ -9,33 +9,27 @@ import numpy as np
 import pytest
 from pyroaring import BitMap
 
-from ibidem.index.families import family, merge_scheduler
 from ibidem.index.families.merge_scheduler import _exchanged, _Job
 from ibidem.index.index import Index
 from ibidem.index.segments.merge_rows import Part
 from ibidem.index.segments.segment import Segment
 from ibidem.index.segments.store import MemorySegmentStore
+from ibidem.index.tuning import Tuning
 from ibidem.store.memory import MemoryStore
 
 from .graphs import Graph, mutate, store_root
 from .model import check
 
-
-@pytest.fixture(autouse=True)
-def _small(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(family, "FRESH_ROWS", 1)
-    monkeypatch.setattr(family, "TAIL_ROWS", 3)
-    monkeypatch.setattr(family, "TIER_PARTS", 2)
-    monkeypatch.setattr(family, "STEP_ROWS_MAX", 1)
-    monkeypatch.setattr(family, "PATIENCE", 1_000)
-    monkeypatch.setattr(merge_scheduler, "STEPS_BEFORE", 0)
+TINY = Tuning(
+    fresh_rows=1, tail_rows=3, tier_parts=2, step_rows_max=1, patience=1_000, steps_before=0
+)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("is_on_disk", [False, True])
 def test_taking_over_a_merge_answers_like_the_graph(seed: int, is_on_disk: bool, tmp_path: Path):
     draw, store = random.Random(seed), MemoryStore()
-    index = Index(tmp_path if is_on_disk else None, store)
+    index = Index(tmp_path if is_on_disk else None, store, tuning=TINY)
     graph, roots, taken = Graph(), [], 0
     for _ in range(12):
         graph = mutate(graph, draw, store, span=300, edits=draw.choice([5, 9]))
@@ -81,7 +75,7 @@ def test_a_merge_is_thrown_away_where_a_row_lives_again_or_a_part_is_gone():
 
 def test_a_merge_that_the_disk_refuses_leaves_the_parts(tmp_path: Path):
     draw, store, graph = random.Random(1), MemoryStore(), Graph()
-    index = Index(tmp_path, store)
+    index = Index(tmp_path, store, tuning=TINY)
     for _ in range(8):
         graph = mutate(graph, draw, store, span=40, edits=5)
         root = store_root(graph, store)

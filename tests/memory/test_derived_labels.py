@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import ibidem
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.conversation.message import SUMMARY, Message
+from ibidem.memory.graph import GraphMemory, Record, RecordType
 from ibidem.memory.recall.procedures import PROCEDURE, Attempt, mine
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
@@ -136,3 +138,71 @@ def test_a_missing_source_says_nothing():
     mine(repo, [*found, *gone])
     (procedure,) = repo.at(viewer=ALL).query(label=PROCEDURE)
     assert (procedure.props["secrecy"], procedure.props["team"]) == (3, "east")
+
+
+def message_of(repo: Repository) -> str:
+    return repo.commit_at().message
+
+
+def lowered(node: Node, before: Any, after: Any) -> str:
+    said = json.dumps({"from": before, "to": after}, sort_keys=True, separators=(",", ":"))
+    return f"\n\nLowered: {node.id} {said}"
+
+
+def test_a_summary_is_written_lower_explicitly_and_its_commit_says_so():
+    repo = guarded()
+    memory = Conversations(repo, viewer=ALL)
+    said = [Message("user", "4711", props=labels(4, "east")), Message("user", "x", props=labels(1))]
+    memory.append("a", said)
+    memory.compact("a", 0, 1, "it was about the vault", level="low", scope="")
+    (found,) = repo.at(viewer=ALL).query(label=SUMMARY)
+    assert found.props["secrecy"] == 1
+    assert "team" not in found.props
+    assert message_of(repo) == "summary of a" + lowered(
+        found, {"level": 4, "scopes": ["east"]}, {"level": 1, "scope": ""}
+    )
+    low = repo.at(viewer=Viewer(level=1, scopes=()))
+    assert [node.summary for node in low.query(label=SUMMARY)] == ["it was about the vault"]
+
+
+def test_what_is_not_lower_leaves_no_trailer():
+    repo = guarded()
+    memory = Conversations(repo, viewer=ALL)
+    memory.append("a", [Message("user", "1", props=labels(2, "east"))])
+    memory.compact("a", 0, 0, "higher", level=3, scope="east")
+    assert message_of(repo) == "summary of a"
+
+
+def test_procedures_and_records_are_written_lower_explicitly():
+    repo = guarded()
+    mine(repo, attempts(repo, [labels(3)] * 3), level=2)
+    (found,) = repo.at(viewer=ALL).query(label=PROCEDURE)
+    assert found.props["secrecy"] == 2
+    assert message_of(repo).endswith(
+        lowered(found, {"level": 3, "scopes": []}, {"level": 2, "scope": ""})
+    )
+
+    repo = guarded(None)
+    memory = GraphMemory(repo)
+    for number in range(2):
+        payload = {"outcome": "success", "event": f"e{number}", "tools": ["dial"]}
+        memory.add(Record(RecordType.EPISODIC, f"opened {number}", "", level=3, payload=payload))
+    made = memory.consolidate(level="public")
+    nodes = [repo.at().node(id_) for id_ in made.added]
+    assert {node.props["level"] for node in nodes} == {0}
+    lines = message_of(repo).split("\n")
+    assert lines[:2] == ["consolidate", ""]
+    assert [line.split(" ")[:2] for line in lines[2:]] == [
+        ["Lowered:", str(node.id)] for node in nodes
+    ]
+    assert memory.consolidate().commit is None
+
+
+@pytest.mark.parametrize("level", [5, -1, "secret", True, 1.5])
+def test_a_level_that_is_none_is_refused_and_changes_nothing(level: Any):
+    repo = guarded()
+    found = attempts(repo, [labels(3)] * 3)
+    head = repo.head
+    with pytest.raises(InvalidInputError, match=r"^level"):
+        mine(repo, found, level=level)
+    assert repo.head == head

@@ -10,7 +10,6 @@ import pytest
 import ibidem
 from ibidem.index.index import Index
 from ibidem.objects.cid import RootCid
-from ibidem.repo import core
 from ibidem.repo.repository import Repository
 
 
@@ -27,11 +26,11 @@ def repo(request: pytest.FixtureRequest, tmp_path: Path) -> Repository:
 
 
 def test_who_asked_since_the_last_commit_finds_the_next_one_indexed(repo: Repository) -> None:
-    assert not repo.core.index.is_remembered(commit(repo, "a first text"))
+    assert not repo.core.search_index.current.is_remembered(commit(repo, "a first text"))
     for number in range(3):
         repo.retrieve("text")
         root = commit(repo, f"a text {number}")
-        assert repo.core.index.is_remembered(root)
+        assert repo.core.search_index.current.is_remembered(root)
         assert len(repo.retrieve("text").items) == number + 2
 
 
@@ -39,19 +38,23 @@ def test_who_only_commits_does_not_wait_for_the_index(repo: Repository) -> None:
     commit(repo, "a first text")
     repo.retrieve("text")
     roots = [commit(repo, f"a text {number}") for number in range(3)]
-    assert [repo.core.index.is_remembered(root) for root in roots] == [True, False, False]
+    assert [repo.core.search_index.current.is_remembered(root) for root in roots] == [
+        True,
+        False,
+        False,
+    ]
     assert len(repo.retrieve("text").items) == 4
 
 
-def test_a_large_commit_waits_for_who_asks(
-    repo: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(core, "FOLLOWED_BLOCKS_MAX", 2)
+def test_a_large_commit_waits_for_who_asks(repo: Repository) -> None:
+    repo.core.search_index.followed_blocks_max = 2
     commit(repo, "a first text")
     repo.retrieve("text")
-    assert not repo.core.index.is_remembered(commit(repo, "one text", "two texts", "three texts"))
+    assert not repo.core.search_index.current.is_remembered(
+        commit(repo, "one text", "two texts", "three texts")
+    )
     assert (
-        repo.core.index.is_remembered(commit(repo, "a last text")) is False
+        repo.core.search_index.current.is_remembered(commit(repo, "a last text")) is False
     )  # nobody asked in between
     assert len(repo.retrieve("text").items) == 5
 
@@ -63,7 +66,7 @@ def test_an_old_revision_that_is_asked_does_not_make_a_commit_build_an_index(
     first = repo.at()
     commit(repo, "a second text")
     first.retrieve("text")
-    assert not repo.core.index.is_remembered(commit(repo, "a third text"))
+    assert not repo.core.search_index.current.is_remembered(commit(repo, "a third text"))
 
 
 def test_what_fails_in_the_index_is_told_to_who_asks_not_to_who_commits(
@@ -89,7 +92,7 @@ def test_a_commit_does_not_wait_for_an_index_that_another_thread_makes(repo: Rep
     is_held, may_end = threading.Event(), threading.Event()
 
     def making() -> None:
-        with repo.core.index._lock:
+        with repo.core.search_index.current._lock:
             is_held.set()
             may_end.wait()
 
@@ -99,7 +102,7 @@ def test_a_commit_does_not_wait_for_an_index_that_another_thread_makes(repo: Rep
     root = commit(repo, "a second text")
     may_end.set()
     thread.join()
-    assert not repo.core.index.is_remembered(root)
+    assert not repo.core.search_index.current.is_remembered(root)
     assert len(repo.retrieve("text").items) == 2
 
 
@@ -109,5 +112,5 @@ def test_commits_of_a_run_are_followed(repo: Repository) -> None:
         run.retrieve("text")
         with run.transaction() as tx:
             tx.add_node("Doc", summary="a second text")
-        assert repo.core.index.is_remembered(repo.at().root_cid)
+        assert repo.core.search_index.current.is_remembered(repo.at().root_cid)
         assert len(run.retrieve("text").items) == 2

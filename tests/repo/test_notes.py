@@ -85,7 +85,7 @@ def test_writers_at_once_lose_nothing(repo: Repository):
         (lambda notes: notes.penalize(A, -1.0), "amount"),
         (lambda notes: notes.penalize(A, float("nan")), "amount"),
         (lambda notes: notes.penalize(A, float("inf")), "amount"),
-        (lambda notes: notes.reinforce("a"), "targets"),
+        (lambda notes: notes.reinforce("a"), "target"),
         (lambda notes: notes.outcome(A, 1), "ok"),
         (lambda notes: notes.add([]), "events"),
         (lambda notes: notes.add([Event("x", ())]), "targets"),

@@ -36,7 +36,7 @@ def test_nothing_is_swept_while_a_manifest_is_written(
         assert refused == [ErrorKind.LOCKED]
         other.maintenance.gc(keep_operations=1)
         assert repo.maintenance.fsck().faults == ()
-        assert repo.core.index.remembered()
+        assert repo.core.search_index.current.remembered()
 
 
 def test_who_cannot_get_the_lock_answers_without_remembering(
@@ -49,11 +49,11 @@ def test_who_cannot_get_the_lock_answers_without_remembering(
         (tmp_path / ".ibidem/index").mkdir(exist_ok=True)
         with writer_lock(tmp_path / ".ibidem/index/lock", timeout_seconds=0.0):
             assert repo.retrieve("summary").items
-        assert repo.core.index.remembered() == []
+        assert repo.core.search_index.current.remembered() == []
         with repo.transaction() as tx:
             tx.add_node("Doc", summary="another summary")
         assert len(repo.retrieve("summary").items) == 2
-        assert len(repo.core.index.remembered()) == 1
+        assert len(repo.core.search_index.current.remembered()) == 1
         assert repo.maintenance.fsck().faults == ()
 
 

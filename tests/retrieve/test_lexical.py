@@ -140,7 +140,9 @@ def agree(collection, **options):
     return found
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(at, marks=pytest.mark.slow if at >= 3 else ()) for at in range(8)]
+)
 def test_pruning_changes_no_number(seed, tuned):
     """[4.1-b]"""
     rng = random.Random(seed)
@@ -177,8 +179,10 @@ def test_a_mean_far_from_the_segments_own_changes_nothing(tuned):
             agree(collection, text=text, depth=depth)
 
 
-def test_huge_frequencies_change_nothing(tuned):
-    collection = Collection([["spam " * n + "egg" for n in (1, 2, 300, 70_000)] * 80], tuning=tuned)
+@pytest.mark.parametrize("huge", [8, pytest.param(80, marks=pytest.mark.slow)])
+def test_huge_frequencies_change_nothing(tuned, huge):
+    counts = [1, 2, 300] * 80 + [70_000] * huge
+    collection = Collection([["spam " * n + "egg" for n in counts]], tuning=tuned)
     agree(collection, text="spam egg", depth=10)
     agree(collection, text="egg egg egg spam", depth=200)
 

@@ -119,7 +119,7 @@ def test_codes_beside_a_centre_tell_near_duplicates_apart(kind):
 @pytest.mark.parametrize("name", PASSES)
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("dim", [2, 64, 384])
-@pytest.mark.parametrize("share", [1.0, 0.6, 0.02])
+@pytest.mark.parametrize("share", [1.0, pytest.param(0.6, marks=pytest.mark.slow), 0.02])
 def test_every_row_among_the_best_is_kept(name, metric, dim, share):
     rng = np.random.default_rng(dim)
     rows = adversarial(rng, dim)

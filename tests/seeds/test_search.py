@@ -191,7 +191,7 @@ def test_pk26_citations_can_be_verified():
     repo, prompt = prompt_of(3)
     assert all(repo.verify_citation(citation) for citation in prompt.citations)
     [citation, other, _] = prompt.citations
-    assert Citation.from_json(json.loads(json.dumps(citation.to_json()))) == citation
+    assert Citation.from_dict(json.loads(json.dumps(citation.to_dict()))) == citation
     [span] = citation.spans
 
     def spans(**changes):

@@ -25,9 +25,10 @@ from ibidem.repo.sync import wire
 from ibidem.repo.sync.files import read_token, token_in
 from ibidem.repo.sync.http_client import HttpRemote
 from ibidem.repo.sync.remotes import RemoteAddress
-from ibidem.serve.guard import Guard, hosts_of
+from ibidem.serve.guard import hosts_of
 from ibidem.serve.listener import CONNECTIONS_MAX
-from ibidem.serve.remote import RemoteApplication, RemoteServer
+from ibidem.serve.server import Server, ServerApplication
+from ibidem.serve.tokens import owner_token
 
 TOKEN = "a-token-of-forty-characters-0123456789ab"
 PATIENCE_SECONDS = 120
@@ -44,20 +45,20 @@ def theirs() -> Iterator[Repository]:
 
 
 @pytest.fixture
-def server(theirs: Repository) -> Iterator[RemoteServer]:
-    with RemoteServer(theirs, token=TOKEN, port=0) as found:
+def server(theirs: Repository) -> Iterator[Server]:
+    with Server(theirs, token=TOKEN, port=0, is_remote=True) as found:
         yield found.start()
 
 
 @pytest.fixture
-def ours(server: RemoteServer) -> Iterator[Repository]:
+def ours(server: Server) -> Iterator[Repository]:
     with ibidem.init() as repository:
         repository.sync.remotes.add("origin", RemoteAddress(server.url))
         yield repository
 
 
 def asked(
-    server: RemoteServer,
+    server: Server,
     method: str = "GET",
     target: str = f"{wire.REFS}?prefix=heads%2F",
     *,
@@ -81,11 +82,11 @@ def asked(
     return found
 
 
-def connected(server: RemoteServer) -> socket.socket:
+def connected(server: Server) -> socket.socket:
     return socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_SECONDS)
 
 
-def raw(server: RemoteServer, data: bytes) -> bytes:
+def raw(server: Server, data: bytes) -> bytes:
     with connected(server) as connection:
         connection.sendall(data)
         parts = []
@@ -95,7 +96,7 @@ def raw(server: RemoteServer, data: bytes) -> bytes:
 
 
 def test_pull_push_and_clone_over_http(
-    ours: Repository, theirs: Repository, server: RemoteServer, tmp_path: Path
+    ours: Repository, theirs: Repository, server: Server, tmp_path: Path
 ):
     ours.sync.pull(token=TOKEN)
     assert ours.retrieve("retry").to_bytes() == theirs.retrieve("retry").to_bytes()
@@ -109,7 +110,7 @@ def test_pull_push_and_clone_over_http(
 
 
 def test_the_bytes_of_a_push_follow_the_change(
-    ours: Repository, theirs: Repository, server: RemoteServer
+    ours: Repository, theirs: Repository, server: Server
 ):
     ours.sync.pull(token=TOKEN)
     with ours.transaction() as tx:
@@ -157,7 +158,7 @@ def lost_push(ours: Repository, theirs: Repository):
         *(TOKEN, f"Bearer{TOKEN}", f"Bearer x {TOKEN}", f"Bearer {TOKEN} x", "é", "Bearer é"),
     ],
 )
-def test_a_wrong_token_opens_nothing(server: RemoteServer, given: str):
+def test_a_wrong_token_opens_nothing(server: Server, given: str):
     for target in (wire.REFS, wire.KNOWN, wire.FETCH, wire.PUSH, "/", "/x"):
         status, body = asked(server, target=target, Authorization=given)
         assert status == 401
@@ -166,7 +167,7 @@ def test_a_wrong_token_opens_nothing(server: RemoteServer, given: str):
 
 
 @pytest.mark.parametrize("given", ["bearer ", "BEARER ", "bEaReR ", "Bearer   "])
-def test_the_scheme_of_the_token_may_be_in_any_case(server: RemoteServer, given: str):
+def test_the_scheme_of_the_token_may_be_in_any_case(server: Server, given: str):
     assert asked(server, Authorization=given + TOKEN)[0] == 200
 
 
@@ -181,21 +182,21 @@ def test_the_client_says_that_it_was_not_let_in(ours: Repository):
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1", "localhost", "127.0.0.1:1", "[::1]", "", "a:b:c"]
 )
-def test_a_name_that_is_not_ours_is_not_answered(server: RemoteServer, host: str):
+def test_a_name_that_is_not_ours_is_not_answered(server: Server, host: str):
     """A page whose own name was made to resolve to this machine sends that name."""
     status, body = asked(server, Host=host)
     assert status == 400
     assert codec.decode(body)["kind"] == "invalid-input"
 
 
-def test_names_of_this_machine_are_answered(server: RemoteServer):
+def test_names_of_this_machine_are_answered(server: Server):
     for name in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]"):
         assert asked(server, Host=f"{name}:{server.port}")[0] == 200
     assert asked(server, without=("Host",))[0] == 400
 
 
 @pytest.mark.parametrize("origin", ["null", "http://evil.example", "http://127.0.0.1"])
-def test_a_web_page_is_not_answered(server: RemoteServer, origin: str):
+def test_a_web_page_is_not_answered(server: Server, origin: str):
     assert asked(server, Origin=origin)[0] == 400
     assert asked(server, Sec_Fetch_Site="cross-site")[0] == 400
 
@@ -211,12 +212,12 @@ def test_a_web_page_is_not_answered(server: RemoteServer, origin: str):
         ("POST", wire.REFS),
     ],
 )
-def test_there_is_nothing_at_other_paths(server: RemoteServer, method: str, target: str):
+def test_there_is_nothing_at_other_paths(server: Server, method: str, target: str):
     assert asked(server, method, target)[0] == 404
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "OPTIONS", "HEAD", "TRACE", "CONNECT", "X"])
-def test_other_methods_are_not_there(server: RemoteServer, method: str):
+def test_other_methods_are_not_there(server: Server, method: str):
     assert asked(server, method)[0] == 501
 
 
@@ -224,7 +225,7 @@ def test_other_methods_are_not_there(server: RemoteServer, method: str):
     "query",
     ["", "?", "?x=1", "?prefix=remotes%2F", "?prefix=", "?prefix", "?" + "prefix=heads/&" * 99],
 )
-def test_other_queries_are_refused(server: RemoteServer, query: str):
+def test_other_queries_are_refused(server: Server, query: str):
     assert asked(server, target=wire.REFS + query)[0] in (200, 400)
     if "=" in query or query == "?prefix":
         assert asked(server, target=wire.REFS + query)[0] == 400
@@ -244,24 +245,24 @@ def test_other_queries_are_refused(server: RemoteServer, query: str):
         (wire.FETCH, codec.encode({"want": [CommitCid.of(b"x")]}), 422),
     ],
 )
-def test_other_bodies_are_refused(server: RemoteServer, target: str, body: bytes, status: int):
+def test_other_bodies_are_refused(server: Server, target: str, body: bytes, status: int):
     assert asked(server, "POST", target, body=body)[0] == status
 
 
-def test_too_many_commits_in_one_question_are_refused(server: RemoteServer):
+def test_too_many_commits_in_one_question_are_refused(server: Server):
     commits = [CommitCid.of(n.to_bytes(4, "big")) for n in range(1025)]
     assert asked(server, "POST", wire.KNOWN, body=codec.encode({"commits": commits}))[0] == 413
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff" * 100, b"\x3a" + b"x" * 200])
-def test_a_push_of_anything_is_refused(server: RemoteServer, theirs: Repository, body: bytes):
+def test_a_push_of_anything_is_refused(server: Server, theirs: Repository, body: bytes):
     before = theirs.core.store.cell("head")
     status, _ = asked(server, "POST", wire.PUSH, body=body, Content_Type=wire.CAR)
     assert status in (400, 413, 422)
     assert theirs.core.store.cell("head") == before
 
 
-def test_a_body_needs_its_type_and_its_length(server: RemoteServer):
+def test_a_body_needs_its_type_and_its_length(server: Server):
     body = wire.write_known([])
     post = {"method": "POST", "target": wire.KNOWN, "body": body}
     assert asked(server, **post)[0] == 200
@@ -275,7 +276,7 @@ def test_a_body_needs_its_type_and_its_length(server: RemoteServer):
     assert asked(server, **post, Content_Length=str(1 << 40))[0] == 413
 
 
-def test_a_request_that_is_none_is_answered_in_form(server: RemoteServer):
+def test_a_request_that_is_none_is_answered_in_form(server: Server):
     for data in (
         b"\r\n\r\n\r\n\r\n",
         b"GET\r\n\r\n",
@@ -336,7 +337,7 @@ LET_IN = (
     ],
 )
 def test_whatever_is_no_request_gets_a_status_and_a_reason(
-    server: RemoteServer, data: bytes, status: int | None
+    server: Server, data: bytes, status: int | None
 ):
     here = f"127.0.0.1:{server.port}".encode()
     answer = raw(server, data.replace(b"HERE", here).replace(b"TOKEN", TOKEN.encode()))
@@ -352,14 +353,14 @@ def test_whatever_is_no_request_gets_a_status_and_a_reason(
 
 @pytest.mark.parametrize("data", [b"GET", b"\x16\x03\x01", HEAD, HEAD + b"X: y\r\n"])
 def test_a_request_that_stops_is_told_that_time_is_up(theirs: Repository, data: bytes):
-    with RemoteServer(theirs, token=TOKEN, port=0, idle_seconds=0.2) as server:
+    with Server(theirs, token=TOKEN, port=0, is_remote=True, idle_seconds=0.2) as server:
         server.start()
         assert raw(server, data).startswith(b"HTTP/1.1 408 ")
         assert raw(server, b"") == b""
 
 
 @pytest.mark.parametrize("data", [b"\r\n", b"GET", HEAD, b"\xff" * 9])
-def test_a_request_that_is_cut_off_is_answered(server: RemoteServer, data: bytes):
+def test_a_request_that_is_cut_off_is_answered(server: Server, data: bytes):
     with connected(server) as connection:
         connection.sendall(data)
         connection.shutdown(socket.SHUT_WR)
@@ -367,7 +368,7 @@ def test_a_request_that_is_cut_off_is_answered(server: RemoteServer, data: bytes
 
 
 def test_a_body_that_never_comes_is_given_up(theirs: Repository):
-    with RemoteServer(theirs, token=TOKEN, port=0, idle_seconds=0.3) as server:
+    with Server(theirs, token=TOKEN, port=0, is_remote=True, idle_seconds=0.3) as server:
         server.start()
         head = (
             f"POST {wire.KNOWN} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
@@ -378,7 +379,7 @@ def test_a_body_that_never_comes_is_given_up(theirs: Repository):
 
 
 def test_a_head_that_drips_is_given_up(theirs: Repository):
-    with RemoteServer(theirs, token=TOKEN, port=0, idle_seconds=0.5) as server:
+    with Server(theirs, token=TOKEN, port=0, is_remote=True, idle_seconds=0.5) as server:
         server.start()
         begun = time.monotonic()
         with connected(server) as connection:
@@ -390,7 +391,7 @@ def test_a_head_that_drips_is_given_up(theirs: Repository):
         assert asked(server)[0] == 200
 
 
-def asked_in_the_end(server: RemoteServer) -> tuple[int, bytes]:
+def asked_in_the_end(server: Server) -> tuple[int, bytes]:
     """Asks until there is room: it comes a moment after a connection was closed."""
     begun = time.monotonic()
     while True:
@@ -402,7 +403,7 @@ def asked_in_the_end(server: RemoteServer) -> tuple[int, bytes]:
 
 
 def test_silent_connections_do_not_keep_others_out_for_long(theirs: Repository):
-    with RemoteServer(theirs, token=TOKEN, port=0, idle_seconds=0.4) as server:
+    with Server(theirs, token=TOKEN, port=0, is_remote=True, idle_seconds=0.4) as server:
         server.start()
         silent = [connected(server) for _ in range(80)]
         for connection in silent:
@@ -411,7 +412,7 @@ def test_silent_connections_do_not_keep_others_out_for_long(theirs: Repository):
         assert asked_in_the_end(server)[0] == 200
 
 
-def test_silent_connections_keep_nobody_waiting(server: RemoteServer):
+def test_silent_connections_keep_nobody_waiting(server: Server):
     """Nothing here ends because a time is up: of so many, the ones that wait longest make room."""
     silent = [connected(server) for _ in range(3 * CONNECTIONS_MAX)]
     for number, connection in enumerate(silent):
@@ -423,7 +424,7 @@ def test_silent_connections_keep_nobody_waiting(server: RemoteServer):
         connection.close()
 
 
-def began(server: RemoteServer, number: int, body: bytes) -> list[socket.socket]:
+def began(server: Server, number: int, body: bytes) -> list[socket.socket]:
     """Begins requests that are let in, and waits until they are; their bodies are still to come."""
     found = [connected(server) for _ in range(number)]
     head = (
@@ -440,7 +441,7 @@ def began(server: RemoteServer, number: int, body: bytes) -> list[socket.socket]
     return found
 
 
-def test_a_request_that_was_let_in_is_not_let_go_for_others(server: RemoteServer):
+def test_a_request_that_was_let_in_is_not_let_go_for_others(server: Server):
     body = wire.write_known([])
     (mine,) = began(server, 1, body)
     silent = [connected(server) for _ in range(2 * CONNECTIONS_MAX)]
@@ -451,7 +452,7 @@ def test_a_request_that_was_let_in_is_not_let_go_for_others(server: RemoteServer
         connection.close()
 
 
-def test_a_server_that_answers_as_many_as_it_can_says_so(server: RemoteServer):
+def test_a_server_that_answers_as_many_as_it_can_says_so(server: Server):
     body = wire.write_known([])
     mine = began(server, CONNECTIONS_MAX, body)
     status, message = asked(server)
@@ -466,7 +467,7 @@ def test_a_server_that_answers_as_many_as_it_can_says_so(server: RemoteServer):
 def test_a_server_that_only_gives_out_takes_nothing(theirs: Repository):
     with (
         ibidem.init() as ours,
-        RemoteServer(theirs, token=TOKEN, port=0, is_read_only=True) as server,
+        Server(theirs, token=TOKEN, port=0, is_remote=True, is_read_only=True) as server,
     ):
         server.start()
         ours.sync.remotes.add("origin", RemoteAddress(server.url))
@@ -482,18 +483,18 @@ def test_a_server_that_only_gives_out_takes_nothing(theirs: Repository):
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
 def test_other_machines_are_not_served_by_accident(theirs: Repository, host: str):
     with pytest.raises(InvalidInputError):
-        RemoteServer(theirs, token=TOKEN, host=host, port=0)
+        Server(theirs, token=TOKEN, host=host, port=0)
 
 
 @pytest.mark.parametrize("token", ["", "short", "a" * 15, "é" * 40, "a\n" * 20])
 def test_a_weak_token_is_refused(theirs: Repository, token: str):
     with pytest.raises(InvalidInputError):
-        RemoteServer(theirs, token=token, port=0)
+        Server(theirs, token=token, port=0)
 
 
-def test_a_port_that_is_taken_is_said(theirs: Repository, server: RemoteServer):
+def test_a_port_that_is_taken_is_said(theirs: Repository, server: Server):
     with pytest.raises(RemoteError):
-        RemoteServer(theirs, token=TOKEN, port=server.port)
+        Server(theirs, token=TOKEN, port=server.port)
 
 
 def test_a_token_is_not_sent_in_the_clear_to_another_machine():
@@ -529,17 +530,15 @@ def test_hosts_with_a_port_stand_as_they_are():
     assert "repo.example:8443" in hosts_of("127.0.0.1", 1, ("repo.example:8443",))
     assert "repo.example:1" in hosts_of("127.0.0.1", 1, ("repo.example",))
     with pytest.raises(IbidemError):
-        Guard("short", frozenset())
+        owner_token("short")
 
 
-def test_a_fault_of_the_server_is_told(
-    server: RemoteServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_of_the_server_is_told(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise KeyError("words of the repository")
 
     with monkeypatch.context() as patch:
-        patch.setattr(RemoteApplication, "answer", broken)
+        patch.setattr(ServerApplication, "answer", broken)
         status, body = asked(server)
     assert status == 500
     assert codec.decode(body)["message"] == "the server failed: KeyError"

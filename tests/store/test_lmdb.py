@@ -39,12 +39,14 @@ def test_a_new_file_has_numbers_to_split_lists_of_free_pages_over(
     tmp_path: Path,
 ) -> None:
     """With few, each commit after a bulk load writes the lists anew: 100 ms at a million nodes."""
-    with LmdbStore.create(tmp_path / "blocks") as store:
-        assert store.cells() == {}
-        assert list(store.cids()) == []
-    with lmdb.open(str(tmp_path / "blocks"), readonly=True, lock=False) as handle:
-        assert handle.info()["last_txnid"] > FIRST_TRANSACTION
-    assert (tmp_path / "blocks" / DATA_FILE).stat().st_size < 100_000
+    for made in (tmp_path / "one", tmp_path / "another"):  # the latter is made as a copy
+        with LmdbStore.create(made) as store:
+            assert store.cells() == {}
+            assert list(store.cids()) == []
+        with lmdb.open(str(made), readonly=True, lock=False) as handle:
+            assert handle.info()["last_txnid"] > FIRST_TRANSACTION
+        assert (made / DATA_FILE).stat().st_size < 100_000
+        assert (made / DATA_FILE).stat().st_mode == (tmp_path / "one" / DATA_FILE).stat().st_mode
 
 
 def test_what_was_published_is_there_after_reopening(tmp_path: Path) -> None:

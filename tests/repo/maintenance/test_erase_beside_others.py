@@ -12,15 +12,17 @@ from pathlib import Path
 import pytest
 
 import ibidem
-from ibidem.index.families import family, merge_scheduler
+from ibidem.index.families import merge_scheduler
 from ibidem.index.families.merge_scheduler import MergeScheduler
 from ibidem.index.families.snapshot_parts import SnapshotParts
 from ibidem.index.snapshot_registry import SnapshotRegistry
+from ibidem.index.tuning import Tuning
 from ibidem.objects.errors import ErasedError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.core import Core
 from ibidem.repo.erasure import destroy as destroying
 from ibidem.repo.erasure import erase as erasing
+from ibidem.repo.receipts.log import ReceiptLog
 from ibidem.repo.repository import Repository
 from ibidem.repo.state import ERASING_CELL
 from ibidem.repo.sync.remotes import address_of
@@ -32,7 +34,7 @@ from .secret import NEEDLES, add_secret, places_of
 SOURCE = str(Path(__file__).parents[3] / "src")
 
 
-@pytest.mark.parametrize("step", ["drop_index", "close"])
+@pytest.mark.parametrize("step", ["drop_derived", "close"])
 def test_what_another_erases_meanwhile_is_destroyed_before_the_mark_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -56,7 +58,7 @@ def test_what_another_erases_meanwhile_is_destroyed_before_the_mark_goes(
             )
         else:
             monkeypatch.setattr(
-                Core, "drop_index", lambda self: erased_by_other() or self.drop_index()
+                Core, "drop_derived", lambda self: erased_by_other() or self.drop_derived()
             )
         repo.maintenance.erase(mine)
         assert repo.core.store.cell(ERASING_CELL) is None
@@ -113,26 +115,20 @@ def test_a_transaction_from_before_an_erasure_does_not_bring_it_back(tmp_path: P
 def test_a_merge_that_ends_after_all_else_brings_nothing_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {
-        "FRESH_ROWS": 1,
-        "TAIL_ROWS": 3,
-        "TIER_PARTS": 2,
-        "STEP_ROWS_MAX": 1,
-        "PATIENCE": 99,
-    }.items():
-        monkeypatch.setattr(family, name, value)
     waiting: list[Callable[[], None]] = []
 
     def end_all(self: MergeScheduler) -> None:
         while waiting:
             waiting.pop()()
 
-    monkeypatch.setattr(merge_scheduler, "STEPS_BEFORE", 0)
     monkeypatch.setattr(
         merge_scheduler, "_start", lambda job, *given: waiting.append(lambda: job.run(*given))
     )
     monkeypatch.setattr(MergeScheduler, "wait", end_all)
     with ibidem.init(tmp_path) as repo:
+        repo.core.search_index.tuning = Tuning(
+            fresh_rows=1, tail_rows=3, tier_parts=2, step_rows_max=1, patience=99, steps_before=0
+        )
         secret = add_secret(repo)
         while not waiting:
             with repo.transaction() as tx:
@@ -256,3 +252,28 @@ def test_a_local_file_is_not_removed_while_its_owner_writes_it(tmp_path: Path) -
         assert not thread.is_alive()
         assert log.read_text() == "{}"
         assert not places_of(tmp_path, *NEEDLES)
+
+
+@pytest.mark.parametrize("is_pinned", [False, True])
+def test_a_receipt_of_an_answer_from_before_an_erasure_is_not_appended_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_pinned: bool
+) -> None:
+    """Another process has its answer, and is about to append the receipt."""
+    with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
+        secret = add_secret(repo)
+        other.retrieve("something else")
+        asks = other.at() if is_pinned else other
+        append = ReceiptLog.append
+
+        def appended(log: ReceiptLog, block: bytes, *, generation: int = 0) -> None:
+            monkeypatch.undo()
+            repo.maintenance.erase(secret)
+            append(log, block, generation=generation)
+
+        monkeypatch.setattr(ReceiptLog, "append", appended)
+        answer = asks.retrieve(SECRET)
+        assert answer.items
+        assert places_of(tmp_path, *NEEDLES) == []
+        assert other.retrieve("after it").receipt is not None
+        log = ReceiptLog(tmp_path / ".ibidem" / "receipts")
+        assert len(list(log.blocks())) == 2

@@ -161,8 +161,8 @@ def cut_short(folder: Path, at: int) -> NodeId:
     secret = filled(folder)
     with ibidem.open(folder) as repo, pytest.MonkeyPatch.context() as patch:
         calls: list[str] = []
-        for name in ("drop_index", "delete", "scrub"):
-            owner = repo.core if name == "drop_index" else repo.core.store
+        for name in ("drop_derived", "delete", "scrub"):
+            owner = repo.core if name == "drop_derived" else repo.core.store
 
             def fails(*_: object, name: str = name) -> None:
                 raise StorageError(f"no {name}")

@@ -122,9 +122,9 @@ def test_snapshots_of_roots_that_are_gone_go_with_their_files(tmp_path: Path) ->
         gone = abandoned(repo)
         repo.at(gone).retrieve("unusual phrase")
         root = repo.at(gone).root_cid
-        assert root in repo.core.index.remembered()
+        assert root in repo.core.search_index.current.remembered()
         assert repo.maintenance.gc(keep_operations=1).snapshot_count == 1
-        assert root not in repo.core.index.remembered()
+        assert root not in repo.core.search_index.current.remembered()
         assert repo.maintenance.fsck().is_clean
 
 

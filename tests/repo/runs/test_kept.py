@@ -112,7 +112,7 @@ def test_another_root_is_named_with_item_lane_and_number(asked) -> None:
 
 def test_what_is_missing_is_named(asked) -> None:
     repo, receipt, _ = asked
-    repo.core.index.forget()
+    repo.core.search_index.current.forget()
     repo.core.store.delete([receipt.items[0].cid])
     with ibidem.init("memory:") as other:
         blocks = {cid: repo.core.store.get(cid) for cid in repo.core.store.cids()}

@@ -110,6 +110,26 @@ def test_a_push_is_told_first_and_sends_nothing_of_it(pair: Pair, tmp_path: Path
     assert back.maintenance.fsck().is_clean
 
 
+def test_a_push_whose_older_history_has_the_node_moves_no_block(pair: Pair) -> None:
+    """Its state has left the node out, but a commit before has a version that nobody has named."""
+    erase(pair, is_authorised=False)
+    back, home = pair
+    says(back, f"{SECRET}, edited where it was offline", "secret")
+    with back.transaction() as tx:
+        tx.remove_node(NODE)
+    there, before = Watched(home), home.core.view
+    with pytest.raises(InvalidInputError, match="its history has a version") as error:
+        fetch_push.push(back.core, there, "origin", {"heads/mine": back.head})
+    assert error.value.kind is ErrorKind.FORGOTTEN
+    assert there.calls == ["erasures"]
+    assert there.moved == {}
+    assert home.core.view == before
+    back.history.squash("main~3", message="without it")
+    fetch_push.push(back.core, there, "origin", {"heads/mine": back.head})
+    assert not any(SECRET.encode() in block for block in there.moved.values())
+    assert home.maintenance.fsck().is_clean
+
+
 def test_a_push_of_a_copy_that_does_not_authorise_it_moves_no_block(pair: Pair) -> None:
     erase(pair, is_authorised=False)
     back, home = pair

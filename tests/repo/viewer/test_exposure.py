@@ -31,7 +31,7 @@ from ibidem.repo.viewer.repository import ViewerReceipts, ViewerRepository
 from ibidem.repo.viewer.revision import ViewerRevision
 from ibidem.repo.viewer.transaction import ViewerTransaction
 from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
-from ibidem.serve.remote import _METHODS
+from ibidem.serve.server import ROUTES
 
 LOW = Viewer(level="low", scopes=())
 NAMESPACES = (
@@ -83,7 +83,7 @@ def everything() -> set[str]:
             is_of = function.__module__ == module.__name__ and not name.startswith("_")
             if is_of and parameters and parameters[0] in ("repository", "revision"):
                 found.add(f"{short}.{name}")
-    return found | set(commands(cli, "repo")) | set(_METHODS)
+    return found | set(commands(cli, "repo")) | set(ROUTES)
 
 
 def test_everything_that_can_be_called_is_classified_and_nothing_else_is():

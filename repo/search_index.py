@@ -1,0 +1,170 @@
+"""The index of an open repository: where its files are, when it is opened, updated and dropped.
+
+The index is derived from the commits, so everything here may be thrown away at any time. Three
+rules keep it fresh and safe. It follows the head: a question brings it up to the root that is
+queried, and so does a small commit, if there are questions between commits. It starts anew after
+each erasure, in a folder of its own, because the old files contain erased text. And what is written
+to it while an erasure is published is swept away, whichever of the two is first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from ibidem.objects.commit import Commit
+from ibidem.objects.tree import EMPTY_TREE
+from ibidem.repo.erasure.guard import sweep_index
+
+if TYPE_CHECKING:
+    from ibidem.index.index import Index
+    from ibidem.index.snapshot import Snapshot
+    from ibidem.index.tuning import Tuning
+    from ibidem.objects.cid import RootCid
+    from ibidem.objects.progress import Progress
+    from ibidem.objects.view import View
+    from ibidem.repo.operation_log import OperationLog
+    from ibidem.repo.state import State
+    from ibidem.store.protocol import Store
+
+T = TypeVar("T")
+FOLLOWED_BLOCKS_MAX = 1_024
+"""A commit of more blocks is indexed only when a question is asked: indexing it at once would make
+the commit noticeably slower.
+"""
+
+
+class SearchIndex:
+    """The index of one repository."""
+
+    def __init__(
+        self,
+        store: Store,
+        folder: Path | None,
+        operation_log: OperationLog,
+        head_in: Callable[[State | None], tuple[RootCid, Commit | None]],
+        progress: Progress,
+    ) -> None:
+        """Opens nothing.
+
+        Args:
+            store: of the repository.
+            folder: of the repository, which has the folder of the index; None in memory.
+            operation_log: gives the state that a call works on if it has none.
+            head_in: returns the root at the head in a state, by default the newest, and its commit.
+            progress: called while a snapshot is built or advanced.
+        """
+        self._store = store
+        self._folder = None if folder is None else folder / "index"
+        self._operation_log = operation_log
+        self._head_in = head_in
+        self._progress = progress
+        self.tuning: Tuning | None = None
+        """Of an index that is opened from now on; None for what was measured to be best."""
+        self._open: tuple[View, Index] | None = None
+        """With the newest view for which it was requested, whose erasures it excludes."""
+        self.followed_blocks_max = FOLLOWED_BLOCKS_MAX
+        """Blocks of a commit up to which it is indexed at once, if at all."""
+        self._is_queried = False
+        """Whether a snapshot was requested since the last commit through this object."""
+
+    @property
+    def current(self) -> Index:
+        """The index for the newest view."""
+        return self._after(self._operation_log.state().view)
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the index files, a different one after each erasure; None in memory."""
+        return self._folder_for(self._operation_log.state().view)
+
+    def snapshot(
+        self, root_cid: RootCid, commit: Commit | None, *, state: State | None = None
+    ) -> Snapshot:
+        """Returns the index snapshot of a root.
+
+        Args:
+            root_cid: the root.
+            commit: one that has the root; the snapshots of its parents are similar.
+            state: the state that the call works on; by default the newest.
+        """
+        self._is_queried = True
+        near = self._parents(commit)
+        return self._work(lambda index: index.snapshot(root_cid, near=near), state)
+
+    def after_commit(self, block_count: int) -> None:
+        """Updates the index to the head after a small commit, if a question was asked since the
+        last one. So questions between commits need not wait, and a process that only commits does
+        not index.
+
+        Args:
+            block_count: of the commit.
+        """
+        if self._is_queried and block_count <= self.followed_blocks_max:
+            self._is_queried = False
+            # The commit is complete even if this fails; the next question reports the error.
+            with suppress(Exception):
+                state = self._operation_log.state()
+                root_cid, commit = self._head_in(state)
+                near = self._parents(commit)
+                self._work(lambda index: index.prepare(root_cid, near=near), state)
+
+    def rebuild(self, root_cid: RootCid, *, compact: bool) -> None:
+        """Builds the index of a root from scratch; `compact` merges the small segments and drops
+        the dead rows of the existing one instead."""
+        self._work(
+            lambda index: index.compact(root_cid) if compact else index.build(root_cid), None
+        )
+
+    def drop(self) -> None:
+        """Closes the index; files stay, and none is added."""
+        if self._open is not None:
+            self._open[1].wait()
+        self._open = None
+
+    def _after(self, view: View) -> Index:
+        """Returns the index for a view, or for a newer one requested before."""
+        if self._open is None or self._open[0].seq < view.seq:
+            if self._open is not None and self._open[0].erasures == view.erasures:
+                self._open = view, self._open[1]
+                return self._open[1]
+            # An index built before an erasure contains erased text: no process keeps using it.
+            from ibidem.index.index import Index
+            from ibidem.index.tuning import TUNING
+
+            self.drop()
+            folder = self._folder_for(view)
+            if view.erasures != EMPTY_TREE and self._folder is not None:
+                with suppress(OSError):  # the erasing process removes it and reports errors
+                    sweep_index(self._folder, folder)
+            self._open = (
+                view,
+                Index(folder, self._store, tuning=self.tuning or TUNING, progress=self._progress),
+            )
+        return self._open[1]
+
+    def _folder_for(self, view: View) -> Path | None:
+        if self._folder is None or view.erasures == EMPTY_TREE:
+            return self._folder
+        return self._folder / f"after-{str(view.erasures)[-16:]}"
+
+    def _work(self, work: Callable[[Index], T], state: State | None) -> T:
+        state = state or self._operation_log.state()
+        index = self._after(state.view)
+        # The head's snapshot stays cached, however many old revisions are queried.
+        index.pin([self._head_in(state)[0]])
+        write_count = index.write_count
+        try:
+            return work(index)
+        finally:
+            if index.write_count != write_count:
+                # Sweeps away what was just written where an erasure came first, whose own sweep
+                # may have been before. Where the erasure comes after this, so does its sweep.
+                _ = self.current
+
+    def _parents(self, commit: Commit | None) -> list[RootCid]:
+        """Returns the roots of a commit's parents."""
+        parents = () if commit is None else commit.parents
+        return [Commit.decode(self._store.get(parent)).root for parent in parents]
