@@ -37,7 +37,8 @@ from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.repo.viewer.exposure import guarded_methods
 from ibidem.retrieve.access.derived import labels_of
 from ibidem.retrieve.query import checks
-from ibidem.retrieve.query.options import CONFIGURED, default
+from ibidem.retrieve.query.configured import CONFIGURED
+from ibidem.retrieve.query.options import default
 from ibidem.retrieve.query.predicate import VALUES_MAX
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.access.policy import Viewer
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
-    from ibidem.retrieve.query.options import Configured
+    from ibidem.retrieve.query.configured import Configured
     from ibidem.retrieve.rerank import Reranker
 
 RECENT_DEFAULT = 4

@@ -24,7 +24,7 @@ from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
 from ibidem.repo.viewer.exposure import guarded_methods
 from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
-from ibidem.retrieve.query.options import CONFIGURED
+from ibidem.retrieve.query.configured import CONFIGURED
 from ibidem.retrieve.records.record import Record, record_policy
 from ibidem.retrieve.records.salience import salience
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
     from ibidem.repo.viewer.repository import ViewerRepository
     from ibidem.retrieve.answer.answer import Answer
-    from ibidem.retrieve.query.options import Configured
+    from ibidem.retrieve.query.configured import Configured
     from ibidem.retrieve.query.predicate import Predicate
     from ibidem.retrieve.records.item import RecordItem
     from ibidem.retrieve.records.record import RecordType, Status

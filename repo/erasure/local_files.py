@@ -86,6 +86,7 @@ LOCAL_FILES = (
     LocalFiles("local/reads.*", "who asked a server, without texts", Rule.QUOTING),
     LocalFiles("local/key", "a random key", Rule.NO_WORDS),
     LocalFiles("local/last.json", "the last answer of each session", Rule.QUOTING),
+    LocalFiles("local/stat-table", "paths, and digests of sources", Rule.QUOTING),
     LocalFiles("local/impressions.*", "which nodes were shown", Rule.QUOTING),
     LocalFiles("local/slow.*", "what took long", Rule.QUOTING),
 )

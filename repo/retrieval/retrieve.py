@@ -24,7 +24,8 @@ from ibidem.retrieve.answer.warning import AnswerWarning
 from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import dense_tops
-from ibidem.retrieve.query.options import CONFIGURED, default
+from ibidem.retrieve.query.configured import CONFIGURED
+from ibidem.retrieve.query.options import default
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.query.settings import configured
 from ibidem.retrieve.rerank import Reranker, RerankRecord
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from ibidem.repo.retrieval.signature import QuestionOptions
     from ibidem.retrieve.access.policy import Viewer
     from ibidem.retrieve.answer.item import Item
-    from ibidem.retrieve.query.options import Configured
+    from ibidem.retrieve.query.configured import Configured
     from ibidem.retrieve.query.predicate import Predicate
 
 

@@ -30,7 +30,7 @@ from ibidem.objects.text import node_text, text_digest
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import EMPTY_TREE, Tree
 from ibidem.objects.tree.read import BATCH_BLOCKS
-from ibidem.objects.vector import NodeVector, Vector
+from ibidem.objects.vector import NodeVector, Sparse, Vector
 from ibidem.repo.id_prefix import resolve_prefix
 from ibidem.repo.maintenance.source_check import KnownParts, new_parts, part_in
 from ibidem.repo.transaction.changeset import (
@@ -295,6 +295,14 @@ class PendingGraph:
     def has_vector(self, tree_name: TreeName, raw: bytes) -> bool:
         """Returns whether a node has a vector in a family."""
         return raw in self._pending.get(tree_name, ()) or self.cid(tree_name, raw) is not None
+
+    def committed_vector(self, tree_name: TreeName, raw: bytes) -> NodeVector | None:
+        """Returns the vector of a node in the base, None if it has none."""
+        cid = Tree(self.source, tree_of(self.base, tree_name)).get(raw)
+        if cid is None:
+            return None
+        cls = Vector if tree_name[0] == "vectors" else Sparse
+        return cls.decode(self.source.get(cid))
 
     def vector_trees(self) -> list[TreeName]:
         """Returns the trees of every model and vocabulary, of the base and staged."""

@@ -38,6 +38,16 @@ class Staged:
     begun: Tip
 
     @property
+    def base_root(self) -> Root:
+        """The root that the changes are made on."""
+        return self.begun.root
+
+    @property
+    def base_commit(self) -> CommitCid | None:
+        """The commit that the changes are made on; None before the first one."""
+        return self.begun.commit
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is nothing to commit."""
         return self.root_cid == self.begun.root_cid
@@ -47,8 +57,8 @@ def read(source: Source, state: State) -> Staged:
     """Returns the stage in a state; if it is empty, with the root of the current branch."""
     value = state.cells.get(STAGE_CELL)
     if value is None:
-        begun = tip(source, state, state.view.head)
-        return Staged(None, begun.root_cid, begun.root, begun)
+        at = tip(source, state, state.view.head)
+        return Staged(None, at.root_cid, at.root, at)
     fields = codec.decode_foreign(value)
     if not isinstance(fields, dict) or fields.get("kind") != "stage" or fields.get("v") != 1:
         raise CorruptError("stage: the cell is not a stage", hint="clear it and stage again")
@@ -59,12 +69,12 @@ def read(source: Source, state: State) -> Staged:
             "stage: root, base or commit is not a link", hint="clear it and stage again"
         )
     root_cid, base_cid = RootCid(fields["root"].raw), RootCid(fields["base"].raw)
-    begun = Tip(
+    base = Tip(
         None if commit is None else CommitCid(commit.raw),
         base_cid,
         Root.decode(source.get(base_cid)),
     )
-    return Staged(value, root_cid, Root.decode(source.get(root_cid)), begun)
+    return Staged(value, root_cid, Root.decode(source.get(root_cid)), base)
 
 
 def commit(operations: OperationLog, signature: CommitInfo) -> Commit | None:
@@ -79,7 +89,7 @@ def commit(operations: OperationLog, signature: CommitInfo) -> Commit | None:
     )
     if staged.is_empty:
         return None
-    edits = between(operations.store, staged.begun.root, staged.root)
+    edits = between(operations.store, staged.base_root, staged.root)
     publisher = BranchPublisher(
         operations,
         state,

@@ -288,6 +288,14 @@ class Transaction(Ending):
         self._check_open()
         return self._draft.node(check_id("id", id, NodeId).raw)
 
+    def content(self, id: NodeId | str) -> bytes | None:  # noqa: A002
+        """Returns the whole content of a node as staged, None if it has none."""
+        content = self.node(id).content
+        if not isinstance(content, tuple):
+            return content
+        blobs, source = self._draft.blobs, self._draft.source
+        return b"".join(blobs.get(part) or source.get(part) for part in content)
+
     def read_ahead(self, ids: Iterable[NodeId | str]) -> None:
         """Prefetches nodes and their descendants in a few batches; affects only speed."""
         self._check_open()
@@ -541,6 +549,15 @@ class Transaction(Ending):
         check_text("vocab", vocab)
         value = Sparse.from_arrays(indices, weights, of=check_digest(of))
         self._draft.attach(("sparse", vocab), id.raw, value, of)
+
+    def copy_vectors(self, source: NodeId | str, target: NodeId | str) -> None:
+        """Stages the committed vectors of one node, of all families, as those of another one that
+        has the same text."""
+        source, target = check_id("source", source, NodeId), check_id("target", target, NodeId)
+        for tree_name in self._draft.vector_trees():
+            value = self._draft.committed_vector(tree_name, source.raw)
+            if value is not None:
+                self._draft.attach(tree_name, target.raw, value, value.of)
 
     def remove_vector(self, id: NodeId | str, *, model: str) -> None:  # noqa: A002
         """Stages the removal of a vector; raises `NotFoundError` when there is none."""

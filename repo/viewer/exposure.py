@@ -86,6 +86,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Transaction", Exposure.EXEMPT, "base commit"),
     **_rows("Transaction", Exposure.VISIBLE, "is_tombstoned"),
     **_rows("Transaction", Exposure.REFUSED, "conflicts nodes node_id edge_id read_ahead settle"),
+    **_rows("Transaction", Exposure.REFUSED, "content copy_vectors"),
     **_rows("Transaction", Exposure.REFUSED, "add_trailers set_semantics"),
     **_rows("Transaction", Exposure.REFUSED, "set_vector set_sparse remove_vector remove_sparse"),
     **_rows("Transaction", Exposure.REFUSED, "register_model set_trust_policy configure"),
@@ -103,7 +104,8 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("procedures", Exposure.REFUSED, "add_procedure set_status mine"),
     # -- the commands --------------------------------------------------------------------------
     **_commands(Exposure.VISIBLE, "retrieve", "packs", "prompt", "query", "get", "show"),
-    **_commands(Exposure.VISIBLE, "edge traverse"),
+    **_commands(Exposure.VISIBLE, "cat", "edge traverse"),
+    **_commands(Exposure.REFUSED, "checkout", "rm", "mv"),
     **_commands(Exposure.VISIBLE, "recall", "memory graph", "memory salience", "trust show"),
     **_commands(Exposure.VISIBLE, "thread list", "thread show", "thread select"),
     **_commands(Exposure.VISIBLE, "snapshot record"),

@@ -16,8 +16,7 @@ Spec: retrieval 3.
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Any, Final
+from typing import Any
 
 from ibidem.objects.constants import BM25_B, BM25_K1, TIME_MAX, TIME_MIN
 from ibidem.objects.record import record
@@ -28,17 +27,6 @@ DEFAULT = "the default"
 LIMIT_OF_PACKS = 5
 """The default of `limit` for packs."""
 DAY = 86_400_000_000
-
-
-class Configured(Enum):
-    """The type of `CONFIGURED`."""
-
-    CONFIGURED = "configured"
-
-
-CONFIGURED: Final = Configured.CONFIGURED
-"""The default of a parameter that `repo config` can set: what the root's configuration says, or
-else what the table says. Any value that is given, None included, comes before both."""
 
 
 @record
