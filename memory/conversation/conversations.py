@@ -39,6 +39,7 @@ from ibidem.repo.viewer.exposure import guarded_methods
 from ibidem.retrieve.access.derived import labels_of
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.configured import CONFIGURED
+from ibidem.retrieve.query.options import default
 from ibidem.retrieve.query.predicate import VALUES_MAX
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.query.configured import Configured
     from ibidem.retrieve.rerank import Reranker
 
+RECENT_DEFAULT = 4
 RECENT_WEIGHT, SIMILAR_WEIGHT = 4, 6
 _OF_SELECTION = frozenset(("limit", "as_of", "depth", "estimator", "viewer", "token_budget"))
 """Options of `retrieve` that mean something else here."""
@@ -264,7 +266,7 @@ class Conversations:
         text: str | None = None,
         *,
         thread: str | None,
-        limit: int = LIMIT_DEFAULT,
+        limit: int | None = LIMIT_DEFAULT,
         at: object = "HEAD",
         order: str = "similarity",
         unit: str = "message",
@@ -346,12 +348,12 @@ class Conversations:
         *,
         thread: str,
         token_budget: int | None,
-        recent: int = LIMIT_DEFAULT,
-        similar: int = LIMIT_DEFAULT,
+        recent: int = RECENT_DEFAULT,
+        similar: int | None = None,
         shares: tuple[int, int] = (RECENT_WEIGHT, SIMILAR_WEIGHT),
         require_last: int = 0,
         unit: str = "message",
-        overflow: str = "skip",
+        overflow: str = default("overflow"),
         tool_chars: int = TOOL_CHARS,
         estimator: str | TokenEstimator = HEURISTIC.name,
         at: object = "HEAD",
@@ -399,12 +401,13 @@ class Conversations:
 
         Args:
             text: the current question.
-            token_budget: total tokens, None for no limit.
+            token_budget: tokens of the whole text, None for no limit.
             recent: units from the end of the thread's view, summaries among them, newest first.
-            similar: number of units relevant to the query.
-            shares: shares of the budget of the two.
+            similar: number of units relevant to the query, None for as many as fit.
+            shares: shares of the budget of the two; what one does not use, the other has.
             require_last: units from the end that must fit; otherwise it is an error.
-            overflow: `skip` leaves out a unit that does not fit, `stop` ends its part there.
+            overflow: `cut` shows the beginning of a message that does not fit, `skip` leaves it
+                out, `stop` ends the context there.
             unit: as for `select`, as are the other options.
         """
         options = changed_options(locals(), Questions.retrieve, but=_OF_SELECTION)
@@ -418,17 +421,16 @@ class Conversations:
         newest = list(reversed(whole))[: checks.count("recent", recent)]
         must = {id(one) for one in newest[:require_last]}
         sources = [
-            Source(
-                "recent", tuple(required(newest, lambda one: id(one) in must)), shares[0], overflow
-            )
+            Source("recent", tuple(required(newest, lambda one: id(one) in must)), shares[0])
         ]
-        if text is not None and text.strip() and similar:
+        if text is not None and text.strip() and similar != 0:
             chosen = self.select(text, thread=thread, limit=similar, unit=unit, at=at, **options)
-            sources.append(Source("similar", chosen.units, shares[1], overflow))
+            sources.append(Source("similar", chosen.units, shares[1]))
         found = compose(
             sources,
             token_budget=token_budget,
             estimator=estimator_of(estimator),
+            overflow=overflow,
             tool_chars=tool_chars,
         )
         return replace(found, answer=self._answer_of(found.messages, at))

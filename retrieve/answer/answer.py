@@ -128,7 +128,9 @@ class Answer(TupleSequence[AnyItem]):
         return "\n".join(_lines(self)) + "\n"
 
     def __str__(self) -> str:
-        blocks = [(item.title, item.rendered) for item in self.items]
+        blocks = [
+            (item.title, item.rendered.removeprefix(f"{item.title}\n")) for item in self.items
+        ]
         return page(self, _NOUNS[self.kind], blocks)
 
     def to_json(self) -> str:

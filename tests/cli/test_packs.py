@@ -28,7 +28,7 @@ def run(tmp_path, monkeypatch):
 
 
 def test_packs_show_what_stands_around_a_hit(run):
-    shown = run("packs", "retry twice", "--label", "Passage")
+    shown = run("packs", "retry twice", "--label", "Passage", "--around", "1")
     assert "a.md > Retries" in shown
     assert "o:0-2" in shown
     assert "    before" in shown
@@ -48,9 +48,9 @@ def test_options_of_packs_reach_the_library(run):
 
 def test_prompt_prints_both_texts_and_writes_citations(run, tmp_path):
     shown = run("prompt", "twice", "--citations", "cited.json")
-    assert "source [¹]" in shown
+    assert "[1] a.md > Retries" in shown
     [cited, *_] = json.loads((tmp_path / "cited.json").read_text("utf-8"))
-    assert cited["marker"] == "[¹]"
+    assert cited["marker"] == "[1]"
     without = run("prompt", "absent")
     assert without.endswith("\n\nabsent\n")
     assert "the prompt has no source" in without

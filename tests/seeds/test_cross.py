@@ -271,10 +271,11 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "records": ({}, {}),
     "viewer": ({}, {}),
     "expand": ({}, {"expand": "section"}),
-    "per_hit_neighbors": ({}, {"per_hit_neighbors": 3}),
+    "per_hit_neighbors": ({}, {"per_hit_neighbors": 0}),
+    "window_chars": ({}, {"window_chars": 0}),
     "merge": ({"per_hit_neighbors": 3}, {"merge": "coalesce"}),
     "overflow": (
-        {"text": "red needle", "token_budget": 13, "per_hit_neighbors": 0},
+        {"text": "red needle", "token_budget": 23, "per_hit_neighbors": 0},
         {"overflow": "stop"},
     ),
     "rank": ({}, {"rank": "none"}),
