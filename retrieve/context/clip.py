@@ -112,7 +112,7 @@ def clipped_text(text: str, fits: Callable[[str], bool]) -> str:
         text: any.
         fits: whether a text fits; if one does, all of its beginnings do.
 
-    >>> clipped_text("One. Two three four", lambda text: len(text) <= 6)
+    >>> clipped_text("One. Two three four", lambda text: len(text) <= 5)
     'One.'
     >>> clipped_text("One. Two three four", lambda text: len(text) <= 17)
     'One. Two three'

@@ -95,7 +95,7 @@ def test_texts_results_and_calls_are_ranked_and_reasoning_is_not(repo: Repositor
     talk = repo.conversations
     talk.append("a", BLOCKS)
     talk.append("b", OPEN_AI)
-    assert [one.ord for one in talk.select("mauve", thread="a").messages] == [1, 2]
+    assert [one.ord for one in talk.select("mauve", thread="a", limit=2).messages] == [1, 2]
     assert not talk.select("hidden thought", thread="a").messages
     assert not talk.select("sign c2ln", thread="a").messages
     assert [one.text for one in talk.messages("b")][2:4] == ['look({"at": "gate"})', "green"]
@@ -110,7 +110,7 @@ def test_a_call_and_its_results_are_one_unit(repo: Repository):
     # A result is no question, although a user brings it.
     chosen = talk.select("mauve", thread="a", limit=1, unit="exchange")
     assert chosen.to_messages() == BLOCKS
-    context = talk.context(None, thread="b", token_budget=None)
+    context = talk.context(None, thread="b", recent=10, token_budget=None)
     assert context.to_messages() == OPEN_AI
 
 
