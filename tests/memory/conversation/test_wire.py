@@ -95,7 +95,7 @@ def test_texts_results_and_calls_are_ranked_and_reasoning_is_not(repo: Repositor
     talk = repo.conversations
     talk.append("a", BLOCKS)
     talk.append("b", OPEN_AI)
-    assert [one.ord for one in talk.select("mauve", thread="a", limit=2).messages] == [1, 2]
+    assert [one.ord for one in talk.select("mauve", thread="a", limit=1).messages] == [1, 2]
     assert not talk.select("hidden thought", thread="a").messages
     assert not talk.select("sign c2ln", thread="a").messages
     assert [one.text for one in talk.messages("b")][2:4] == ['look({"at": "gate"})', "green"]
