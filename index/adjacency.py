@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +12,7 @@ from pyroaring import BitMap
 
 from ibidem.index.arrays import Array, Ordinals
 from ibidem.index.families.family import FamilyParts
+from ibidem.index.segments.column import Column
 from ibidem.index.segments.identity import Identities, id_order
 from ibidem.index.segments.key_list import KeyList
 from ibidem.index.segments.merge_rows import Part
@@ -58,11 +61,10 @@ class Children:
 
 def adjacency(parts: FamilyParts, direction: str, ordinal: int, nodes: BitMap) -> Adjacency:
     """Returns the edges of a node whose both ends are in `nodes`; `direction` is "out" or "in"."""
-    other = "target" if direction == "out" else "source"
     found = [
         (part, rows)
         for part in parts
-        if len(rows := _edge_rows(part, direction, other, ordinal, nodes))
+        if len(rows := _live_rows(part, direction, _rows_of(part, direction, ordinal), nodes))
     ]
     if ordinal not in nodes or not found:
         return _NO_EDGES
@@ -73,12 +75,31 @@ def adjacency(parts: FamilyParts, direction: str, ordinal: int, nodes: BitMap) -
         names = KeyList(part.segment.column("etype.keys"), part.segment.column("etype.ends"))
         etypes += [names[code].decode() for code in part.segment["code"][rows].tolist()]
     return Adjacency(
-        _joined(found, other)[order],
+        _joined(found, _OTHER_END[direction])[order],
         _joined(found, "weight")[order],
         tuple(etypes[index] for index in order.tolist()),
         ids[order],
         _joined(found, "cids")[order],
     )
+
+
+def edge_ids(
+    parts: FamilyParts, ordinal: int, nodes: BitMap, *, after: EdgeId | None, limit: int
+) -> list[EdgeId]:
+    """Returns the first ids, ascending, of the edges that start or end at a node and whose other
+    end is in `nodes`; the cost does not grow with the number of edges.
+
+    Args:
+        after: only ids greater than this one.
+        limit: number of ids, at least 1.
+    """
+    found = {
+        raw
+        for part in parts
+        for direction in _OTHER_END
+        for raw in _first_ids(part, direction, ordinal, nodes, after, limit)
+    }
+    return [EdgeId(raw) for raw in sorted(found)[:limit]]
 
 
 def children_of(segments: Sequence[SegmentView], ordinal: int, nodes: BitMap) -> Children:
@@ -133,17 +154,43 @@ def parent_of(
     return None if best is None else (best[2], best[1])
 
 
-def _edge_rows(part: Part, direction: str, other: str, ordinal: int, nodes: BitMap) -> Array:
-    """Returns the live rows of one segment whose other end is in `nodes`, (m,) uint32."""
-    column = part.segment[f"{direction}.node"]
-    node = np.uint32(ordinal)
-    start = int(np.searchsorted(column, node, side="left"))
-    stop = int(np.searchsorted(column, node, side="right"))
-    rows: Array = part.segment.column(f"{direction}.row")[start:stop]
+def _rows_of(part: Part, direction: str, ordinal: int, after: EdgeId | None = None) -> Array:
+    """Returns the rows of a node in one segment, live or not, (m,) uint32: by edge id ascending,
+    those after an id."""
+    column, rows = part.segment[f"{direction}.node"], part.segment.column(f"{direction}.row")
+    start, stop = (
+        int(np.searchsorted(column, np.uint32(ordinal), side=side)) for side in _BOTH_SIDES
+    )
+    if after is not None:
+        ids = part.segment.column("ids")
+        node = range(start, stop)
+        start += bisect_right(node, after.raw, key=lambda at: _id_at(ids, rows.item(at)))
+    return rows[start:stop]
+
+
+def _first_ids(
+    part: Part, direction: str, ordinal: int, nodes: BitMap, after: EdgeId | None, limit: int
+) -> list[bytes]:
+    """Returns the first edge ids of a node in one segment, ascending."""
+    ids = part.segment.column("ids")
+    waiting = _rows_of(part, direction, ordinal, after)
+    found: list[bytes] = []
+    while len(waiting) and len(found) < limit:
+        rows, waiting = waiting[:limit], waiting[limit:]
+        found += [row.tobytes() for row in ids[_live_rows(part, direction, rows, nodes)]]
+    return found
+
+
+def _id_at(ids: Column, row: int) -> bytes:
+    return ids[row : row + 1].tobytes()
+
+
+def _live_rows(part: Part, direction: str, rows: Array, nodes: BitMap) -> Array:
+    """Returns those of some rows that are live and whose other end is in `nodes`."""
     if not len(rows):
         return rows
     serials = part.segment.column("ordinals")[rows].tolist()
-    ends = part.segment.column(other)[rows].tolist()
+    ends = part.segment.column(_OTHER_END[direction])[rows].tolist()
     dead = part.dead or ()
     keep = [
         position
@@ -157,6 +204,9 @@ def _joined(found: list[tuple[Part, Array]], name: str) -> Array:
     return np.concatenate([part.segment.column(name)[rows] for part, rows in found])
 
 
+_OTHER_END = {"out": "target", "in": "source"}
+"""By direction, the column of an edge's other end."""
+_BOTH_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 _NO_EDGES = Adjacency(
     np.empty(0, np.uint32),
     np.empty(0, np.float64),

@@ -20,6 +20,7 @@ from ibidem.index.adjacency import (
     adjacency,
     child_counts,
     children_of,
+    edge_ids,
     parent_of,
 )
 from ibidem.index.arrays import Ordinals, bitmap_of_bytes, to_bitmap
@@ -49,7 +50,7 @@ from ibidem.objects.cid import DAG_CBOR_PREFIX, NodeCid, RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.constants import DIGEST_BYTES
 from ibidem.objects.errors import InvalidInputError
-from ibidem.objects.ids import NodeId
+from ibidem.objects.ids import EdgeId, NodeId
 
 _CACHED_KEYS_MAX = 4_096
 
@@ -234,6 +235,11 @@ class Snapshot:
     def incoming(self, ordinal: int) -> Adjacency:
         """Returns the edges to a node from nodes of the root, by edge id ascending."""
         return adjacency(self.state.edges, "in", ordinal, self.live)
+
+    def edge_ids(self, ordinal: int, *, after: EdgeId | None, limit: int) -> list[EdgeId]:
+        """Returns the first `limit` ids after `after`, ascending, of the edges between a node and
+        nodes of the root; reads only that part of the index."""
+        return edge_ids(self.state.edges, ordinal, self.live, after=after, limit=limit)
 
     def children(self, ordinal: int) -> Children:
         """Returns the parts of a node that are nodes of the root, in their order."""

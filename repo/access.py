@@ -128,13 +128,9 @@ class RestrictedGraph(UnrestrictedGraph):
         """Yields the edges between visible nodes, by id."""
         return (edge for edge in super().edges() if self._joins(edge))
 
-    def edges_of(self, id: NodeId | str) -> list[Edge]:  # noqa: A002
-        """Returns the edges of a node to and from visible nodes, by id."""
-        id = check_id("id", id, NodeId)  # noqa: A001
-        self.node(id, include_tombstoned=True)
-        incident = self.core.edge_lookup.incident(self.root_cid, self.root, id)
-        found = (Graph.edge(self, edge) for edge in sorted(set(incident)))
-        return [edge for edge in found if self._joins(edge)]
+    def _edges_at(self, id: NodeId, after: EdgeId | None, batch: int) -> Iterator[Edge]:  # noqa: A002
+        """Yields the edges of a node to and from visible nodes."""
+        return filter(self._joins, super()._edges_at(id, after, batch))
 
     def vector(self, cls: type[V], id: NodeId | str, name: str) -> V | None:  # noqa: A002
         """Returns the vector of a visible node, None for any other."""

@@ -1,10 +1,10 @@
 """The edges that start or end at a node, of a root: read from the edges themselves if the root has
-few, else from its index.
+few, else page by page from its index.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -21,14 +21,17 @@ if TYPE_CHECKING:
 
 SCANNED_MAX = 256
 """Up to this many edges are read one by one; opening an index of them would cost more."""
-Ids = set[bytes]
+PAGE_IDS, PAGE_IDS_MAX = 128, 1 << 16
+"""Ids in the first page that is requested from the index, and at most; each page is four times as
+large as the one before."""
+Page = list[EdgeId]
 
 
 class EdgeLookup:
     """Finds the edges of nodes in the roots of one repository."""
 
     def __init__(
-        self, source: Source, ask: Callable[[RootCid, Callable[[Snapshot], Ids]], Ids]
+        self, source: Source, ask: Callable[[RootCid, Callable[[Snapshot], Page]], Page]
     ) -> None:
         """Reads nothing.
 
@@ -41,52 +44,58 @@ class EdgeLookup:
         self._base: tuple[Root, RootCid] | None = None
         """The root whose edges a transaction last requested, and its CID."""
 
-    def incident(self, root_cid: RootCid | None, root: Root, id: NodeId) -> Iterable[EdgeId]:  # noqa: A002
-        """Returns the ids of the edges that start or end at a node of a root."""
+    def incident(
+        self,
+        root_cid: RootCid | None,
+        root: Root,
+        id: NodeId,  # noqa: A002
+        *,
+        after: EdgeId | None = None,
+    ) -> Iterator[EdgeId]:
+        """Yields the ids of the edges that start or end at a node of a root, ascending.
+
+        Args:
+            after: only ids greater than this one.
+        """
         if root.edges == EMPTY_TREE:
-            return ()
+            return
         if root_cid is None:
             # A transaction requests the edges of its base, node after node.
             if self._base is None or self._base[0] is not root:
                 self._base = root, root.cid
             root_cid = self._base[1]
-        return self._incident(root_cid, root, (id,))
+        if len(Tree(self._source, root.edges)) > SCANNED_MAX:
+            limit = PAGE_IDS
+            # A root from before an erasure has no index; its remaining edges can still be read.
+            with suppress(ErasedError):
+                while page := self._ask(root_cid, _page(id, after, limit)):
+                    yield from page
+                    if len(page) < limit:
+                        return
+                    after, limit = page[-1], min(4 * limit, PAGE_IDS_MAX)
+                return
+        yield from _scanned(self._source, root, id, after)
 
     def incident_to(self, root_cid: RootCid, nodes: Sequence[bytes]) -> list[bytes]:
         """Returns the ids of the edges of a root here that start or end at some nodes, by id."""
         root = Root.decode(self._source.get(root_cid))
-        if root.edges == EMPTY_TREE:
-            return []
-        ids = [NodeId(raw) for raw in nodes]
-        return [edge.raw for edge in self._incident(root_cid, root, ids)]
-
-    def _incident(self, root_cid: RootCid, root: Root, ids: Sequence[NodeId]) -> list[EdgeId]:
-        """Returns the ids of the edges at some nodes, ascending."""
-        if len(Tree(self._source, root.edges)) > SCANNED_MAX:
-            # A root from before an erasure has no index; its remaining edges can still be read.
-            with suppress(ErasedError):
-                found = self._ask(root_cid, lambda snapshot: _ends_at(snapshot, ids))
-                return [EdgeId(raw) for raw in sorted(found)]
-        return _scanned(self._source, root, set(ids))
+        ids = (NodeId(raw) for raw in nodes)
+        return sorted({edge.raw for id_ in ids for edge in self.incident(root_cid, root, id_)})
 
 
-def _scanned(source: Source, root: Root, wanted: set[NodeId]) -> list[EdgeId]:
-    found = []
-    for key, cid in Tree(source, root.edges).items():
-        try:
-            edge = Edge.decode(source.get(cid))
-        except ErasedError:
-            continue
-        if edge.src in wanted or edge.dst in wanted:
-            found.append(EdgeId(key))
-    return found
-
-
-def _ends_at(snapshot: Snapshot, ids: Sequence[NodeId]) -> Ids:
-    found: Ids = set()
-    for id_ in ids:
+def _page(id_: NodeId, after: EdgeId | None, limit: int) -> Callable[[Snapshot], Page]:
+    def page(snapshot: Snapshot) -> Page:
         ordinal = snapshot.ordinal(id_)
-        if ordinal is not None:
-            for side in (snapshot.outgoing(ordinal), snapshot.incoming(ordinal)):
-                found.update(row.tobytes() for row in side.edge_ids)
-    return found
+        return [] if ordinal is None else snapshot.edge_ids(ordinal, after=after, limit=limit)
+
+    return page
+
+
+def _scanned(source: Source, root: Root, id_: NodeId, after: EdgeId | None) -> Iterator[EdgeId]:
+    for key, cid in Tree(source, root.edges).items():
+        if after is not None and key <= after.raw:
+            continue
+        with suppress(ErasedError):
+            edge = Edge.decode(source.get(cid))
+            if id_ in (edge.src, edge.dst):
+                yield EdgeId(key)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from ibidem.objects.cid import CommitCid, RootCid
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 V = TypeVar("V", bound=NodeVector)
+EDGES_AT_ONCE = 256
+"""Edges that are read together."""
 _FAMILY_OF = {family.kind: family.name for family in VECTOR_FAMILIES}
 
 
@@ -186,14 +189,37 @@ class Graph:
         for _, cid in self._tree(EDGES).items():  # noqa: PERF102  a tree is no dict
             yield Edge.decode(self._store.get(cid))
 
-    def edges_of(self, id: NodeId | str) -> list[Edge]:  # noqa: A002
-        """Returns the incoming and outgoing edges of a node, by id; raises `NotFoundError` if it
-        does not exist.
+    def edges_of(
+        self,
+        id: NodeId | str,  # noqa: A002
+        *,
+        limit: int | None = None,
+        after: EdgeId | str | None = None,
+    ) -> list[Edge]:
+        """Returns the incoming and outgoing edges of a node, by id, and reads no others.
+
+        Args:
+            limit: the number of edges; by default all.
+            after: the id of the last edge of the previous page, which may be of any revision.
+
+        Raises:
+            NotFoundError: there is no such node.
         """
         id = check_id("id", id, NodeId)  # noqa: A001
+        last = None if after is None else check_id("after", after, EdgeId)
+        count = None if limit is None else _checked_limit(limit)
         self.node(id, include_tombstoned=True)
-        incident = self.core.edge_lookup.incident(self.root_cid, self.root, id)
-        return [self.edge(edge) for edge in sorted(set(incident))]
+        batch = EDGES_AT_ONCE if count is None else min(count, EDGES_AT_ONCE)
+        return list(islice(self._edges_at(id, last, batch), count))
+
+    def _edges_at(self, id: NodeId, after: EdgeId | None, batch: int) -> Iterator[Edge]:  # noqa: A002
+        """Yields the edges of a node after an id, read in batches."""
+        ids = self.core.edge_lookup.incident(self.root_cid, self.root, id, after=after)
+        tree = self._tree(EDGES)
+        while some := list(islice(ids, batch)):
+            cids = tree.get_many([edge.raw for edge in some])
+            assert None not in cids, "BUG: the index has an edge that the root does not have"
+            yield from map(Edge.decode, self._store.get_many([cid for cid in cids if cid]))
 
     def vector(self, cls: type[V], id: NodeId | str, name: str) -> V | None:  # noqa: A002
         """Returns the vector of a node for a model or vocabulary, None if it has none.
@@ -278,3 +304,9 @@ class Graph:
         if tree is None:
             tree = self._trees[tree_name] = Tree(self._store, tree_of(self.root, tree_name))
         return tree
+
+
+def _checked_limit(limit: int) -> int:
+    from ibidem.retrieve.query import checks
+
+    return checks.count("limit", limit)

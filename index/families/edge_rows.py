@@ -7,7 +7,8 @@ Columns of n rows:
     ordinals (n,) ascending serials, ids / high / order as in `identity`, cids (n, 32) digests
     source, target (n,) uint32 node ordinals, weight (n,) float64, code (n,) number of the type
     etype.keys, etype.ends: the types
-    out.node (n,) ascending sources, out.row; in.node (n,) ascending targets, in.row
+    out.node (n,) ascending sources, out.row; in.node (n,) ascending targets, in.row: the rows of
+        one node by edge id
     set: the ordinals as a serialised bitmap
 """
 
@@ -81,7 +82,8 @@ def _finish(columns: Columns) -> Columns:
     """Adds the columns that are derived from others."""
     columns |= id_columns(columns["ids"])
     for name, end in (("out", "source"), ("in", "target")):
-        order = np.argsort(columns[end], kind="stable")
+        by_id = columns["order"]
+        order = by_id[np.argsort(columns[end][by_id], kind="stable")]
         columns[f"{name}.node"] = columns[end][order]
         columns[f"{name}.row"] = order.astype(np.uint32)
     columns["set"] = bitmap_bytes(to_bitmap(columns["ordinals"]))

@@ -226,6 +226,11 @@ def check_edges(snapshot: Snapshot, graph: Graph) -> None:
             assert expected == list(
                 zip(found.ids(), found.cids(), found.etypes, weights, ends, strict=True)
             )
+        ids = sorted({*snapshot.outgoing(ordinal).ids(), *snapshot.incoming(ordinal).ids()})
+        for after in (None, *ids[:3]):
+            rest = [id_ for id_ in ids if after is None or id_ > after]
+            for limit in (1, 2, 1000):
+                assert snapshot.edge_ids(ordinal, after=after, limit=limit) == rest[:limit]
 
 
 def check_parts(snapshot: Snapshot, graph: Graph) -> None:
