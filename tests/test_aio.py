@@ -49,11 +49,44 @@ def test_a_program_reads_writes_and_asks(run: Callable[..., None], tmp_path: Pat
             talk = aio.Conversations(repo, author="ada")
             await talk.append("a", [("user", "hello")])
             assert (await talk.context("hello", thread="a", token_budget=50)).messages
-            assert "parcel" in (await aio.recall(repo, "parcel")).text
+            assert "parcel" in (await repo.recall("parcel")).text
         async with aio.open(tmp_path) as again:
             assert await again.branches() == {"main": again.head}
 
     run(main)
+
+
+@pytest.mark.parametrize("run", [with_asyncio, with_anyio])
+def test_the_layers_are_awaited_too(run: Callable[..., None], tmp_path: Path):
+    (tmp_path / "mail.md").write_text("# Mail\n\nThe parcel arrives.\n")
+
+    async def main() -> None:
+        async with aio.init("memory:") as repo:
+            async with repo.transaction(author="ada", message="one step") as tx:
+                fact = await tx.add("tea at five")
+                report = await tx.ingest(tmp_path / "mail.md")
+                assert report.documents_added == 1
+                assert isinstance(tx.conversations, aio.Conversations)
+                await tx.conversations.append("a", [("user", "when is tea")])
+            assert len(await repo.history.log()) == 1
+            assert await repo.add("tea at five") == fact
+            answer = await repo.retrieve("tea", label="Semantic")
+            assert isinstance(repo.feedback, aio.Feedback)
+            await repo.feedback.vote(answer, fact, 1, author="ada")
+            assert isinstance(repo.records, aio.GraphMemory)
+            assert [one.text for one in await repo.records.list()] == ["tea at five"]
+            assert (await repo.conversations.threads())[0].name == "a"
+            assert "tea" in (await repo.recall("tea")).text
+
+    run(main)
+
+
+def test_a_layer_of_a_repository_runs_in_its_pool():
+    async def main() -> None:
+        async with aio.init("memory:") as repo:
+            assert repo.conversations._pool is repo.add("tea")._pool is repo._pool
+
+    asyncio.run(main())
 
 
 def test_a_call_does_not_block_the_loop():
