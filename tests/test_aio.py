@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import shutil
-import subprocess
-import sys
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -14,11 +11,11 @@ from typing import Any
 
 import pytest
 from tests.tools import make_stub
+from tests.tools.type_check import CHECKERS, assert_typed
 
 import ibidem
 from ibidem import aio
 
-HOUSE = Path(__file__).resolve().parent.parent
 SAMPLE = Path(__file__).parent / "typed_aio_sample.py"
 PURE = {"anomalies", "is_task"}
 """Public functions that neither read nor write."""
@@ -176,12 +173,6 @@ def test_the_stub_is_current():
     assert make_stub.STUB.read_text("utf-8") == make_stub.stub(), "run tests/tools/make_stub.py"
 
 
-@pytest.mark.parametrize("checker", [["mypy", "--strict", "--no-incremental"], ["pyright"]])
+@pytest.mark.parametrize("checker", CHECKERS)
 def test_a_sample_program_is_typed(checker: list[str]):
-    beside = str(Path(sys.executable).parent)
-    program = shutil.which(checker[0], path=beside) or shutil.which(checker[0])
-    if program is None:
-        pytest.skip(f"{checker[0]} is not installed")
-    command = [program, *checker[1:], str(SAMPLE)]
-    done = subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert_typed(checker, SAMPLE)
