@@ -21,7 +21,7 @@ import click
 import ibidem
 from ibidem.cli import demo_corpus
 from ibidem.cli.commit import commit_paths
-from ibidem.cli.render import answer, output, shapes
+from ibidem.cli.render import output, shapes
 from ibidem.cli.render.output import faint, good, plural, strong
 from ibidem.cli.session import FOLDER, Session, color_option, json_option, pass_session
 from ibidem.objects.errors import InvalidInputError, ReplayError
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.item import Item
 
 BUDGET_TOKENS = 600
+PROMPT_TOKENS = 300
 LIMIT = 3
 EXCERPT_CHARS = 400
 DOCUMENTS = "reference"
@@ -97,6 +98,7 @@ class Demo:
                 self._ask(repository, question)
             self._edit(repository)
             result = self._ask_at_both(repository)
+            self._prompt(repository)
         self._replay_elsewhere(result)
 
     def say(self, *lines: str) -> None:
@@ -151,7 +153,7 @@ class Demo:
         )
         self.say(f"   {strong('? ' + question)}", *_best(repository, "HEAD", result))
         self.say(
-            f"     {faint(f'{answer.cost_line(result)}, {elapsed_ms:.0f} ms')}",
+            f"     {faint(f'{result.tokens_used} of {BUDGET_TOKENS} tokens, {elapsed_ms:.0f} ms')}",
             "",
         )
 
@@ -189,8 +191,25 @@ class Demo:
         self.facts["answers_differ"] = before.cid != after.cid
         return before
 
+    def _prompt(self, repository: Repository) -> None:
+        self._step(5, f"Make a prompt for a model, of at most {PROMPT_TOKENS} tokens")
+        prompt = repository.prompt(demo_corpus.EDIT_QUESTION, token_budget=PROMPT_TOKENS)
+        lines = [
+            line for part in prompt.text.splitlines() for line in output.wrapped(part, width=88)
+        ]
+        verified = sum(repository.verify_citation(one) for one in prompt.citations)
+        citations = plural(len(prompt.citations), "citation")
+        self.facts["citation_count"] = len(prompt.citations)
+        self.facts["verified_count"] = verified
+        self.say(
+            *(f"   {faint('|')} {line}".rstrip() for line in lines),
+            "",
+            f"   {good(f'{verified} of {citations} verified')}: "
+            "each marker leads to the bytes of its source.",
+        )
+
     def _replay_elsewhere(self, result: Answer[Item]) -> None:
-        self._step(5, "Replay the older answer in another process")
+        self._step(6, "Replay the older answer in another process")
         self.say(f"   $ repo replay {_receipt(result)}")
         replayed = _replay_in_another_process(self.folder, _receipt(result))
         if replayed.get("result") != str(result.cid) or not replayed.get("is_identical"):

@@ -15,9 +15,7 @@ _HEADING_LENGTH_MIN = 3
 QUESTIONS = (
     "when is the else clause of a loop executed",
     "how are default parameter values evaluated",
-    "when is a finally clause executed",
     "what is the difference between __getattr__ and __getattribute__",
-    "how is an unbound local variable reported",
 )
 
 EDIT_QUESTION = QUESTIONS[1]

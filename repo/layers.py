@@ -33,10 +33,14 @@ class Layer:
     def __get__(self, target: Any, owner: type[Any]) -> Any:
         if target is None:
             return self
-        found = _FOUND[self._name]()
+        found = self.find()
         made = found(target) if isinstance(found, type) else MethodType(found, target)
         vars(target)[self._name] = made
         return made
+
+    def find(self) -> Any:
+        """Returns the class or the function that the attribute is made of."""
+        return _FOUND[self._name]()
 
 
 class Layers:

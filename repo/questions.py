@@ -120,12 +120,13 @@ class Questions:
             text: the question; without one, and without a vector, the nodes that the conditions
                 select, by id.
 
-        >>> import ibidem
-        >>> repo = ibidem.init("memory:")
-        >>> with repo.transaction() as tx:
-        ...     _ = tx.add_node("Fact", summary="the parcel arrives on Monday")
-        >>> [item.node.summary for item in repo.retrieve("parcel", limit=3)]
-        ['the parcel arrives on Monday']
+        Examples:
+            >>> import ibidem
+            >>> repo = ibidem.init("memory:")
+            >>> with repo.transaction() as tx:
+            ...     _ = tx.add_node("Fact", summary="the parcel arrives on Monday")
+            >>> [item.node.summary for item in repo.retrieve("parcel", limit=3)]
+            ['the parcel arrives on Monday']
         """
         found: Answer[Item] = self._answer(
             "retrieve", text=text, **changed_options(locals(), Questions.retrieve)
@@ -197,12 +198,13 @@ class Questions:
             text: the question; blank text finds nothing.
             limit: maximal number of packs, None for all; `depth` sets the number of hits.
 
-        >>> import ibidem
-        >>> repo = ibidem.init("memory:")
-        >>> with repo.transaction() as tx:
-        ...     _ = ibidem.ingest_text(tx, "# Mail\\n\\nThe parcel arrives.\\n", path="mail.md")
-        >>> [pack.text for pack in repo.packs("parcel")]
-        ['The parcel arrives.']
+        Examples:
+            >>> import ibidem
+            >>> repo = ibidem.init("memory:")
+            >>> with repo.transaction() as tx:
+            ...     _ = ibidem.ingest_text(tx, "# Mail\\n\\nThe parcel arrives.\\n", path="mail.md")
+            >>> [pack.text for pack in repo.packs("parcel")]
+            ['The parcel arrives.']
         """
         found: Answer[Pack] = self._answer(
             "packs", text=text, **changed_options(locals(), Questions.packs)
@@ -277,13 +279,14 @@ class Questions:
             packs: the sources; by default the result of `packs` with this text and these options.
             style: `qa`, or `summarize`.
 
-        >>> import ibidem
-        >>> repo = ibidem.init("memory:")
-        >>> with repo.transaction() as tx:
-        ...     _ = ibidem.ingest_text(tx, "# Mail\\n\\nThe parcel arrives.\\n", path="mail.md")
-        >>> prompt = repo.prompt("when does the parcel arrive")
-        >>> [repo.verify_citation(citation) for citation in prompt.citations]
-        [True]
+        Examples:
+            >>> import ibidem
+            >>> repo = ibidem.init("memory:")
+            >>> with repo.transaction() as tx:
+            ...     _ = ibidem.ingest_text(tx, "# Mail\\n\\nThe parcel arrives.\\n", path="mail.md")
+            >>> prompt = repo.prompt("when does the parcel arrive")
+            >>> [repo.verify_citation(citation) for citation in prompt.citations]
+            [True]
         """
         options = changed_options(locals(), Questions.packs)
         from ibidem.repo.retrieval import context
@@ -316,12 +319,13 @@ class Questions:
             offset: number of nodes to skip.
             after: `next` of the previous `page`.
 
-        >>> import ibidem
-        >>> repo = ibidem.init("memory:")
-        >>> with repo.transaction() as tx:
-        ...     _ = tx.add_node("Fact", summary="tea", props={"year": 2020})
-        >>> [node.summary for node in repo.query(label="Fact", where={"year": {"gte": 2000}})]
-        ['tea']
+        Examples:
+            >>> import ibidem
+            >>> repo = ibidem.init("memory:")
+            >>> with repo.transaction() as tx:
+            ...     _ = tx.add_node("Fact", summary="tea", props={"year": 2020})
+            >>> [node.summary for node in repo.query(label="Fact", where={"year": {"gte": 2000}})]
+            ['tea']
         """
         found: list[Node] = self._answer("query", **changed_options(locals(), Questions.query))
         return found

@@ -273,14 +273,15 @@ class Revision(Questions):
         Raises:
             InvalidInputError: an option is wrong, or would have no effect; kind `viewer-required`.
 
-        >>> import ibidem
-        >>> repo = ibidem.init("memory:")
-        >>> memory = ibidem.GraphMemory(repo)
-        >>> payload = {"canonical_name": "Ada", "entity_type": "person"}
-        >>> ada = ibidem.Record("Entity", "Ada", scope="", payload=payload)
-        >>> _ = memory.add(ada)
-        >>> [item.node.summary for item in repo.at().records("Ada")]
-        ['Ada']
+        Examples:
+            >>> import ibidem
+            >>> repo = ibidem.init("memory:")
+            >>> memory = ibidem.GraphMemory(repo)
+            >>> payload = {"canonical_name": "Ada", "entity_type": "person"}
+            >>> ada = ibidem.Record("Entity", "Ada", scope="", payload=payload)
+            >>> _ = memory.add(ada)
+            >>> [item.node.summary for item in repo.at().records("Ada")]
+            ['Ada']
         """
         found: Answer[RecordItem] = self._answer(
             "records", text=text, **changed_options(locals(), Revision.records)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import shutil
-import subprocess
-import sys
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -14,11 +11,11 @@ from typing import Any
 
 import pytest
 from tests.tools import make_stub
+from tests.tools.type_check import CHECKERS, assert_typed
 
 import ibidem
 from ibidem import aio
 
-HOUSE = Path(__file__).resolve().parent.parent
 SAMPLE = Path(__file__).parent / "typed_aio_sample.py"
 PURE = {"anomalies", "is_task"}
 """Public functions that neither read nor write."""
@@ -49,11 +46,44 @@ def test_a_program_reads_writes_and_asks(run: Callable[..., None], tmp_path: Pat
             talk = aio.Conversations(repo, author="ada")
             await talk.append("a", [("user", "hello")])
             assert (await talk.context("hello", thread="a", token_budget=50)).messages
-            assert "parcel" in (await aio.recall(repo, "parcel")).text
+            assert "parcel" in (await repo.recall("parcel")).text
         async with aio.open(tmp_path) as again:
             assert await again.branches() == {"main": again.head}
 
     run(main)
+
+
+@pytest.mark.parametrize("run", [with_asyncio, with_anyio])
+def test_the_layers_are_awaited_too(run: Callable[..., None], tmp_path: Path):
+    (tmp_path / "mail.md").write_text("# Mail\n\nThe parcel arrives.\n")
+
+    async def main() -> None:
+        async with aio.init("memory:") as repo:
+            async with repo.transaction(author="ada", message="one step") as tx:
+                fact = await tx.add("tea at five")
+                report = await tx.ingest(tmp_path / "mail.md")
+                assert report.documents_added == 1
+                assert isinstance(tx.conversations, aio.Conversations)
+                await tx.conversations.append("a", [("user", "when is tea")])
+            assert len(await repo.history.log()) == 1
+            assert await repo.add("tea at five") == fact
+            answer = await repo.retrieve("tea", label="Semantic")
+            assert isinstance(repo.feedback, aio.Feedback)
+            await repo.feedback.vote(answer, fact, 1, author="ada")
+            assert isinstance(repo.records, aio.GraphMemory)
+            assert [one.text for one in await repo.records.list()] == ["tea at five"]
+            assert (await repo.conversations.threads())[0].name == "a"
+            assert "tea" in (await repo.recall("tea")).text
+
+    run(main)
+
+
+def test_a_layer_of_a_repository_runs_in_its_pool():
+    async def main() -> None:
+        async with aio.init("memory:") as repo:
+            assert repo.conversations._pool is repo.add("tea")._pool is repo._pool
+
+    asyncio.run(main())
 
 
 def test_a_call_does_not_block_the_loop():
@@ -143,12 +173,6 @@ def test_the_stub_is_current():
     assert make_stub.STUB.read_text("utf-8") == make_stub.stub(), "run tests/tools/make_stub.py"
 
 
-@pytest.mark.parametrize("checker", [["mypy", "--strict", "--no-incremental"], ["pyright"]])
+@pytest.mark.parametrize("checker", CHECKERS)
 def test_a_sample_program_is_typed(checker: list[str]):
-    beside = str(Path(sys.executable).parent)
-    program = shutil.which(checker[0], path=beside) or shutil.which(checker[0])
-    if program is None:
-        pytest.skip(f"{checker[0]} is not installed")
-    command = [program, *checker[1:], str(SAMPLE)]
-    done = subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert_typed(checker, SAMPLE)

@@ -8,15 +8,13 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.tools import make_signatures
+from tests.tools.type_check import CHECKERS, assert_typed
 
 import ibidem
 from ibidem import errors
@@ -115,21 +113,9 @@ def test_an_unknown_name_is_an_attribute_error():
     assert set(dir(ibidem)) == set(ibidem.__all__)
 
 
-@pytest.mark.parametrize("checker", [["mypy", "--strict", "--no-incremental"], ["pyright"]])
+@pytest.mark.parametrize("checker", CHECKERS)
 def test_a_sample_program_is_typed(checker: list[str]):
-    program = shutil.which(checker[0], path=str(Path(sys.executable).parent)) or shutil.which(
-        checker[0]
-    )
-    if program is None:
-        pytest.skip(f"{checker[0]} is not installed")
-    done = subprocess.run(
-        [program, *checker[1:], str(SAMPLE)],
-        cwd=SOURCE.parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert_typed(checker, SAMPLE)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,12 @@ async def main() -> None:
     async with aio.open("knowledge") as repo:
         async with repo.transaction(author="ada", message="a fact") as tx:
             fact: ibidem.NodeId = await tx.add_node("Fact", summary="tea at five")
+            report: ibidem.IngestReport = await tx.ingest("docs", prune=True)
+            await tx.conversations.append("a", [("user", "hello")])
         revision = await repo.at("main", viewer=ibidem.Viewer(level="low", scopes=()))
         node: ibidem.Node = await revision.node(fact)
         commits: list[ibidem.Commit] = await repo.history.log()
+        print(report.documents_added, await repo.add("tea at six"), (await repo.recall("tea")).text)
         talk = aio.Conversations(repo, author="ada")
         await talk.append("a", [("user", "hello")])
         print(node, commits, await titles(repo, "tea"))

@@ -75,8 +75,9 @@ class Attempt:
 def is_task(text: str) -> bool:
     """Whether a text is a task: it begins with an instruction.
 
-    >>> is_task("deploy the gateway"), is_task("we deployed it last week")
-    (True, False)
+    Examples:
+        >>> is_task("deploy the gateway"), is_task("we deployed it last week")
+        (True, False)
     """
     found = words(text, frozenset(("please", "now", "let", "us", "can", "you", "how", "to")))
     return bool(found) and found[0] in _ACTIONS
@@ -85,8 +86,9 @@ def is_task(text: str) -> bool:
 def procedure_score(question: str, text: str, intent: float) -> float:
     """Returns how well a procedure fits, from the shared words and whether the intent is the same.
 
-    >>> procedure_score("deploy the gateway", "deploy gateway now", 1.0) == 0.55 * 2 / 4 + 0.45
-    True
+    Examples:
+        >>> procedure_score("deploy the gateway", "deploy gateway now", 1.0) == 0.55 * 2 / 4 + 0.45
+        True
     """
     none: frozenset[str] = frozenset()
     likeness = shared(frozenset(words(question, none)), frozenset(words(text, none)))

@@ -5,7 +5,8 @@ a method returns an awaitable, and runs in a thread of the repository's own pool
 What a call returns is the same, with three exceptions: repositories, revisions, transactions,
 namespaces and memories come as the classes of this module; what would be an iterator comes as a
 list; and a call whose result is a context manager can be entered at once, with `async with`.
-Properties are read directly: they read a few bytes of a mapped file.
+Properties are read directly: they read a few bytes of a mapped file. So are the layers, such as
+`repo.conversations` and `repo.add`, which import their module when they are first used.
 
 A call that has begun is finished before a cancellation is raised, so a cancelled commit is whole or
 was never begun, and a cancelled `async with repo.transaction()` changes nothing.
@@ -29,7 +30,7 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
+from types import MethodType, TracebackType
 from typing import Any, Final
 
 import ibidem
@@ -40,7 +41,7 @@ CLASSES: Final = (
     *("Repository", "Revision", "Transaction", "ViewerRepository", "ViewerRevision"),
     *("History", "Keys", "Maintenance", "NoteSpaces", "Notes", "Receipts", "Runs", "Run"),
     *("Replay", "Stage", "Sync", "Conversations", "GraphMemory", "ViewerNotes", "ViewerReceipts"),
-    *("ViewerSpace", "ViewerTransaction"),
+    *("ViewerSpace", "ViewerTransaction", "Feedback"),
 )
 """The classes that have calls which read or write."""
 FUNCTIONS: Final = (
@@ -85,8 +86,7 @@ class Face:
     _pool: ThreadPoolExecutor
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        pool = next((one._pool for one in arguments if isinstance(one, Face)), None)
-        self._pool = ThreadPoolExecutor(THREADS, "ibidem") if pool is None else pool
+        self._pool = _pool_of(arguments)
         self._inner = self._of(*map(_plain, arguments), **_plain_map(options))
 
     def __getattr__(self, name: str) -> Any:
@@ -154,17 +154,26 @@ def _property(name: str, found: Any) -> property:
     return property(read, doc=getattr(found, "__doc__", None))
 
 
-def _function(function: Callable[..., Any]) -> Callable[..., Call]:
+def _function(
+    function: Callable[..., Any], pool: ThreadPoolExecutor | None = None
+) -> Callable[..., Call]:
+    """Returns a function whose calls run in `pool`, or else in that of an argument."""
+
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Call:
-        pool = next((one._pool for one in arguments if isinstance(one, Face)), None)
         given, named = [*map(_plain, arguments)], _plain_map(options)
         return Call(
-            ThreadPoolExecutor(THREADS, "ibidem") if pool is None else pool,
+            pool or _pool_of(arguments),
             lambda: _listed(function(*given, **named)),
         )
 
     return call
+
+
+def _pool_of(arguments: tuple[Any, ...]) -> ThreadPoolExecutor:
+    """Returns the pool of the first argument that has one, or a new one."""
+    pool = next((one._pool for one in arguments if isinstance(one, Face)), None)
+    return ThreadPoolExecutor(THREADS, "ibidem") if pool is None else pool
 
 
 def _plain(value: Any) -> Any:
@@ -184,6 +193,8 @@ def _listed(value: Any) -> Any:
 def _face_of(value: Any, pool: ThreadPoolExecutor) -> Any:
     """Returns a result as a program on asyncio gets it."""
     cls = type(value)
+    if cls is MethodType:
+        return _function(value, pool)
     if cls.__name__ not in CLASSES or cls is not getattr(ibidem, cls.__name__):
         return value
     found = object.__new__(_class_of(cls))

@@ -23,6 +23,7 @@ def test_the_demo_ends_with_the_same_bytes_in_another_process(data: Data, run: R
     assert len(facts["questions"]) == len(demo_corpus.QUESTIONS)
     assert all(question["items"] for question in facts["questions"])
     assert facts["document_count"] > 40
+    assert facts["verified_count"] == facts["citation_count"] > 1
     commits = data("log", "-R", "tour")["commits"]
     assert [commit["cid"] for commit in commits] == [facts["edit_commit"], facts["commit"]]
     assert data("replay", facts["receipt"], "-R", "tour")["result"] == facts["result"]
@@ -32,8 +33,10 @@ def test_the_demo_ends_with_the_same_bytes_in_another_process(data: Data, run: R
 
 def test_the_demo_can_be_read(run: Run, tmp_path: Path):
     text = run("demo").stdout
-    assert [f"\n{step}. " in text for step in range(1, 6)] == [True] * 5
+    assert [f"\n{step}. " in text for step in range(1, 7)] == [True] * 6
     assert "same bytes" in text
+    assert " [1] reference/compound.md > " in text
+    assert "citations verified" in text
     assert max(map(len, text.splitlines())) <= 100
     assert list(tmp_path.iterdir()) == [], "the temporary folder is somewhere else, and gone"
 

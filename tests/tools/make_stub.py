@@ -20,6 +20,7 @@ from typing import Any
 
 import ibidem
 from ibidem import aio
+from ibidem.repo.layers import Layer
 
 STUB = Path(ibidem.__file__).with_suffix("").parent / "aio.pyi"
 HEAD = '''"""The types of `ibidem.aio`, written by `tests/tools/make_stub.py`; do not edit."""
@@ -115,21 +116,21 @@ class Writer:
         """Returns a function that gives a `Call`."""
         module = inspect.unwrap(function).__module__
         signature = inspect.signature(function)
-        given = self.parameters(signature, module)
+        given = self.parameters(signature, module, is_method=bool(indent))
         result = self.result(str(signature.return_annotation), module)
         return f"{indent}def {name}({given}) -> Call[{result}]: ...\n"
 
-    def parameters(self, signature: inspect.Signature, module: str) -> str:
-        parts, is_keyword = [], False
-        for one in signature.parameters.values():
+    def parameters(
+        self, signature: inspect.Signature, module: str, *, is_method: bool = True
+    ) -> str:
+        given = list(signature.parameters.values())
+        parts, is_keyword = (["self"], False) if is_method else ([], False)
+        for one in given[is_method:]:
             if one.kind is one.KEYWORD_ONLY and not is_keyword:
                 parts.append("*")
                 is_keyword = True
             prefix = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
             is_keyword |= one.kind is one.VAR_POSITIONAL
-            if one.annotation is one.empty:
-                parts.append(one.name)
-                continue
             default = "" if one.default is one.empty else " = ..."
             parts.append(f"{prefix}{one.name}: {self.annotation(one.annotation, module)}{default}")
         return ", ".join(parts)
@@ -137,7 +138,7 @@ class Writer:
     def face(self, cls: type[Any]) -> Iterator[str]:
         """Yields the lines of a class."""
         yield f"class {cls.__name__}:\n"
-        if cls.__name__ in ("Conversations", "GraphMemory"):
+        if cls.__name__ in ("Conversations", "Feedback", "GraphMemory"):
             given = self.parameters(inspect.signature(cls.__init__), cls.__module__)
             yield f"    def __init__({given}) -> None: ...\n"
         yield ENTERED
@@ -151,6 +152,12 @@ class Writer:
                 read = found.fget if isinstance(found, property) else found.func
                 result = self.annotation(read.__annotations__["return"], read.__module__)
                 yield f"    @property\n    def {name}(self) -> {result}: ...\n"
+            elif isinstance(found, Layer):
+                made = found.find()
+                if inspect.isfunction(made):
+                    yield self.function(name, made, "    ")
+                else:
+                    yield f"    @property\n    def {name}(self) -> {made.__name__}: ...\n"
 
 
 def attributes(cls: type[Any]) -> Iterator[tuple[str, str, str]]:
