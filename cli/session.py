@@ -303,7 +303,7 @@ def author_option(function: Function) -> Function:
 def _revision(context: click.Context, _: click.Parameter, value: str) -> str:
     from ibidem.cli.options.dates import revision
 
-    return revision(context.ensure_object(Session), value)
+    return revision(context.ensure_object(Session).clock(), value)
 
 
 def complete_revision(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:

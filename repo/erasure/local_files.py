@@ -86,6 +86,7 @@ LOCAL_FILES = (
     LocalFiles("local/reads.*", "who asked a server, without texts", Rule.QUOTING),
     LocalFiles("local/key", "a random key", Rule.NO_WORDS),
     LocalFiles("local/last.json", "the last answer of each session", Rule.QUOTING),
+    LocalFiles("local/stat-table", "paths, and digests of sources", Rule.QUOTING),
     LocalFiles("local/impressions.*", "which nodes were shown", Rule.QUOTING),
     LocalFiles("local/slow.*", "what took long", Rule.QUOTING),
 )
@@ -183,8 +184,8 @@ def _blank_receipts(folder: Path, copies: Copies) -> None:
     needles = (*copies.cids, *copies.quotations)
     concerned = partial(_concerns, copies=copies)
     with folder_lock(folder / RECEIPTS):  # prevents appending and rotation meanwhile
-        generation = generation_in(folder / RECEIPTS) + 1
-        write_file(folder / RECEIPTS / GENERATION_FILE, b"%d\n" % generation)
+        path = folder / RECEIPTS / GENERATION_FILE
+        write_file(path, b"%d\n" % (generation_in(str(path)) + 1))
         for path in _files(folder, Rule.RECEIPTS):
             data = path.read_bytes()
             spans = [

@@ -563,10 +563,17 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             ),
         ),
         Option(
-            "per_hit_neighbors", "int", 1, high=1000, form="packs.per_hit_neighbors",
-            help="Number of passages on each side of a hit; not with `edges`",
+            "per_hit_neighbors", "int", 4, high=1000, form="packs.per_hit_neighbors",
+            help="Most passages of its section on each side of a hit; not with `edges`",
             flag=Flag(
-                "--around", "Number of passages on each side of a hit; {default} if not given", "N"
+                "--around", "Most passages on each side of a hit; {default} if not given", "N"
+            ),
+        ),
+        Option(
+            "window_chars", "int", 600, none=_ANY, high=10_000_000, form="packs.window_chars",
+            help="Passages around a hit are added up to this many characters; not with `edges`",
+            flag=Flag(
+                "--window-chars", "Add passages around a hit up to this many characters", "N"
             ),
         ),
         Option(
@@ -575,8 +582,8 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             flag=Flag("--merge"),
         ),
         Option(
-            "overflow", "str", "skip", choices=("skip", "stop"), form="packs.overflow",
-            help="Whether a pack over the budget is skipped or ends the answer",
+            "overflow", "str", "cut", choices=("cut", "skip", "stop"), form="packs.overflow",
+            help="Whether a pack over the budget is cut, is skipped or ends the answer",
             flag=Flag("--overflow"),
         ),
         Option(
