@@ -26,10 +26,10 @@ from pathlib import Path
 import numpy as np
 
 from ibidem.index.analysis import ENGLISH, UNICODE, analyse
-from ibidem.index.analysis.fold import fold
+from ibidem.index.analysis.fold import fold, without_accents
 from ibidem.index.analysis.stem import stem
 from ibidem.index.analysis.stop import STOP_WORDS
-from ibidem.index.analysis.words import english_spans
+from ibidem.index.analysis.words import stemmed_spans
 
 Analyse = Callable[[str], list[str]]
 Scores = dict[str, np.ndarray]
@@ -171,10 +171,13 @@ def plain_scores(name: str, data: Collection, analysed: Analyse, *, k1: float, b
 def variant(*, stems: bool = True, stop_words: frozenset[str] = STOP_WORDS) -> Analyse:
     """Returns the English analyser with parts exchanged."""
 
+    def change(term: str) -> str:
+        plain = without_accents(term)
+        return stem(plain) if stems and plain.isascii() and plain.isalpha() else plain
+
     def analysed(text: str) -> list[str]:
         chunks = fold(text).split()
-        change = stem if stems else str
-        found = (english_spans(chunk, change, stop_words) for chunk in chunks)
+        found = (stemmed_spans(chunk, change, stop_words, is_english=True) for chunk in chunks)
         return [term for term, _, _ in chain.from_iterable(found)]
 
     return analysed

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import chain
 
-from ibidem.index.analysis.fold import fold, fold_with_origins
+from ibidem.index.analysis.fold import fold, fold_with_origins, without_accents
 from ibidem.index.analysis.stem import stem
 from ibidem.index.analysis.stop import STOP_WORDS
-from ibidem.index.analysis.words import Span, english_spans, plain_spans
+from ibidem.index.analysis.words import TERM_MAX, Span, plain_spans, stemmed_spans
 from ibidem.objects.errors import ErrorKind, FormatError
 
 UNICODE = "unicode-1"
@@ -114,7 +114,13 @@ class _English(Remembered):
     stop_words = STOP_WORDS
 
     def spans(self, chunk: str) -> Iterator[Span]:
-        return english_spans(chunk, stem, self.stop_words)
+        return stemmed_spans(chunk, _english_stem, self.stop_words, is_english=True)
+
+
+def _english_stem(term: str) -> str:
+    """Returns the stem of a term without its accents; other scripts stay as they are."""
+    plain = without_accents(term)[:TERM_MAX]
+    return stem(plain) if plain.isascii() and plain.isalpha() else plain
 
 
 class _EnglishWhole(_English):

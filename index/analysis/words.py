@@ -28,6 +28,7 @@ _CAMEL_PART = re.compile(r"[A-Z]{2,}s?[0-9]*(?![a-z])|[A-Z]?[a-z]+[0-9]*|[A-Z]+(
 _CAMEL_WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*\Z")
 _CAMEL_STEP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]{2}")
 _PLAIN = re.compile(r"[^_.]+")
+_DUNDER = re.compile(r"__[^_](?:.*[^_])?__\Z")
 
 # One character of these stands for a word or most of one: Han, Hangul syllables and jamo, and other
 # logographs.
@@ -74,13 +75,19 @@ def plain_spans(chunk: str) -> Iterator[Span]:
         yield from _word_spans(match[0], match.start())
 
 
-def english_spans(
-    chunk: str, stem: Callable[[str], str], stop_words: frozenset[str]
+def stemmed_spans(
+    chunk: str, stem: Callable[[str], str], stop_words: frozenset[str], *, is_english: bool
 ) -> Iterator[Span]:
-    """Yields the terms of a chunk as `plain_spans` does, without English endings and stop words.
+    """Yields the terms of a chunk as `plain_spans` does, without stop words and as their stems.
 
-    `'s` and other contracted endings are dropped; a word before `n't` is an auxiliary and treated
-    as a stop word.
+    In English, `'s` and other contracted endings are dropped; a word before `n't` is an auxiliary
+    and treated as a stop word.
+
+    Args:
+        chunk: of folded text.
+        stem: gives the stem of a term of any script, not empty.
+        stop_words: terms that are left out.
+        is_english: whether words may be contracted.
     """
     if chunk.isascii() and chunk.isalpha() and chunk[1:].islower() and len(chunk) <= TERM_MAX:
         # The common case in one step; the rest of this function gives the same.
@@ -93,7 +100,7 @@ def english_spans(
         if match.start() < stop:
             continue
         word, stop = match[0], match.end()
-        contraction = _CONTRACTION.match(chunk, stop)
+        contraction = _CONTRACTION.match(chunk, stop) if is_english else None
         if contraction is not None and contraction[0] in ("'t", "'T"):
             contraction = contraction if word[-1] in "nN" and len(word) > 1 else None
             if contraction is not None:
@@ -102,8 +109,7 @@ def english_spans(
             stop = contraction.end()
         for term, start, end in _word_spans(word, match.start()):
             if term not in stop_words:
-                is_english = term.isascii() and term.isalpha()
-                yield (stem(term) if is_english else term), start, end
+                yield stem(term), start, end
 
 
 def _word_spans(word: str, at: int) -> Iterator[Span]:
@@ -128,7 +134,13 @@ def _word_spans(word: str, at: int) -> Iterator[Span]:
 
 
 def _identifier_spans(word: str, at: int) -> Iterator[Span]:
-    """Yields a word, and before its parts if underscores, points or capitals divide it."""
+    """Yields a word, and after it its parts if underscores, points or capitals divide it.
+
+    Underscores around a word are no part of it, except two on both sides, as in `__init__`: that is
+    a term of its own.
+    """
+    if word.startswith("__") and _DUNDER.match(word):
+        yield _lower(word), at, at + len(word)
     start, stop = 0, len(word)
     while start < stop and (word[start] == "_" or is_mark(word[start])):
         start += 1

@@ -2,7 +2,8 @@
 
     operator   `or`: any term is enough; `and`: every term of the text is needed
     phrases    whether text in double quotes must occur exactly, term by term
-    fuzzy      terms at edit distance 1 also count, with a lower weight
+    fuzzy      terms at edit distance 1 also count, with a lower weight: if not said otherwise,
+               those of terms that no document has
 
 Spec: retrieval 4.1.2 to 4.1.4.
 """
@@ -45,7 +46,8 @@ class Match:
 
     operator: str = default("operator")
     phrases: bool = default("phrases")
-    fuzzy: Fuzzy | None = None
+    fuzzy: Fuzzy | None = Fuzzy(rare=1)
+    """By default only terms that no document has bring in others."""
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form."""
@@ -70,11 +72,14 @@ def match_of_form(form: object) -> Match:
     """Returns the options of a canonical form."""
     if not isinstance(form, dict) or set(form) != {"operator", "phrases", "fuzzy"}:
         raise InvalidInputError(f"match: got {checks.show(form)}, expected its three fields")
-    return resolve_match(form["operator"], form["phrases"], form["fuzzy"])
+    fuzzy = False if form["fuzzy"] is None else form["fuzzy"]
+    return resolve_match(form["operator"], form["phrases"], fuzzy)
 
 
 def _fuzzy(fuzzy: object) -> Fuzzy | None:
-    if fuzzy is None or fuzzy is False:
+    if fuzzy is None:
+        return Fuzzy(rare=1)
+    if fuzzy is False:
         return None
     if fuzzy is True:
         return Fuzzy()

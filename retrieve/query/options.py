@@ -167,10 +167,12 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             flag=Flag("--phrases", is_switch=True), is_setting=True,
         ),
         Option(
-            "fuzzy", "bool | Mapping[str, float]", none=_NO, form="match.fuzzy",
-            help="Terms at edit distance 1 also match",
+            "fuzzy", "bool | Mapping[str, float]", none="for terms that no document has",
+            form="match.fuzzy", help="Terms at edit distance 1 also match",
             flag=Flag(
-                "--fuzzy", "Also match terms at edit distance 1", is_switch=True
+                "--fuzzy",
+                "Also match terms at edit distance 1 of terms that some document has",
+                is_switch=True,
             ),
         ),
         Option(

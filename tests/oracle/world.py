@@ -340,6 +340,7 @@ def add_match(rng: random.Random, options: dict[str, Any]) -> None:
     options["fuzzy"] = rng.choice(
         (
             None,
+            False,
             True,
             {"length": 2, "weight": 0.3},
             {"terms": 1, "length": 1, "weight": 1},

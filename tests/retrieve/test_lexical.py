@@ -325,6 +325,16 @@ def test_fuzzy_finds_misspelt_words_for_less():
     assert less[1][1] == found[1][1] / 2
 
 
+def test_a_word_that_no_document_has_gets_its_neighbours_unless_refused():
+    """[4.1.4-a]"""
+    collection = Collection([["retrieval", "retrievals", "other"]])
+    assert len(collection.top(text="retrievall")) == 2
+    assert len(collection.top(text="retrieval")) == 1
+    assert collection.top(text="retrievall", fuzzy=False) == []
+    assert len(collection.top(text="other retrievall", operator="and")) == 0
+    assert len(collection.top(text="retrievall retrieval", operator="and")) == 0
+
+
 def test_fuzzy_takes_the_commonest_first_then_text_order():
     """[4.1.4-a]"""
     collection = Collection([["cart", "card", "card", "care", "cars"]])

@@ -25,7 +25,10 @@ def test_every_default_is_resolved():
     query = resolve(CONFIG, text="retry")
     assert query.form() == {
         "kind": "query", "v": 1, "semantics": 1, "text": "retry", "labels": [], "where": None,
-        "match": {"operator": "or", "phrases": False, "fuzzy": None},
+        "match": {
+            "operator": "or", "phrases": False,
+            "fuzzy": {"weight": 0.5, "terms": 20, "length": 4, "rare": 1},
+        },
         "valid": None, "adjacency": 0, "rerank": None, "mmr": None, "estimator_digest": None,
         "vector": None, "sparse": None, "graph": None, "community": None,
         "depth": 100, "limit": 10, "token_budget": None,

@@ -261,7 +261,7 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "b": ({}, {"b": 0.1}),
     "operator": ({"text": "red needle"}, {"operator": "and"}),
     "phrases": ({"text": '"red needle"'}, {"phrases": True}),
-    "fuzzy": ({"text": "neadle"}, {"fuzzy": True}),
+    "fuzzy": ({"text": "neadle"}, {"fuzzy": False}),
     "rerank": ({}, {"rerank": Failing()}),
     "rerank_text": ({"rerank": Failing()}, {}),
     "rerank_depth": ({"rerank": Failing()}, {}),

@@ -32,7 +32,7 @@ TEXTS = {
     "soft hyphen and joiners vanish": ("3.2", "hy\u00adphen می\u200cخواهم क्\u200dष zero\u200bwidth"),
     "compatibility forms": ("3.1", "ﬁne ＦＵＬＬ ① ½ x² ㎏ ℌ Ⅳ ﷺ Python™"),
     "case folding": ("3.1", "Straße STRASSE İstanbul ısı ΣΊΣΥΦΟΣ Σίσυφος Ꭰ ꭰ ŉ Ǆ"),
-    "accents are kept": ("3.1", "café CAFÉ cafe\u0301 cafe résumé naïve"),
+    "accents": ("5.1", "café CAFÉ cafe\u0301 cafe résumé naïve"),
     "marks in canonical order": ("3.3", "a\u0301\u0323 a\u0323\u0301 \u1ea1\u0301 ậ ậ"),
     "a mark begins no word": ("4.1", "\u0301a ´b´ \u3099か"),
     "german": ("4.1", "Die Größe der Überraschung; Äpfel und Fußgänger"),
