@@ -67,6 +67,7 @@ class Recalling:
         b: float | None = 0.7,
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
+        mentions: bool | Mapping[str, object] | None = None,
         valid_at: int | datetime | None = None,
         valid_missing: str | None = "pass",
         fusion: str | Configured | None = CONFIGURED,

@@ -231,6 +231,7 @@ class Revision(Questions):
         b: float | None = 0.7,
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
+        mentions: bool | Mapping[str, object] | None = None,
         valid_missing: str | None = "pass",
         fusion: str | Configured | None = CONFIGURED,
         rrf_k: float | Configured | None = CONFIGURED,

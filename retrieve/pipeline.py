@@ -33,6 +33,7 @@ from ibidem.retrieve.budget import Reader
 from ibidem.retrieve.filter import NodeSet, Universe, universe
 from ibidem.retrieve.fuse import Fused
 from ibidem.retrieve.graph.lane import GraphTop, paths_of, run_graph_lanes, unknown_etypes
+from ibidem.retrieve.graph.mention import MentionTop, run_mentions
 from ibidem.retrieve.lane import LaneStatus, LaneTop
 from ibidem.retrieve.node_source import Load, NodeSource
 from ibidem.retrieve.numbers import rank
@@ -95,9 +96,10 @@ def execute(
             one.tokens,
             LaneScores(scores),
             paths,
+            () if found.mentions is None else found.mentions.mentions(ordinal),
         )
-        for one, scores, paths in zip(
-            packed.taken, lanes, paths_of(found.walks, ordinals), strict=True
+        for one, scores, paths, ordinal in zip(
+            packed.taken, lanes, paths_of(found.walks, ordinals), ordinals.tolist(), strict=True
         )
     )
     stale = count_stale(snapshot, query, ordinals, items, found.reader.content)
@@ -115,6 +117,7 @@ class Ranked:
     ranking: SnapshotRanking
     tops: Sequence[LaneTop]
     walks: Sequence[GraphTop]
+    mentions: MentionTop | None
     fused: Fused | None
     reader: Reader
     opinions: Mapping[NodeId, LaneScore]
@@ -203,7 +206,9 @@ def ranked(
     scope = universe(snapshot, query)
     tops = run_lanes(scope, dense)
     walks = run_graph_lanes(scope, tops)
+    mentions = run_mentions(scope, tops, load, nodes.content)
     tops += [walk.top for walk in walks]
+    tops += [] if mentions is None else [mentions.top]
     fused = rules(query.semantics).fuse(tops, query.fusion) if tops else None
     factors: Sequence[Adjusted] = ()
     if fused is not None and query.recall is not None:
@@ -223,7 +228,16 @@ def ranked(
     after = reorder(snapshot, query, ranking, reader, reranker)
     opinions_of = after.opinions()
     return Ranked(
-        scope, after.ranking, tops, walks, fused, reader, opinions_of, after.record, factors
+        scope,
+        after.ranking,
+        tops,
+        walks,
+        mentions,
+        fused,
+        reader,
+        opinions_of,
+        after.record,
+        factors,
     )
 
 

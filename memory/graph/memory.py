@@ -305,6 +305,7 @@ class GraphMemory:
         b: float | None = 0.7,
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
+        mentions: bool | Mapping[str, object] | None = None,
         valid_missing: str | None = "pass",
         fusion: str | Configured | None = CONFIGURED,
         rrf_k: float | Configured | None = CONFIGURED,

@@ -161,6 +161,7 @@ class Retriever:
         b: float | None = 0.7,
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
+        mentions: bool | Mapping[str, object] | None = None,
         valid_at: int | datetime | None = None,
         valid_missing: str | None = "pass",
         fusion: str | Configured | None = CONFIGURED,

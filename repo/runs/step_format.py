@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ibidem.objects.config import Config
 from ibidem.objects.printable import one_line
 from ibidem.objects.step import Step
 from ibidem.repo.runs import payload
 from ibidem.repo.runs.payload import shown
 from ibidem.repo.runs.shape import ReadStep
 from ibidem.retrieve.answer.receipt import Receipt
-from ibidem.retrieve.query.query import Query
+from ibidem.retrieve.query.query import Query, resolve
 
 if TYPE_CHECKING:
     from ibidem.store.protocol import Store
 
 _PLAIN = Query().form()
+_PLAIN_TEXT = resolve(Config(), text="text").form()
+"""The defaults of a question with a text."""
 
 
 def step_line(store: Store, found: ReadStep) -> str:
@@ -31,10 +34,11 @@ def question(rev: str, form: Mapping[str, Any]) -> str:
     """Returns a retrieval as text: its resolved query, with every option that is not a default."""
     text = form.get("text")
     said = "retrieved" if text is None else f"retrieved for {shown(text)}"
+    plain = _PLAIN if text is None else _PLAIN_TEXT
     options = {
         name: value
         for name, value in form.items()
-        if name not in ("kind", "v", "semantics", "text", "fusion") and value != _PLAIN.get(name)
+        if name not in ("kind", "v", "semantics", "text", "fusion") and value != plain.get(name)
     }
     listed = ", ".join(f"{name} {_short(value)}" for name, value in options.items())
     return f"{said} at {rev}" + (f" ({listed})" if listed else "")

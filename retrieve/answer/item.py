@@ -28,6 +28,7 @@ from ibidem.retrieve.answer.cbor_writer import (
     text_of,
 )
 from ibidem.retrieve.answer.lane_score import LaneScores
+from ibidem.retrieve.answer.mention import Mention
 
 _ID, _CID, _LANES, _SCORE, _TOKENS, _RENDERED = keys_of(
     *("id", "cid", "lanes", "score", "tokens", "rendered")
@@ -102,6 +103,8 @@ class Item:
     paths: Mapping[str, tuple[NodeId, ...]] = field(default_factory=empty, compare=False)
     """By lane that walked edges, a shortest path from a seed to this node. Not part of
     `to_bytes()`."""
+    mentions: tuple[Mention, ...] = field(default=(), compare=False)
+    """The names that led to this node, most important first. Not part of `to_bytes()`."""
 
     @property
     def id(self) -> NodeId:
@@ -125,6 +128,7 @@ class Item:
             "ntype": self.node.ntype,
             "lanes": self.lanes.to_dict(),
             "paths": plain(self.paths),
+            "mentions": [one.to_dict() for one in self.mentions],
         }
 
     def encode(self) -> bytes:
@@ -147,3 +151,5 @@ class Item:
             )
             if name in self.paths:
                 yield f"      from {' to '.join(str(node) for node in self.paths[name])}"
+        for mention in self.mentions:
+            yield f"      {mention}"

@@ -54,11 +54,11 @@ def run_graph_lanes(scope: Universe, tops: Sequence[LaneTop]) -> list[GraphTop]:
     wanted = [one for one in (query.graph, query.community) if one is not None]
     if not wanted:
         return []
-    seeds = _seeds(scope, tops, max(one.seeds for one in wanted))
+    seeds = seeds_of(scope, tops, max(one.seeds for one in wanted))
     return [_run(scope, seeds[: one.seeds], one) for one in wanted]
 
 
-def _seeds(scope: Universe, tops: Sequence[LaneTop], count: int) -> Ordinals:
+def seeds_of(scope: Universe, tops: Sequence[LaneTop], count: int) -> Ordinals:
     """Returns the best nodes of the first fusion, best first."""
     fused = rules(scope.query.semantics).fuse(tops, scope.query.fusion)
     nodes, _ = best(scope.view.snapshot, [fused.ordinals], [fused.scores], count)

@@ -21,6 +21,7 @@ from ibidem.retrieve.query.options import OPTIONS, defaults
 _GRAPH = defaults("graph")
 _ETYPES_MAX = int(OPTIONS["graph.etypes"].high)
 _COMMUNITY = defaults("community")
+_MENTIONS = defaults("mentions")
 
 
 @record
@@ -89,8 +90,21 @@ class Community:
         return _form(self)
 
 
+@record
+class Mentions:
+    """The names in the question and in the best nodes, and the nodes that they lead to."""
+
+    seeds: int = _MENTIONS["seeds"]
+    max_nodes: int = _MENTIONS["max_nodes"]
+    """A name in more nodes than this leads nowhere."""
+
+    def form(self) -> dict[str, Any]:
+        """Returns the canonical form."""
+        return _form(self)
+
+
 Graph = Decay | PageRank
-O = TypeVar("O", Decay, PageRank, Community)  # noqa: E741
+O = TypeVar("O", Decay, PageRank, Community, Mentions)  # noqa: E741
 
 
 def graph(value: object) -> Graph:
@@ -112,6 +126,21 @@ def community(value: object) -> Community:
     return _build("community", Community, _mapping("community", value, {"hops": 2}))
 
 
+def mentions(value: object) -> Mentions:
+    """Returns the options of the mentions lane, in the same way as `graph`."""
+    return _build("mentions", Mentions, _mapping("mentions", value, {"seeds": 2}))
+
+
+def resolve_mentions(value: object, *, is_apt: bool) -> Mentions | None:
+    """Returns the options of the mentions lane from what a caller gave: True, False or a mapping;
+    None for the default, which is to have it where `is_apt`."""
+    if value is None:
+        return Mentions() if is_apt else None
+    if isinstance(value, bool):
+        return Mentions() if value else None
+    return mentions(value)
+
+
 def _build(name: str, kind: type[O], given: dict[str, Any]) -> O:
     known = {one.name for one in fields(kind)}
     for key in sorted(set(given) - known):
@@ -126,7 +155,7 @@ def _build(name: str, kind: type[O], given: dict[str, Any]) -> O:
     )
 
 
-def _form(value: Decay | PageRank | Community) -> dict[str, Any]:
+def _form(value: Decay | PageRank | Community | Mentions) -> dict[str, Any]:
     """Returns the canonical form, every field present."""
     form: dict[str, Any] = {}
     for one in fields(value):

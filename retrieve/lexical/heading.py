@@ -42,7 +42,7 @@ def ranked_with_headings(universe: Universe, scorer: Scorer, top: LaneTop) -> La
         top: the best nodes by their own text.
     """
     view = universe.view
-    containers = _containers(view)
+    containers = containers_of(view)
     if not containers:
         return top
     headings = _Headings(scorer, containers)
@@ -56,12 +56,27 @@ def ranked_with_headings(universe: Universe, scorer: Scorer, top: LaneTop) -> La
     return LaneTop(top.lane, nodes[order], scores[order], top.status, top.floor)
 
 
-def _containers(view: NodeSet) -> BitMap:
+def containers_of(view: NodeSet) -> BitMap:
     """Returns the documents and sections of a view."""
     found = BitMap()
     for name in sorted(CONTAINERS):
         found |= view.snapshot.label(name)
     return found & view.members
+
+
+def first_passage(view: NodeSet, containers: BitMap, heading: int) -> int | None:
+    """Returns the first node below a heading, in document order, that has no parts."""
+    met = {heading}
+    stack = [heading]
+    while stack:
+        node = stack.pop()
+        parts = view.snapshot.children(node).ordinals.tolist()
+        if node not in containers and not parts:
+            return node
+        fresh = [one for one in parts if one in view.members and one not in met]
+        met.update(fresh)
+        stack += fresh[::-1]
+    return None
 
 
 class _Headings:
@@ -79,7 +94,9 @@ class _Headings:
         held = np.array([one for one in found if one in self._containers], np.uint32)
         lengths, _ = self._rows(held)
         for heading, length in zip(held.tolist(), lengths.tolist(), strict=True):
-            first = self._first_passage(heading) if length <= HEADING_TERMS_MAX else None
+            first = None
+            if length <= HEADING_TERMS_MAX:
+                first = first_passage(self._view, self._containers, heading)
             if first is not None and first in universe:
                 found[found.index(heading)] = first
         return found
@@ -111,20 +128,6 @@ class _Headings:
             node = parent[0]
             found[node] = None
         return tuple(one for one in found if one in self._containers)
-
-    def _first_passage(self, heading: int) -> int | None:
-        """Returns the first node below a heading, in document order, that has no parts."""
-        met = {heading}
-        stack = [heading]
-        while stack:
-            node = stack.pop()
-            parts = self._view.snapshot.children(node).ordinals.tolist()
-            if node not in self._containers and not parts:
-                return node
-            fresh = [one for one in parts if one in self._view.members and one not in met]
-            met.update(fresh)
-            stack += fresh[::-1]
-        return None
 
     def _rows(self, nodes: Ordinals) -> tuple[Ordinals, Float64s]:
         """Returns the (n,) lengths of nodes, and the (terms, n) frequencies in them."""

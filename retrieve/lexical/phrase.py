@@ -43,34 +43,41 @@ def phrases_of(text: str, analyser: str) -> list[list[str]]:
     return [phrase for phrase in phrases if phrase]
 
 
-def with_phrase(lexical_view: LexicalView, slots: Slots, phrase: Sequence[str]) -> Slots:
+def with_phrase(
+    lexical_view: LexicalView, slots: Slots, phrase: Sequence[str], *, at_start: bool = False
+) -> Slots:
     """Returns those of some slots, ascending, whose documents have the phrase.
 
     Args:
         lexical_view: the rows.
         slots: ascending; each has every term of the phrase.
         phrase: at least one term.
+        at_start: whether documents must begin with it.
     """
     ends = slots.searchsorted(
         np.asarray([*lexical_view.starts, lexical_view.size], np.int64)
     ).tolist()
-    found_slots = [np.zeros(0, np.uint32)]
+    found = [np.zeros(0, np.uint32)]
     for segment, start, (first, last) in zip(
         lexical_view.segments, lexical_view.starts, pairwise(ends), strict=True
     ):
         rows = slots[first:last] - np.uint32(start)
         if rows.shape[0]:
-            found_slots.append(rows[_matching(segment, rows, phrase)] + np.uint32(start))
-    return np.concatenate(found_slots)
+            found.append(rows[_matching(segment, rows, phrase, at_start)] + np.uint32(start))
+    return np.concatenate(found)
 
 
-def _matching(segment: LexicalSegment, rows: Rows, phrase: Sequence[str]) -> npt.NDArray[np.intp]:
+def _matching(
+    segment: LexicalSegment, rows: Rows, phrase: Sequence[str], at_start: bool
+) -> npt.NDArray[np.intp]:
     """Returns the indices of `rows` that have the phrase."""
     starts = _starts_of(segment, rows, phrase[0], 0)
     for offset, term in enumerate(phrase[1:], 1):
         other_starts = _starts_of(segment, rows, term, offset)
         nearest = np.minimum(other_starts.searchsorted(starts), max(0, other_starts.shape[0] - 1))
         starts = starts[other_starts[nearest] == starts] if other_starts.shape[0] else other_starts
+    if at_start:
+        starts = starts[(starts << _SHIFT) == 0]
     has_phrase = np.zeros(rows.shape[0], np.bool_)
     has_phrase[(starts >> _SHIFT).astype(np.intp)] = True
     return np.flatnonzero(has_phrase)

@@ -19,13 +19,19 @@ from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import OPTIONS
 from ibidem.retrieve.query.vector import VECTOR_OPTIONS
 
-LANES = ("lexical", *(option.lane for option in VECTOR_OPTIONS.values()), "graph", "community")
+LANES = (
+    "lexical",
+    *(option.lane for option in VECTOR_OPTIONS.values()),
+    "graph",
+    "community",
+    "mentions",
+)
 """Every lane, in the order in which fusion adds them."""
 
 RRF_K = 60.0
 FUSIONS = OPTIONS["fusion"].choices
 DAMPED = ("rrf", "weighted_rrf")
-"""The methods that have the constant `rrf_k`."""
+"""The methods that have the constant `rrf_k`: they use ranks, the others scores."""
 
 
 @record

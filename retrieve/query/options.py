@@ -293,6 +293,25 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             help="Maximal number of nodes considered",
         ),
     ),
+    "mentions": (
+        Option(
+            "mentions", "bool | Mapping[str, object]", none=DEFAULT,
+            help="Also ranks nodes named in the question or in the best nodes; by default, if the "
+            "question has a text and scores are fused",
+            flag=Flag(
+                "--no-mentions", "Do not rank nodes by the names in QUERY and in the best nodes",
+                is_switch=True,
+            ),
+        ),
+        Option(
+            "mentions.seeds", "int", 2, low=1, high=100,
+            help="Number of best nodes whose names are followed",
+        ),
+        Option(
+            "mentions.max_nodes", "int", 50, low=1, high=1000,
+            help="A name in more nodes than this is not followed",
+        ),
+    ),
     "validity": (
         Option(
             "valid_at", "int | datetime", none=_ANY, low=TIME_MIN, high=TIME_MAX,

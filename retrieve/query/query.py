@@ -22,7 +22,7 @@ from ibidem.retrieve.access.policy import Viewer, checked_viewer, policy_of
 from ibidem.retrieve.diversity import Mmr, resolve_mmr
 from ibidem.retrieve.graph import option as graph_option
 from ibidem.retrieve.query import checks, option_checks, predicate
-from ibidem.retrieve.query.fusion import Fusion, resolve_fusion
+from ibidem.retrieve.query.fusion import DAMPED, Fusion, resolve_fusion
 from ibidem.retrieve.query.match import OR, Match, match_of_form, resolve_match
 from ibidem.retrieve.query.options import DEFAULT, OF_QUERY, OF_RECALL, default
 from ibidem.retrieve.query.predicate import Predicate
@@ -63,6 +63,7 @@ class Query:
     sparse: QuerySparse | None = None
     graph: graph_option.Graph | None = None
     community: graph_option.Community | None = None
+    mentions: graph_option.Mentions | None = None
     depth: int = default("depth")
     """The number of nodes that each lane returns."""
     limit: int | None = default("limit")
@@ -195,6 +196,8 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         if options[name] is not None
     }
     has_ranker = lane_text is not None or bool(vectors)
+    fusion = resolve_fusion(config, options["fusion"], options["rrf_k"], options["weights"])
+    uses_scores = fusion.name not in DAMPED
     query = Query(
         text=lane_text,
         labels=_labels(options["label"]),
@@ -202,7 +205,10 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         valid=resolve_valid(options["valid_at"], options["valid_missing"]),
         graph=_optional(graph_option.graph, options["graph"]),
         community=_optional(graph_option.community, options["community"]),
-        fusion=resolve_fusion(config, options["fusion"], options["rrf_k"], options["weights"]),
+        mentions=graph_option.resolve_mentions(
+            options["mentions"], is_apt=lane_text is not None and uses_scores
+        ),
+        fusion=fusion,
         match=_MATCH
         if chosen.keys().isdisjoint(_OF_MATCH)
         else resolve_match(options["operator"], options["phrases"], options["fuzzy"]),
@@ -249,6 +255,7 @@ def _check_seeds(query: Query) -> None:
     for name, value in (
         ("graph", query.graph),
         ("community", query.community),
+        ("mentions", query.mentions),
         ("recall", recall),
     ):
         if value is not None and not query.has_ranker:
@@ -389,6 +396,7 @@ _COMPOSED: Mapping[str, Callable[[Any], Any]] = {
     **{name: _some(each.read) for name, each in VECTOR_OPTIONS.items()},
     "graph": _some(graph_option.graph),
     "community": _some(graph_option.community),
+    "mentions": _some(graph_option.mentions),
     "fusion": Fusion.from_form,
     "match": match_of_form,
     "rerank": _some(Rerank.from_form),

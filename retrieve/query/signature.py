@@ -30,6 +30,7 @@ class SharedOptions(TypedDict, total=False):
     b: float | None
     graph: Mapping[str, object] | None
     community: Mapping[str, object] | None
+    mentions: bool | Mapping[str, object] | None
     valid_missing: str | None
     fusion: str | None
     rrf_k: float | None

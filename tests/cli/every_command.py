@@ -63,6 +63,8 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     ]
     two = run("node", "add", "Note", "--summary", "cards", "--key", "cards")["id"]
     edge = run("edge", "add", one, "uses", two, "--prop", "how=often", "--key", "1")["id"]
+    for place in "123":
+        run("node", "add", "Note", "--summary", f"the Long Mill {place}")
     run("diff")
     commit = run("commit", "-m", "second")["commit"]["cid"]
     for name in ("HEAD", one, edge, commit):
@@ -102,6 +104,7 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     )
     run("replay", asked["receipt"])
     run("retrieve", "the mill of the engine", "--direct")
+    run("retrieve", "Long Mill")
     _reads(run)
     recalled = run("recall", "the mill of the engine", "--direct", "--session", "s")
     run(

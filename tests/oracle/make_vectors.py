@@ -20,6 +20,7 @@ from ibidem.objects.node import Node
 from ibidem.retrieve.query.query import resolve
 
 from .graph_world import random_walk_options, with_edges
+from .mention_world import named_facts, random_mention_options
 from .oracle import World, answer, exact, measure
 from .shown import contain, estimate, render
 from .world import random_facts, random_options
@@ -28,6 +29,8 @@ FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "retrieval"
 STATE_BYTES_MAX = 12_000
 STATES, QUERIES_EACH = 14, 6
 WALK_STATES = 8
+MENTION_STATES = 6
+MENTION_ANCHORS = ["5.6-a", "5.6.1-a", "5.6.1-b", "5.6.2-a", "5.6.2-b", "5.6.2-c", "5.6.2-d"]
 WALK_ANCHORS = [
     "5-a",
     "5-b",
@@ -54,6 +57,7 @@ def main() -> None:
     write("text", texts())
     write("answers", answers())
     write("walks", walks())
+    write("mentions", mentions())
 
 
 def write(name: str, cases: list[dict[str, Any]]) -> None:
@@ -232,6 +236,40 @@ def walks() -> list[dict[str, Any]]:
             {
                 "name": f"walk {len(cases)}",
                 "spec": WALK_ANCHORS,
+                "input": {
+                    "root": str(facts.root),
+                    "blocks": {cid: block.hex() for cid, block in sorted(blocks.items())},
+                },
+                "output": queries,
+            }
+        )
+    return cases
+
+
+def mentions() -> list[dict[str, Any]]:
+    cases: list[dict[str, Any]] = []
+    seed = 0
+    while len(cases) < MENTION_STATES:
+        seed += 1
+        rng = random.Random(seed)
+        facts = named_facts(rng, node_count_max=9)
+        blocks = {str(cid): block for cid, block in facts.buffer.new.items()}
+        if sum(map(len, blocks.values())) > STATE_BYTES_MAX or len(facts.nodes) < 5:
+            continue
+        world = World(facts.buffer, facts.root)
+        queries = []
+        for _ in range(10 * QUERIES_EACH):
+            query = resolve(facts.config, **random_mention_options(rng))
+            result = answer(world, query.form())
+            is_led = "mentions" in dag_cbor.decode(result)["status"]
+            if len(queries) < QUERIES_EACH and (is_led or rng.random() < 0.05):
+                queries.append({"query": query.encode().hex(), "result": result.hex()})
+        if len(queries) < QUERIES_EACH:
+            continue
+        cases.append(
+            {
+                "name": f"mentions {len(cases)}",
+                "spec": MENTION_ANCHORS,
                 "input": {
                     "root": str(facts.root),
                     "blocks": {cid: block.hex() for cid, block in sorted(blocks.items())},

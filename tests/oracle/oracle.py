@@ -29,10 +29,11 @@ from ibidem.objects.vector import Sparse, Vector
 from . import recall
 from .after import diversified, is_valid, jaccard, rerank
 from .graph import walk_lanes
+from .mentions import mentioned
 from .packing import pack
 from .recall import Said
 
-LANES = ("lexical", "dense", "sparse", "graph", "community")
+LANES = ("lexical", "dense", "sparse", "graph", "community", "mentions")
 
 
 class World:
@@ -107,9 +108,15 @@ def answer(
     if form["sparse"] is not None:
         lanes["sparse"], status["sparse"] = sparse(world, form, view, universe)
     walks: list[list[Any]] = []
+    alone = dict(lanes)
     if form["graph"] is not None or form["community"] is not None:
         first, _ = fuse(lanes, floors, form, universe)
         walks = walk_lanes(world, form, view, universe, first, lanes, floors, status)
+    if form["mentions"] is not None and alone:
+        first, _ = fuse(alone, floors, form, universe)
+        found = mentioned(world, form, view, universe, first)
+        if found:
+            lanes["mentions"], status["mentions"], floors["mentions"] = found, "ok", 0.0
     ranking, shares = fuse(lanes, floors, form, universe)
     factors: dict[bytes, dict[str, list[Any]]] = {}
     if "recall" in form:
@@ -303,6 +310,12 @@ def opened(
     """Returns the first passage below a heading, or the node itself."""
     if not is_heading(world, key, documents):
         return key
+    first = first_passage(world, key, view)
+    return first if first is not None and first in universe else key
+
+
+def first_passage(world: World, key: bytes, view: set[bytes]) -> bytes | None:
+    """Returns the first passage below a document or section."""
     met: set[bytes] = set()
 
     def walk(node: bytes) -> bytes | None:
@@ -317,8 +330,7 @@ def opened(
         met.update(fresh)
         return next((found for one in fresh if (found := walk(one)) is not None), None)
 
-    first = walk(key)
-    return first if first is not None and first in universe else key
+    return walk(key)
 
 
 def asked(

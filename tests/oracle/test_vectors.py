@@ -74,7 +74,7 @@ class Says:
         return self._scores[: len(rendered)]
 
 
-@pytest.mark.parametrize("case", [*cases("answers"), *cases("walks")])
+@pytest.mark.parametrize("case", [*cases("answers"), *cases("walks"), *cases("mentions")])
 def test_answers(case):
     buffer = WriteBatch()
     for text, block in case["input"]["blocks"].items():

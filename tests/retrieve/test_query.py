@@ -28,7 +28,7 @@ def test_every_default_is_resolved():
         "match": {"operator": "or", "phrases": False, "fuzzy": None},
         "valid": None, "adjacency": 0, "rerank": None, "mmr": None, "estimator_digest": None,
         "vector": None, "sparse": None, "graph": None, "community": None,
-        "depth": 100, "limit": 10, "token_budget": None,
+        "mentions": {"seeds": 2, "max_nodes": 50}, "depth": 100, "limit": 10, "token_budget": None,
         "content_chars": 0, "include_tombstoned": False,
         "fusion": {"name": "score_normalised", "k": 60.0, "weights": {"dense": 0.7}},
         "k1": 1.2, "b": 0.7, "estimator": "heuristic",

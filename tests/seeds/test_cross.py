@@ -248,6 +248,7 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "sparse": ({}, {"sparse": ("s", [1], [1.0])}),
     "graph": ({}, {"graph": {"mode": "decay"}}),
     "community": ({}, {"community": {}}),
+    "mentions": ({"text": "Needle"}, {"mentions": False}),
     "depth": ({}, {"depth": 1}),
     "limit": ({}, {"limit": 1}),
     "token_budget": ({}, {"token_budget": 20}),
