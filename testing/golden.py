@@ -20,7 +20,6 @@ from blake3 import blake3
 
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid, CommitCid, NodeCid, ReceiptCid, ResultCid, RootCid
-from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, IbidemError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.printable import printable_json
@@ -28,7 +27,7 @@ from ibidem.repo.history.compare import Placed, placed
 from ibidem.retrieve.answer.answer import Answer
 from ibidem.retrieve.answer.item import Item
 from ibidem.retrieve.answer.lane_score import LaneScore
-from ibidem.retrieve.query.query import Query, resolve
+from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.semantics import read_query
 from ibidem.store.files import medium_error, read_file, write_file
 
@@ -180,12 +179,12 @@ def parse(data: bytes, source: str = "golden") -> Golden:
 
 def question_form(query: Query) -> dict[str, Any]:
     """Returns the options of a query except its text and defaults, as JSON."""
-    plain = resolve(Config.default(), text="any").form()
+    plain = Query(text=query.text, semantics=query.semantics).form()
     form = query.form()
     return {
         key: _to_json(value)
         for key, value in form.items()
-        if key not in ("text", "semantics") and (key not in plain or value != plain[key])
+        if key not in plain or value != plain[key]
     }
 
 
