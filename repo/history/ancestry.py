@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _OURS, _THEIRS = 1, 2
 _WANTED, _HAD = _OURS, _THEIRS
 _BOTH = _OURS | _THEIRS
+_NEXT = -(1 << 64)
+"""Comes before every order in which a commit waits."""
 
 
 class CommitEnds(NamedTuple):
@@ -105,8 +107,12 @@ class _Walk(Generic[C]):
         """The time of the commit that is next, in a walk by time."""
         return -self._waiting[0][0]
 
-    def paint(self, cids: Iterable[CommitCid], colour: int) -> None:
-        """Adds a colour to commits, and to their known ancestors."""
+    def paint(self, cids: Iterable[CommitCid], colour: int, *, are_next: bool = False) -> None:
+        """Adds a colour to commits, and to their known ancestors.
+
+        Args:
+            are_next: whether new ones are taken before all others, whatever their times are.
+        """
         colours = self.colours
         stack = list(cids)[::-1]
         while stack:
@@ -119,7 +125,7 @@ class _Walk(Generic[C]):
             if not before:
                 commit = self._read(cid) if self._by_time else None
                 order = len(colours) if commit is None else -commit.time
-                heappush(self._waiting, (order, raw, cid, commit))
+                heappush(self._waiting, (_NEXT if are_next else order, raw, cid, commit))
             colours[raw] = after
             if raw in self.parents:
                 stack.extend(self.parents[raw])
@@ -296,7 +302,8 @@ def commits_between(
     """Returns the commits `wanted` and their ancestors, without `had` and the ancestors of those.
 
     Times decide when to stop: if they are wrong, some ancestors of `had` may be included, but none
-    of the others is left out.
+    of the others is left out. The commits given are read first, and none counts as older than its
+    ancestors, so one that is dated far too early does not cause all history to be read.
 
     Returns:
         The commits, parents before children.
@@ -304,18 +311,29 @@ def commits_between(
     Raises:
         NotFoundError: an ancestor of one of them is missing.
     """
-    walk = _Walk(partial(read_commit, source), by_time=True)
-    walk.paint(had, _HAD)
-    walk.paint(wanted, _WANTED)
+    times: dict[CommitCid, int] = {}
+    """Of every commit that was read, later the latest in its history where that is known."""
+
+    def read(cid: CommitCid) -> Commit:
+        commit = read_commit(source, cid)
+        times[cid] = commit.time
+        return commit
+
+    walk = _Walk(read, by_time=True)
+    walk.paint(had, _HAD, are_next=True)
+    walk.paint(wanted, _WANTED, are_next=True)
     found: dict[CommitCid, Commit] = {}
-    oldest: int | None = None
-    # A commit in `had` may have a wanted ancestor that is not older than it.
-    while walk.waiting_counts[_WANTED] or (walk and oldest is not None and walk.newest >= oldest):
+    while walk.waiting_counts[_WANTED]:
         cid, commit = walk.take()
         if walk.colours[cid.raw] == _WANTED:
             found[cid] = commit
-            oldest = commit.time if oldest is None else min(oldest, commit.time)
         walk.spread(cid)
+    for cid, commit in parents_first(found).items():
+        times[cid] = max(map(times.__getitem__, (cid, *commit.parents)))
+    oldest = min(map(times.__getitem__, found), default=0)
+    # A commit in `had` may have a wanted ancestor that is not older than it.
+    while found and walk and walk.newest >= oldest:
+        walk.spread(walk.take()[0])
     return parents_first(
         {cid: commit for cid, commit in found.items() if walk.colours[cid.raw] == _WANTED}
     )

@@ -25,7 +25,7 @@ from ibidem.repo.root_check import refuse, tree_problem
 from ibidem.repo.state import HEAD_CELL, HORIZON_CELL
 from ibidem.repo.sync.have_set import HaveSet
 from ibidem.repo.sync.missing_blocks import kind_of, tree_needs
-from ibidem.repo.sync.quarantine import Chosen, Layered, Quarantine, missing_from_pack
+from ibidem.repo.sync.quarantine import Layered, Quarantine, missing_from_pack
 from ibidem.repo.sync.receive import Intake, check_notes
 from ibidem.repo.sync.report import Move, RefMove
 from ibidem.repo.view_check import NEVER_ERASED, check_log, check_view
@@ -130,8 +130,12 @@ def restore(repository: Core, quarantine: Quarantine, newest: OperationCid) -> l
     cells: dict[str, Swap] = {HEAD_CELL: (store.cell(HEAD_CELL), newest.raw)}
     if not log.is_whole:
         cells[HORIZON_CELL] = (None, log.oldest.raw)
-    kept = (cid for cid in (*found.accepted.cids, *log.cids) if cid not in log.erased)
-    store.publish(Chosen(quarantine, kept), cells)
+    accepted = found.accepted.cids
+
+    def is_kept(cid: Cid) -> bool:
+        return (cid.raw in accepted or cid in log.cids) and cid not in log.erased
+
+    store.publish(quarantine.accept(is_kept), cells)
     known = HaveSet(store, log.newest)
     return [
         RefMove(name, None, ref.target, Move.CREATED) for name, ref in sorted(known.refs.items())

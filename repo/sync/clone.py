@@ -117,7 +117,7 @@ def _gone_if_empty(folder: Path) -> Iterator[None]:
 def _fill(made: Core, remote: Remote, offered: Bundle, author: str) -> CopyReport:
     counted = Counted("receiving blocks", made.progress)
     if offered.operation is not None:
-        with Quarantine(made) as quarantine, remote.fetch((), ()) as blocks:
+        with Quarantine(made, is_unseen=True) as quarantine, remote.fetch((), ()) as blocks:
             quarantine.take(counted.of(blocks))
             moves = restore(made, quarantine, offered.operation)
         return CopyReport(tuple(moves), counted.block_count, counted.size_bytes)
@@ -131,7 +131,7 @@ def _fill(made: Core, remote: Remote, offered: Bundle, author: str) -> CopyRepor
     targets = [tip.target for tip in offered.refs.values()]
     with (
         remote.fetch(sorted(set(targets)), ()) as blocks,
-        intake(made, counted.of(blocks), targets) as found,
+        intake(made, counted.of(blocks), targets, is_unseen=True) as found,
     ):
 
         def plan(_: HaveSet, __: WriteBatch) -> list[RefMove]:

@@ -32,13 +32,12 @@ from ibidem.repo.sync.local_remote import offer
 from ibidem.repo.sync.messages import Bundle, Tip, container
 from ibidem.repo.sync.names import OPTIONAL, prefixes
 from ibidem.repo.sync.pack import Pack
-from ibidem.repo.sync.quarantine import Layered
 from ibidem.repo.sync.report import CopyReport, Move, RefMove
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ibidem.objects.blocks import WriteBatch
+    from ibidem.objects.blocks import Source, WriteBatch
     from ibidem.repo.core import Core
     from ibidem.repo.graph import Graph
     from ibidem.retrieve.access.policy import Viewer
@@ -209,7 +208,7 @@ def export_part(
     bundle = Bundle(
         {name: Tip(commit, 0)}, name, seen.root.config, erasures=erasures_of(repository)
     )
-    return _written(repository, stream, bundle, (), Layered(buffer.new, repository.store))
+    return _written(repository, stream, bundle, (), buffer)
 
 
 def export_refs(repository: Core, stream: Writable, targets: Mapping[str, Cid]) -> CopyReport:
@@ -233,7 +232,7 @@ def _written(
     stream: Writable,
     bundle: Bundle,
     had: Sequence[Cid],
-    source: Layered | None = None,
+    source: Source | None = None,
     log: LocalLog | None = None,
 ) -> CopyReport:
     store = repository.store

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ibidem.objects import codec
 from ibidem.objects.block import in_version
 from ibidem.objects.cid import Cid, CommitCid, RootCid, TreeCid
+from ibidem.objects.cid_table import CidTable
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import CorruptError
 from ibidem.objects.progress import STEP, Progress
@@ -50,7 +51,7 @@ class Accepted:
     """The result: the blocks to publish, and the existing commits that they build on."""
 
     def __init__(self) -> None:
-        self.cids: list[Cid] = []
+        self.cids = CidTable()
         self.built_on: set[Cid] = set()
         """Commits, steps, receipts and roots that are here and were not sent."""
         self.commits: dict[CommitCid, Commit] = {}
@@ -185,7 +186,7 @@ class Inspection:
                     self._roots.value(need.kind, need.key, need.name, need.cid, None)
                 return
             raise missing_from_pack(need.cid, need.kind)
-        accepted.cids.append(need.cid)
+        accepted.cids.add(need.cid.raw)
         if block is None:
             return
         if need.cid.is_raw:

@@ -4,18 +4,20 @@ them.
 A block is accepted only if its hash, its form and its kind are right. A small quarantine is held in
 memory, a large one in a store of its own in a temporary folder, so memory stays bounded whatever is
 received. Nothing of it outlives the import: accepted blocks are published in one step, and refused
-ones leave no trace.
+ones leave no trace. A clone needs no such store: nobody can open the repository that it fills, and
+a refused copy is removed as a whole, so blocks are written there as they arrive, in batches.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid
+from ibidem.objects.cid_table import CidTable
 from ibidem.objects.errors import ErrorKind, NotFoundError
 from ibidem.objects.verify import verify_block
 from ibidem.repo.erasure.quarantines import claimed
@@ -36,16 +38,28 @@ _ENTRY_BYTES = 200
 class Quarantine(Closing, Mapping[Cid, bytes]):
     """Blocks that were checked one by one; a context manager that drops the rest on exit."""
 
-    def __init__(self, repository: Core, *, memory_bytes_max: int = MEMORY_BYTES_MAX) -> None:
+    def __init__(
+        self,
+        repository: Core,
+        *,
+        memory_bytes_max: int = MEMORY_BYTES_MAX,
+        is_unseen: bool = False,
+    ) -> None:
+        """Makes an empty one.
+
+        Args:
+            is_unseen: whether nobody else can open the repository, so that blocks may wait in it.
+        """
         self._guard = repository.guard
         self._parent = repository.folder
         self._memory_bytes_max = memory_bytes_max
         self._pending: dict[Cid, bytes] = {}
         self._pending_bytes = 0
-        self._spilled: Store | None = None
+        self._shared: Store | None = repository.store if is_unseen else None
+        self._spilled: Store | None = self._shared
+        self._here = CidTable()
         self._folder: Path | None = None
         self._lock = ExitStack()
-        self._count = 0
 
     def take(self, blocks: Iterable[tuple[Cid, bytes]]) -> None:
         """Adds blocks, each after its check; leaves out erased ones.
@@ -63,44 +77,56 @@ class Quarantine(Closing, Mapping[Cid, bytes]):
                 self._guard.refuse({cid: block})
             self._pending[cid] = block
             self._pending_bytes += len(block) + _ENTRY_BYTES
-            self._count += 1
+            self._here.add(cid.raw)
             if self._pending_bytes > self._memory_bytes_max:
                 self._spill()
 
     def __getitem__(self, cid: Cid) -> bytes:
-        block = self._pending.get(cid)
-        if block is not None:
-            return block
-        if self._spilled is not None:
-            try:
-                return self._spilled.get(cid)
-            except NotFoundError:
-                pass
-        raise KeyError(cid)
+        if cid not in self:
+            raise KeyError(cid)
+        return self.get_many((cid,))[0]
+
+    def get_many(self, cids: Sequence[Cid]) -> list[bytes]:
+        """Returns blocks that are here, read together."""
+        spilled = [cid for cid in cids if cid not in self._pending]
+        if self._spilled is None or not spilled:
+            return [self._pending[cid] for cid in cids]
+        found = dict(zip(spilled, self._spilled.get_many(spilled), strict=True))
+        return [self._pending[cid] if cid in self._pending else found[cid] for cid in cids]
 
     def __contains__(self, cid: object) -> bool:
-        if cid in self._pending:
-            return True
-        return self._spilled is not None and isinstance(cid, Cid) and self._spilled.has(cid)
+        return isinstance(cid, Cid) and cid.raw in self._here
 
     def __iter__(self) -> Iterator[Cid]:
         yield from list(self._pending)
         if self._spilled is not None:
-            yield from self._spilled.cids()
+            yield from filter(self.__contains__, self._spilled.cids())
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._here)
 
     def over(self, source: Source) -> Layered:
         """Returns a source that reads here first and then in `source`."""
         return Layered(self, source)
 
+    def accept(self, is_accepted: Callable[[Cid], bool]) -> Mapping[Cid, bytes]:
+        """Returns the accepted blocks that are still to be published; the others are dropped where
+        they wait in the repository."""
+        if self._shared is None:
+            return Chosen(self, is_accepted)
+        waiting = (cid for cid in self._shared.cids() if cid in self and cid not in self._pending)
+        refused = [cid for cid in waiting if not is_accepted(cid)]
+        if refused:
+            self._shared.delete(refused)
+            self._shared.scrub()
+        return Chosen(self._pending, is_accepted)
+
     def close(self) -> None:
         """Drops everything."""
         self._pending = {}
-        if self._spilled is not None:
+        if self._spilled is not None and self._spilled is not self._shared:
             self._spilled.close()
-            self._spilled = None
+        self._spilled = None
         self._lock.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -118,39 +144,42 @@ class Quarantine(Closing, Mapping[Cid, bytes]):
 class Layered:
     """Blocks in quarantine first, then those of the store."""
 
-    def __init__(self, quarantine: Mapping[Cid, bytes], source: Source) -> None:
+    def __init__(self, quarantine: Quarantine, source: Source) -> None:
         self._quarantine = quarantine
         self._source = source
 
     def get(self, cid: Cid) -> bytes:
         """Returns the block; raises `NotFoundError` where neither has it."""
-        try:
-            return self._quarantine[cid]
-        except KeyError:
-            return self._source.get(cid)
+        return self._quarantine[cid] if cid in self._quarantine else self._source.get(cid)
 
     def get_many(self, cids: Iterable[Cid]) -> list[bytes]:
-        """Returns the blocks in the order of `cids`."""
-        return [self.get(cid) for cid in cids]
+        """Returns the blocks in the order of `cids`; those of either side are read together."""
+        wanted = list(cids)
+        here = [cid for cid in wanted if cid in self._quarantine]
+        found = dict(zip(here, self._quarantine.get_many(here), strict=True))
+        there = [cid for cid in wanted if cid not in found]
+        if there:
+            found.update(zip(there, self._source.get_many(there), strict=True))
+        return [found[cid] for cid in wanted]
 
 
 class Chosen(Mapping[Cid, bytes]):
     """Some blocks of a mapping: those of a quarantine to publish."""
 
-    def __init__(self, blocks: Mapping[Cid, bytes], cids: Iterable[Cid]) -> None:
+    def __init__(self, blocks: Mapping[Cid, bytes], is_chosen: Callable[[Cid], bool]) -> None:
         self._blocks = blocks
-        self._cids = dict.fromkeys(cid for cid in cids if cid in blocks)
+        self._is_chosen = is_chosen
 
     def __getitem__(self, cid: Cid) -> bytes:
-        if cid not in self._cids:
+        if not self._is_chosen(cid):
             raise KeyError(cid)
         return self._blocks[cid]
 
     def __iter__(self) -> Iterator[Cid]:
-        return iter(self._cids)
+        return filter(self._is_chosen, self._blocks)
 
     def __len__(self) -> int:
-        return len(self._cids)
+        return sum(1 for _ in self)
 
 
 def missing_from_pack(cid: Cid, what: str) -> NotFoundError:

@@ -33,7 +33,7 @@ from ibidem.repo.sync.have_set import HaveSet, have_set
 from ibidem.repo.sync.inspection import Accepted, Inspection
 from ibidem.repo.sync.messages import Opened, Push, Update
 from ibidem.repo.sync.missing_blocks import records_behind
-from ibidem.repo.sync.quarantine import Chosen, Quarantine, missing_from_pack
+from ibidem.repo.sync.quarantine import Quarantine, missing_from_pack
 from ibidem.repo.sync.report import Move, RefMove
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Intake:
             author=author,
             time=time,
             description=description,
-            more=Chosen(self._quarantine, self.accepted.cids),
+            more=self._quarantine.accept(lambda cid: cid.raw in self.accepted.cids),
         )
         return moves
 
@@ -141,6 +141,8 @@ def intake(
     blocks: Iterable[tuple[Cid, bytes]],
     targets: Iterable[Cid],
     sent: SentErasures | None = None,
+    *,
+    is_unseen: bool = False,
 ) -> Iterator[Intake]:
     """Takes blocks into quarantine and inspects them; on exit, the quarantine is emptied.
 
@@ -149,11 +151,12 @@ def intake(
         blocks: the received blocks.
         targets: as for `Intake.inspect`.
         sent: erasures that will be carried out here: the blocks they name may be missing.
+        is_unseen: whether nobody else can open the repository, so that blocks may wait in it.
 
     Raises:
         CorruptError, FormatError, NotFoundError: the received data is incomplete or invalid.
     """
-    with Quarantine(repository) as quarantine:
+    with Quarantine(repository, is_unseen=is_unseen) as quarantine:
         quarantine.take(blocks)
         found = Intake(repository, quarantine)
         found.inspect(targets, is_erased=is_erased_in(repository, sent))

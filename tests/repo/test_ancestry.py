@@ -11,7 +11,7 @@ from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import CorruptError
-from ibidem.repo.history.ancestry import is_ancestor, merge_bases, read_ends
+from ibidem.repo.history.ancestry import commits_between, is_ancestor, merge_bases, read_ends
 from ibidem.repo.merge import common_root
 
 
@@ -142,3 +142,26 @@ def test_a_commit_of_another_form_is_an_error_of_ours(change: dict[str, object])
     source.put(CommitCid.of(block), block)
     with pytest.raises(CorruptError):
         read_ends(source, CommitCid.of(block))
+
+
+def test_a_tip_dated_far_too_early_does_not_cost_all_history() -> None:
+    for early in ("wanted", "had", "both", "neither"):
+        history = History()
+        cid = history.commit(time=1)
+        for time in range(2, 500):
+            cid = history.commit(cid, time=time)
+        base = cid
+        had = history.commit(base, time=0 if early in ("had", "both") else 501)
+        mine = [history.commit(base, time=502)]
+        mine.append(history.commit(mine[-1], time=503))
+        mine.append(history.commit(mine[-1], time=0 if early in ("wanted", "both") else 504))
+        for wanted, known, expected in (
+            (mine[-1:], [had], mine),
+            (mine[-1:], [base], mine),
+            ([had], mine[-1:], [had]),
+            ([base], mine[-1:], []),
+            (mine[-1:], [had, mine[0]], mine[1:]),
+        ):
+            history.read_count = 0
+            assert list(commits_between(history, wanted, known)) == expected
+            assert history.read_count <= 10

@@ -193,9 +193,8 @@ def test_much_waits_on_disk_and_leaves_nothing_behind(tmp_path: Path, monkeypatc
     with ibidem.init(tmp_path / "a") as one, ibidem.init(tmp_path / "b") as other:
         filled(one, 40)
         one.sync.export(tmp_path / "all.car")
-        monkeypatch.setattr(
-            quarantine.Quarantine.__init__, "__kwdefaults__", {"memory_bytes_max": 5000}
-        )
+        defaults = {"memory_bytes_max": 5000, "is_unseen": False}
+        monkeypatch.setattr(quarantine.Quarantine.__init__, "__kwdefaults__", defaults)
         other.sync.load(tmp_path / "all.car")
         assert other.head == one.head
         assert other.maintenance.fsck().faults == ()

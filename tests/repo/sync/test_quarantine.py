@@ -12,6 +12,7 @@ from ibidem.objects.cid import BlobCid
 from ibidem.objects.errors import ErrorKind, StorageError
 from ibidem.repo.erasure import quarantines
 from ibidem.repo.sync.quarantine import Quarantine
+from ibidem.store.testing import RecordingStore
 
 
 def test_a_folder_that_was_just_made_is_not_swept_by_another_import(
@@ -50,3 +51,27 @@ def test_what_a_killed_import_has_left_goes_with_the_next(tmp_path: Path) -> Non
         with Quarantine(repo.core, memory_bytes_max=0) as found:
             found.take([(BlobCid.of(block), block)])
             assert not left.exists()
+
+
+def test_blocks_of_a_clone_are_written_in_batches_and_refused_ones_go_again(
+    tmp_path: Path,
+) -> None:
+    with ibidem.init(tmp_path) as repo:
+        before = set(repo.core.store.cids())
+        bodies = [b"%d" % number * 100 for number in range(40)]
+        blocks = {BlobCid.of(body): body for body in bodies}
+        accepted = set(list(blocks)[:30])
+        store = RecordingStore(repo.core.store)
+        repo.core.store = store  # type: ignore[assignment]
+        with Quarantine(repo.core, memory_bytes_max=1_500, is_unseen=True) as found:
+            found.take(blocks.items())
+            assert store.publish_count > 5
+            assert store.size_bytes <= store.publish_count * 1_500
+            assert store.block_count + len(found._pending) == len(found) == 40
+            assert not list((tmp_path / ".ibidem").glob("quarantine-*"))
+            assert {cid: found[cid] for cid in found} == blocks
+            rest = found.accept(accepted.__contains__)
+            assert set(rest) == accepted & set(found._pending)
+            store.put(dict(rest))
+        assert set(store.cids()) - before == accepted  # type: ignore[operator]
+        assert all(store.get(cid) == blocks[cid] for cid in accepted)
