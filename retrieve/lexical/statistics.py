@@ -12,10 +12,11 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from ibidem.index.analysis import ANALYSERS
 from ibidem.objects.record import record
 from ibidem.retrieve.filter import NodeSet, cached
 from ibidem.retrieve.lexical import tuning
-from ibidem.retrieve.protocol import Bools
+from ibidem.retrieve.protocol import Bools, LexicalSegment
 
 
 @record
@@ -27,6 +28,8 @@ class Statistics:
     """Their lengths, added up."""
     longest: int
     """No row is longer."""
+    analysers: tuple[str, ...]
+    """Those of the documents, in the order of `ANALYSERS`."""
     masks: Mapping[str, Bools]
     """By name of the segment, the rows that count; those where all do are left out."""
     gone: Mapping[str, npt.NDArray[np.intp]]
@@ -45,11 +48,13 @@ def statistics_of(view: NodeSet, *, include_tombstoned: bool) -> Statistics:
         documents = terms = longest = 0
         masks: dict[str, Bools] = {}
         gone: dict[str, npt.NDArray[np.intp]] = {}
+        held: set[int] = set()
         for segment in view.snapshot.lexical:
             counted = segment.counted
             documents, terms = documents + counted[0], terms + counted[1]
             longest = max(longest, counted[2])
             mask = view.mask(segment)
+            held |= _analysers(segment, mask)
             out = 0 if mask is None else mask.shape[0] - int(np.count_nonzero(mask))
             if mask is None or out == 0:
                 continue
@@ -62,9 +67,19 @@ def statistics_of(view: NodeSet, *, include_tombstoned: bool) -> Statistics:
                 full = counted[0] == mask.shape[0]
                 left_out = _left_out(segment.lengths, ~mask, out if full else None)
             documents, terms = documents - left_out[0], terms - left_out[1]
-        return Statistics(documents, terms, longest, masks, gone)
+        names = tuple(ANALYSERS[one] for one in sorted(held))
+        return Statistics(documents, terms, longest, names, masks, gone)
 
     return cached(view.snapshot, ("lexical", include_tombstoned), build)
+
+
+def _analysers(segment: LexicalSegment, mask: Bools | None) -> set[int]:
+    """Returns the analysers of the rows with terms that count, as positions in `ANALYSERS`."""
+    found = segment.analysers
+    if mask is None and found.shape[0] and not (found != found[0]).any():
+        return {int(found[0])} if segment.counted[0] else set()
+    counts = segment.lengths > 0 if mask is None else (segment.lengths > 0) & mask
+    return set(np.flatnonzero(np.bincount(found[counts])).tolist())
 
 
 def _left_out(
