@@ -7,6 +7,7 @@ Spec: retrieval 4.1.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
@@ -17,6 +18,10 @@ from ibidem.objects.record import record
 from ibidem.retrieve.filter import NodeSet, cached
 from ibidem.retrieve.lexical import tuning
 from ibidem.retrieve.protocol import Bools, LexicalSegment
+
+ANALYSER_SHARE = 64
+"""An analyser of fewer documents than one in so many is not asked: a few quotations in another
+language do not change what the words of a question match."""
 
 
 @record
@@ -29,7 +34,7 @@ class Statistics:
     longest: int
     """No row is longer."""
     analysers: tuple[str, ...]
-    """Those of the documents, in the order of `ANALYSERS`."""
+    """Those of at least one document in `ANALYSER_SHARE`, in the order of `ANALYSERS`."""
     masks: Mapping[str, Bools]
     """By name of the segment, the rows that count; those where all do are left out."""
     gone: Mapping[str, npt.NDArray[np.intp]]
@@ -48,13 +53,13 @@ def statistics_of(view: NodeSet, *, include_tombstoned: bool) -> Statistics:
         documents = terms = longest = 0
         masks: dict[str, Bools] = {}
         gone: dict[str, npt.NDArray[np.intp]] = {}
-        held: set[int] = set()
+        held: Counter[int] = Counter()
         for segment in view.snapshot.lexical:
             counted = segment.counted
             documents, terms = documents + counted[0], terms + counted[1]
             longest = max(longest, counted[2])
             mask = view.mask(segment)
-            held |= _analysers(segment, mask)
+            held.update(_analysers(segment, mask))
             out = 0 if mask is None else mask.shape[0] - int(np.count_nonzero(mask))
             if mask is None or out == 0:
                 continue
@@ -67,19 +72,21 @@ def statistics_of(view: NodeSet, *, include_tombstoned: bool) -> Statistics:
                 full = counted[0] == mask.shape[0]
                 left_out = _left_out(segment.lengths, ~mask, out if full else None)
             documents, terms = documents - left_out[0], terms - left_out[1]
-        names = tuple(ANALYSERS[one] for one in sorted(held))
+        names = tuple(
+            ANALYSERS[one] for one in sorted(held) if held[one] * ANALYSER_SHARE >= documents
+        )
         return Statistics(documents, terms, longest, names, masks, gone)
 
     return cached(view.snapshot, ("lexical", include_tombstoned), build)
 
 
-def _analysers(segment: LexicalSegment, mask: Bools | None) -> set[int]:
-    """Returns the analysers of the rows with terms that count, as positions in `ANALYSERS`."""
+def _analysers(segment: LexicalSegment, mask: Bools | None) -> dict[int, int]:
+    """Returns by position in `ANALYSERS` how many of the rows that count have terms by it."""
     found = segment.analysers
     if mask is None and found.shape[0] and not (found != found[0]).any():
-        return {int(found[0])} if segment.counted[0] else set()
+        return {int(found[0]): segment.counted[0]}
     counts = segment.lengths > 0 if mask is None else (segment.lengths > 0) & mask
-    return set(np.flatnonzero(np.bincount(found[counts])).tolist())
+    return {one: count for one, count in enumerate(np.bincount(found[counts]).tolist()) if count}
 
 
 def _left_out(

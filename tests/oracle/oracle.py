@@ -227,7 +227,8 @@ def lexical(
         terms = analyse(text, analyser_of(text, home))
         if terms:
             documents[key], analysers[key] = terms, analyser_of(text, home)
-    held = [one for one in ANALYSERS if one in analysers.values()] or [home]
+    by = list(analysers.values())
+    held = [one for one in ANALYSERS if one in by and 64 * by.count(one) >= len(by)] or [home]
     query = spoken(form["text"], home, held)
     if not query:
         return [], "no_terms"

@@ -357,6 +357,15 @@ def test_a_question_finds_documents_of_every_language_that_the_view_holds():
     assert collection.found("hund") == {GERMAN}
 
 
+def test_a_few_documents_in_another_language_change_nothing():
+    """[4.1.6-a]"""
+    collection = mixed(GERMAN, *(f"the house {n}" for n in range(64)))
+    assert collection.found("Häuser") == set()
+    assert collection.found("Häusern") == set()
+    collection = mixed(GERMAN, *(f"the house {n}" for n in range(63)))
+    assert collection.found("Häuser") == {GERMAN}
+
+
 def test_stop_words_are_those_of_the_language_of_the_question():
     """[4.1.6-a]"""
     collection = mixed(GERMAN, "sie will die harder", *ENGLISH_TEXTS)

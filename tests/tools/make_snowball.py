@@ -1,6 +1,7 @@
 """Writes the stemmers of index/analysis/snowball from an installed snowballstemmer 3.1.1.
 
-They are copied once, with absolute imports, and then belong to the semantics: a newer release of Snowball changes nothing.
+They are copied once, with absolute imports, and then belong to the semantics: a newer release of
+Snowball changes nothing.
 The licence (BSD-3-Clause) is copied with them.
 
     python tests/tools/make_snowball.py index/analysis/snowball
