@@ -26,11 +26,13 @@ from pathlib import Path
 import numpy as np
 
 from ibidem.index.analysis import ENGLISH, UNICODE, analyse
-from ibidem.index.analysis.fold import fold, without_accents
+from ibidem.index.analysis.fold import fold
+from ibidem.index.analysis.language import stop_words as stop_words_of
+from ibidem.index.analysis.normalise import normalised
 from ibidem.index.analysis.stem import stem
-from ibidem.index.analysis.stop import STOP_WORDS
 from ibidem.index.analysis.words import stemmed_spans
 
+STOP_WORDS = stop_words_of("english")
 Analyse = Callable[[str], list[str]]
 Scores = dict[str, np.ndarray]
 SETS = ("locomo", "cranfield", "cacm", "musique100", "hotpotqa100")
@@ -172,7 +174,7 @@ def variant(*, stems: bool = True, stop_words: frozenset[str] = STOP_WORDS) -> A
     """Returns the English analyser with parts exchanged."""
 
     def change(term: str) -> str:
-        plain = without_accents(term)
+        plain = normalised(term)
         return stem(plain) if stems and plain.isascii() and plain.isalpha() else plain
 
     def analysed(text: str) -> list[str]:

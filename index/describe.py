@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ibidem.index.analysis import ANALYSERS
 from ibidem.index.arrays import Array, to_ordinals
 from ibidem.index.families.vector_rows import ROWS
 from ibidem.index.segments.inverted import inverted
@@ -99,6 +100,7 @@ def _texts(snapshot: Snapshot) -> Iterator[tuple[Any, Any]]:
         ids, live = _rows(snapshot, segment)
         for row in np.flatnonzero(live).tolist():
             yield ("length", ids[row]), int(segment.lengths[row])
+            yield ("analyser", ids[row]), ANALYSERS[segment.analysers[row]]
 
 
 def _edges(snapshot: Snapshot) -> Iterator[tuple[Any, Any]]:

@@ -93,6 +93,10 @@ class LexicalSegment(Segment, Protocol):
         """(n,) uint32: terms in each row's text, repeats counted."""
 
     @property
+    def analysers(self) -> npt.NDArray[np.uint8]:
+        """(n,) uint8: the position in `ANALYSERS` of the analyser of each row's text."""
+
+    @property
     def counted(self) -> tuple[int, int, int]:
         """(rows with a term, terms in them, terms in the longest), dead rows included."""
 

@@ -57,6 +57,8 @@ founding: bootstrap; telling: history, diff format; keeping: maintenance; replan
 landed: reconciled; replanted: applied; asked: what it is, `query`, `request`, `recorded`; and
 modules named by a participle (`merging`, `querying`): the noun.
 """
+GENERATED = "snowball"
+"""The package of the stemmers, whose names a compiler chose."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _ENDINGS = (
     ("ies", "y"),
@@ -87,6 +89,7 @@ def sources() -> dict[Path, ast.Module]:
         path: ast.parse(path.read_text(encoding="utf-8"))
         for folder in sorted(folders)
         for path in sorted(folder.rglob("*.py"))
+        if path.parent.name != GENERATED
     }
 
 

@@ -1,5 +1,12 @@
 """Text to terms, defined once: `analyse(text, analyser)`. Spec: analysis."""
 
-from ibidem.index.analysis.analyser import ANALYSERS, ENGLISH, UNICODE, analyse, analyse_positions
+from ibidem.index.analysis.analyser import (
+    ANALYSERS,
+    ENGLISH,
+    UNICODE,
+    analyse,
+    analyse_positions,
+    analyser_of,
+)
 
-__all__ = ["ANALYSERS", "ENGLISH", "UNICODE", "analyse", "analyse_positions"]
+__all__ = ["ANALYSERS", "ENGLISH", "UNICODE", "analyse", "analyse_positions", "analyser_of"]

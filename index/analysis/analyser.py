@@ -1,31 +1,41 @@
 """Text to terms, the same for documents and queries, on every machine and every Python.
 
 An analyser is a name for a frozen function: folding (`fold.py`), word finding (`words.py`) and, for
-English, stop words and stems. The terms of each chunk of text between spaces are cached, so that
-running text costs one dictionary look-up per word.
+a language, its stop words and stems (`language.py`). The terms of each chunk of text between spaces
+are cached, so that running text costs one dictionary look-up per word.
 
-Spec: analysis 2.
+A repository names one analyser. If it is that of a language, it is for the texts whose stop words
+say nothing else: `analyser_of` chooses for each text.
+
+Spec: analysis 2 and 7.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import chain
 
-from ibidem.index.analysis.fold import fold, fold_with_origins, without_accents
-from ibidem.index.analysis.stem import stem
-from ibidem.index.analysis.stop import STOP_WORDS
-from ibidem.index.analysis.words import TERM_MAX, Span, plain_spans, stemmed_spans
+from ibidem.index.analysis.fold import fold, fold_with_origins
+from ibidem.index.analysis.language import (
+    LANGUAGES,
+    languages_by_word,
+    stems,
+    stop_words,
+)
+from ibidem.index.analysis.words import Span, folded_words, plain_spans, stemmed_spans
 from ibidem.objects.errors import ErrorKind, FormatError
 
 UNICODE = "unicode-1"
 """Words of every script, whole: no stemming, no stop words."""
 ENGLISH = "english-1"
-"""The same, with English endings and stop words removed from words of ASCII letters."""
-ANALYSERS = (ENGLISH, UNICODE)
-"""Every analyser that this version knows, the default first."""
+"""The same, with English endings, accents and stop words removed."""
+ANALYSERS = (ENGLISH, UNICODE, *(f"{name}-1" for name in LANGUAGES))
+"""Every analyser that this version knows, the default first; an index stores the position."""
+_OTHER_WORDS_MIN = 2
+"""So many different words at least say that a text is not in the language of the repository."""
 
 _CHUNK = re.compile("[^ ]+")
 _GENERATION_MAX = 1 << 16
@@ -83,8 +93,47 @@ def folded(text: str) -> str:
     return plain.replace(". ", " ")
 
 
-class Remembered(dict[str, tuple[str, ...]]):
-    """A cache of the terms of chunks, in two generations of at most `_GENERATION_MAX` chunks.
+def analyser_of(text: str, home: str, among: Sequence[str] = ANALYSERS) -> str:
+    """Returns the analyser of a text: that of the language with most of its stop words.
+
+    Args:
+        text: any text.
+        home: the repository's analyser, for texts in which no language has more of them than its
+            own; `unicode-1` is for all texts.
+        among: the analysers to choose from, not empty; the first if `home` is not one of them.
+
+    Spec: analysis 7.
+
+    >>> analyser_of("Der Hund und die Katze", "english-1"), analyser_of("Katze", "english-1")
+    ('german-1', 'english-1')
+    """
+    return analyser_of_chunks(folded(text).split(), home, among)
+
+
+def analyser_of_chunks(chunks: Sequence[str], home: str, among: Sequence[str] = ANALYSERS) -> str:
+    """Returns the same for the chunks of a folded text."""
+    if home not in among:
+        home = among[0]
+    if home == UNICODE:
+        return home
+    votes = _votes()
+    words = Counter(word for chunk in chunks for word in votes[chunk])
+    by_word = languages_by_word()
+    counts: Counter[str] = Counter()
+    for word, count in words.items():
+        for name in by_word[word]:
+            counts[f"{name}-1"] += count
+    best = max(among, key=lambda one: (counts[one], one == home))
+    if counts[best] == counts[home]:
+        return home
+    its, own = (
+        {word for word in words if one.removesuffix("-1") in by_word[word]} for one in (best, home)
+    )
+    return best if len(its - own) >= max(_OTHER_WORDS_MIN, len(own - its) + 1) else home
+
+
+class _Generations(dict[str, tuple[str, ...]]):
+    """A cache of what is computed from a chunk, in two generations of at most `_GENERATION_MAX`.
 
     A full younger generation becomes the older one; a hit in the older one moves the chunk back.
     """
@@ -93,61 +142,82 @@ class Remembered(dict[str, tuple[str, ...]]):
         super().__init__()
         self.older: dict[str, tuple[str, ...]] = {}
 
+    def compute(self, chunk: str) -> tuple[str, ...]:
+        """Returns what belongs to a chunk."""
+        raise NotImplementedError
+
+    def __missing__(self, chunk: str) -> tuple[str, ...]:
+        found = self.older.get(chunk)
+        if found is None:
+            found = self.compute(chunk)
+            if len(chunk) > _REMEMBERED_LENGTH_MAX:
+                return found
+        if len(self) >= _GENERATION_MAX:
+            self.older = dict(self)
+            self.clear()
+        self[chunk] = found
+        return found
+
+
+class Votes(_Generations):
+    """By chunk, those of its words that are stop words of a language in Latin script."""
+
+    def compute(self, chunk: str) -> tuple[str, ...]:
+        """Returns them in order."""
+        by_word = languages_by_word()
+        return tuple(word for word in folded_words(chunk) if word in by_word)
+
+
+class TermCache(_Generations):
+    """By chunk, its terms."""
+
     def spans(self, chunk: str) -> Iterator[Span]:
         """Yields the terms of a chunk with their ranges."""
         return plain_spans(chunk)
 
-    def __missing__(self, chunk: str) -> tuple[str, ...]:
-        terms = self.older.get(chunk)
-        if terms is None:
-            terms = tuple(term for term, _, _ in self.spans(chunk))
-            if len(chunk) > _REMEMBERED_LENGTH_MAX:
-                return terms
-        if len(self) >= _GENERATION_MAX:
-            self.older = dict(self)
-            self.clear()
-        self[chunk] = terms
-        return terms
+    def compute(self, chunk: str) -> tuple[str, ...]:
+        """Returns the terms in order."""
+        return tuple(term for term, _, _ in self.spans(chunk))
 
 
-class _English(Remembered):
-    stop_words = STOP_WORDS
+class _Stemmed(TermCache):
+    def __init__(self, name: str, dropped: frozenset[str]) -> None:
+        super().__init__()
+        self._stem = stems(name)
+        self._dropped = dropped
+        self._is_english = name == "english"
 
     def spans(self, chunk: str) -> Iterator[Span]:
-        return stemmed_spans(chunk, _english_stem, self.stop_words, is_english=True)
-
-
-def _english_stem(term: str) -> str:
-    """Returns the stem of a term without its accents; other scripts stay as they are."""
-    plain = without_accents(term)[:TERM_MAX]
-    return stem(plain) if plain.isascii() and plain.isalpha() else plain
-
-
-class _EnglishWhole(_English):
-    stop_words = frozenset()
+        return stemmed_spans(chunk, self._stem, self._dropped, is_english=self._is_english)
 
 
 @cache
-def remembered_terms(analyser: str) -> tuple[Remembered, Remembered | None]:
+def _votes() -> Votes:
+    return Votes()
+
+
+@cache
+def remembered_terms(analyser: str) -> tuple[TermCache, TermCache | None]:
     """Returns the cache of terms by chunk, and the one for texts of stop words only (None if the
     analyser has no stop words).
 
     Raises:
         FormatError: `analyser` is unknown (kind unsupported-semantics).
     """
-    if analyser == ENGLISH:
-        return _English(), _EnglishWhole()
+    if analyser not in ANALYSERS:
+        raise FormatError(
+            f"analyser: got {analyser!r}, expected one of {', '.join(ANALYSERS)}",
+            kind=ErrorKind.UNSUPPORTED_SEMANTICS,
+            hint="upgrade ibidem, or choose a known analyser for this repository",
+        )
     if analyser == UNICODE:
-        return Remembered(), None
-    raise FormatError(
-        f"analyser: got {analyser!r}, expected one of {', '.join(ANALYSERS)}",
-        kind=ErrorKind.UNSUPPORTED_SEMANTICS,
-        hint="upgrade ibidem, or choose a known analyser for this repository",
-    )
+        return TermCache(), None
+    name = analyser.removesuffix("-1")
+    return _Stemmed(name, stop_words(name)), _Stemmed(name, frozenset())
 
 
 def _positions(
-    text: str, origins: list[int], size: int, remembered: Remembered
+    text: str, origins: list[int], size: int, remembered: TermCache
 ) -> list[tuple[str, int, int]]:
     """Returns terms with ranges; a range ends at the origin of the next folded character.
 

@@ -32,14 +32,6 @@ _JAMO = re.compile("[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?|[\uac00-\ud7a
 # The dot that lower-casing a Turkish or Lithuanian capital leaves on an i, which has one already.
 _DOT = "\u0307"
 _DOTTED_I = re.compile(f"[iI]{_DOT}")
-_WITHOUT_ACCENT = dict.fromkeys(range(768, 880)) | {
-    ord(letter): plain
-    for letter, plain in zip(
-        "\u00e6\u00f0\u00f8\u00fe\u0111\u0127\u0131\u0142\u0153\u0167",
-        ("ae", "d", "o", "th", "d", "h", "i", "l", "oe", "t"),
-        strict=True,
-    )
-}
 _BEYOND_BMP = re.compile("[\U00010000-\U0010ffff]")
 
 
@@ -68,16 +60,6 @@ def fold_with_origins(text: str) -> tuple[str, list[int]]:
         pairs = _sub_pairs(pairs, _DOTTED_I, lambda found: [("i", found[0][1])])
         pairs = _sub_pairs(pairs, _JAMO, _compose)
     return "".join(char for char, _ in pairs), [index for _, index in pairs]
-
-
-def without_accents(term: str) -> str:
-    """Returns a folded term without diacritical marks, and with letters that Latin script made from
-    others, such as o with a stroke, as those.
-
-    >>> without_accents(fold("caf\u00e9")), without_accents(fold("\u0142\u00f3d\u017a"))
-    ('cafe', 'lodz')
-    """
-    return term if term.isascii() else term.translate(_WITHOUT_ACCENT)
 
 
 def is_mark(char: str) -> bool:

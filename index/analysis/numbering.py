@@ -1,8 +1,9 @@
 """The terms of many texts as numbers: the form of `analyse` that builds an index.
 
-The terms of a chunk depend on the chunk alone, so chunks are numbered first (`chunks.py`), and each
-chunk number selects a row of a table of term numbers. The terms of a text are those of `analyse`,
-in its order.
+The terms of a chunk depend on the chunk and the analyser alone, so chunks are numbered first
+(`chunks.py`), and each chunk number selects a row of a table of term numbers, one table for each
+analyser. The analyser of a text is that of `analyser_of`, its terms are those of `analyse`, in its
+order.
 """
 
 from __future__ import annotations
@@ -13,19 +14,30 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ibidem.index.analysis.analyser import analyse, folded, remembered_terms
+from ibidem.index.analysis.analyser import (
+    ANALYSERS,
+    UNICODE,
+    TermCache,
+    analyse,
+    analyser_of,
+    analyser_of_chunks,
+    folded,
+    remembered_terms,
+)
 from ibidem.index.analysis.chunks import ChunkNumbers
+from ibidem.index.analysis.language import languages_by_word
+from ibidem.index.analysis.words import folded_words
 from ibidem.index.arrays import ranges
 
 _CHUNKS_MAX = 1 << 18
 _CHUNK_BYTES_MAX = 1 << 24
 """The largest number of chunks that are cached, and of their bytes."""
 _FEW_TEXTS = 8
-_WHOLE = "\x01"
-"""Prefix of a chunk that keeps its stop words; it does not occur in folded text."""
 
 Numbers = npt.NDArray[np.uint32]
 Counts = npt.NDArray[np.int64]
+Choices = npt.NDArray[np.uint8]
+"""(n,) positions in `ANALYSERS`."""
 
 
 class TermNumbering:
@@ -34,11 +46,20 @@ class TermNumbering:
     def __init__(self, analyser: str) -> None:
         """Creates an empty numbering.
 
+        Args:
+            analyser: the repository's.
+
         Raises:
             FormatError: `analyser` is unknown (kind unsupported-semantics).
         """
-        self._analyser = analyser
-        self._terms, self._whole_terms = remembered_terms(analyser)
+        remembered_terms(analyser)
+        self._home = analyser
+        language = analyser.removesuffix("-1")
+        self._margin = {
+            word: any(one != language for one in spoken) - (language in spoken)
+            for word, spoken in languages_by_word().items()
+        }
+        """The most that a stop word can speak for a language other than the repository's."""
         self._numbers: dict[str, int] = {}
         self._forget_chunks()
 
@@ -47,57 +68,155 @@ class TermNumbering:
         """The terms in UTF-8 and their numbers."""
         return {term.encode(): number for term, number in self._numbers.items()}
 
-    def numbers(self, texts: Sequence[str]) -> tuple[Numbers, Counts]:
-        """Returns the numbers of the terms of all texts, (t,) in order, and how many each text
-        has, (n,)."""
+    def numbers(self, texts: Sequence[str]) -> tuple[Numbers, Counts, Choices]:
+        """Returns the numbers of the terms of all texts, (t,) in order, how many each text has,
+        (n,), and its analyser."""
         if len(texts) <= _FEW_TEXTS:
             return self._one_by_one(texts)
         if len(self._chunks) > _CHUNKS_MAX or self._chunk_bytes > _CHUNK_BYTES_MAX:
             self._forget_chunks()
         parts = [folded(text).encode() for text in texts]
-        numbers, counts, chunk_counts = self._numbered(parts)
-        if self._whole_terms is None or bool((counts[chunk_counts > 0] > 0).all()):
-            return numbers, counts
-        # Texts of nothing but stop words keep them.
-        mark = _WHOLE.encode()
-        for index in np.flatnonzero((counts == 0) & (chunk_counts > 0)).tolist():
-            parts[index] = b" ".join(mark + chunk for chunk in parts[index].split())
-        return self._numbered(parts)[:2]
-
-    def _one_by_one(self, texts: Sequence[str]) -> tuple[Numbers, Counts]:
-        """Does the same for a few texts, where numbering their chunks first would not pay off."""
-        found = [analyse(text, self._analyser) for text in texts]
-        known = self._numbers
-        numbers = [known.setdefault(term, len(known)) for terms in found for term in terms]
-        return np.array(numbers, np.uint32), np.array([len(terms) for terms in found], np.int64)
-
-    def _numbered(self, parts: Sequence[bytes]) -> tuple[Numbers, Counts, Counts]:
         chunks, begins = self._chunks.numbers(b" ".join(parts))
         lengths = np.fromiter(map(len, parts), np.int64, len(parts))
         edges = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths + 1)])
         bounds = np.searchsorted(begins, edges)
-        ends = np.frombuffer(self._ends, np.uint32).astype(np.int64)
-        items = np.frombuffer(self._items, np.uint32) if self._items else np.empty(0, np.uint32)
-        starts, counts = ends[chunks], np.diff(ends)[chunks]
-        if bool((counts == 1).all()):
-            return items[starts], np.diff(bounds), np.diff(bounds)
-        sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])[bounds]
-        return items[ranges(starts, counts)], np.diff(sums), np.diff(bounds)
+        choices = self._choices(chunks, bounds)
+        first = int(choices[0])
+        if bool((choices == first).all()):
+            numbers, counts = self._numbered(chunks, bounds, first)
+        else:
+            numbers, counts = self._mixed(chunks, bounds, choices)
+        return numbers, counts, choices
+
+    def _one_by_one(self, texts: Sequence[str]) -> tuple[Numbers, Counts, Choices]:
+        """Does the same for a few texts, where numbering their chunks first would not pay off."""
+        chosen = [analyser_of(text, self._home) for text in texts]
+        found = [analyse(text, analyser) for text, analyser in zip(texts, chosen, strict=True)]
+        known = self._numbers
+        numbers = [known.setdefault(term, len(known)) for terms in found for term in terms]
+        return (
+            np.array(numbers, np.uint32),
+            np.array([len(terms) for terms in found], np.int64),
+            np.array([ANALYSERS.index(analyser) for analyser in chosen], np.uint8),
+        )
+
+    def _choices(self, chunks: Numbers, bounds: Counts) -> Choices:
+        """Returns the analyser of each text, given its chunks.
+
+        Each chunk has a margin: the most that it can speak for any other language, less what it
+        speaks for the repository's. Only texts in which the sum is positive are looked at closely.
+        """
+        choices = np.full(bounds.shape[0] - 1, ANALYSERS.index(self._home), np.uint8)
+        if self._home == UNICODE:
+            return choices
+        margins = np.zeros(chunks.shape[0] + 1, np.int32)
+        np.frombuffer(self._margins, np.int32).take(chunks, out=margins[:-1], mode="clip")
+        # The sum of a text without chunks is that of the next chunk, which does no harm.
+        for text in np.flatnonzero(np.add.reduceat(margins, bounds[:-1]) > 0).tolist():
+            own = [
+                self._chunk_texts[one] for one in chunks[bounds[text] : bounds[text + 1]].tolist()
+            ]
+            choices[text] = ANALYSERS.index(analyser_of_chunks(own, self._home))
+        return choices
+
+    def _mixed(self, chunks: Numbers, bounds: Counts, choices: Choices) -> tuple[Numbers, Counts]:
+        """Returns the numbers and counts of texts of several analysers."""
+        counts = np.zeros(choices.shape[0], np.int64)
+        found = []
+        for analyser in sorted(set(choices.tolist())):
+            texts = np.flatnonzero(choices == analyser)
+            sizes = np.diff(bounds)[texts]
+            own = chunks[ranges(bounds[texts], sizes)]
+            edges = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+            numbers, counts[texts] = self._numbered(own, edges, analyser)
+            found.append((texts, numbers))
+        starts = np.cumsum(counts) - counts
+        out = np.empty(int(counts.sum()), np.uint32)
+        for texts, numbers in found:
+            out[ranges(starts[texts], counts[texts])] = numbers
+        return out, counts
+
+    def _numbered(self, chunks: Numbers, bounds: Counts, analyser: int) -> tuple[Numbers, Counts]:
+        """Returns the numbers and counts of texts of one analyser."""
+        table = self._table(analyser, 0)
+        numbers, counts = table.numbers(chunks, bounds)
+        sizes = np.diff(bounds)
+        empty = np.flatnonzero((counts == 0) & (sizes > 0))
+        if not len(empty) or remembered_terms(ANALYSERS[analyser])[1] is None:
+            return numbers, counts
+        # Texts of nothing but stop words keep them.
+        own = chunks[ranges(bounds[empty], sizes[empty])]
+        edges = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[empty])])
+        whole, counts[empty] = self._table(analyser, 1).numbers(own, edges)
+        starts = (np.cumsum(counts) - counts)[empty]
+        out = np.empty(int(counts.sum()), np.uint32)
+        is_whole = np.zeros(out.shape[0], np.bool_)
+        is_whole[ranges(starts, counts[empty])] = True
+        out[is_whole], out[~is_whole] = whole, numbers
+        return out, counts
+
+    def _table(self, analyser: int, whole: int) -> _Table:
+        key = analyser, whole
+        if key not in self._tables:
+            terms = remembered_terms(ANALYSERS[analyser])[whole]
+            assert terms is not None, "BUG: asked of analysers with stop words alone"
+            self._tables[key] = _Table(terms, self._chunk_texts, self._numbers)
+        return self._tables[key]
 
     def _forget_chunks(self) -> None:
         self._chunks = ChunkNumbers(self._meet)
         self._chunk_bytes = 0
-        self._items, self._ends = array("I"), array("I", [0])
+        self._chunk_texts: list[str] = []
+        self._margins = array("i")
+        self._tables: dict[tuple[int, int], _Table] = {}
 
     def _meet(self, chunk: str) -> None:
-        """Records the terms of a new chunk."""
+        """Records a new chunk."""
         self._chunk_bytes += len(chunk)
-        if chunk[0] == _WHOLE:
-            assert self._whole_terms is not None, "BUG: asked of analysers with stop words alone"
-            terms = self._whole_terms[chunk[1:]]
+        self._chunk_texts.append(chunk)
+        margin = self._margin
+        if chunk.isalpha():
+            self._margins.append(margin.get(chunk.lower(), 0))
         else:
-            terms = self._terms[chunk]
-        numbers = self._numbers
-        for term in terms:
-            self._items.append(numbers.setdefault(term, len(numbers)))
-        self._ends.append(len(self._items))
+            self._margins.append(sum(margin.get(word, 0) for word in folded_words(chunk)))
+
+
+class _Table:
+    """The terms of chunks under one analyser, found when a chunk is first asked for."""
+
+    def __init__(self, terms: TermCache, chunks: list[str], numbers: dict[str, int]) -> None:
+        self._terms, self._chunks, self._numbers = terms, chunks, numbers
+        self._items = array("I")
+        self._starts = np.zeros(0, np.int32)
+        self._counts = np.zeros(0, np.int32)
+        """(chunks,) terms of each, -1 where nobody asked yet."""
+
+    def numbers(self, chunks: Numbers, bounds: Counts) -> tuple[Numbers, Counts]:
+        """Returns the numbers of the terms of texts, and how many each has.
+
+        Args:
+            chunks: of all texts, one after the other.
+            bounds: (n + 1,) where those of each text begin, and the end.
+        """
+        if len(self._counts) < len(self._chunks):
+            more = 2 * len(self._chunks) - len(self._counts)
+            self._starts = np.concatenate([self._starts, np.zeros(more, np.int32)])
+            self._counts = np.concatenate([self._counts, np.full(more, -1, np.int32)])
+        counts = self._counts[chunks]
+        if int(counts.min(initial=0)) < 0:
+            self._fill(np.unique(chunks[counts < 0]).tolist())
+            counts = self._counts[chunks]
+        starts = self._starts[chunks]
+        items = np.frombuffer(self._items, np.uint32) if self._items else np.empty(0, np.uint32)
+        if bool((counts == 1).all()):
+            return items[starts], np.diff(bounds)
+        sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])[bounds]
+        return items[ranges(starts, counts)], np.diff(sums)
+
+    def _fill(self, chunks: Sequence[int]) -> None:
+        numbers, texts, items = self._numbers, self._chunks, self._items
+        found = [self._terms[texts[chunk]] for chunk in chunks]
+        counts = np.fromiter(map(len, found), np.int32, len(found))
+        self._starts[chunks] = len(items) + np.cumsum(counts) - counts
+        self._counts[chunks] = counts
+        items.extend(numbers.setdefault(term, len(numbers)) for terms in found for term in terms)

@@ -69,6 +69,11 @@ def _one_of(ranges: str) -> re.Pattern[str]:
 _CHAR_CLASSES = _CharClasses()
 
 
+def folded_words(chunk: str) -> Iterator[str]:
+    """Yields the words of a chunk, before any is divided further."""
+    return map(_lower, _WORD.findall(chunk))
+
+
 def plain_spans(chunk: str) -> Iterator[Span]:
     """Yields the terms of a chunk in order of their start, longer ones first."""
     for match in _WORD.finditer(chunk):

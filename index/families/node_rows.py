@@ -1,7 +1,8 @@
 """The node family: one row per node version, with its label, properties, parts and terms.
 
 Columns of n rows:
-    ordinals (n,) ascending, cids (n, 32) digests, lengths (n,) terms in the node's text
+    ordinals (n,) ascending, cids (n, 32) digests, lengths (n,) terms in the node's text, analysers
+        (n,) uint8 the position in `ANALYSERS` of the analyser of the node's text
     label.*, prop.* inverted by label and by property key; term.* inverted by term, values =
     frequency
     child.starts, child.items: ordinals of the ordered parts of each row
@@ -47,6 +48,7 @@ class NodeRows:
         self._terms = TermNumbering(analyser)
         self._term_numbers: list[Array] = []
         self._lengths: list[Array] = []
+        self._analysers: list[Array] = []
         self._pending: list[str] = []
         self._pending_chars = 0
         self.term_count = 0
@@ -102,6 +104,7 @@ class NodeRows:
             "ordinals": ordinals[order],
             "cids": np.frombuffer(b"".join(self._digests), dtype=np.uint8).reshape(-1, 32)[order],
             "lengths": lengths[order],
+            "analysers": np.concatenate(self._analysers)[order],
         }
         columns |= build_inverted(
             "label", self._labels, _numbers(self._label_numbers), row, is_counted=False
@@ -126,9 +129,10 @@ class NodeRows:
 
     def number_terms(self) -> None:
         """Analyses the texts that have not been analysed yet."""
-        numbers, lengths = self._terms.numbers(self._pending)
+        numbers, lengths, analysers = self._terms.numbers(self._pending)
         self._term_numbers.append(numbers)
         self._lengths.append(lengths)
+        self._analysers.append(analysers)
         self.term_count += len(numbers)
         self._pending.clear()
         self._pending_chars = 0
@@ -146,7 +150,7 @@ def merge_nodes(parts: Sequence[Part]) -> Columns:
     """Returns the live rows of several node segments as the columns of one."""
     plan = plan_merge(parts)
     columns: Columns = {"ordinals": plan.ordinals}
-    for name in ("cids", "lengths"):
+    for name in ("cids", "lengths", "analysers"):
         columns[name] = merge_rows(plan, name)
     for prefix in INVERTED:
         columns |= merge_inverted(prefix, plan.segments, plan.renumbered)

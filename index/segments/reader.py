@@ -104,6 +104,11 @@ class LexicalSegment(SegmentView):
         """(n,) uint32: terms in each row's text, repeats included; 0 for a node without terms."""
         return self.part.segment["lengths"]
 
+    @property
+    def analysers(self) -> npt.NDArray[np.uint8]:
+        """(n,) uint8: the position in `ANALYSERS` of the analyser of each row's text."""
+        return self.part.segment["analysers"]
+
     @cached_property
     def totals(self) -> tuple[int, int]:
         """(rows with a term, terms) over the live rows; the cost is proportional to the dead rows,

@@ -5,8 +5,10 @@ Spec: packs 6.
 
 from __future__ import annotations
 
-from ibidem.index.analysis import analyse, analyse_positions
-from ibidem.retrieve.lexical.phrase import phrases_of
+from functools import cache
+
+from ibidem.index.analysis import analyse, analyse_positions, analyser_of
+from ibidem.retrieve.lexical.words import phrases_of
 from ibidem.retrieve.query.query import Query
 
 SPANS_MAX = 64
@@ -16,22 +18,28 @@ Span = tuple[int, int]
 
 
 class Matcher:
-    """Finds the phrases of a query or, if it has none, its terms."""
+    """Finds the phrases of a query or, if it has none, its terms, by the analyser of each text."""
 
-    def __init__(self, query: Query, analyser: str) -> None:
-        self._analyser = analyser
+    def __init__(self, query: Query, home: str) -> None:
+        self._home = home
         text = query.text or ""
-        phrases = phrases_of(text, analyser) if query.match.phrases else []
-        self._phrases = phrases or [[term] for term in dict.fromkeys(analyse(text, analyser))]
+
+        @cache
+        def phrases(analyser: str) -> list[tuple[str, ...]]:
+            found = phrases_of(text, analyser) if query.match.phrases else ()
+            terms = dict.fromkeys(analyse(text, analyser))
+            return [phrase for phrase in found if phrase] or [(term,) for term in terms]
+
+        self._phrases = phrases
 
     def spans(self, text: str) -> tuple[Span, ...]:
         """Returns half-open ranges of code points, ascending, without repeats."""
-        if not self._phrases:
-            return ()
-        found = analyse_positions(text, self._analyser)
-        terms = [term for term, _, _ in found]
-        by_first: dict[str, list[list[str]]] = {}
-        for phrase in self._phrases:
+        analyser = analyser_of(text, self._home)
+        phrases = self._phrases(analyser)
+        found = analyse_positions(text, analyser)
+        terms = tuple(term for term, _, _ in found)
+        by_first: dict[str, list[tuple[str, ...]]] = {}
+        for phrase in phrases:
             by_first.setdefault(phrase[0], []).append(phrase)
         spans = {
             (found[at][1], found[at + len(phrase) - 1][2])

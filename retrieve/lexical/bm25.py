@@ -6,6 +6,8 @@ The score of document x is the sum, over the query's terms t that x has, of
     norm(x)            = k1 * ((1 - b) + b * length(x) / mean)
     weight(t)          = qtf * ln((2N + 2) / (2 df + 1))
 
+where df and qtf are those of the word that t is a form of (`words.py`).
+
 Sums of floats depend on their order, so the score is defined operation by operation: contributions
 are added one by one, from 0.0, in ascending text order of the terms. Everything here is vectorised
 over documents and never over terms, which keeps that order.
@@ -31,7 +33,8 @@ from ibidem.retrieve.lexical.postings import MergedPostings, Slots, TermBounds, 
 from ibidem.retrieve.lexical.statistics import Statistics
 from ibidem.retrieve.lexical.tuning import LENGTH_TABLE_MAX, SCORED_CELLS_MAX, TUNING, Tuning
 from ibidem.retrieve.lexical.view import LexicalView
-from ibidem.retrieve.numbers import Float64s
+from ibidem.retrieve.lexical.words import Word
+from ibidem.retrieve.numbers import Float64s, ln_ratio
 from ibidem.retrieve.protocol import Bools
 from ibidem.retrieve.query.query import Query
 
@@ -136,20 +139,36 @@ class Scorer:
         return cached(self.view.snapshot, key, build).take(lengths)
 
 
+def frequency(lexical_view: LexicalView, statistics: Statistics, word: Word, query: Query) -> int:
+    """Returns the df of a word: those of its forms added up, at most N."""
+    found = sum(lexical_view.term(text, statistics, query.k1, query.b).frequency for text in word)
+    return min(found, statistics.documents)
+
+
 def weighted(
-    lexical_view: LexicalView, statistics: Statistics, counts: Mapping[str, float], query: Query
+    lexical_view: LexicalView, statistics: Statistics, counts: Mapping[Word, float], query: Query
 ) -> list[WeightedTerm]:
     """Returns the terms that some document of the view has, in ascending text order.
 
     Args:
         lexical_view: the rows of the view.
         statistics: document count and mean length of the view.
-        counts: by term, the factor of its idf (qtf).
+        counts: by word, the factor of its idf (qtf).
         query: gives k1 and b.
     """
-    terms: list[WeightedTerm] = []
-    for text in sorted(counts):
-        postings = lexical_view.term(text, statistics, query.k1, query.b)
-        if postings.frequency:
-            terms.append(WeightedTerm(postings, counts[text] * postings.idf))
-    return terms
+    weights: dict[str, float] = {}
+    for word in sorted(counts):
+        df = frequency(lexical_view, statistics, word, query)
+        if df:
+            if len(word) == 1:
+                idf = lexical_view.term(word[0], statistics, query.k1, query.b).idf
+            else:
+                idf = ln_ratio(2 * statistics.documents + 2, 2 * df + 1)
+            weight = counts[word] * idf
+            for text in word:
+                weights[text] = weights.get(text, 0.0) + weight
+    return [
+        WeightedTerm(postings, weights[text])
+        for text in sorted(weights)
+        if (postings := lexical_view.term(text, statistics, query.k1, query.b)).frequency
+    ]

@@ -12,10 +12,13 @@ Spec: retrieval 4.1.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
+from ibidem.retrieve.lexical.bm25 import frequency
 from ibidem.retrieve.lexical.statistics import Statistics
 from ibidem.retrieve.lexical.view import LexicalView
+from ibidem.retrieve.lexical.words import Word
 from ibidem.retrieve.protocol import LexicalSegment
 from ibidem.retrieve.query.query import Query
 
@@ -24,31 +27,32 @@ _SURROGATES = range(0xD800, 0xE000)
 
 
 def near_terms(
-    lexical_view: LexicalView, statistics: Statistics, texts: list[str], query: Query
-) -> dict[str, list[str]]:
-    """Returns, for each distinct term of the query, the terms that it brings in.
+    lexical_view: LexicalView, statistics: Statistics, words: Iterable[Word], query: Query
+) -> dict[Word, list[str]]:
+    """Returns, for each distinct word of the query, the terms that it brings in.
 
     In the spec's order: most documents first, then by text; `fuzzy.terms` of them at most.
     """
     fuzzy = query.match.fuzzy
     assert fuzzy is not None, "BUG: asked for near terms without the option"
-    query_texts = set(texts)
-    found: dict[str, list[str]] = {}
-    for text in texts:
+    words = sorted(words)
+    query_texts = set(chain.from_iterable(words))
+    found: dict[Word, list[str]] = {}
+    for word in words:
         ranked: list[tuple[int, str]] = []
-        is_rare = (
-            fuzzy.rare is None
-            or lexical_view.term(text, statistics, query.k1, query.b).frequency < fuzzy.rare
-        )
-        if len(text) >= fuzzy.length and is_rare:
+        if fuzzy.rare is None or frequency(lexical_view, statistics, word, query) < fuzzy.rare:
             candidates = {
-                other for segment in lexical_view.segments for other in _terms_near(segment, text)
+                other
+                for text in word
+                if len(text) >= fuzzy.length
+                for segment in lexical_view.segments
+                for other in _terms_near(segment, text)
             }
             for other in candidates - query_texts:
-                frequency = lexical_view.term(other, statistics, query.k1, query.b).frequency
-                if frequency:
-                    ranked.append((-frequency, other))
-        found[text] = [other for _, other in sorted(ranked)[: fuzzy.terms]]
+                count = lexical_view.term(other, statistics, query.k1, query.b).frequency
+                if count:
+                    ranked.append((-count, other))
+        found[word] = [other for _, other in sorted(ranked)[: fuzzy.terms]]
     return found
 
 

@@ -23,10 +23,10 @@ Spec: retrieval 4.1.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
-from ibidem.index.analysis import analyse
 from ibidem.index.arrays import firsts
 from ibidem.retrieve.filter import NodeSet, Universe
 from ibidem.retrieve.lane import LaneStatus, LaneTop, empty_top
@@ -35,12 +35,14 @@ from ibidem.retrieve.lexical.exhaustive import rank_exhaustively
 from ibidem.retrieve.lexical.fuzzy import near_terms
 from ibidem.retrieve.lexical.heading import ranked_with_headings
 from ibidem.retrieve.lexical.maxscore import rank_by_bounds
-from ibidem.retrieve.lexical.phrase import phrases_of, with_phrase
-from ibidem.retrieve.lexical.postings import Slots
+from ibidem.retrieve.lexical.phrase import with_phrase
+from ibidem.retrieve.lexical.postings import MergedPostings, Slots
 from ibidem.retrieve.lexical.statistics import Statistics, statistics_of
 from ibidem.retrieve.lexical.tuning import TUNING, Tuning
 from ibidem.retrieve.lexical.view import LexicalView, lexical_view_of
+from ibidem.retrieve.lexical.words import Word, phrase_forms, words_of
 from ibidem.retrieve.numbers import Float64s, rank
+from ibidem.retrieve.protocol import Bools
 from ibidem.retrieve.query.match import AND
 from ibidem.retrieve.query.query import Query
 
@@ -54,16 +56,16 @@ def rank_lexical(universe: Universe, tuning: Tuning = TUNING) -> LaneTop:
     """
     query, view = universe.query, universe.view
     assert query.text is not None, "BUG: the lexical lane runs on a text"
-    counts = Counter(analyse(query.text, view.snapshot.config.analyser))
-    if not counts:
-        return empty_top(LANE, LaneStatus.NO_TERMS, floor=_FLOOR)
     flag = query.include_tombstoned
     statistics = statistics_of(view, include_tombstoned=flag)
+    counts = words_of(query.text, view.snapshot.config.analyser, statistics.analysers)
+    if not counts:
+        return empty_top(LANE, LaneStatus.NO_TERMS, floor=_FLOOR)
     if statistics.documents == 0:
         return empty_top(LANE, LaneStatus.OK, floor=_FLOOR)
     lexical_view = lexical_view_of(view, statistics, include_tombstoned=flag)
-    query_terms, groups = _query_terms(lexical_view, statistics, counts, query)
-    terms = weighted(lexical_view, statistics, query_terms, query)
+    words, groups = _words(lexical_view, statistics, counts, query)
+    terms = weighted(lexical_view, statistics, words, query)
     if not terms:
         return empty_top(LANE, LaneStatus.OK, floor=_FLOOR)
     scorer = Scorer(view, lexical_view, statistics, terms, query, tuning)
@@ -116,27 +118,27 @@ def _small_universe(universe: Universe, scorer: Scorer) -> Slots | None:
     return np.concatenate(found)
 
 
-def _query_terms(
-    lexical_view: LexicalView, statistics: Statistics, counts: Counter[str], query: Query
-) -> tuple[dict[str, float], list[list[str]]]:
-    """Returns the weight factor of each term, and groups of terms of which a document needs one
+def _words(
+    lexical_view: LexicalView, statistics: Statistics, counts: Counter[Word], query: Query
+) -> tuple[dict[Word, float], list[list[str]]]:
+    """Returns the weight factor of each word, and groups of terms of which a document needs one
     each.
 
-    The factor is the number of times that the query has the term; `fuzzy` adds near terms with a
-    smaller one. Groups matter for the operator AND only.
+    The factor is the number of times that the query has the word; `fuzzy` adds near terms, as
+    words of one form, with a smaller one. Groups matter for the operator AND only.
     """
-    query_terms: dict[str, float] = dict(counts)
-    groups = [[text] for text in counts]
+    words: dict[Word, float] = dict(counts)
+    groups = [list(word) for word in counts]
     fuzzy = query.match.fuzzy
     if fuzzy is not None:
-        near = near_terms(lexical_view, statistics, sorted(counts), query)
-        repeats: Counter[str] = Counter()
-        for text, others in near.items():
+        near = near_terms(lexical_view, statistics, counts, query)
+        repeats: Counter[Word] = Counter()
+        for word, others in near.items():
             for other in others:
-                repeats[other] += counts[text]
-        query_terms |= {text: fuzzy.weight * count for text, count in repeats.items()}
-        groups = [[text, *others] for text, others in near.items()]
-    return query_terms, groups
+                repeats[(other,)] += counts[word]
+        words |= {word: fuzzy.weight * count for word, count in repeats.items()}
+        groups = [[*word, *others] for word, others in near.items()]
+    return words, groups
 
 
 def _required(
@@ -149,11 +151,17 @@ def _required(
     """
     query = universe.query
     assert query.text is not None, "BUG: the lexical lane runs on a text"
-    phrases: list[list[str]] = []
+    phrases: list[list[Word]] = []
     if query.match.phrases:
-        phrases = phrases_of(query.text, universe.view.snapshot.config.analyser)
+        home = universe.view.snapshot.config.analyser
+        phrases = phrase_forms(query.text, home, statistics.analysers)
     needed = groups if query.match.operator == AND else []
-    needed = needed + [[text] for phrase in phrases for text in phrase]
+    for runs in phrases:
+        needed = needed + (
+            [[text] for text in runs[0]]
+            if len(runs) == 1
+            else [sorted({text for run in runs for text in run})]
+        )
     if not needed:
         return None
     lists = [
@@ -161,18 +169,35 @@ def _required(
         for group in needed
     ]
     lists.sort(key=lambda group: sum(term.count for term in group))
-    slots = lists[0][0].slots
-    if len(lists[0]) > 1:
-        slots = np.sort(np.concatenate([term.slots for term in lists[0]]))
-        slots = slots[firsts(slots)]
+    slots = _union([term.slots for term in lists[0]])
     for group in lists[1:]:
-        matches = group[0].contains(slots)
-        for term in group[1:]:
-            matches |= term.contains(slots)
-        slots = slots[matches]
+        slots = slots[_has_any(group, slots)]
     slots = lexical_view.visible(slots)
     if universe.nodes is not universe.view:
         slots = slots[universe.nodes.flags()[lexical_view.ordinals[slots]]]
-    for phrase in phrases:
-        slots = with_phrase(lexical_view, slots, phrase)
+    for runs in phrases:
+        found = []
+        for run in runs:
+            rows = slots
+            for text in run:
+                term = lexical_view.term(text, statistics, query.k1, query.b)
+                rows = rows[_has_any([term], rows)]
+            found.append(with_phrase(lexical_view, rows, run))
+        slots = _union(found)
     return slots
+
+
+def _union(found: Sequence[Slots]) -> Slots:
+    """Returns the rows of several ascending lists, each once, ascending."""
+    if len(found) == 1:
+        return found[0]
+    rows = np.sort(np.concatenate(found))
+    return rows[firsts(rows)]
+
+
+def _has_any(terms: Sequence[MergedPostings], rows: Slots) -> Bools:
+    """Returns (n,) whether each of some rows has one of some terms."""
+    found = terms[0].contains(rows)
+    for term in terms[1:]:
+        found |= term.contains(rows)
+    return found

@@ -16,31 +16,12 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ibidem.index.analysis import analyse_positions
 from ibidem.index.arrays import ranges
 from ibidem.retrieve.lexical.postings import Slots
 from ibidem.retrieve.lexical.view import LexicalView
 from ibidem.retrieve.protocol import LexicalSegment, Rows
 
 _SHIFT = np.uint64(32)
-
-
-def phrases_of(text: str, analyser: str) -> list[list[str]]:
-    """Returns the terms between the first and second, the third and fourth quotation mark, and so
-    on.
-
-    Phrases without terms are left out.
-
-    >>> phrases_of('say "new york" or "boston" now', "unicode-1")
-    [['new', 'york'], ['boston']]
-    """
-    quotes = [place for place, character in enumerate(text) if character == '"']
-    found = analyse_positions(text, analyser)
-    phrases = [
-        [term for term, start, stop in found if start > first and stop <= last]
-        for first, last in zip(quotes[::2], quotes[1::2], strict=False)
-    ]
-    return [phrase for phrase in phrases if phrase]
 
 
 def with_phrase(

@@ -7,15 +7,21 @@ Spec: retrieval 4.1.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 
+from ibidem.index.analysis import ANALYSERS
 from ibidem.objects.record import record
 from ibidem.retrieve.filter import NodeSet, cached
 from ibidem.retrieve.lexical import tuning
-from ibidem.retrieve.protocol import Bools
+from ibidem.retrieve.protocol import Bools, LexicalSegment
+
+ANALYSER_SHARE = 64
+"""An analyser of fewer documents than one in so many is not asked: a few quotations in another
+language do not change what the words of a question match."""
 
 
 @record
@@ -27,6 +33,8 @@ class Statistics:
     """Their lengths, added up."""
     longest: int
     """No row is longer."""
+    analysers: tuple[str, ...]
+    """Those of at least one document in `ANALYSER_SHARE`, in the order of `ANALYSERS`."""
     masks: Mapping[str, Bools]
     """By name of the segment, the rows that count; those where all do are left out."""
     gone: Mapping[str, npt.NDArray[np.intp]]
@@ -45,11 +53,13 @@ def statistics_of(view: NodeSet, *, include_tombstoned: bool) -> Statistics:
         documents = terms = longest = 0
         masks: dict[str, Bools] = {}
         gone: dict[str, npt.NDArray[np.intp]] = {}
+        held: Counter[int] = Counter()
         for segment in view.snapshot.lexical:
             counted = segment.counted
             documents, terms = documents + counted[0], terms + counted[1]
             longest = max(longest, counted[2])
             mask = view.mask(segment)
+            held.update(_analysers(segment, mask))
             out = 0 if mask is None else mask.shape[0] - int(np.count_nonzero(mask))
             if mask is None or out == 0:
                 continue
@@ -62,9 +72,21 @@ def statistics_of(view: NodeSet, *, include_tombstoned: bool) -> Statistics:
                 full = counted[0] == mask.shape[0]
                 left_out = _left_out(segment.lengths, ~mask, out if full else None)
             documents, terms = documents - left_out[0], terms - left_out[1]
-        return Statistics(documents, terms, longest, masks, gone)
+        names = tuple(
+            ANALYSERS[one] for one in sorted(held) if held[one] * ANALYSER_SHARE >= documents
+        )
+        return Statistics(documents, terms, longest, names, masks, gone)
 
     return cached(view.snapshot, ("lexical", include_tombstoned), build)
+
+
+def _analysers(segment: LexicalSegment, mask: Bools | None) -> dict[int, int]:
+    """Returns by position in `ANALYSERS` how many of the rows that count have terms by it."""
+    found = segment.analysers
+    if mask is None and found.shape[0] and not (found != found[0]).any():
+        return {int(found[0]): segment.counted[0]}
+    counts = segment.lengths > 0 if mask is None else (segment.lengths > 0) & mask
+    return {one: count for one, count in enumerate(np.bincount(found[counts]).tolist()) if count}
 
 
 def _left_out(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ibidem.index.analysis import analyse
+from ibidem.index.analysis import analyse, analyser_of
 from ibidem.index.arrays import to_ordinals
 from ibidem.index.snapshot import Snapshot
 from ibidem.objects import codec
@@ -50,7 +50,8 @@ def terms_of(node: Node, graph: Graph, store: MemoryStore) -> Counter[str]:
     content = node.content
     if isinstance(content, tuple):
         content = b"".join(store.get(cid) for cid in content)
-    return Counter(analyse(node_text(node, graph.config.fields, content), graph.config.analyser))
+    text = node_text(node, graph.config.fields, content)
+    return Counter(analyse(text, analyser_of(text, graph.config.analyser)))
 
 
 def ids_of(snapshot: Snapshot, ordinals: Any) -> list[bytes]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from pyroaring import BitMap
 
-from ibidem.index.analysis import analyse
+from ibidem.index.analysis import ANALYSERS, analyse, analyser_of
 from ibidem.objects.ids import NodeId
 from ibidem.objects.text import node_text
 
@@ -109,13 +109,14 @@ class FakeSnapshot:
             if any(test(one) for one in values(node.props, name))
         )
 
-    def _texts(self) -> dict[NodeId, list[str]]:
-        return {
-            node.id: analyse(
-                node_text(node, self.config.fields, self.facts.content(node)), self.config.analyser
-            )
-            for node in self._node.values()
-        }
+    def _texts(self) -> dict[NodeId, Terms]:
+        found = {}
+        for node in self._node.values():
+            text = node_text(node, self.config.fields, self.facts.content(node))
+            analyser = analyser_of(text, self.config.analyser)
+            found[node.id] = Terms(analyse(text, analyser))
+            found[node.id].analyser = ANALYSERS.index(analyser)
+        return found
 
     def _parts(self, rows: dict[NodeId, Any]) -> list[Any]:
         """Splits rows over segments; rows that died stand in among the living."""
@@ -148,6 +149,7 @@ class FakeSnapshot:
         return SimpleNamespace(
             **self._base(part),
             lengths=np.array(lengths, np.uint32),
+            analysers=np.array([terms.analyser for terms in texts], np.uint8),
             counted=(sum(map(bool, lengths)), sum(lengths), max(lengths, default=0)),
             reference=None,
             term=lambda term: FakeTerm(texts, term) if term in vocabulary else None,
@@ -171,6 +173,12 @@ class FakeSnapshot:
             for one in part[0].values()
         ]
         return SimpleNamespace(**self._base(part), postings=_postings(vectors, np.float32))
+
+
+class Terms(list[str]):
+    """The terms of a text, and its analyser's position in `ANALYSERS`."""
+
+    analyser: int
 
 
 class FakeTerm:

@@ -16,7 +16,7 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from ibidem.index.analysis import analyse, analyse_positions
+from ibidem.index.analysis import ANALYSERS, analyse, analyse_positions, analyser_of
 from ibidem.objects.blocks import Source
 from ibidem.objects.cid import RootCid
 from ibidem.objects.config import Config
@@ -173,7 +173,8 @@ def likeness(world: World, form: dict[str, Any], one: bytes, other: bytes) -> fl
         rows = [[float(x) for x in vectors[key].to_array().tolist()] for key in (one, other)]
         return measure(rows[0], rows[1], "cosine")
     terms = [
-        set(analyse(world.text(world.nodes[key][1]), world.config.analyser)) for key in (one, other)
+        set(analyse(text, analyser_of(text, world.config.analyser)))
+        for text in (world.text(world.nodes[key][1]) for key in (one, other))
     ]
     return jaccard(terms[0], terms[1])
 
@@ -226,27 +227,32 @@ def top(scores: dict[bytes, float], universe: set[bytes], depth: int) -> list[tu
 def lexical(
     world: World, form: dict[str, Any], view: set[bytes], universe: set[bytes]
 ) -> tuple[list[tuple[float, bytes]], str]:
-    analyser = world.config.analyser
-    query = analyse(form["text"], analyser)
+    home = world.config.analyser
+    documents, analysers = {}, {}
+    for key in view:
+        text = world.indexed_text(world.nodes[key][1])
+        terms = analyse(text, analyser_of(text, home))
+        if terms:
+            documents[key], analysers[key] = terms, analyser_of(text, home)
+    by = list(analysers.values())
+    held = [one for one in ANALYSERS if one in by and 64 * by.count(one) >= len(by)] or [home]
+    query = spoken(form["text"], home, held)
     if not query:
         return [], "no_terms"
-    documents = {}
-    for key in view:
-        terms = analyse(world.indexed_text(world.nodes[key][1]), analyser)
-        if terms:
-            documents[key] = terms
     if not documents:
         return [], "ok"
     mean = float(Fraction(sum(map(len, documents.values())), len(documents)))
     k1, b = form["k1"], form["b"]
     counts, needed = asked(form, query, documents)
     weights: dict[str, float] = {}
-    for term in sorted(counts, key=lambda term: term.encode()):
-        frequency = sum(term in terms for terms in documents.values())
+    for word in sorted(counts):
+        frequency = held_by(word, documents)
         if frequency:
             context = Context(prec=50, rounding=ROUND_HALF_EVEN)
             ratio = context.divide(Decimal(2 * len(documents) + 2), Decimal(2 * frequency + 1))
-            weights[term] = counts[term] * float(context.ln(ratio))
+            for term in word:
+                weights[term] = weights.get(term, 0.0) + counts[word] * float(context.ln(ratio))
+    weights = dict(sorted(weights.items(), key=lambda pair: pair[0].encode()))
 
     def scored(texts: dict[bytes, list[str]]) -> dict[bytes, float]:
         scores: dict[bytes, float] = {}
@@ -260,12 +266,12 @@ def lexical(
         return scores
 
     scores = scored(documents)
-    phrases = quoted(form["text"], analyser) if form["match"]["phrases"] else []
+    phrases = quoted(form["text"], held) if form["match"]["phrases"] else []
     scores = {
         key: score
         for key, score in scores.items()
         if all(set(group) & set(documents[key]) for group in needed)
-        and all(contains(documents[key], phrase) for phrase in phrases)
+        and all(any(contains(documents[key], run) for run in runs) for runs in phrases)
     }
     best = [key for _, key in top(scores, universe, form["depth"])]
     match = form["match"]
@@ -334,28 +340,52 @@ def first_passage(world: World, key: bytes, view: set[bytes]) -> bytes | None:
 
 
 def asked(
-    form: dict[str, Any], query: list[str], documents: dict[bytes, list[str]]
-) -> tuple[dict[str, float], list[list[str]]]:
-    """Returns by term the factor of its idf, and the groups of which a document needs one each."""
-    counts = {term: float(query.count(term)) for term in query}
-    groups = {term: [term] for term in query}
+    form: dict[str, Any], query: list[tuple[str, ...]], documents: dict[bytes, list[str]]
+) -> tuple[dict[tuple[str, ...], float], list[list[str]]]:
+    """Returns by word the factor of its idf, and the groups of which a document needs one each."""
+    counts = {word: float(query.count(word)) for word in query}
+    groups = {word: list(word) for word in query}
     fuzzy = form["match"]["fuzzy"]
     if fuzzy is not None:
-        known = {term for terms in documents.values() for term in terms} - set(query)
+        known = {term for terms in documents.values() for term in terms}
+        known -= {term for word in query for term in word}
         reached: dict[str, int] = {}
-        for term in set(query):
-            own = sum(term in terms for terms in documents.values())
-            if len(term) < fuzzy["length"] or own >= fuzzy.get("rare", own + 1):
+        for word in set(query):
+            own = held_by(word, documents)
+            if own >= fuzzy.get("rare", own + 1):
                 continue
+            long = [term for term in word if len(term) >= fuzzy["length"]]
             near = sorted(
-                (one for one in known if is_near(one, term)),
-                key=lambda one: (-sum(one in terms for terms in documents.values()), one.encode()),
+                (one for one in known if any(is_near(one, term) for term in long)),
+                key=lambda one: (-held_by((one,), documents), one.encode()),
             )[: fuzzy["terms"]]
-            groups[term] += near
+            groups[word] += near
             for one in near:
-                reached[one] = reached.get(one, 0) + query.count(term)
-        counts |= {term: fuzzy["weight"] * count for term, count in reached.items()}
+                reached[one] = reached.get(one, 0) + query.count(word)
+        counts |= {(term,): fuzzy["weight"] * count for term, count in reached.items()}
     return counts, list(groups.values()) if form["match"]["operator"] == "and" else []
+
+
+def spoken(text: str, home: str, held: list[str]) -> list[tuple[str, ...]]:
+    """Returns the words of a question, repeated, each as its forms in ascending order."""
+    own = analyser_of(text, home, held)
+    words = []
+    for term, start, stop in analyse_positions(text, own):
+        forms = {term}
+        for other in held:
+            forms |= {
+                form
+                for form, first, last in analyse_positions(text, other)
+                if (first, last) == (start, stop)
+            }
+        words.append(tuple(sorted(forms)))
+    return words
+
+
+def held_by(word: tuple[str, ...], documents: dict[bytes, list[str]]) -> int:
+    """Returns the df of a word."""
+    total = sum(term in terms for terms in documents.values() for term in word)
+    return min(total, len(documents))
 
 
 def is_near(one: str, other: str) -> bool:
@@ -369,14 +399,22 @@ def is_near(one: str, other: str) -> bool:
     return one in edits and one != other
 
 
-def quoted(text: str, analyser: str) -> list[list[str]]:
+def quoted(text: str, held: list[str]) -> list[list[list[str]]]:
+    """Returns for each phrase with terms its terms under each analyser."""
     marks = [place for place, character in enumerate(text) if character == '"']
-    found = analyse_positions(text, analyser)
     phrases = []
     for index in range(0, len(marks) - 1, 2):
         first, last = marks[index], marks[index + 1]
-        phrases.append([term for term, start, stop in found if first < start and stop <= last])
-    return [phrase for phrase in phrases if phrase]
+        runs = [
+            [
+                term
+                for term, start, stop in analyse_positions(text, one)
+                if first < start and stop <= last
+            ]
+            for one in held
+        ]
+        phrases.append([run for run in runs if run])
+    return [runs for runs in phrases if runs]
 
 
 def contains(terms: list[str], phrase: list[str]) -> bool:

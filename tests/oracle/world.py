@@ -39,6 +39,10 @@ WORDS = [
     "qveue",
     "locks",
     "block",
+    "die",
+    "und",
+    "der",
+    "h\u00e4user",
 ]
 LABELS = ("Doc", "Part", "Note", "Section", "Document")
 MODELS = {

@@ -32,8 +32,8 @@ CONFIG = Config(analyser="unicode-1", fields=("summary",))
 class Collection:
     """Texts as nodes, over as many segments as there are batches."""
 
-    def __init__(self, batches, hidden=(), tuning=TUNING):
-        self.tuning = tuning
+    def __init__(self, batches, hidden=(), tuning=TUNING, config=CONFIG):
+        self.tuning, self.config = tuning, config
         self.store, self.texts, self.hidden = MemoryStore(), {}, set(hidden)
         self.roots = []
         index = Index(None, self.store)
@@ -44,22 +44,26 @@ class Collection:
             self.snapshot = index.snapshot(self.roots[-1])
 
     def top(self, **options):
-        query = resolve(CONFIG, **options)
+        query = resolve(self.config, **options)
         found = lane.rank_lexical(universe(self.snapshot, query), self.tuning)
         ids = self.snapshot.node_ids(found.ordinals)
         return [
             (row.tobytes(), score) for row, score in zip(ids, found.scores.tolist(), strict=True)
         ]
 
+    def found(self, text, **options):
+        """Returns the texts that a question finds."""
+        return {self.texts[NodeId(key)] for key, _ in self.top(text=text, **options)}
+
     def plain(self, **options):
         """Returns what scoring every row gives."""
-        query = resolve(CONFIG, **options)
+        query = resolve(self.config, **options)
         everything = universe(self.snapshot, query)
         statistics = statistics_of(everything.view, include_tombstoned=False)
         rows = lexical_view.lexical_view_of(everything.view, statistics, include_tombstoned=False)
         words = query.text.split()
         terms = bm25.weighted(
-            rows, statistics, {word: float(words.count(word)) for word in words}, query
+            rows, statistics, {(word,): float(words.count(word)) for word in words}, query
         )
         scorer = bm25.Scorer(everything.view, rows, statistics, terms, query)
         every = np.concatenate(
@@ -87,7 +91,7 @@ class Collection:
             if place in self.hidden:
                 gone.append((key.raw, TombstoneCid.of(block)))
         nodes, tombstones = build(entries, buffer), build(gone, buffer)
-        root = Root(nodes, EMPTY_TREE, tombstones, EMPTY_TREE, config=CONFIG.to_map()).encode()
+        root = Root(nodes, EMPTY_TREE, tombstones, EMPTY_TREE, config=self.config.to_map()).encode()
         buffer.put(RootCid.of(root), root)
         self.store.put(buffer.new)
         return RootCid.of(root)
@@ -333,6 +337,55 @@ def test_a_word_that_no_document_has_gets_its_neighbours_unless_refused():
     assert collection.top(text="retrievall", fuzzy=False) == []
     assert len(collection.top(text="other retrievall", operator="and")) == 0
     assert len(collection.top(text="retrievall retrieval", operator="and")) == 0
+
+
+GERMAN = "die Katze und der Hund in den Häusern"
+ENGLISH_TEXTS = ["the cat and the dog in the house", "a server for the houses", "other"]
+
+
+def mixed(*texts: str) -> Collection:
+    return Collection([list(texts)], config=Config(fields=("summary",)))
+
+
+def test_a_question_finds_documents_of_every_language_that_the_view_holds():
+    """[4.1.6-a]"""
+    collection = mixed(GERMAN, *ENGLISH_TEXTS)
+    assert collection.found("Haus") == {GERMAN}
+    assert collection.found("Häuser") == {GERMAN}
+    assert collection.found("haeuser") == {GERMAN}
+    assert collection.found("houses") == set(ENGLISH_TEXTS[:2])
+    assert collection.found("hund") == {GERMAN}
+
+
+def test_a_few_documents_in_another_language_change_nothing():
+    """[4.1.6-a]"""
+    collection = mixed(GERMAN, *(f"the house {n}" for n in range(64)))
+    assert collection.found("Häuser") == set()
+    assert collection.found("Häusern") == set()
+    collection = mixed(GERMAN, *(f"the house {n}" for n in range(63)))
+    assert collection.found("Häuser") == {GERMAN}
+
+
+def test_stop_words_are_those_of_the_language_of_the_question():
+    """[4.1.6-a]"""
+    collection = mixed(GERMAN, "sie will die harder", *ENGLISH_TEXTS)
+    assert collection.found("wo ist die Katze und der Kater") == {GERMAN}
+    assert GERMAN not in collection.found("what is the server in the houses")
+
+
+def test_the_forms_of_a_word_have_one_document_frequency():
+    """[4.1.6-b]"""
+    collection = mixed("der Server und die Kabel", "the server cable", "a cat", "cats")
+    first, second = collection.top(text="server")
+    assert first[1] == second[1]
+
+
+def test_phrases_are_found_in_every_language():
+    """[4.1.6-c]"""
+    collection = mixed(GERMAN, *ENGLISH_TEXTS)
+    assert collection.found('"Katze Hund"', phrases=True) == {GERMAN}
+    assert collection.found('"cat dog" "house"', phrases=True) == {ENGLISH_TEXTS[0]}
+    assert collection.found('"hund haus"', phrases=True, operator="and") == {GERMAN}
 
 
 def test_fuzzy_takes_the_commonest_first_then_text_order():

@@ -1,8 +1,9 @@
 # ruff: noqa: E501, RUF001, the texts are in many scripts
-"""Writes spec/vectors/retrieval/analysis.json from the texts below, and analysis-stem.json.
+"""Writes spec/vectors/retrieval/analysis.json from the texts below, and what the stems are.
 
 The terms are what `analyse` gives: read the diff of a change as one reads code. The stems are what
-snowballstemmer 3.1.1 (BSD-3-Clause, not a dependency) gives, an implementation that is not ours.
+snowballstemmer 3.1.1 (BSD-3-Clause, not a dependency) gives, an implementation that is not ours:
+analysis-stem.json for English, analysis-stems.json for the other languages.
 
     python tests/tools/make_analysis_vectors.py spec/vectors/retrieval
 """
@@ -13,7 +14,8 @@ import re
 import sys
 from pathlib import Path
 
-from ibidem.index.analysis import ANALYSERS, analyse
+from ibidem.index.analysis import ANALYSERS, analyse, analyser_of
+from ibidem.index.analysis.stop import STOP_WORDS
 
 TEXTS = {
     "english": ("2", "The language's retries aren't what they were; don't panic, O'Brien's cats won."),
@@ -70,6 +72,37 @@ TEXTS = {
     "mathematics": ("3.1", "𝐀𝑏𝒞 ∑ ℝ α₂"),
 }  # fmt: skip
 
+SENTENCES = {
+    "danish-1": ("Børnene løb over vejen, og de var meget glade for husene.",),
+    "dutch-1": ("De kinderen liepen naar de huizen en zij waren heel blij.",),
+    "finnish-1": ("Lapset juoksivat taloihin, ja he olivat kuin linnut, mutta eivät lentäneet.",),
+    "french-1": (
+        "L’été, les enfants couraient dans les maisons que l’on avait bâties.",
+        "Où est-ce que l'école se trouve ?",
+    ),
+    "german-1": (
+        "Die Häuser der Straße sind größer als das Übergangsgebäude.",
+        "Wie heißen die Städte, in denen es Fußgänger gibt?",
+    ),
+    "italian-1": ("I bambini correvano nelle case che non erano della città.",),
+    "norwegian-1": ("Barna løp ikke over veien, men de var glade i husene sine.",),
+    "portuguese-1": ("As crianças não corriam para as casas, mas também não eram canções.",),
+    "spanish-1": ("Los niños corrían por las casas de la ciudad y las canciones eran largas.",),
+    "swedish-1": ("Barnen sprang över vägen och de var inte glada i husen som fanns där.",),
+    "english-1": (
+        "Дома стояли у дороги, и дети бежали домой.",
+        "الكتاب والمدرسة في المدينة، أحمد إلى القاهرة",
+        "हिन्दी की किताबें और भाषाएँ",
+    ),
+}
+UNDECIDED = (
+    "",
+    "Häuser",
+    "Los Angeles",
+    "var a = 1; var b = 2; for (var c in d) { e }",
+    "Andrew Van de Kamp is a character in the series of the van and the de Kamp",
+)
+
 _ENDINGS = (
     "ing ed edly ingly s es ies ied y ly ement ization ational fulness ousness iveness biliti logist "
     "logy ative alize icate eed eedly ism ion sion tion ent able e ll ness ful ious's enci"
@@ -87,7 +120,27 @@ def analysis_vectors() -> list[dict[str, object]]:
             "output": analyse(text, analyser),
         }
         for name, (section, text) in TEXTS.items()
-        for analyser in ANALYSERS
+        for analyser in ANALYSERS[:2]
+    ]
+    vectors += [
+        {
+            "name": f"{analyser}, {number}",
+            "spec": "5",
+            "input": {"text": text, "analyser": analyser},
+            "output": analyse(text, analyser),
+        }
+        for analyser, texts in SENTENCES.items()
+        for number, text in enumerate(texts)
+    ]
+    vectors += [
+        {
+            "name": f"language of {text[:24]!r}, {home}",
+            "spec": "7",
+            "input": {"text": text, "home": home},
+            "analyser": analyser_of(text, home),
+        }
+        for text in (*UNDECIDED, *(text for texts in SENTENCES.values() for text in texts))
+        for home in ("english-1", "german-1", "unicode-1")
     ]
     unknown = {"text": "a", "analyser": "english-0"}
     vectors.append(
@@ -120,14 +173,31 @@ def stem_vectors() -> dict[str, str]:
     return {word: english.stemWord(word) for word in sorted(words)}
 
 
+def other_stems() -> dict[str, dict[str, str]]:
+    """Returns language to word to stem: stop words, alone and one after the other."""
+    import snowballstemmer
+
+    chosen = random.Random(14)
+    found = {}
+    for language, text in STOP_WORDS.items():
+        if language != "english":
+            words = text.split()
+            words += ["".join(chosen.choices(words, k=2)) for _ in range(400)]
+            stemmer = snowballstemmer.stemmer(language)
+            found[language] = {word: stemmer.stemWord(word) for word in sorted(set(words))}
+    return found
+
+
 def main(directory: Path) -> None:
-    """Writes both files."""
+    """Writes the files."""
     text = json.dumps(analysis_vectors(), ensure_ascii=False, indent=1)
     # Lone surrogates have no UTF-8: those texts alone are written with escapes.
     text = re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text)
     (directory / "analysis.json").write_text(text + "\n", encoding="utf-8")
     stems = json.dumps(stem_vectors(), indent=0)
     (directory / "analysis-stem.json").write_text(stems + "\n", encoding="utf-8")
+    others = json.dumps(other_stems(), ensure_ascii=False, indent=0)
+    (directory / "analysis-stems.json").write_text(others + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ def test_memory_changes_no_answer(text: str) -> None:
 
 @pytest.mark.parametrize("analyser", ANALYSERS)
 def test_large_texts_pass(analyser: str) -> None:
-    assert analyse("a" * 1_000_000, analyser) == ["a" * 64]
+    assert len(analyse("a" * 1_000_000, analyser)) == 1
     assert len(analyse("机" * 20_000, analyser)) == 39_999
     assert len(analyse("é" + "\u0301" * 100_000, analyser)) == 1
     assert analyse("_" * 100_000 + "." * 100_000 + "'" * 100_000, analyser) == []

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ibidem.index.analysis import ANALYSERS, ENGLISH, analyse, numbering
+from ibidem.index.analysis import ANALYSERS, ENGLISH, analyse, analyser_of, numbering
 from ibidem.index.analysis.numbering import TermNumbering
 
 _WORDS = [
@@ -36,7 +36,23 @@ _WORDS = [
         "\x01",
         "'",
     ),
-    *("naïve", "日本語", "ﬁn", "\u0307", "\ud800", "élan", "straße", "\u200b"),
+    *(
+        "die",
+        "und",
+        "der",
+        "le",
+        "où",
+        "dans",
+        "l'homme",
+        "naïve",
+        "日本語",
+        "ﬁn",
+        "\u0307",
+        "\ud800",
+        "élan",
+        "straße",
+        "\u200b",
+    ),
 ]
 _TEXTS = st.lists(
     st.one_of(
@@ -54,7 +70,9 @@ _TEXTS = st.lists(
 def test_numbers_stand_for_the_terms_of_analyse(analyser: str, batches: list[list[str]]) -> None:
     numbering = TermNumbering(analyser)
     for texts in batches:
-        assert _terms(numbering, texts) == [analyse(text, analyser) for text in texts]
+        assert _terms(numbering, texts) == [
+            analyse(text, analyser_of(text, analyser)) for text in texts
+        ]
 
 
 def test_many_chunks_fill_and_grow_the_table_and_stay_told_apart() -> None:
@@ -85,7 +103,10 @@ def few(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def _terms(numbering: TermNumbering, texts: list[str]) -> list[list[str]]:
-    numbers, counts = numbering.numbers(texts)
+    numbers, counts, choices = numbering.numbers(texts)
+    assert [ANALYSERS[one] for one in choices] == [
+        analyser_of(text, numbering._home) for text in texts
+    ]
     names = {number: term.decode() for term, number in numbering.vocabulary.items()}
     assert sorted(names) == list(range(len(names)))
     terms, found = [names[number] for number in numbers.tolist()], []

@@ -1,0 +1,68 @@
+"""The words of a question: each with the term that it is under every analyser of the documents.
+
+Problem: a document is analysed by the analyser of its own language, so one word is another term in
+another document. Idea: the question is cut into words by the analyser of its own language, and each
+word takes, besides its own term, the term that each other analyser of the documents finds at the
+same place. All of these *forms* of a word weigh the same.
+
+Invariant: where all documents have one analyser, a word has one form, its term.
+
+Spec: retrieval 4.1.6.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from ibidem.index.analysis import analyse, analyse_positions, analyser_of
+
+Word = tuple[str, ...]
+"""The distinct forms of a word, ascending."""
+
+
+def words_of(text: str, home: str, analysers: Sequence[str]) -> Counter[Word]:
+    """Returns the words of a question and how often it has each.
+
+    Args:
+        text: of the question.
+        home: the analyser of the root's config.
+        analysers: those of the documents; `home` if there are none.
+
+    >>> words_of("H\u00e4user", "english-1", ("english-1", "german-1"))
+    Counter({('haus', 'hauser'): 1})
+    """
+    analysers = analysers or (home,)
+    own = analyser_of(text, home, analysers)
+    if len(analysers) == 1:
+        return Counter((term,) for term in analyse(text, own))
+    others = [
+        {(start, stop): term for term, start, stop in analyse_positions(text, one)}
+        for one in analysers
+        if one != own
+    ]
+    return Counter(
+        tuple(sorted({term} | {found[start, stop] for found in others if (start, stop) in found}))
+        for term, start, stop in analyse_positions(text, own)
+    )
+
+
+def phrases_of(text: str, analyser: str) -> Iterator[tuple[str, ...]]:
+    """Yields the terms between the first and second, the third and fourth quotation mark, and so
+    on.
+
+    >>> list(phrases_of('say "new york" or "boston" now', "unicode-1"))
+    [('new', 'york'), ('boston',)]
+    """
+    quotes = [place for place, character in enumerate(text) if character == '"']
+    found = analyse_positions(text, analyser)
+    for first, last in zip(quotes[::2], quotes[1::2], strict=False):
+        yield tuple(term for term, start, stop in found if start > first and stop <= last)
+
+
+def phrase_forms(text: str, home: str, analysers: Sequence[str]) -> list[list[Word]]:
+    """Returns the phrases of a question: of each the distinct runs of terms that it is under the
+    analysers of the documents. Phrases without terms are left out."""
+    found = zip(*(phrases_of(text, one) for one in analysers or (home,)), strict=True)
+    phrases = [list(dict.fromkeys(run for run in runs if run)) for runs in found]
+    return [runs for runs in phrases if runs]
