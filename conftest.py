@@ -3,8 +3,10 @@
 The root folders can be imported as themselves and as `ibidem.*`; only the latter is collected.
 """
 
+import uuid
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -43,6 +45,26 @@ def engine(engine_name: str) -> Iterator[str]:
     codec.use_engine(engine_name)
     yield engine_name
     codec.use_engine(before)
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Runs an S3 server for the tests of one process, sets the variables that its clients read, and
+    yields the URL of its bucket."""
+    from tests.s3_server import BUCKET, ministack
+
+    folder = tmp_path_factory.mktemp("s3")
+    with ministack(folder / "log") as variables, pytest.MonkeyPatch.context() as patch:
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        yield f"s3://{BUCKET}"
+
+
+@pytest.fixture
+def s3_prefix(s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Yields a URL without anything below it, and gives the test a data folder of its own."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return f"{s3}/{uuid.uuid4().hex}"
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:

@@ -41,7 +41,7 @@ def command(
     """
     with session.open() as repository, repository.stage.transaction() as tx:
         report = sources.ingest_paths(
-            session, tx, paths, folder=session.folder(), prune=prune, strict=strict
+            session, tx, paths, folder=session.root(), prune=prune, strict=strict
         )
     if session.json:
         output.emit("add", sources.report_json(report))

@@ -58,7 +58,7 @@ def command(
             session,
             repository,
             paths,
-            folder=session.folder(),
+            folder=session.root(),
             author=session.author(author),
             message=message,
             prune=prune,

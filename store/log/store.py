@@ -28,6 +28,7 @@ from ibidem.objects.errors import (
     CorruptError,
     ErrorKind,
     IbidemError,
+    InvalidInputError,
     StorageError,
 )
 from ibidem.objects.forking import ForkLock
@@ -264,6 +265,17 @@ class LogStore(Closing):
         )
 
     # -- writing -----------------------------------------------------------------------------------
+
+    def claim(self) -> None:
+        """Writes the first entry, which is empty; only one of several creators succeeds.
+
+        Raises:
+            InvalidInputError: there is a log already.
+        """
+        nonce = os.urandom(NONCE_BYTES)
+        data = encode_entry(Entry(nonce, {}, (), (), (), {}))
+        if not self._append(0, data, nonce):
+            raise InvalidInputError("object storage: another process creates a repository there")
 
     def put(self, blocks: Mapping[Cid, bytes]) -> None:
         """Stores the blocks, all or none; durable on return."""
@@ -545,6 +557,7 @@ class LogStore(Closing):
         stop = time.monotonic() + self._timeout_seconds
         is_open = False
         tries = 0
+        problem: StorageError | None
         while True:
             try:
                 if self.bucket.create(name, data) is Created.YES:
@@ -626,9 +639,7 @@ class LogStore(Closing):
         assert known is not None, "BUG: an entry before the first state"
         assert known.number == number - 1, "BUG: a gap in the log"
         entry, inline = decode_entry(data, number)
-        self.cache.add(
-            {cid: block for cid, block in entry.blocks.items() if _is_whole(cid, block)}
-        )
+        self.cache.add({cid: block for cid, block in entry.blocks.items() if _is_whole(cid, block)})
         recent = known.recent
         placed = dict(inline)
         if spans:
