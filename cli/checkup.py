@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ibidem.objects.cid import Cid
     from ibidem.objects.progress import Progress
     from ibidem.repo.repository import Repository
-    from ibidem.store.backends import Place
+    from ibidem.store.backends import Location
     from ibidem.store.protocol import Store
 
 PYTHON_MIN = (3, 11)
@@ -92,17 +92,17 @@ def check_opens(open_repository: Callable[[], Repository]) -> tuple[Repository |
     return repository, Finding("repository", "ok", f"opens; {shapes.head_line(head)}")
 
 
-def check_service(place: Place | None) -> Iterator[Finding]:
+def check_service(location: Location | None) -> Iterator[Finding]:
     """Tests whether the service that holds a repository keeps its promises; nothing for a
     folder."""
-    if place is None or place.is_folder:
+    if location is None or location.is_folder:
         return
     try:
-        place.backend.check(place.address, place.folder)
+        location.backend.check(location.address, location.folder)
     except IbidemError as error:
         yield Finding("service", "failed", str(error), error.hint)
     else:
-        yield Finding("service", "ok", f"{place.shown} keeps the promises of a store")
+        yield Finding("service", "ok", f"{location.shown} keeps the promises of a store")
 
 
 def check_blocks(store: Store, *, whole: bool, progress: Progress) -> Finding:

@@ -51,7 +51,7 @@ def command(
       repo clone backup.car restored
       repo clone notes s3://team/notes
     """
-    from ibidem.repo.opening import place_of
+    from ibidem.repo.opening import location_of
     from ibidem.repo.sync.clone import clone_from
     from ibidem.repo.sync.remotes import address_of
 
@@ -69,7 +69,7 @@ def command(
         progress=session.meter,
     )
     if not session.json:
-        place = place_of(target)
-        shown = place.folder.resolve() if place.is_folder else place.shown
+        there = location_of(target)
+        shown = there.folder.resolve() if there.is_folder else there.shown
         output.say(f"created a repository in {shown}")
     show_report(session, "clone", report)

@@ -54,13 +54,13 @@ def command(session: Session, path: str, author: str | None) -> None:
 
 
 def _is_absent(address: str) -> bool:
-    from ibidem.repo.opening import place_of
+    from ibidem.repo.opening import location_of
 
-    place = place_of(address)
-    if place.is_folder:
-        return not place.folder.is_dir()
+    location = location_of(address)
+    if location.is_folder:
+        return not location.folder.is_dir()
     try:
-        place.backend.open(place.address, place.folder).close()
+        location.backend.open(location.address, location.folder).close()
     except NotFoundError:
         return True
     return False

@@ -76,9 +76,9 @@ class Session:
         address = self.address()
         if isinstance(address, Path):
             return address / FOLDER
-        from ibidem.store.backends import place_at
+        from ibidem.store.backends import location_at
 
-        return place_at(address).folder
+        return location_at(address).folder
 
     def open(self, *, finish_erasing: bool = True) -> Repository:
         """Opens the repository of this run for the caller, as `ibidem.open` does; use it as a

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ibidem.repo.signing.key import SigningKey
     from ibidem.repo.signing.keyring import Keyring
     from ibidem.retrieve.access.policy import Viewer
-    from ibidem.store.backends import Place
+    from ibidem.store.backends import Location
     from ibidem.store.protocol import Store
 
 Clock = Callable[[], int]
@@ -48,13 +48,13 @@ class Core(Closing):
     """A store with its log, guard, keys and index; a context manager that closes it."""
 
     def __init__(
-        self, store: Store, folder: Path | None, clock: Clock, place: Place | None = None
+        self, store: Store, folder: Path | None, clock: Clock, location: Location | None = None
     ) -> None:
         self.store = store
         self.folder = folder
         """The files of this machine, for a repository in a folder its `.ibidem`; None in
         memory."""
-        self.place = place
+        self.location = location
         """Where it was opened; None for one in memory, or under construction."""
         self.receipts = ReceiptLog(None if folder is None else folder / "receipts")
         self.operation_log = OperationLog(store, clock)
@@ -95,8 +95,12 @@ class Core(Closing):
     @property
     def shown(self) -> str:
         """The address for messages."""
-        place = self.place
-        return str(self.folder or "in memory") if place is None or place.is_folder else place.shown
+        location = self.location
+        return (
+            str(self.folder or "in memory")
+            if location is None or location.is_folder
+            else location.shown
+        )
 
     def close(self) -> None:
         """Closes the files; closing twice is allowed."""

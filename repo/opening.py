@@ -13,7 +13,7 @@ from ibidem.repo.arguments import checked_path
 from ibidem.repo.core import Clock, Core
 from ibidem.repo.erasure.quarantines import sweep
 from ibidem.repo.state import ERASING_CELL
-from ibidem.store.backends import Place, folder_place, is_address, place_at
+from ibidem.store.backends import Location, folder_location, is_address, location_at
 from ibidem.store.files import built_whole, medium_error
 from ibidem.store.protocol import Store
 
@@ -27,16 +27,16 @@ def system_clock() -> int:
     return time.time_ns() // 1000
 
 
-def place_of(path: str | os.PathLike[str]) -> Place:
-    """Returns the place that an address names, a path or a URL, whether or not a repository is
+def location_of(path: str | os.PathLike[str]) -> Location:
+    """Returns the location that an address names, a path or a URL, whether or not a repository is
     there.
 
     Raises:
         InvalidInputError: it is neither, or no backend has its scheme.
     """
     if isinstance(path, str) and is_address(path):
-        return place_at(path)
-    return folder_place(checked_path("path", path), FOLDER)
+        return location_at(path)
+    return folder_location(checked_path("path", path), FOLDER)
 
 
 def open_core(
@@ -46,44 +46,46 @@ def open_core(
     finish_erasing: bool = True,
 ) -> Core:
     """Opens the repository at an address; see `repository.open`."""
-    place = place_of(path)
-    if not place.is_folder:
-        _make_local(place.folder)
-    opened = Core(place.backend.open(place.address, place.folder), place.folder, clock, place)
-    if not place.is_folder:
-        from ibidem.repo.erasure.elsewhere import catch_up
+    location = location_of(path)
+    if not location.is_folder:
+        _make_local(location.folder)
+    opened = Core(
+        location.backend.open(location.address, location.folder), location.folder, clock, location
+    )
+    if not location.is_folder:
+        from ibidem.repo.erasure.shared import catch_up
 
         catch_up(opened)
     if finish_erasing:
         opened.erasing_finisher = _finish_erasing
         if opened.store.cell(ERASING_CELL) is not None:
             opened.without_interrupted(opened.operation_log.state())
-        sweep(place.folder)
+        sweep(location.folder)
     return opened
 
 
 @contextmanager
-def created(place: Place) -> Iterator[tuple[Store, Path]]:
-    """Yields an empty store at a place and the folder of this machine's files. A repository is
+def created(location: Location) -> Iterator[tuple[Store, Path]]:
+    """Yields an empty store at a location and the folder of this machine's files. A repository is
     there once the block has ended; after an error nothing of it is left.
 
     Raises:
         InvalidInputError: a repository exists there already.
     """
-    if not place.is_folder:
-        _make_local(place.folder)
-        with place.backend.create(place.address, place.folder) as store:
-            yield store, place.folder
+    if not location.is_folder:
+        _make_local(location.folder)
+        with location.backend.create(location.address, location.folder) as store:
+            yield store, location.folder
         return
-    if os.path.lexists(place.folder):
+    if os.path.lexists(location.folder):
         raise InvalidInputError(
-            f"path: {place.folder} exists, expected a folder without a repository",
+            f"path: {location.folder} exists, expected a folder without a repository",
             hint="open the existing one: ibidem.open(path), or any other command of repo",
         )
     with (
-        _gone_if_empty(place.folder.parent),
-        built_whole(place.folder) as building,
-        place.backend.create(place.address, building) as store,
+        _gone_if_empty(location.folder.parent),
+        built_whole(location.folder) as building,
+        location.backend.create(location.address, building) as store,
     ):
         yield store, building
 

@@ -21,7 +21,7 @@ from ibidem.repo import branches
 from ibidem.repo.arguments import commit_info
 from ibidem.repo.core import Clock, Core
 from ibidem.repo.erasure.redacted_graph import without_erased
-from ibidem.repo.opening import created, open_core, place_of, system_clock
+from ibidem.repo.opening import created, location_of, open_core, system_clock
 from ibidem.repo.questions import Questions
 from ibidem.repo.refs import HEADS, TAGS
 from ibidem.repo.revision import Revision
@@ -79,7 +79,7 @@ def init(
     check_choice(config)
     if path == MEMORY:
         return Repository(Core(bootstrapped(MemoryStore(), config, author, clock), None, clock))
-    with created(place_of(path)) as (store, _):
+    with created(location_of(path)) as (store, _):
         bootstrapped(store, config, author, clock)
     try:
         return open(path, clock=clock)

@@ -65,7 +65,7 @@ class Backend(Protocol):
 
 
 @record
-class Place:
+class Location:
     """Where a repository is."""
 
     address: str
@@ -87,20 +87,22 @@ def is_address(text: object) -> bool:
     return isinstance(text, str) and _URL.match(text) is not None
 
 
-def place_at(address: str) -> Place:
-    """Returns the place of the repository at a URL, whether or not there is one.
+def location_at(address: str) -> Location:
+    """Returns the location of the repository at a URL, whether or not there is one.
 
     Raises:
         InvalidInputError: no backend has its scheme, or it needs a package that is not installed.
     """
     matched = _URL.match(address)
     assert matched is not None, "BUG: a path given as a URL"
-    return Place(address.rstrip("/"), local_folder(address), _backend(matched[1]), is_folder=False)
+    return Location(
+        address.rstrip("/"), local_folder(address), _backend(matched[1]), is_folder=False
+    )
 
 
-def folder_place(path: Path, name: str) -> Place:
-    """Returns the place of the repository in the folder `name` of a folder."""
-    return Place(str(path), path / name, _loaded(FOLDER_BACKEND), is_folder=True)
+def folder_location(path: Path, name: str) -> Location:
+    """Returns the location of the repository in the folder `name` of a folder."""
+    return Location(str(path), path / name, _loaded(FOLDER_BACKEND), is_folder=True)
 
 
 def local_folder(address: str) -> Path:
@@ -113,7 +115,7 @@ def local_folder(address: str) -> Path:
     return user_data_path("ibidem") / "repositories" / name
 
 
-def scratch_store(folder: Path) -> Store:
+def temporary_store(folder: Path) -> Store:
     """Creates a store for a short time in a new folder of this machine."""
     from ibidem.store.lmdb.store import LmdbStore
 

@@ -85,7 +85,7 @@ LOCAL_FILES = (
     LocalFiles("local/serve-token", "the token of a server", Rule.SETTINGS),
     LocalFiles("local/tokens.json", "hashes of tokens, with their viewers", Rule.SETTINGS),
     LocalFiles("local/reads.*", "who asked a server, without texts", Rule.QUOTING),
-    LocalFiles("local/erasures", "the CID of the erasures seen here", Rule.NO_WORDS),
+    LocalFiles("local/erasures", "the CID of the erasures known here", Rule.NO_WORDS),
     LocalFiles("local/key", "a random key", Rule.NO_WORDS),
     LocalFiles("local/last.json", "the last answer of each session", Rule.QUOTING),
     LocalFiles("local/impressions.*", "which nodes were shown", Rule.QUOTING),

@@ -11,7 +11,7 @@ from ibidem.repo.maintenance.file_checks import layout_faults
 from ibidem.repo.maintenance.fsck import UNREAD, fsck
 from ibidem.repo.maintenance.repair import repair
 from ibidem.repo.maintenance.report import FaultKind, FsckReport
-from ibidem.repo.opening import open_core, place_of
+from ibidem.repo.opening import location_of, open_core
 
 
 def fsck_folder(
@@ -29,8 +29,8 @@ def fsck_folder(
         CorruptError: the file `format` is damaged.
         StorageError: a disk error.
     """
-    place = place_of(path)
-    layout = place.backend.check(place.address, place.folder)
+    location = location_of(path)
+    layout = location.backend.check(location.address, location.folder)
     if layout.faults:
         return FsckReport(
             tuple(layout_faults(layout)), (UNREAD,), counts={"page": layout.page_count}

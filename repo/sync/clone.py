@@ -19,7 +19,7 @@ from ibidem.objects.progress import Progress, silent
 from ibidem.repo import refs, repository
 from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.core import Core
-from ibidem.repo.opening import created, place_of, system_clock
+from ibidem.repo.opening import created, location_of, system_clock
 from ibidem.repo.sync.backup import restore
 from ibidem.repo.sync.erasures import SentErasures, fetched_erasures
 from ibidem.repo.sync.fetch_push import Counted
@@ -80,19 +80,19 @@ def clone_from(
     progress: Progress = silent,
 ) -> CopyReport:
     """Creates a repository and returns what was copied; raises as `clone`."""
-    place = place_of(path)
-    if place.is_folder and os.path.lexists(place.folder):  # before the source is asked
+    location = location_of(path)
+    if location.is_folder and os.path.lexists(location.folder):  # before the source is asked
         raise InvalidInputError(
-            f"path: {place.folder} exists, expected a folder without a repository"
+            f"path: {location.folder} exists, expected a folder without a repository"
         )
-    with connected(address, token=token) as remote, created(place) as (store, building):
+    with connected(address, token=token) as remote, created(location) as (store, building):
         offered = remote.refs(prefixes(tuple(include)))
         bootstrapped(store, Config.from_map(offered.config), author, clock)
         made = Core(store, building, clock)
         made.progress = progress
         report = _fill(made, remote, offered, author)
         remotes = Remotes(building)
-        if not place.is_folder and ORIGIN in remotes.all():  # of an earlier one at this address
+        if not location.is_folder and ORIGIN in remotes.all():  # of an earlier one at this address
             remotes.remove(ORIGIN)
         remotes.add(ORIGIN, address)
     return report

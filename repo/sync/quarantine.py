@@ -19,7 +19,7 @@ from ibidem.objects.cid import Cid
 from ibidem.objects.errors import ErrorKind, NotFoundError
 from ibidem.objects.verify import verify_block
 from ibidem.repo.erasure.quarantines import claimed
-from ibidem.store.backends import scratch_store
+from ibidem.store.backends import temporary_store
 from ibidem.store.closing import Closing
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Quarantine(Closing, Mapping[Cid, bytes]):
     def _spill(self) -> None:
         if self._spilled is None:
             self._folder = claimed(self._parent, self._lock)
-            self._spilled = scratch_store(self._folder / "blocks")
+            self._spilled = temporary_store(self._folder / "blocks")
         self._spilled.put(self._pending)
         self._pending = {}
         self._pending_bytes = 0

@@ -28,7 +28,7 @@ from ibidem.repo.sync.messages import Bundle, Opened, Push
 from ibidem.repo.sync.names import check_remote
 from ibidem.repo.sync.remote import Blocks, Remote
 from ibidem.repo.sync.report import RefMove
-from ibidem.store.backends import is_address, place_at
+from ibidem.store.backends import is_address, location_at
 from ibidem.store.files import change_file, medium_error, read_file
 
 FILE = Path("local") / "remotes.json"
@@ -275,7 +275,7 @@ def address_of(
         kept = checked_path("token_file", token_file).absolute()
         return RemoteAddress(location, str(kept), is_plain_allowed)
     if is_address(location):
-        place_at(location)
+        location_at(location)
         return RemoteAddress(location)
     if "://" in location or not location or "\0" in location:
         raise InvalidInputError(f"location: got {location!r:.80}, expected http(s)://… or a path")

@@ -305,7 +305,7 @@ class LmdbStore(Closing):
             raise closed_store()
         return self._environment
 
-    def turn(self) -> AbstractContextManager[bool]:
+    def queued(self) -> AbstractContextManager[bool]:
         """Holds the turn to publish, which saves frequently colliding writers from losing races."""
         return turn(self._open_environment().path)
 

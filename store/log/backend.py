@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from ibidem.objects.errors import (
     CorruptError,
@@ -46,19 +46,19 @@ class BucketBackend:
     def create(self, address: str, folder: Path) -> Iterator[Store]:
         """Yields a new store. It can be opened once the block has ended: then the object that names
         the format is written, after all others."""
-        bucket, staleness_seconds = connect(address)
+        bucket, staleness_seconds = bucket_at(address)
         with creating(bucket, address, folder, staleness_seconds) as store:
             yield store
 
     def open(self, address: str, folder: Path) -> Store:
         """Opens a store; see `Backend`."""
-        bucket, staleness_seconds = connect(address)
+        bucket, staleness_seconds = bucket_at(address)
         _check_format(bucket, address)
         return _store(bucket, folder, staleness_seconds)
 
     def check(self, address: str, folder: Path) -> LayoutReport:
         """Checks the format, and that the service still keeps its promises."""
-        bucket, _ = connect(address)
+        bucket, _ = bucket_at(address)
         _check_format(bucket, address)
         check_conformance(bucket)
         return LayoutReport()
@@ -101,7 +101,7 @@ def creating(
             raise
 
 
-def connect(address: str) -> tuple[Bucket, float]:
+def bucket_at(address: str) -> tuple[Bucket, float]:
     """Returns the objects at a URL, and its staleness in seconds.
 
     Raises:
@@ -115,7 +115,8 @@ def connect(address: str) -> tuple[Bucket, float]:
             hint="credentials are read from the environment, such as AWS_ACCESS_KEY_ID",
         )
     staleness_seconds = 0.0
-    for key, value in parse_qsl(parts.query, keep_blank_values=True):
+    for option in filter(None, parts.query.split("&")):
+        key, _, value = option.partition("=")
         if key != "staleness" or not _is_seconds(value):
             raise InvalidInputError(
                 f"address: got {key}={value}, expected staleness=SECONDS, 0 to 3600"

@@ -1,9 +1,9 @@
 """The bytes of log entries and packs, and the names of the objects that hold them.
 
-Both begin alike: a mark, the bodies of blocks, then a table of rows that say where each body is. An
-entry goes on with the CIDs that it drops and with a header; its last bytes are its own hash. A pack
-is named by the hash of all its bytes. Entries are numbered from 0; their names count down, so that
-the newest comes first in a listing.
+Both begin alike: eight bytes that name the kind, the bodies of blocks, then a table that says where
+each body is. An entry goes on with the CIDs that it drops and with a header; its last bytes
+are its own hash. A pack is named by the hash of all its bytes. Entries are numbered from 0; their
+names count down, so that the newest comes first in a listing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ INLINE_BYTES_MAX = 256 << 10
 """Blocks of a publish up to this size are part of its entry; more go into packs before it."""
 PACK_BYTES = 32 << 20
 """A pack is closed when it reaches this size."""
-_ENTRY_MARK, _PACK_MARK = b"ibidemE1", b"ibidemP1"
+_ENTRY_MAGIC, _PACK_MAGIC = b"ibidemE1", b"ibidemP1"
 _LAST = 10**20 - 1
 _LOG_REF = bytes(24)
 _ROW = Struct(f"<{CID_BYTES}sII")
@@ -60,9 +60,9 @@ def entry_name(number: int) -> str:
     return f"log/{_LAST - number:020d}"
 
 
-def mark_name(number: int) -> str:
+def checkpoint_name(number: int) -> str:
     """Returns the name of the checkpoint after an entry."""
-    return f"mark/{_LAST - number:020d}"
+    return f"checkpoints/{_LAST - number:020d}"
 
 
 def number_in(name: str) -> int:
@@ -89,19 +89,19 @@ def is_entry(ref: bytes) -> bool:
 
 def encode_pack(blocks: Iterable[tuple[Cid, bytes]]) -> bytes:
     """Returns the bytes of a pack of blocks in the given order."""
-    return _with_table(_PACK_MARK, blocks)
+    return _with_table(_PACK_MAGIC, blocks)
 
 
 def spans_in(data: bytes, ref: bytes) -> dict[Cid, Span]:
     """Returns where each block of a pack lies; raises `CorruptError` for damaged bytes."""
-    if blake3(data).digest() != ref or not data.startswith(_PACK_MARK):
+    if blake3(data).digest() != ref or not data.startswith(_PACK_MAGIC):
         raise _damaged(object_name(ref))
     return dict(_rows(data, len(data), ref))
 
 
 def encode_entry(entry: Entry) -> bytes:
     """Returns the bytes of an entry."""
-    table = _with_table(_ENTRY_MARK, entry.blocks.items())
+    table = _with_table(_ENTRY_MAGIC, entry.blocks.items())
     dropped = b"".join(cid.raw for cid in entry.dropped)
     header = codec.encode(
         {
@@ -125,7 +125,7 @@ def decode_entry(data: bytes, number: int) -> tuple[Entry, dict[Cid, Span]]:
     """
     name, ref = entry_name(number), entry_ref(number)
     content = data[:-REF_BYTES]
-    if blake3(content).digest() != data[-REF_BYTES:] or not data.startswith(_ENTRY_MARK):
+    if blake3(content).digest() != data[-REF_BYTES:] or not data.startswith(_ENTRY_MAGIC):
         raise _damaged(name)
     try:
         header_stop = len(content) - _COUNT.size
@@ -155,8 +155,8 @@ def redacted(entry: Entry) -> Entry:
     return replace(entry, blocks={}, is_redacted=True)
 
 
-def _with_table(mark: bytes, blocks: Iterable[tuple[Cid, bytes]]) -> bytes:
-    parts, rows, at = [mark], [], len(mark)
+def _with_table(magic: bytes, blocks: Iterable[tuple[Cid, bytes]]) -> bytes:
+    parts, rows, at = [magic], [], len(magic)
     for cid, block in blocks:
         parts.append(block)
         rows.append(_ROW.pack(cid.raw, at, len(block)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -149,14 +150,13 @@ class Bucket:
             return [call(argument) for argument in arguments]
         results: dict[int, R] = {}
         errors: dict[int, Exception] = {}
-        waiting = iter(enumerate(arguments))
-        lock = threading.Lock()
+        waiting = deque(enumerate(arguments))
 
         def work() -> None:
             while True:
-                with lock:
-                    position, argument = next(waiting, (-1, None))
-                if argument is None:
+                try:
+                    position, argument = waiting.popleft()
+                except IndexError:
                     return
                 try:
                     results[position] = call(argument)

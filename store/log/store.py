@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -41,12 +41,12 @@ from ibidem.store.log.entry import (
     PACK_BYTES,
     Entry,
     Span,
+    checkpoint_name,
     decode_entry,
     encode_entry,
     encode_pack,
     entry_name,
     is_entry,
-    mark_name,
     number_in,
     object_name,
     redacted,
@@ -68,7 +68,7 @@ from ibidem.store.protocol import (
 )
 
 CHECKPOINT_ENTRIES = 64
-MARKS_KEPT = 2
+CHECKPOINTS_MAX = 2
 TIMEOUT_SECONDS = 30.0
 """How long a writer tries to find out whether its entry arrived."""
 _READ_TRIES = 8
@@ -156,7 +156,7 @@ class LogStore(Closing):
         """Held while the log is read."""
         self._writing = ForkLock()
         """Held by the thread that writes for all that wait."""
-        self._turn = ForkLock()
+        self._publishing = ForkLock()
         self._waiting: list[_Request] = []
         self._saved_tables: frozenset[str] = frozenset()
         """Tables that are in the bucket, as far as known here."""
@@ -356,18 +356,16 @@ class LogStore(Closing):
         self.cache.forget(cids)
 
     @contextmanager
-    def _turn_held(self) -> Iterator[bool]:
-        is_free = self._turn.acquire(blocking=False)
+    def queued(self) -> Iterator[bool]:
+        """Lets the threads that share this store publish one after the other; yields whether none
+        did."""
+        is_free = self._publishing.acquire(blocking=False)
         if not is_free:
-            self._turn.acquire()
+            self._publishing.acquire()
         try:
             yield is_free
         finally:
-            self._turn.release()
-
-    def turn(self) -> AbstractContextManager[bool]:
-        """Holds the turn to publish among the threads that share this store."""
-        return self._turn_held()
+            self._publishing.release()
 
     def close(self) -> None:
         """Writes the local cache; closing twice is allowed."""
@@ -687,20 +685,20 @@ class LogStore(Closing):
 
     def _checkpoint_state(self) -> _Known:
         """Returns the state of the newest checkpoint that can be read, else that before entry 0."""
-        for name in self.bucket.sizes("mark/"):
+        for name in self.bucket.sizes("checkpoints/"):
             data = self.bucket.get(name)
             if data is None:
                 continue
             with suppress(CorruptError, KeyError, TypeError):
-                mark = codec.decode(data)
-                tables = [self._table(table) for table in mark["tables"]]
-                self._saved_tables = frozenset(mark["tables"])
+                saved = codec.decode(data)
+                tables = [self._table(table) for table in saved["tables"]]
+                self._saved_tables = frozenset(saved["tables"])
                 return _Known(
                     number_in(name),
-                    MappingProxyType(mark["cells"]),
+                    MappingProxyType(saved["cells"]),
                     {},
                     tuple(tables),
-                    frozenset(mark["dirty"]),
+                    frozenset(saved["dirty"]),
                 )
         return _Known(-1, MappingProxyType({}), {}, (), frozenset())
 
@@ -720,12 +718,12 @@ class LogStore(Closing):
                 if table.name not in self._saved_tables:
                     self.bucket.put(table.name, bytes(table.data))
             self._saved_tables = frozenset(table.name for table in tables)
-            mark = {
+            saved = {
                 "cells": dict(known.cells),
                 "tables": [table.name for table in tables],
                 "dirty": sorted(known.dirty),
             }
-            self.bucket.put(mark_name(known.number), codec.encode(mark))
+            self.bucket.put(checkpoint_name(known.number), codec.encode(saved))
 
     # -- destroying --------------------------------------------------------------------------------
 
@@ -782,13 +780,13 @@ class LogStore(Closing):
         """Deletes old checkpoints, and the tables that no other one names."""
         with self._lock:
             self._save_checkpoint()
-        names = list(self.bucket.sizes("mark/"))
-        kept: set[str] = set()
-        for data in self.bucket.get_all(names[:MARKS_KEPT]):
+        names = list(self.bucket.sizes("checkpoints/"))
+        needed: set[str] = set()
+        for data in self.bucket.get_all(names[:CHECKPOINTS_MAX]):
             if data is not None:
-                kept.update(codec.decode(data)["tables"])
-        self.bucket.delete(names[MARKS_KEPT:])
-        self.bucket.delete(name for name in self.bucket.sizes("tables/") if name not in kept)
+                needed.update(codec.decode(data)["tables"])
+        self.bucket.delete(names[CHECKPOINTS_MAX:])
+        self.bucket.delete(name for name in self.bucket.sizes("tables/") if name not in needed)
 
 
 def _missing_object(name: str) -> CorruptError:

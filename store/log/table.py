@@ -18,7 +18,7 @@ from ibidem.objects.cid import CID_BYTES
 from ibidem.objects.errors import CorruptError, ErrorKind
 from ibidem.store.log.entry import REF_BYTES, Span
 
-_MARK = b"ibidemT1"
+_MAGIC = b"ibidemT1"
 _SIZES = Struct("<II")
 _ROW = Struct(f"<{CID_BYTES}sIII")
 _NOWHERE = 0xFFFFFFFF
@@ -32,10 +32,10 @@ class Table:
 
     def __init__(self, data: bytes | memoryview) -> None:
         self.data = data
-        objects, self.count = _SIZES.unpack_from(data, len(_MARK))
-        self._refs = len(_MARK) + _SIZES.size
+        objects, self.count = _SIZES.unpack_from(data, len(_MAGIC))
+        self._refs = len(_MAGIC) + _SIZES.size
         self._start = self._refs + objects * REF_BYTES
-        if bytes(data[: len(_MARK)]) != _MARK or len(data) != (
+        if bytes(data[: len(_MAGIC)]) != _MAGIC or len(data) != (
             self._start + self.count * _ROW.size
         ):
             raise CorruptError("table: its bytes are not those that were written")
@@ -51,7 +51,7 @@ class Table:
             else:
                 ref, start, size = span
                 packed.append(_ROW.pack(raw, refs.setdefault(ref, len(refs)), start, size))
-        return cls(b"".join((_MARK, _SIZES.pack(len(refs), len(packed)), *refs, *packed)))
+        return cls(b"".join((_MAGIC, _SIZES.pack(len(refs), len(packed)), *refs, *packed)))
 
     @property
     def name(self) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 import ibidem
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.repo.erasure.local_files import unlisted
 from ibidem.repo.maintenance.folder import fsck_folder
 from ibidem.repo.repository import Repository
 
@@ -32,6 +33,8 @@ def test_the_answers_have_the_same_bytes_as_in_a_folder(s3_prefix: str, tmp_path
         assert answer(there) == expected
     with ibidem.open(s3_prefix, clock=lambda: 0) as again:
         assert answer(again) == expected
+        assert again.folder is not None
+        assert unlisted(again.folder) == []
     assert fsck_folder(s3_prefix).is_clean
 
 
@@ -80,7 +83,7 @@ def test_other_addresses_are_refused(address: str) -> None:
 def test_an_erasure_reaches_the_bucket_and_every_machine(
     s3_prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ibidem.store.log.backend import connect
+    from ibidem.store.log.backend import bucket_at
 
     secret = "Rumpelstiltskin"
     with ibidem.init(s3_prefix) as first, first.transaction(author="a") as tx:
@@ -93,7 +96,7 @@ def test_an_erasure_reaches_the_bucket_and_every_machine(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     with ibidem.open(s3_prefix) as first:
         first.maintenance.erase([node], reason="asked", author="a")
-    objects = connect(s3_prefix)[0]
+    objects = bucket_at(s3_prefix)[0]
     for name in objects.sizes(""):
         assert secret.encode() not in (objects.get(name) or b""), name
     assert not holds(tmp_path / "data", secret)

@@ -1,4 +1,4 @@
-"""Erasures that another machine carried out: what this one keeps of a shared repository follows.
+"""Erasures that another machine carried out: this one follows at its next opening.
 
 A repository in a bucket or a database is opened on many machines, and each has files of its own. An
 erasure reaches them at the next opening, before anything is read. The erased text is gone by then,
@@ -25,7 +25,7 @@ _FILE = Path("local") / "erasures"
 
 
 def catch_up(repository: Core) -> None:
-    """Removes what this machine derived before an erasure that it has not seen.
+    """Removes what this machine derived before an erasure that it does not know of.
 
     Raises:
         StorageError: a disk error; the repository must not be read here.
@@ -33,8 +33,8 @@ def catch_up(repository: Core) -> None:
     folder = repository.folder
     assert folder is not None, "BUG: a shared repository without local files"
     erasures = repository.view.erasures
-    seen = read_file(folder / _FILE)
-    if seen == erasures.raw or (seen is None and erasures == EMPTY_TREE):
+    known = read_file(folder / _FILE)
+    if known == erasures.raw or (known is None and erasures == EMPTY_TREE):
         return
     remove_derived(repository)
     store = repository.store
