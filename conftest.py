@@ -67,6 +67,22 @@ def s3_prefix(s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"{s3}/{uuid.uuid4().hex}"
 
 
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """Runs PostgreSQL for the tests of one process."""
+    from tests.postgres_server import postgres
+
+    with postgres() as address:
+        yield address
+
+
+@pytest.fixture
+def postgres_schema(postgres_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Yields an address with the name of a new schema, and gives the test a data folder."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return f"{postgres_server}&schema=s{uuid.uuid4().hex}"
+
+
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """Runs the whole suite on every core, and a part of it that was named in one process."""
     return None if config.args == config.getini("testpaths") else 0

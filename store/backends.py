@@ -24,12 +24,14 @@ from ibidem.store.protocol import LayoutReport, Store
 
 ENTRY_POINTS = "ibidem.stores"
 SCHEMES = {
+    "postgresql": "ibidem.store.postgres.backend:POSTGRES",
     "s3": "ibidem.store.log.backend:BUCKET",
 }
 """Backends by scheme, as module and name: imported when an address needs them."""
 FOLDER_BACKEND = "ibidem.store.lmdb.backend:FOLDER"
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://")
 _PASSWORD = re.compile(r"(://[^/@:]*):[^/@]*@")
+_STALENESS = re.compile(r"[?&]staleness=[^&]*")
 _NAME_CHARACTERS = 32
 
 
@@ -109,8 +111,8 @@ def local_folder(address: str) -> Path:
     """Returns the folder for what this machine keeps of the repository at a URL."""
     from platformdirs import user_data_path
 
-    # The password and the options of a connection do not make another repository.
-    plain = _PASSWORD.sub(r"\1@", address).partition("?")[0].rstrip("/")
+    # The password and the staleness of answers do not make another repository.
+    plain = _STALENESS.sub("", _PASSWORD.sub(r"\1@", address)).rstrip("/")
     name = blake3(plain.encode("utf-8", "surrogateescape")).hexdigest()[:_NAME_CHARACTERS]
     return user_data_path("ibidem") / "repositories" / name
 
