@@ -48,23 +48,26 @@ def engine(engine_name: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Runs an S3 server for the tests of one process, sets the variables that its clients read, and
-    yields the URL of its bucket."""
-    from tests.s3_server import BUCKET, ministack
+def s3_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Runs an S3 server for the tests of one process; yields the variables that its clients
+    read."""
+    from tests.s3_server import ministack
 
-    folder = tmp_path_factory.mktemp("s3")
-    with ministack(folder / "log") as variables, pytest.MonkeyPatch.context() as patch:
-        for name, value in variables.items():
-            patch.setenv(name, value)
-        yield f"s3://{BUCKET}"
+    with ministack(tmp_path_factory.mktemp("s3") / "log") as variables:
+        yield variables
 
 
 @pytest.fixture
-def s3_prefix(s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def s3_prefix(
+    s3_environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> str:
     """Yields a URL without anything below it, and gives the test a data folder of its own."""
+    from tests.s3_server import BUCKET
+
+    for name, value in s3_environment.items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    return f"{s3}/{uuid.uuid4().hex}"
+    return f"s3://{BUCKET}/{uuid.uuid4().hex}"
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,15 @@
 """LoCoMo sessions by the published rule, lexical lane only, through the library as a user calls it.
 
-    python bench/locomo.py DATA/locomo [--k1 K1] [--b B] [--way WAY ...] [--json OUT]
+    python bench/locomo.py DATA/locomo [--k1 K1] [--b B] [--way WAY ...] [--evidence] [--json OUT]
 
 One repository in memory a conversation, one node a turn (`summary` is "speaker: text"), every
 question is asked for the 50 best turns. Three ways to ask: `nodes`, plain retrieval; `packs`, hits
 with a neighbour on each side, turns being parts of their session; `conversation`, each session a
 thread of conversation memory, chosen from over all threads.
+
+`--evidence` measures something else: each conversation is one thread, and the columns are how often
+one of the first 5 and 10 selected turns is evidence, and the share of the evidence that
+`Conversations.context` shows in 1,000 and in 2,000 tokens.
 
 A session scores the best of its turns, ties by session number; any@k counts the questions for which
 a gold session is among the first k. A question whose evidence matches no turn is left out (9 of
@@ -88,8 +92,7 @@ def conversation_way(repo: ibidem.Repository, turns: list[dict], options: dict) 
 
     def ask(text: str) -> Iterable[tuple[str, float]]:
         chosen = memory.select(text, thread=None, limit=TURNS, depth=TURNS, **options)
-        scores = {} if chosen.result is None else {i.id: i.score for i in chosen.result.items}
-        return [(one.thread, scores[one.id]) for one in chosen.messages]
+        return [(one.thread, chosen.scores[one.id]) for one in chosen.messages]
 
     return ask
 
@@ -149,6 +152,37 @@ def measured(data: Collection, way: str, options: dict) -> dict[str, object]:
     return figures
 
 
+def evidence(data: Collection) -> dict[str, float]:
+    """Returns how much of the evidence a context shows, and prints it."""
+    found: dict[str, list[float]] = defaultdict(list)
+    turns: dict[str, list[dict]] = defaultdict(list)
+    for turn in data.corpus:
+        if not turn["meta"]["empty"]:
+            turns[turn["meta"]["conv"]].append(turn)
+    for conversation, said in turns.items():
+        ords = {turn["id"]: index for index, turn in enumerate(said)}
+        with ibidem.init("memory:") as repo:
+            memory = Conversations(repo, author="bench")
+            memory.append(conversation, [("user", turn["text"]) for turn in said], time=COMMITTED)
+            for query in data.queries:
+                grades = data.qrels.get(query["id"], {})
+                gold = {ords[turn] for turn, grade in grades.items() if grade and turn in ords}
+                if query["meta"]["conv"] != conversation or not gold:
+                    continue
+                chosen = memory.select(query["text"], thread=conversation, limit=10).messages
+                for k in (5, 10):
+                    found[f"hit@{k}"].append(bool(gold & {one.ord for one in chosen[:k]}))
+                for budget in (1000, 2000):
+                    context = memory.context(
+                        query["text"], thread=conversation, token_budget=budget
+                    )
+                    shown = {one.ord for one in context.messages}
+                    found[f"in {budget}"].append(len(gold & shown) / len(gold))
+    figures = {name: round(sum(values) / len(values), 4) for name, values in found.items()}
+    print(" ".join(f"{name} {value:.4f}" for name, value in figures.items()))
+    return figures
+
+
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(
@@ -160,6 +194,7 @@ def main() -> None:
     )
     parser.add_argument("--b", type=float, help="BM25 length normalisation, likewise")
     parser.add_argument("--way", action="append", choices=tuple(WAYS), help="all if left out")
+    parser.add_argument("--evidence", action="store_true", help="measure contexts instead")
     parser.add_argument("--json", type=Path, help="also write the figures here")
     arguments = parser.parse_args()
     options = {
@@ -169,7 +204,11 @@ def main() -> None:
     }
 
     data = Collection.read(arguments.data)
-    figures = {way: measured(data, way, options) for way in arguments.way or WAYS}
+    figures: dict[str, object] = (
+        {**evidence(data)}
+        if arguments.evidence
+        else {way: measured(data, way, options) for way in arguments.way or WAYS}
+    )
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 

@@ -14,7 +14,7 @@ from ibidem.cli.session import Session, common_options, pass_session
 
 @click.command("add")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--prune", is_flag=True, help="Remove the documents of deleted files.")
+@sources.missing_options
 @click.option("--strict", is_flag=True, help="Stage nothing if any file or line is invalid.")
 @common_options
 @pass_session
@@ -25,6 +25,8 @@ def command(
     *,
     paths: tuple[Path, ...],
     prune: bool,
+    ignore_removal: bool,
+    overwrite: bool,
     strict: bool,
 ) -> None:
     """Stage files, folders, or JSON lines from standard input (-)
@@ -39,10 +41,22 @@ def command(
       repo add --prune notes/
       producer | repo add -
     """
-    with session.open() as repository, repository.stage.transaction() as tx:
-        report = sources.ingest_paths(
-            session, tx, paths, folder=session.root(), prune=prune, strict=strict
-        )
+    with session.open() as repository:
+        working = sources.working_folder(repository, session.root(), paths)
+        state = None if working is None else working.state_read
+        with repository.stage.transaction(state=state) as tx:
+            report = sources.ingest_paths(
+                session,
+                tx,
+                paths,
+                folder=session.root(),
+                working=working,
+                prune=prune,
+                ignore_removal=ignore_removal,
+                overwrite=overwrite,
+                strict=strict,
+            )
+        sources.save_folder(working, tx)
     if session.json:
         output.emit("add", sources.report_json(report))
     else:

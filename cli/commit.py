@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.command("commit")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
 @click.option("-m", "--message", default="", help="Why.")
-@click.option("--prune", is_flag=True, help="Remove the documents of deleted files.")
+@sources.missing_options
 @click.option("--strict", is_flag=True, help="Commit nothing if any file or line is invalid.")
 @click.option("--sign", metavar="KEY", help="Sign with this private key; see `repo key`.")
 @author_option
@@ -36,13 +36,18 @@ def command(
     paths: tuple[Path, ...],
     message: str,
     prune: bool,
+    ignore_removal: bool,
+    overwrite: bool,
     strict: bool,
     sign: str | None,
     author: str | None,
 ) -> None:
     """Commit the staged changes, and PATHS with them
 
-    If nothing has changed, no commit is created and the exit code is 0.
+    If nothing has changed, no commit is created and the exit code is 0. Files that have not
+    changed are not read. The documents of files that are gone from PATHS are removed; one whose
+    source is in a new file is moved there with what is attached to it. A file that is older than
+    its document, because a merge or `repo resolve` changed that, is left out.
 
     Reads Markdown, reStructuredText, plain text, Python and other source, HTML, notebook, CSV, TSV,
     e-mail, mailbox, EPUB, DOCX, PPTX, JSON lines; PDF with pip install 'ibidem[pdf]'.
@@ -62,6 +67,8 @@ def command(
             author=session.author(author),
             message=message,
             prune=prune,
+            ignore_removal=ignore_removal,
+            overwrite=overwrite,
             strict=strict,
         )
         conflict_count = _conflict_count(repository, commit)
@@ -102,6 +109,8 @@ def commit_paths(
     author: str,
     message: str,
     prune: bool = False,
+    ignore_removal: bool = False,
+    overwrite: bool = False,
     strict: bool = False,
 ) -> tuple[IngestReport | None, Commit | None]:
     """Ingests `paths` on top of the staged changes and commits the result.
@@ -111,6 +120,19 @@ def commit_paths(
     """
     if not paths:
         return None, repository.stage.commit(author=author, message=message)
-    with repository.stage.commit_with(author=author, message=message) as tx:
-        report = sources.ingest_paths(session, tx, paths, folder=folder, prune=prune, strict=strict)
+    working = sources.working_folder(repository, folder, paths)
+    state = None if working is None else working.state_read
+    with repository.stage.commit_with(author=author, message=message, state=state) as tx:
+        report = sources.ingest_paths(
+            session,
+            tx,
+            paths,
+            folder=folder,
+            working=working,
+            prune=prune,
+            ignore_removal=ignore_removal,
+            overwrite=overwrite,
+            strict=strict,
+        )
+    sources.save_folder(working, tx)
     return report, tx.commit

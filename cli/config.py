@@ -10,6 +10,7 @@ import click
 from ibidem.cli.options import parse, settings
 from ibidem.cli.render import output
 from ibidem.cli.session import (
+    SETTINGS_FILE,
     Session,
     at_option,
     author_option,
@@ -18,6 +19,8 @@ from ibidem.cli.session import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ibidem.repo.repository import Repository
 
 DEFAULT = "default"
@@ -134,7 +137,7 @@ def _parsed(name: str, text: str) -> Any:
 def _change(session: Session, name: str, value: Any, local: bool, author: str | None) -> None:
     with session.open() as repository:
         if local or settings.SETTINGS[name].scope == settings.LOCAL:
-            settings.write_local(_folder(repository), name, value)
+            settings.write_local(_file(repository), name, value)
         else:
             message = (
                 f"config: unset {name}" if value is None else f"config: {name} {_shown(value)}"
@@ -166,7 +169,7 @@ def _rows(session: Session, at: str) -> tuple[list[dict[str, Any]], str | None]:
         revision = repository.at(at)
         recorded = shown(revision.config)
         commit = None if revision.commit_cid is None else str(revision.commit_cid)
-        own = settings.read_local(_folder(repository))
+        own = settings.read_local(_file(repository))
     rows = []
     for name, one in settings.SETTINGS.items():
         origin, value = DEFAULT, one.option.default
@@ -190,7 +193,7 @@ def _origin(row: dict[str, Any]) -> str:
     return {DEFAULT: "", settings.ROOT: "committed", settings.LOCAL: "local"}[row["origin"]]
 
 
-def _folder(repository: Repository) -> Any:
+def _file(repository: Repository) -> Path:
     folder = repository.folder
     assert folder is not None, "BUG: a repository of the command line without a folder"
-    return folder
+    return folder / SETTINGS_FILE

@@ -73,6 +73,7 @@ def command(
                 dry_run=dry_run,
                 author="" if dry_run else session.author(author),
             )
+            is_default = "model" in repository.at().config.extra
         except KeyboardInterrupt:
             session.meter.stop()
             output.note("nothing was committed; the vectors so far are kept: run it again to go on")
@@ -99,6 +100,8 @@ def command(
     else:
         made = output.plural(report.embedded_count, "vector")
         output.say(f"{made} of {report.model} in commit {report.commit}")
+    if not dry_run and not is_default:
+        output.note(output.faint(f"next: repo config set model {model}, to rank by it always"))
 
 
 @command.command("install")

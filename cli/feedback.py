@@ -52,13 +52,13 @@ def vote_command(
       repo feedback vote 01f5a2 --session ada
       repo feedback vote 01f5a2 --down --receipt bafyr4i...
     """
-    from ibidem.memory.recall.feedback import vote
+    from ibidem.memory.recall.feedback import Feedback
 
     with session.open() as repository:
         found = _answer(repository, name, receipt)
         value, author = -1 if down else 1, session.author(author)
         wanted = _returned(found, node)
-        notes = vote(repository, found, wanted, value, author=author)
+        notes = Feedback(repository).vote(found, wanted, value, author=author)
     _say(session, "vote", str(notes))
 
 
@@ -91,12 +91,11 @@ def not_useful_command(
       repo feedback not-useful 01f5a2 77aa
       repo feedback not-useful --useful 01f5a2 --session ada
     """
-    from ibidem.memory.recall.feedback import not_useful
+    from ibidem.memory.recall.feedback import Feedback
 
     with session.open() as repository:
         found = _answer(repository, name, receipt)
-        notes = not_useful(
-            repository,
+        notes = Feedback(repository).not_useful(
             found,
             [_returned(found, node) for node in nodes] or None,
             useful=[_returned(found, node) for node in useful] or None,

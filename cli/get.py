@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from ibidem.cli.options.viewer import viewer_of, viewer_option
@@ -40,10 +38,10 @@ def command(session: Session, *, node: str, content: bool, text: bool, at: str) 
         node_id = revision.node_id(node)
         found = revision.node(node_id)
         if content:
-            _write(revision.content(node_id))
+            output.say_bytes(revision.content(node_id))
             return
         if text:
-            _write(revision.document(node_id).encode("utf-8"))
+            output.say_bytes(revision.document(node_id).encode("utf-8"))
             return
         location = revision.locate(node_id)
         edges = sorted(revision.edges_of(node_id), key=lambda edge: edge.id)
@@ -57,11 +55,3 @@ def command(session: Session, *, node: str, content: bool, text: bool, at: str) 
     for edge in edges:
         arrow, other = ("->", edge.dst) if edge.src == node_id else ("<-", edge.src)
         output.say(f"  {arrow} {output.one_line(edge.etype)} {other}  {output.faint(str(edge.id))}")
-
-
-def _write(data: bytes) -> None:
-    """Writes raw bytes to a pipe or file, and escaped ones to a terminal."""
-    if sys.stdout.isatty():
-        output.say(*data.decode("utf-8", "backslashreplace").split("\n"))
-    else:
-        click.echo(data, nl=False)

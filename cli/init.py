@@ -14,7 +14,6 @@ from ibidem.cli.session import (
     json_option,
     pass_session,
 )
-from ibidem.objects.errors import NotFoundError
 
 
 @click.command("init")
@@ -35,9 +34,10 @@ def command(session: Session, path: str, author: str | None) -> None:
       repo init s3://team/knowledge
     """
     import ibidem
+    from ibidem.repo.opening import is_taken, location_of
 
     address = path if "://" in path else str(Path(path).resolve())
-    is_new = _is_absent(address)
+    is_new = not is_taken(location_of(address))
     if is_new:
         opened = ibidem.init(address, author=session.author(author), clock=session.clock())
     else:
@@ -51,16 +51,3 @@ def command(session: Session, path: str, author: str | None) -> None:
     else:
         output.say(f"created an empty repository in {shown}")
         output.note(output.faint("next: repo commit PATH -m MESSAGE, or repo demo to look around"))
-
-
-def _is_absent(address: str) -> bool:
-    from ibidem.repo.opening import location_of
-
-    location = location_of(address)
-    if location.is_folder:
-        return not location.folder.is_dir()
-    try:
-        location.backend.open(location.address, location.folder).close()
-    except NotFoundError:
-        return True
-    return False

@@ -80,7 +80,7 @@ def command(
 def _row(commit: Commit) -> tuple[str, str, str, str]:
     return (
         shapes.short(commit.cid),
-        output.moment(commit.time),
+        output.moment(commit.time, seconds_only=True),
         output.one_line(commit.author, width=20),
         output.one_line(commit.message or "(no message)", width=72),
     )

@@ -117,7 +117,7 @@ def graph_command(session: Session, /, *, query: str | None, at: str, **given: A
             limit=given["limit"],
             edge_limit=given["edge_limit"],
             hops=given["hops"],
-            as_of=dates.moment(session, given["as_of"]),
+            as_of=dates.moment(session.clock(), given["as_of"]),
             include_status=given["include_status"],
         )
     if session.json:
@@ -154,7 +154,7 @@ def salience_command(session: Session, /, *, record: str, as_of: str | None, at:
         memory = memory_of(session, repository, None)
         about = node_at(session, repository, record, at)
         value = memory.salience(
-            about, at=at, viewer=viewer_of(session), as_of=dates.moment(session, as_of)
+            about, at=at, viewer=viewer_of(session), as_of=dates.moment(session.clock(), as_of)
         )
         head = memory.notes.head
     if session.json:

@@ -47,10 +47,11 @@ def command(
         merged = repository.merge(
             rev, dry_run=dry_run, author=session.author(author), message=message
         )
+        documents = [] if dry_run else conflicts.document_conflicts(repository)
         own = repository.core.commit_cid_of(rev) == repository.head
         branch = repository.current_branch
         lines = conflicts.merge_lines(
-            repository.core.store, merged.outcome, merged.changes, merged.conflicts
+            repository.core.store, merged.outcome, merged.changes, merged.conflicts, documents
         )
     if session.json:
         made = None if merged.commit is None else shapes.block_json(merged.commit)
@@ -65,5 +66,5 @@ def command(
             output.say(f"commit {merged.commit.cid}")
         output.say(*lines)
         if merged.conflicts:
-            output.note(output.faint(conflicts.NEXT))
+            output.note(*conflicts.help_lines(merged.conflicts, documents))
     context.exit(exits.FAILED if merged.conflicts else exits.OK)

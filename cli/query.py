@@ -71,7 +71,7 @@ def command(
     conditions: dict[str, Any] = {
         "label": label or None,
         "where": parse.conditions(where),
-        "valid_at": dates.moment(session, valid_at),
+        "valid_at": dates.moment(session.clock(), valid_at),
     }
     if count and (order_by, limit, offset, after) != (None, None, 0, None):
         raise click.UsageError(

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
 from ibidem.cli.options import parse
-from ibidem.cli.render import output, shapes
+from ibidem.cli.options.documents import document_name
+from ibidem.cli.render import conflicts, output, shapes
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
+    from ibidem.objects.commit import Commit
     from ibidem.objects.ids import EdgeId, NodeId
+    from ibidem.repo.merge.document_conflicts import DocumentConflict
     from ibidem.repo.repository import Repository
 
 
 @click.command("resolve")
-@click.argument("id_", metavar="ID")
+@click.argument("id_", metavar="ID|PATH")
 @click.option("--ours", "take", flag_value="ours", help="Use the values of the branch.")
 @click.option(
     "--theirs", "take", flag_value="theirs", help="Use the values that were merged into it."
 )
 @click.option("--base", "take", flag_value="base", help="Use the values of the common ancestor.")
+@click.option("--edit", is_flag=True, help="Edit both versions of the document PATH.")
+@click.option(
+    "--file",
+    metavar="FILE",
+    type=click.File("rb"),
+    help="Take the text of FILE, or of - for standard input, for the document PATH.",
+)
 @click.option("--keep", "take", flag_value="value", help="Keep the current values.")
 @click.option(
     "--value",
@@ -40,11 +51,17 @@ def command(
     *,
     id_: str,
     take: str | None,
+    edit: bool,
+    file: BinaryIO | None,
     values: tuple[str, ...],
     message: str,
     author: str | None,
 ) -> None:
-    """Resolve the conflict on the node or edge ID
+    """Resolve the conflict on the node or edge ID, or on the document PATH
+
+    For a PATH, --ours and --theirs apply to the lines that both sides changed; other merged changes
+    stay. Without an option, both versions are merged, which is refused if they changed the same
+    lines. --edit opens the merged text, with markers around such lines, in the editor of EDITOR.
 
     ID is an id or a unique prefix. A choice applies to the conflicting fields; other merged changes
     stay. Choosing a side that deleted the node deletes it. --value is applied after the choice, or
@@ -52,15 +69,36 @@ def command(
 
     \b
     Examples:
+      repo resolve notes/retries.md --theirs
+      repo resolve notes/retries.md --edit
       repo resolve 804218a8 --theirs
       repo resolve 804218a8 --value summary="the queue retries twice" --value props.limit=2
     """
-    if take is None and not values:
-        raise InvalidInputError(
-            "resolve: got no choice, expected --ours, --theirs, --base, --keep or --value",
-            hint="run 'repo status' to see the conflicting values",
-        )
     with session.open() as repository:
+        document = _document(session, repository, id_)
+        if document is not None:
+            if values or take in ("base", "value") or sum((edit, file is not None, bool(take))) > 1:
+                raise click.UsageError("a document needs one of --ours, --theirs, --edit, --file")
+            text = _text(document, take, file, edit=edit)
+            with repository.transaction(
+                author=session.author(author),
+                message=message or f"resolve {document.path}",
+            ) as tx:
+                from ibidem.ingest.resolve_document import resolve_document
+
+                resolve_document(tx, repository.core.store, document, text)
+            _say(repository, document.path, tx.commit, is_json=session.json)
+            return
+        if edit or file is not None:
+            raise InvalidInputError(
+                f"resolve: got {id_!r}, expected the path of a document in conflict",
+                hint="run 'repo status' to list them",
+            )
+        if take is None and not values:
+            raise InvalidInputError(
+                "resolve: got no choice, expected --ours, --theirs, --base, --keep or --value",
+                hint="run 'repo status' to see the conflicting values",
+            )
         found = _conflict_id(repository, id_)
         commit = repository.resolve_conflict(
             found,
@@ -69,13 +107,63 @@ def command(
             author=session.author(author),
             message=message,
         )
-        left = len(repository.conflicts())
-    if session.json:
+        _say(repository, str(found), commit, is_json=session.json)
+
+
+def _say(repository: Repository, id_: str, commit: Commit | None, *, is_json: bool) -> None:
+    """Prints what was resolved, and how many conflicts are still open."""
+    left = len(repository.conflicts())
+    if is_json:
         made = None if commit is None else shapes.block_json(commit)
-        output.emit("resolve", {"id": str(found), "commit": made, "conflict_count": left})
+        output.emit("resolve", {"id": id_, "commit": made, "conflict_count": left})
     else:
         output.say("nothing to resolve" if commit is None else f"commit {commit.cid}")
         output.say(f"{output.plural(left, 'conflict')} left" if left else "no conflicts left")
+
+
+def _document(session: Session, repository: Repository, text: str) -> DocumentConflict | None:
+    """Returns the document in conflict that is meant, None if it is no path of one."""
+    name = document_name(session, text)
+    found = conflicts.document_conflicts(repository)
+    return next((each for each in found if each.path == name), None)
+
+
+def _text(
+    found: DocumentConflict, take: str | None, file: BinaryIO | None, *, edit: bool
+) -> str | None:
+    """Returns the text that resolves the conflicts of a document; None to remove it.
+
+    Raises:
+        InvalidInputError: there is no such text, or it still has markers.
+    """
+    from ibidem.repo.merge.text import MARKERS, has_markers
+
+    if file is not None:
+        try:
+            text = file.read().decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InvalidInputError(f"--file: not UTF-8 at byte {error.start}") from error
+    elif edit:
+        suffix = PurePosixPath(found.path).suffix or ".txt"
+        edited = click.edit(found.merged().text, extension=suffix)
+        if edited is None:
+            raise InvalidInputError("--edit: the text was not saved, so nothing was resolved")
+        text = edited
+    elif take is not None and None in (found.ours, found.theirs):
+        return found.ours if take == "ours" else found.theirs
+    else:
+        merged = found.merged(take)
+        if None in (found.ours, found.theirs) or merged.conflict_count:
+            raise InvalidInputError(
+                f"resolve: both sides changed the same lines of {found.path!r}",
+                hint="choose --ours, --theirs, --edit or --file",
+            )
+        return merged.text
+    if has_markers(text):
+        raise InvalidInputError(
+            f"resolve: {found.path!r} still has markers such as {MARKERS[0].strip()!r}"
+        )
+    return text
 
 
 def _conflict_id(repository: Repository, text: str) -> NodeId | EdgeId:

@@ -180,7 +180,7 @@ def prune_command(
     Examples:
       repo memory prune --dry-run
     """
-    moment = dates.moment(session, as_of)
+    moment = dates.moment(session.clock(), as_of)
 
     def prune(memory: GraphMemory, _: Named) -> list[NodeId]:
         _note_unreadable(memory.read().unreadable)

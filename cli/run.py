@@ -109,7 +109,7 @@ def replay(
     if at is not None:
         if agent is not None:
             raise click.UsageError("--at: got it with AGENT, expected one of them")
-        changed = _replay_at(session, name, dates.revision(session, at))
+        changed = _replay_at(session, name, dates.revision(session.clock(), at))
         click.get_current_context().exit(exits.FAILED if exit_code and changed else exits.OK)
     if exit_code:
         raise click.UsageError("--exit-code needs --at")

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ibidem.retrieve.access.policy import Viewer
 
 FOLDER = ".ibidem"
+SETTINGS_FILE = "local/settings.json"
+"""The local settings, in the folder of a repository."""
 Color = Literal["auto", "always", "never"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -120,13 +122,20 @@ class Session:
     def settings(self) -> dict[str, Any]:
         """Returns the local settings of the repository of this run, by name; none without one."""
         if self._settings is None:
-            from ibidem.cli.options.settings import read_local
-
-            try:
-                self._settings = read_local(self.local_folder())
-            except NotFoundError:
+            file = self._settings_file()
+            if file is None or not file.exists():
                 self._settings = {}
+            else:
+                from ibidem.cli.options.settings import read_local  # few repositories have any
+
+                self._settings = read_local(file)
         return self._settings
+
+    def _settings_file(self) -> Path | None:
+        try:
+            return self.local_folder() / SETTINGS_FILE
+        except NotFoundError:
+            return None
 
     def _embedder(self, model: str) -> Embedder:
         from ibidem.cli.embedders import embedder
@@ -311,7 +320,7 @@ def author_option(function: Function) -> Function:
 def _revision(context: click.Context, _: click.Parameter, value: str) -> str:
     from ibidem.cli.options.dates import revision
 
-    return revision(context.ensure_object(Session), value)
+    return revision(context.ensure_object(Session).clock(), value)
 
 
 def complete_revision(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:

@@ -1,11 +1,19 @@
-"""`repo status`: shows the current branch, staged changes and conflicts."""
+"""`repo status`: shows the working folder, staged changes and conflicts."""
 
 from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ibidem.cli.render import changes, conflicts, output, shapes
 from ibidem.cli.session import Session, common_options, pass_session
+
+if TYPE_CHECKING:
+    from ibidem.ingest.folder_status import FolderStatus
+    from ibidem.repo.repository import Repository
 
 CHANGES_SHOWN = 20
 
@@ -14,7 +22,10 @@ CHANGES_SHOWN = 20
 @common_options
 @pass_session
 def command(session: Session) -> None:
-    """Show the current branch, staged changes and open conflicts
+    """Show changed files, staged changes and open conflicts
+
+    Compares the files below the folder of the repository with the documents of the current branch
+    and the stage. Files that have not changed since the last time are not read.
 
     \b
     Example:
@@ -25,7 +36,9 @@ def command(session: Session) -> None:
         staged = list(repository.stage.changes())
         lines = changes.change_lines(repository.core.store, staged, limit=CHANGES_SHOWN)
         open_conflicts = repository.conflicts()
-        conflict_lines = conflicts.conflict_lines(repository.core.store, open_conflicts)
+        folder = _folder_status(session, repository)
+        documents = conflicts.document_conflicts(repository) if open_conflicts else []
+        conflict_lines = conflicts.all_lines(repository.core.store, open_conflicts, documents)
     if session.json:
         output.emit(
             "status",
@@ -33,6 +46,8 @@ def command(session: Session) -> None:
                 "branch": branch,
                 "head": None if head is None else str(head),
                 "staged": changes.counts_json(staged),
+                "folder": _folder_json(folder),
+                "documents": [conflicts.document_json(each) for each in documents],
                 "conflicts": [conflicts.conflict_json(each) for each in open_conflicts],
             },
         )
@@ -44,7 +59,66 @@ def command(session: Session) -> None:
         output.note(output.faint("next: repo commit -m MESSAGE, or repo unstage"))
     else:
         output.say("nothing is staged")
+    _say_folder(folder)
     if open_conflicts:
         output.say("", f"{output.plural(len(open_conflicts), 'conflict')} to resolve")
         output.say(*(f"  {line}" for line in conflict_lines))
-        output.note(output.faint(conflicts.NEXT))
+        output.note(*conflicts.help_lines(open_conflicts, documents))
+
+
+def _folder_status(session: Session, repository: Repository) -> FolderStatus:
+    from ibidem.ingest.folder_status import FolderStatus, folder_status
+    from ibidem.ingest.working_folder import WorkingFolder
+
+    location = repository.core.location
+    if location is None or not location.is_folder:
+        return FolderStatus()
+    folder = Path(os.path.abspath(session.root()))  # noqa: PTH100  resolve() would follow links
+    working = WorkingFolder.open(repository.core, folder)
+    found = folder_status(working)
+    working.save()
+    return found
+
+
+def _folder_json(found: FolderStatus) -> dict[str, Any]:
+    return {
+        "new": found.new,
+        "modified": found.changed,
+        "deleted": found.deleted,
+        "renamed": [{"before": each.before, "after": each.after} for each in found.renamed],
+        "behind": found.behind,
+        "diverged": found.diverged,
+        "skipped": [{"path": path, "reason": reason} for path, reason in found.skipped],
+    }
+
+
+def _say_folder(found: FolderStatus) -> None:
+    one_line = output.one_line
+    groups = (
+        ("new", output.good, map(one_line, found.new)),
+        ("changed", output.bad, map(one_line, found.changed)),
+        ("deleted", output.bad, map(one_line, found.deleted)),
+        (
+            "renamed",
+            output.bad,
+            (f"{one_line(each.before)} -> {one_line(each.after)}" for each in found.renamed),
+        ),
+        ("changed on both sides", output.bad, map(one_line, found.diverged)),
+        ("older than its document", output.faint, map(one_line, found.behind)),
+    )
+    lines: list[str] = []
+    for what, style, names in groups:
+        listed = list(names)
+        lines += [style(f"  {what}: {name}") for name in listed[:CHANGES_SHOWN]]
+        more = len(listed) - CHANGES_SHOWN
+        lines += [f"  {what}: {more:,} more"] if more > 0 else []
+    if not lines:
+        output.say("no file has changed")
+        return
+    output.say("", "files:", *lines)
+    if not found.is_clean:
+        output.note(output.faint("next: repo commit . -m MESSAGE, or repo diff"))
+    if found.behind or found.diverged:
+        output.note(
+            output.faint("next: repo checkout PATH takes the document, --overwrite the file")
+        )

@@ -82,7 +82,7 @@ def show(session: Session, *, thread: str, raw: bool, as_of: str | None, at: str
         memory = _memory(session, repository)
         info = memory.thread(thread, at)
         read = memory.messages if raw else memory.view
-        found = read(thread, as_of=dates.moment(session, as_of), at=at)
+        found = read(thread, as_of=dates.moment(session.clock(), as_of), at=at)
     if session.json:
         output.emit(
             "thread-show",
@@ -131,6 +131,8 @@ def append(
         stdin, text = True, None
     if stdin == (text is not None):
         raise click.UsageError("give either TEXT or --stdin")
+    if not stdin and not str(text).strip():
+        raise click.UsageError("TEXT: got an empty text, expected what was said")
     given = _read_lines() if stdin else [{"role": role, "text": text}]
     with session.open() as repository:
         memory = _memory(session, repository, model, author)
@@ -194,7 +196,7 @@ def select(
             order=order,
             unit=unit,
             window=window,
-            as_of=dates.moment(session, as_of),
+            as_of=dates.moment(session.clock(), as_of),
         )
     if session.json:
         result = found.result
@@ -330,6 +332,7 @@ def _lines(messages: Any) -> list[str]:
         text = one.text.splitlines() or [""]
         lines.append(
             f"{output.faint(position)} {output.strong(output.one_line(one.role))}: {text[0]}"
+            f"  {output.faint(str(one.id))}"
         )
         lines += [f"    {line}" for line in text[1:]]
     return lines

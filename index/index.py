@@ -118,6 +118,12 @@ class Index:
             self._keep(found)
             return found
 
+    def snapshot_from(self, base: Snapshot, root: RootCid) -> Snapshot:
+        """Returns the snapshot of a root, advanced from one of any index that is near it; raises as
+        `snapshot` does."""
+        before, after = self._root(base.root), self._root(root)
+        return self._step(base.state, before, after, root)
+
     def prepare(self, root: RootCid, *, near: Sequence[RootCid]) -> None:
         """Builds the snapshot of a root if one of `near` is open and no other thread is building;
         raises as `snapshot` does."""

@@ -37,6 +37,7 @@ RESERVED = frozenset(
         "source",
         "media_type",
         "language",
+        "moved_from",
         *EXTRACTION_PROPS,
         "id",
         "ntype",

@@ -123,7 +123,7 @@ class _Drafting:
             SECTION,
             key,
             heading,
-            {"level": level},
+            {"heading_level": level},
             children,
             tail,
         )

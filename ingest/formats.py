@@ -7,7 +7,6 @@ child process (`sandbox.py`), and the text of its extractor is stored.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import PurePosixPath
 
 from ibidem.ingest.mark import Mark
 from ibidem.ingest.markdown import markdown_marks
@@ -39,6 +38,10 @@ SOURCE_PROPS = frozenset(
     }
 )
 """Every property that an extractor may give a document; a second ingest replaces them all."""
+
+READER_VERSION = "1"
+"""Version of the readers in this package; it changes whenever they would cut a text differently, so
+that unchanged files are ingested again."""
 
 Reader = Callable[[str, int], Iterator[Mark]]
 
@@ -204,6 +207,17 @@ MEDIA_TYPES = tuple(dict.fromkeys(each.media_type for each in FORMATS))
 _BY_SUFFIX = {suffix: each for each in FORMATS for suffix in each.suffixes}
 
 
+def suffix_of(path: str) -> str:
+    """Returns the suffix of a file's name in lower case, as `pathlib` has it.
+
+    >>> [suffix_of(path) for path in ("a/b.MD", ".gitignore", "b.c/d", "e.")]
+    ['.md', '', '', '']
+    """
+    name = path.rpartition("/")[2]
+    dot = name.rfind(".")
+    return name[dot:].lower() if 0 < dot < len(name) - 1 else ""
+
+
 def format_of(path: str, media_type: str | None = None) -> Format:
     """Returns the format of a document.
 
@@ -214,7 +228,7 @@ def format_of(path: str, media_type: str | None = None) -> Format:
     Raises:
         InvalidInputError: the media type is unknown.
     """
-    found = _BY_SUFFIX.get(PurePosixPath(path).suffix.lower(), TEXT)
+    found = _BY_SUFFIX.get(suffix_of(path), TEXT)
     if media_type in (None, found.media_type):
         return found
     if media_type == PLAIN:

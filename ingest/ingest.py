@@ -15,18 +15,33 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from ibidem.ingest.document import check_path, read_document
 from ibidem.ingest.draft import document_id
-from ibidem.ingest.formats import MEDIA_TYPES, NDJSON, Format, format_of
+from ibidem.ingest.formats import MEDIA_TYPES, NDJSON, format_of
 from ibidem.ingest.ignore import Ignore
-from ibidem.ingest.ndjson import LINE_BYTES_MAX, ingest_records, read_lines
-from ibidem.ingest.prune import prune_documents
-from ibidem.ingest.record import is_record_line
+from ibidem.ingest.prune import prune_documents, remove_document
 from ibidem.ingest.report import IngestReport, Progress
 from ibidem.ingest.sandbox import Sandbox
-from ibidem.ingest.secret import has_private_key, is_secret_name
+from ibidem.ingest.secret import is_secret_name
+from ibidem.ingest.skip_reason import skip_reason
+from ibidem.ingest.stat_table import Stat, stat_of
 from ibidem.ingest.update import apply, plan
-from ibidem.ingest.walk import Found, Skipped, ignores_above, opened, printable, read, walk
+from ibidem.ingest.walk import (
+    Found,
+    Skipped,
+    ignores_above,
+    is_missing,
+    opened,
+    printable,
+    read,
+    walk,
+)
+from ibidem.ingest.working_folder import (
+    FORGOTTEN_REASON,
+    Difference,
+    WorkingFolder,
+    is_document,
+)
 from ibidem.objects.constants import DOCUMENT_BYTES_MAX
-from ibidem.objects.errors import IbidemError, InvalidInputError
+from ibidem.objects.errors import ConflictError, IbidemError, InvalidInputError
 from ibidem.objects.record import record
 
 if TYPE_CHECKING:
@@ -46,6 +61,8 @@ class _Options:
     media_type: str | None
     stdin_path: str
     size_bytes_max: int
+    ignore_removal: bool
+    overwrite: bool
 
 
 def ingest(
@@ -60,6 +77,10 @@ def ingest(
     stdin_path: str = "stdin",
     size_bytes_max: int = DOCUMENT_BYTES_MAX,
     progress: Callable[[Progress], None] | None = None,
+    report: IngestReport | None = None,
+    folder: WorkingFolder | None = None,
+    ignore_removal: bool = False,
+    overwrite: bool = False,
 ) -> IngestReport:
     """Ingests files and folders; the path `-` means `stdin`.
 
@@ -79,6 +100,12 @@ def ingest(
         stdin_path: the document path of standard input, if it is not JSON lines.
         size_bytes_max: the largest document; JSON lines are streamed and bounded by line instead.
         progress: called after each file.
+        report: filled and returned; by default a new one.
+        folder: what is known of the files below `root`: those that have not changed are not read,
+            those that are behind the graph are left alone, and the documents of files that are gone
+            are removed or renamed. It has to describe the root that the transaction began on.
+        ignore_removal: keep the documents of files that are gone, and report them.
+        overwrite: ingest also files whose document was changed in the graph since.
 
     Raises:
         InvalidInputError: an argument is invalid, or with `strict` some input is; let it leave the
@@ -91,13 +118,16 @@ def ingest(
         media_type,
         stdin_path,
         size_bytes_max,
+        ignore_removal,
+        overwrite,
     )
     if isinstance(paths, str | bytes | os.PathLike):
         raise InvalidInputError(f"paths: got {paths!r:.100}, expected a list of paths")
     names = [os.fspath(path) for path in paths]
     _check(options, names, stdin)
     with Sandbox() as sandbox:
-        return _Ingest(tx, options, stdin, progress, sandbox).run(names)
+        made = report or IngestReport()
+        return _Ingest(tx, options, stdin, progress, sandbox, folder, made).run(names)
 
 
 def ingest_text(
@@ -147,11 +177,18 @@ class _Ingest:
     stdin: BinaryIO | None
     progress: Callable[[Progress], None] | None
     sandbox: Sandbox
+    folder: WorkingFolder | None = None
     report: IngestReport = field(default_factory=IngestReport)
     _taken: dict[str, str] = field(default_factory=dict)
     """Document paths of this call, each with the file it came from."""
     _folders: list[str] = field(default_factory=list)
     """Paths of the folders walked to the end."""
+    _there: set[str] = field(default_factory=set)
+    """Documents whose file was found."""
+    _gone: list[str] = field(default_factory=list)
+    """Files and folders that were named, and are gone."""
+    _new: list[str] = field(default_factory=list)
+    """Documents that were added."""
     _missing: dict[str, dict[str, str]] = field(default_factory=dict)
     """By install command, the programs that an extra could cut better, each with its language."""
 
@@ -160,6 +197,8 @@ class _Ingest:
         bytes_count = sum(entry.size_bytes for entry in found if isinstance(entry, Found))
         bytes_done = 0
         ahead = 0
+        if self.folder is not None:
+            found = self._to_read(self.folder, found)
         for index, entry in enumerate(found, start=1):
             if index > ahead:
                 ahead = self._read_ahead(found, index - 1)
@@ -176,6 +215,8 @@ class _Ingest:
             more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
             text = f"this{more} ({names}) cut at blank lines; at definitions after {install}"
             self.report.warnings.append((next(iter(files)), text))
+        if self.folder is not None:
+            self._record_missing(self.folder)
         if self.options.prune:
             prune_documents(self.tx, self._folders, self._root(), self.report)
         return self.report
@@ -198,6 +239,9 @@ class _Ingest:
             return
         try:
             name = self._name(path)
+            if self._is_gone(path, name):
+                self._gone.append(name)
+                return
             if not Path(path).is_dir():
                 yield self._named_file(Path(path), name)
                 return
@@ -211,8 +255,56 @@ class _Ingest:
             self._error(path, error)
 
     def _named_file(self, file: Path, name: str) -> Found:
-        size_bytes = file.stat().st_size
-        return Found(name, file.parent, file.name, size_bytes, follow=True)
+        return Found(name, file.parent, file.name, file.stat(), follow=True)
+
+    def _is_gone(self, path: str, name: str) -> bool:
+        """Returns whether a path is no more, and had documents."""
+        return (
+            self.folder is not None and is_missing(path) and bool(self.folder.missing((), (name,)))
+        )
+
+    def _to_read(self, folder: WorkingFolder, found: Sequence[Found | None]) -> list[Found | None]:
+        """Returns the files without those that are known to need nothing, by their numbers."""
+        documents = [entry.path for entry in found if entry and is_document(entry.path)]
+        folder.learn(documents)
+        self._there.update(documents)
+        return [
+            entry
+            for entry in found
+            if entry is None
+            or entry.stat is None
+            or not folder.is_read(entry.path, stat_of(entry.stat))
+            or not self._is_settled(folder, entry.path)
+        ]
+
+    def _is_settled(self, folder: WorkingFolder, path: str) -> bool:
+        """Returns whether nothing is to be done for a file whose bytes are known, and reports
+        it."""
+        match folder.difference(path):
+            case Difference.SKIPPED:
+                self._skip(path, folder.reason(path))
+            case Difference.SAME if folder.is_current(path):
+                self.report.documents_unchanged += 1
+            case Difference.BEHIND if not self.options.overwrite:
+                self.report.behind.append(path)
+            case Difference.DIVERGED if not self.options.overwrite:
+                self._error(path, _diverged(path))
+            case _:
+                return False
+        return True
+
+    def _record_missing(self, folder: WorkingFolder) -> None:
+        """Removes, or moves, the documents of files that are gone."""
+        missing = folder.missing(self._there, (*self._folders, *self._gone))
+        if self.options.ignore_removal:
+            self.report.missing.extend(missing)
+            return
+        moved = {each.before: each.after for each in folder.renames(missing, self._new)}
+        for path in missing:
+            if folder.is_missing_newer(path) and not self.options.overwrite:
+                self.report.behind.append(path)
+            elif remove_document(self.tx, path, self.report, moved_to=moved.get(path)):
+                folder.removed(path)
 
     def _ignores_above(self, path: str) -> list[Ignore]:
         return [] if self.options.root is None else ignores_above(self._root(), _absolute(path))
@@ -248,13 +340,26 @@ class _Ingest:
                 if format_of(entry.path, self.options.media_type).media_type == NDJSON:
                     self._records(descriptor, entry.path)
                 else:
-                    self._document(read(descriptor, self.options.size_bytes_max), entry)
+                    self._read_document(descriptor, entry)
         except ValueError as error:
             if isinstance(error, IbidemError):
                 raise
             self._skip(entry.path, str(error))
 
+    def _read_document(self, descriptor: int, entry: Found) -> None:
+        stat = stat_of(os.fstat(descriptor))
+        try:
+            data = read(descriptor, self.options.size_bytes_max)
+        except ValueError as error:
+            if self.folder is not None:
+                self.folder.skipped(entry.path, stat, str(error))
+            raise
+        self._document(data, entry, stat)
+
     def _records(self, descriptor: int, path: str) -> None:
+        from ibidem.ingest.ndjson import LINE_BYTES_MAX, ingest_records, read_lines
+        from ibidem.ingest.record import is_record_line
+
         with os.fdopen(os.dup(descriptor), "rb") as stream:
             _, first = next(read_lines(stream), (0, b""))
             if first is None:
@@ -268,6 +373,8 @@ class _Ingest:
     def _standard_input(self) -> None:
         assert self.stdin is not None, "BUG: checked at the door"
         if (self.options.media_type or NDJSON) == NDJSON:
+            from ibidem.ingest.ndjson import ingest_records
+
             ingest_records(
                 self.tx, self.stdin, STANDARD_INPUT, self.report, strict=self.options.strict
             )
@@ -280,7 +387,7 @@ class _Ingest:
             return
         self._document(data, Found(self.options.stdin_path, Path(), STANDARD_INPUT))
 
-    def _document(self, data: bytes, entry: Found) -> None:
+    def _document(self, data: bytes, entry: Found, stat: Stat | None = None) -> None:
         source = str(entry.base / entry.below)
         if self._taken.setdefault(entry.path, source) != source:
             raise InvalidInputError(
@@ -289,11 +396,23 @@ class _Ingest:
             )
         media_type = self.options.media_type
         source_format = format_of(entry.path, media_type)
-        reason = _unfit(data, source_format)
+        reason = skip_reason(data, source_format)
+        folder = self.folder if stat is not None else None
+        is_new = False
+        if folder is not None and stat is not None:
+            folder.saw(entry.path, stat, data, reason=reason)
+            is_new = folder.difference(entry.path) is Difference.NEW
         if reason is not None:
             self._skip(entry.path, reason)
             return
-        _ingest_source(self.tx, entry.path, data, media_type, self.report, self.sandbox)
+        if folder is not None and self._is_settled(folder, entry.path):
+            return
+        is_ingested = _ingest_source(
+            self.tx, entry.path, data, media_type, self.report, self.sandbox
+        )
+        if folder is not None and is_ingested:
+            folder.ingested(entry.path)
+            self._new.extend([entry.path] * is_new)
         if source_format.language and source_format.entry and not source_format.is_installed:
             missing = self._missing.setdefault(source_format.install, {})
             missing[printable(entry.path)] = source_format.name
@@ -310,24 +429,15 @@ class _Ingest:
         self.report.errors.append((printable(path), text))
 
 
+def _diverged(path: str) -> ConflictError:
+    return ConflictError(
+        f"{printable(path)}: the file and its document were both changed, expected one of them",
+        hint="'repo diff' shows how they differ; --overwrite takes the file",
+    )
+
+
 def _absolute(path: str) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100  resolve() would follow links
-
-
-def _unfit(data: bytes, source_format: Format) -> str | None:
-    """Returns why these bytes cannot become a document, None if they can."""
-    if has_private_key(data):
-        return "holds a private key"
-    if source_format.is_extracted:
-        return None
-    place = data.find(b"\0")
-    if place >= 0:
-        return f"binary (NUL at byte {place})"
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return f"binary (not UTF-8 at byte {error.start})"
-    return None
 
 
 def _ingest_source(
@@ -337,12 +447,13 @@ def _ingest_source(
     media_type: str | None,
     report: IngestReport,
     sandbox: Sandbox,
-) -> None:
+) -> bool:
+    """Ingests a source; returns False if its document was forgotten."""
     if isinstance(source, str) and "\0" in source:
         raise InvalidInputError(f"text: NUL at character {source.index(chr(0))}, expected text")
     if tx.is_tombstoned(document_id(path)):
-        report.skipped.append((path, "forgotten: the document has a tombstone"))
-        return
+        report.skipped.append((path, FORGOTTEN_REASON))
+        return False
     reading = read_document(path, source, media_type=media_type, sandbox=sandbox)
     change = plan(tx, reading.drafts)
     apply(tx, change)
@@ -356,3 +467,4 @@ def _ingest_source(
         report.documents_changed += 1
     else:
         report.documents_unchanged += 1
+    return True

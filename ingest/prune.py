@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ibidem.ingest.draft import document_id
+from ibidem.ingest.move import move_attachments
 from ibidem.ingest.report import IngestReport
 from ibidem.ingest.update import parts_of
+from ibidem.ingest.walk import is_missing
 from ibidem.objects.location import DOCUMENT
 from ibidem.objects.node import Node
 
@@ -26,16 +28,46 @@ def prune_documents(
     for node in _documents(tx):
         source = str(node.key[1]) if node.key else ""
         below = any(not folder or source.startswith(f"{folder}/") for folder in folders)
-        if not below or os.path.lexists(root / source):
+        if not below or not is_missing(root / source):
             continue
-        parts = [part.id for part in parts_of(tx, node)]
-        if any(map(tx.is_tombstoned, parts)):
-            report.skipped.append((source, "not removed: a part of it has a tombstone"))
-            continue
-        for part_id in parts:
-            tx.remove_node(part_id)
-        report.nodes_removed += len(parts)
-        report.documents_removed += 1
+        _remove(tx, node, source, report)
+
+
+def remove_document(
+    tx: Transaction, path: str, report: IngestReport, *, moved_to: str | None = None
+) -> bool:
+    """Removes the document of a file that is gone, with its parts.
+
+    Args:
+        moved_to: the document that takes its place, after `move_attachments`.
+
+    Returns:
+        Whether it was removed; one that is not in the graph counts as removed.
+    """
+    node = tx.find_node(document_id(path))
+    if node is None:
+        return True
+    if moved_to is not None:
+        move_attachments(tx, node, moved_to)
+    if not _remove(tx, node, path, report):
+        return False
+    if moved_to is None:
+        report.deleted.append(path)
+    else:
+        report.renamed.append((path, moved_to))
+    return True
+
+
+def _remove(tx: Transaction, document: Node, source: str, report: IngestReport) -> bool:
+    parts = [part.id for part in parts_of(tx, document)]
+    if any(map(tx.is_tombstoned, parts)):
+        report.skipped.append((source, "not removed: a part of it has a tombstone"))
+        return False
+    for part_id in parts:
+        tx.remove_node(part_id)
+    report.nodes_removed += len(parts)
+    report.documents_removed += 1
+    return True
 
 
 def _documents(tx: Transaction) -> list[Node]:

@@ -24,6 +24,14 @@ class IngestReport:
     """Vectors that JSON lines stated, new or not."""
     tombstones: int = 0
     """Tombstones that JSON lines stated, new or not."""
+    deleted: list[str] = field(default_factory=list)
+    """Documents that were removed because their file is gone."""
+    renamed: list[tuple[str, str]] = field(default_factory=list)
+    """(before, after): documents whose file has another path now."""
+    missing: list[str] = field(default_factory=list)
+    """Documents that were kept although their file is gone."""
+    behind: list[str] = field(default_factory=list)
+    """Documents that were changed in the graph since their file was, and were left alone."""
     skipped: list[tuple[str, str]] = field(default_factory=list)
     """(path, reason), in the order of the walk."""
     errors: list[tuple[str, str]] = field(default_factory=list)

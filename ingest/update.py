@@ -17,7 +17,7 @@ from ibidem.ingest.draft import Draft
 from ibidem.ingest.formats import MARKDOWN, SOURCE_PROPS
 from ibidem.ingest.front_matter import read_front_matter
 from ibidem.ingest.mark import BOM
-from ibidem.objects.codec import encode
+from ibidem.objects.codec import Value, encode
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import DOCUMENT, document_of
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
 
 _OWNED: Mapping[str, frozenset[str]] = {
-    "Section": frozenset({"level"}),
+    "Section": frozenset({"heading_level"}),
     "Passage": frozenset({"format", "language"}),
 }
 
@@ -96,12 +96,10 @@ def apply(tx: Transaction, change: Change) -> None:
             replace=True,
         )
     for draft, node in change.changed:
-        owned = _owned(node)
-        props = {name: value for name, value in node.props.items() if name not in owned}
         tx.update_node(
             draft.id,
             summary=draft.summary,
-            props={**props, **draft.props},
+            props={**other_properties(node), **draft.props},
             children=draft.children,
             tail=draft.tail,
         )
@@ -126,6 +124,12 @@ def parts_of(tx: Transaction, document: Node) -> Iterator[Node]:
             if node is not None and document_of(node) == document.id:
                 yield node
                 stack.append(node)
+
+
+def other_properties(node: Node) -> dict[str, Value]:
+    """Returns the properties of a node that another writer gave it."""
+    owned = _owned(node)
+    return {name: value for name, value in node.props.items() if name not in owned}
 
 
 def _check_key(node: Node, draft: Draft) -> None:

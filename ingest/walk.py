@@ -25,6 +25,8 @@ from ibidem.ingest.secret import is_secret_name
 from ibidem.objects.record import record
 
 FOLDER_DEPTH_MAX = 100
+REPOSITORY = ".ibidem"
+"""The repository's own folder, which is left out without a word."""
 
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _FILE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -39,10 +41,15 @@ class Found:
     base: Path
     below: str
     """The path from `base`, with "/" between folders; no link in it is followed."""
-    size_bytes: int = 0
-    """The size at the time of the walk; reading is bounded again."""
+    stat: os.stat_result | None = None
+    """Its numbers at the time of the walk; None if it could not be asked, and for a stream."""
     follow: bool = False
     """Whether the file itself may be a link: only if the user named it."""
+
+    @property
+    def size_bytes(self) -> int:
+        """The size at the time of the walk; reading is bounded again."""
+        return 0 if self.stat is None else self.stat.st_size
 
 
 @record
@@ -113,6 +120,18 @@ def opened(base: Path, below: str, *, follow: bool = False) -> Iterator[int]:
         os.close(descriptor)
 
 
+def is_missing(path: str | os.PathLike[str]) -> bool:
+    """Returns whether there is no file of this name; False if that cannot be told, for example in a
+    folder that may not be read."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
+
+
 def read(descriptor: int, size_bytes_max: int) -> bytes:
     """Returns the bytes of an open file, rejecting one over the limit before and while reading it.
 
@@ -151,10 +170,10 @@ class _Walk:
             path = _join(self.prefix, inner)
             reason = _reason(entry, path, ignores)
             if reason is not None:
-                if entry.name != IGNORE_NAME:
+                if entry.name not in (IGNORE_NAME, REPOSITORY):
                     yield Skipped(printable(path), reason)
             elif not entry.is_dir(follow_symlinks=False):
-                yield Found(path, self.base, inner, _size_bytes(entry))
+                yield Found(path, self.base, inner, _stat(entry))
             elif depth + 1 >= FOLDER_DEPTH_MAX:
                 yield Skipped(path, f"more than {FOLDER_DEPTH_MAX} folders deep")
             else:
@@ -207,11 +226,11 @@ def _reason(entry: os.DirEntry[str], path: str, ignores: Sequence[Ignore]) -> st
     return None
 
 
-def _size_bytes(entry: os.DirEntry[str]) -> int:
+def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
     try:
-        return entry.stat(follow_symlinks=False).st_size
+        return entry.stat(follow_symlinks=False)
     except OSError:  # it was removed after it was listed: opening it reports that
-        return 0
+        return None
 
 
 def _join(prefix: str, name: str) -> str:

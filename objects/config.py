@@ -99,8 +99,8 @@ class Config:
     fusion: Mapping[str, Any] = field(default_factory=_default_fusion)
     """How lanes are fused if a query does not specify it."""
     extra: Mapping[str, Any] = field(default_factory=empty)
-    """Settings that higher layers read, such as the trust policy, or that this version does not
-    know; they are preserved."""
+    """Settings that higher layers read, such as the trust policy and defaults of questions, or that
+    this version does not know; they are preserved."""
 
     def __post_init__(self) -> None:
         require(

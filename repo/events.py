@@ -17,7 +17,10 @@ from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.objects.tree import EMPTY_TREE
 from ibidem.repo.argument_checks import check_id, check_text
+from ibidem.retrieve.records.noted import OUTCOME, PENALIZE, REINFORCE
 
+NOTES = "notes/"
+"""The prefix of the refs of spaces."""
 EVENT = "Event"
 """The node type of events."""
 VOTE, NOT_USEFUL = "vote", "not_useful"
@@ -165,5 +168,46 @@ def checked_event(event: Event) -> Event:
     return event
 
 
+def vote_event(
+    target: NodeId, value: int, author: str, about: Cid | None, detail: Mapping[str, Any]
+) -> Event:
+    """Returns the event of a vote: 1 for a node that was right, -1 for one that was wrong."""
+    if type(value) is not int or value not in (-1, 1):
+        raise InvalidInputError(f"value: got {value!r:.80}, expected 1 or -1")
+    if not author:
+        raise InvalidInputError("author: got nothing, expected who votes")
+    return Event(VOTE, (target,), author, 0, float(value), about, detail)
+
+
+def outcome_event(target: NodeId, ok: bool, author: str) -> Event:
+    """Returns the event that following a node's content succeeded or failed."""
+    if type(ok) is not bool:
+        raise InvalidInputError(f"ok: got {ok!r:.80}, expected True or False")
+    return Event(OUTCOME, (target,), author, value=1.0 if ok else 0.0)
+
+
+def reinforce_event(target: NodeId, gain: float | None, author: str) -> Event:
+    """Returns the event that a node was useful; without a gain, the node's own or the default one
+    applies.
+    """
+    value = None if gain is None else _amount("gain", gain)
+    return Event(REINFORCE, (target,), author, value=value)
+
+
+def penalize_event(target: NodeId, amount: float, author: str) -> Event:
+    """Returns the event that a node should have less weight, by an amount of at least 0."""
+    return Event(PENALIZE, (target,), author, value=_amount("amount", amount))
+
+
 def _is_id(value: object) -> bool:
     return type(value) is bytes and len(value) == ID_BYTES
+
+
+def _amount(field_name: str, value: object) -> float:
+    """Returns a finite float of at least 0."""
+    is_number = type(value) in (int, float)
+    if not is_number or not 0.0 <= value < float("inf"):  # type: ignore[operator]
+        raise InvalidInputError(
+            f"{field_name}: got {value!r:.80}, expected a finite number from 0 on"
+        )
+    return float(value) + 0.0  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.repo.arguments import checked_path
 from ibidem.repo.core import Clock, Core
 from ibidem.repo.erasure.quarantines import sweep
@@ -64,6 +64,17 @@ def open_core(
     return opened
 
 
+def is_taken(location: Location) -> bool:
+    """Returns whether there is a repository at a location, or something in its way."""
+    if location.is_folder:
+        return os.path.lexists(location.folder)
+    try:
+        location.backend.open(location.address, location.folder).close()
+    except NotFoundError:
+        return False
+    return True
+
+
 @contextmanager
 def created(location: Location) -> Iterator[tuple[Store, Path]]:
     """Yields an empty store at a location and the folder of this machine's files. A repository is
@@ -77,7 +88,7 @@ def created(location: Location) -> Iterator[tuple[Store, Path]]:
         with location.backend.create(location.address, location.folder) as store:
             yield store, location.folder
         return
-    if os.path.lexists(location.folder):
+    if is_taken(location):
         raise InvalidInputError(
             f"path: {location.folder} exists, expected a folder without a repository",
             hint="open the existing one: ibidem.open(path), or any other command of repo",

@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ibidem.retrieve.query.options import CONFIGURED
+from ibidem.retrieve.query.configured import CONFIGURED
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.item import Item
     from ibidem.retrieve.context.pack import Pack
     from ibidem.retrieve.context.prompt import Prompt
-    from ibidem.retrieve.query.options import Configured
+    from ibidem.retrieve.query.configured import Configured
     from ibidem.retrieve.query.predicate import Predicate
     from ibidem.retrieve.rerank import Reranker
     from ibidem.retrieve.tokens import TokenEstimator
@@ -178,9 +178,10 @@ class Questions:
         strict: bool = False,
         viewer: Viewer | None = None,
         expand: str = "neighbors",
-        per_hit_neighbors: int = 1,
+        per_hit_neighbors: int = 4,
+        window_chars: int | None = 600,
         merge: str = "absorb",
-        overflow: str = "skip",
+        overflow: str = "cut",
         rank: str = "score",
         spans: bool = False,
         nodes_max: int | None = None,
@@ -256,9 +257,10 @@ class Questions:
         strict: bool = False,
         viewer: Viewer | None = None,
         expand: str = "neighbors",
-        per_hit_neighbors: int = 1,
+        per_hit_neighbors: int = 4,
+        window_chars: int | None = 600,
         merge: str = "absorb",
-        overflow: str = "skip",
+        overflow: str = "cut",
         rank: str = "score",
         spans: bool = False,
         nodes_max: int | None = None,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -15,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.commit import Commit
-from ibidem.objects.errors import StorageError
+from ibidem.objects.errors import InvalidInputError, StorageError
 from ibidem.objects.progress import Progress
 from ibidem.repo import branches
 from ibidem.repo.arguments import commit_info
 from ibidem.repo.core import Clock, Core
 from ibidem.repo.erasure.redacted_graph import without_erased
-from ibidem.repo.opening import created, location_of, open_core, system_clock
+from ibidem.repo.layers import Ingesting, Layers, Recalling
+from ibidem.repo.opening import created, is_taken, location_of, open_core, system_clock
 from ibidem.repo.questions import Questions
 from ibidem.repo.refs import HEADS, TAGS
 from ibidem.repo.revision import Revision
@@ -41,11 +43,11 @@ if TYPE_CHECKING:
     from ibidem.repo.api.runs import Runs
     from ibidem.repo.api.stage import Stage
     from ibidem.repo.api.sync import Sync
+    from ibidem.repo.embed_nodes import EmbedReport
     from ibidem.repo.merge.branch import Merged
     from ibidem.repo.merge.conflicts import OpenConflict
     from ibidem.repo.merge.rebase import AppliedCommits
-    from ibidem.repo.retrieval.embedding import EmbedReport
-    from ibidem.repo.retrieval.retrieve import Retriever
+    from ibidem.repo.retrieval.retriever import Retriever
     from ibidem.repo.transaction.transaction import Transaction
     from ibidem.repo.viewer.repository import ViewerRepository
     from ibidem.retrieve.access.policy import Viewer
@@ -94,13 +96,20 @@ def init(
 
 
 def open(  # noqa: A001
-    path: str | os.PathLike[str], *, clock: Clock = system_clock, finish_erasing: bool = True
+    path: str | os.PathLike[str],
+    *,
+    create: bool = False,
+    author: str = "",
+    clock: Clock = system_clock,
+    finish_erasing: bool = True,
 ) -> Repository:
     """Opens the repository at an address.
 
     Args:
         path: a folder, or a URL such as `s3://bucket/prefix`; other schemes come with packages that
             have an entry point `ibidem.stores`.
+        create: creates it if there is none, with the default configuration; `init` takes another.
+        author: of the first operation, if it is created.
         finish_erasing: completes an interrupted erasure before anything is read, as far as the
             medium permits. If there is none, this costs one cell read.
 
@@ -109,10 +118,14 @@ def open(  # noqa: A001
         FormatError: it was created by a newer version.
         CorruptError: one of its files is damaged.
     """
+    if create and path != MEMORY and not is_taken(location_of(path)):
+        # If another process is creating it at this moment, it is opened.
+        with suppress(InvalidInputError):
+            return init(path, author=author, clock=clock)
     return Repository(open_core(path, clock=clock, finish_erasing=finish_erasing))
 
 
-class Repository(Questions, Closing):
+class Repository(Layers, Recalling, Ingesting, Questions, Closing):
     """An open repository; a context manager that closes it."""
 
     def __init__(self, core: Core) -> None:
@@ -268,7 +281,7 @@ class Repository(Questions, Closing):
 
     def retriever(self, at: object = HEAD) -> Retriever:
         """Returns a builder for a query."""
-        from ibidem.repo.retrieval.retrieve import Retriever
+        from ibidem.repo.retrieval.retriever import Retriever
 
         return Retriever(self.at(at).retrieve)
 
@@ -345,11 +358,12 @@ class Repository(Questions, Closing):
             InvalidInputError: kind `model-mismatch`: vectors of that name come from another
                 embedder; kind `dimension-mismatch`.
         """
-        from ibidem.repo.retrieval import embedding
+        from ibidem.repo.embed_nodes import embed
+        from ibidem.retrieve.access.policy import ALL
 
-        report = embedding.embed(
-            self.core,
-            self.transaction,
+        report = embed(
+            self.core.graph(viewer=ALL),
+            self,
             embedder,
             model=model,
             label=label,

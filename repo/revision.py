@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from ibidem.repo.graph import Graph
 from ibidem.repo.questions import Questions, changed_options
-from ibidem.retrieve.query.options import CONFIGURED
+from ibidem.retrieve.query.configured import CONFIGURED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.item import Item
     from ibidem.retrieve.context.prompt import Citation
     from ibidem.retrieve.graph.paths import GraphPath
-    from ibidem.retrieve.query.options import Configured
+    from ibidem.retrieve.query.configured import Configured
     from ibidem.retrieve.query.predicate import Predicate
     from ibidem.retrieve.records.item import RecordItem
     from ibidem.retrieve.records.record import RecordType, Status

@@ -2,26 +2,27 @@
 
 The body is an object of the options of `retrieve` and of `at`, the revision. The viewer is not
 among them: the token decides it. Neither is what only this machine has, such as a model or a file.
-The answer is the block that the library gives to that viewer, as DAG-JSON.
+The answer is what `to_json` of the library's answer to that viewer gives, byte for byte.
 
 Spec: trust 7.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from ibidem.objects import codec
 from ibidem.objects.errors import IbidemError, InvalidInputError
 from ibidem.repo.revspec import HEAD, time_of
 from ibidem.retrieve.access.policy import ALL
+from ibidem.retrieve.answer.protocol import json_text
 from ibidem.retrieve.query.options import OF_PACKS, OPTIONS
 
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
+    from ibidem.repo.revision import Revision
+    from ibidem.repo.viewer.revision import ViewerRevision
     from ibidem.serve.read_log import Subject
     from ibidem.serve.tokens import Token
 
@@ -62,20 +63,13 @@ def answered(repository: Repository, token: Token, message: bytes, subject: Subj
     options = _options(message)
     at = options.pop("at", HEAD)
     if token.viewer.everything:
-        revision: Any = repository.at(at, viewer=ALL)
+        revision: Revision | ViewerRevision = repository.at(at, viewer=ALL)
     else:
         revision = repository.as_viewer(token.viewer, author=token.name).at(at)
     subject.root = revision.root_cid
     result = revision.retrieve(**options)
     subject.query = result.query
-    made = result.receipt
-    body = {
-        "schema": "ibidem/answer/1",
-        "result": str(result.cid),
-        "receipt": None if made is None else str(made.cid),
-        "answer": codec.decode(result.to_bytes()),
-    }
-    return _written(body)
+    return result.to_json().encode()
 
 
 def failed(error: IbidemError) -> bytes:
@@ -86,21 +80,7 @@ def failed(error: IbidemError) -> bytes:
         "message": str(error),
         "hint": error.hint,
     }
-    return _written(body)
-
-
-def _written(body: Mapping[str, Any]) -> bytes:
-    text = json.dumps(
-        body, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=_plain
-    )
-    return text.encode("utf-8", "replace")
-
-
-def _plain(value: object) -> object:
-    """Converts bytes and links as DAG-JSON does, and read-only maps."""
-    if isinstance(value, bytes):
-        return {"/": {"bytes": base64.b64encode(value).decode("ascii").rstrip("=")}}
-    return dict(value) if isinstance(value, Mapping) else {"/": str(value)}
+    return json_text(body).encode("utf-8", "replace")
 
 
 def _options(message: bytes) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-BUCKET = "test-bucket"
+BUCKET = "team-notes"
+"""As in the how-to page, whose samples run on this server."""
 _START_SECONDS = 30.0
 
 

@@ -56,7 +56,7 @@ def test_link_points_at_its_room(room: str):
 
 def test_rooms_are_the_layers_of_the_import_contract():
     (contract,) = PROJECT["tool"]["importlinter"]["contracts"]
-    assert contract["layers"][0] == "__main__ | errors"
+    assert contract["layers"][0] == "__main__ | aio | errors"
     assert set(contract["layers"][1:]) == set(ROOMS)
     assert contract["exhaustive"] is True
 

@@ -26,7 +26,6 @@ SAMPLE = Path(__file__).parent / "typed_sample.py"
 SOURCE = Path(ibidem.__file__)
 OPEN_KEYWORDS = {
     "Retriever.where": "the names of properties",
-    "Transaction.add": "the properties of a fact",
     "Transaction.configure": "the settings of `repo config`",
 }
 """Public methods that take any keyword, and what the keywords are."""

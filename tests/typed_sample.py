@@ -31,6 +31,13 @@ def main() -> None:
         talk = ibidem.Conversations(repo, author="ada")
         talk.append("a", [("user", "hello")])
         assert talk.context("hello", thread="a", token_budget=100).text
+        tea: ibidem.NodeId = repo.add("Ada prefers tea", label="Fact")
+        with repo.transaction(message="a step") as tx:
+            tx.ingest(text="# A", path="a.md", message="").documents_added.bit_length()
+            tx.conversations.append("a", [{"role": "user", "content": "hello"}])
+            tx.records.list(user="ada", types=[ibidem.RecordType.SEMANTIC])
+            tx.feedback.outcome(tea, True, author="ada")
+        assert repo.recall("tea", limit=3, disclosure="chunk").texts
 
 
 if __name__ == "__main__":

@@ -8,45 +8,44 @@ beginning.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from ibidem.cli.options import parse
 from ibidem.objects.printable import moment as shown
 
-if TYPE_CHECKING:
-    from ibidem.cli.session import Session
-
+Clock = Callable[[], int]
+"""Returns the time in microseconds since 1970 UTC."""
 _DAYS = {"today": 0, "yesterday": 1}
 _AGO = re.compile(r"(\d{1,6}) (minute|hour|day|week)s? ago")
 _AT = re.compile(r"(.*@\{)(.*)(\}.*)", re.DOTALL)
 _DATE = len("2026-01-31")
 
 
-def moment(session: Session, text: str | None) -> int | None:
+def moment(clock: Clock, text: str | None) -> int | None:
     """Returns a time in microseconds since 1970 UTC, None for no text.
 
     Raises:
         InvalidInputError: it is no time.
     """
-    return None if text is None else parse.moment(absolute(session, text))
+    return None if text is None else parse.moment(absolute(clock, text))
 
 
-def revision(session: Session, text: str) -> str:
+def revision(clock: Clock, text: str) -> str:
     """Returns a revision with the words for times replaced, also in `main@{yesterday}`."""
     found = _AT.fullmatch(text)
     if found is None:
-        return absolute(session, text)
-    return found[1] + absolute(session, found[2]) + found[3]
+        return absolute(clock, text)
+    return found[1] + absolute(clock, found[2]) + found[3]
 
 
-def absolute(session: Session, text: str) -> str:
+def absolute(clock: Clock, text: str) -> str:
     """Returns a text with words for a time replaced; any other text is returned as it is."""
     words = text.strip().lower()
     ago = _AGO.fullmatch(words)
     if words != "now" and words not in _DAYS and ago is None:
         return text
-    now = session.clock()()
+    now = clock()
     if words in _DAYS:
         return shown(now - _microseconds("day", _DAYS[words]))[:_DATE]
     return shown(now if ago is None else now - _microseconds(ago[2], int(ago[1])))

@@ -51,7 +51,7 @@ def options(session: Session, *, limit: int | Unset | None, **given: Any) -> dic
     found: dict[str, Any] = {} if limit is UNSET else {"limit": limit}
     for name, value in flags.taken(_FLAGGED, given).items():
         if name == "valid_at":
-            value = dates.moment(session, value)
+            value = dates.moment(session.clock(), value)
         read = _READERS.get(name)
         mapping, _, key = name.rpartition(".")
         (found.setdefault(mapping, {}) if mapping else found)[key] = read(value) if read else value

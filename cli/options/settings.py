@@ -32,9 +32,10 @@ setting is never committed.
 | setting | value | default | kept | meaning |
 |---|---|---|---|---|
 """
-FILE = "settings.json"
 ROOT = "root"
 LOCAL = "local"
+NAME = "local/settings.json"
+"""The file in messages."""
 
 
 @record
@@ -104,17 +105,14 @@ def checked(name: str, value: object) -> Any:
     return value
 
 
-def read_local(folder: Path) -> dict[str, Any]:
-    """Returns the local settings of a repository, by name.
-
-    Args:
-        folder: the `.ibidem` folder.
+def read_local(file: Path) -> dict[str, Any]:
+    """Returns the local settings in a file, by name; none if there is no file.
 
     Raises:
         InvalidInputError: the file has another form, or an invalid setting.
     """
     try:
-        return _read((folder / LOCAL / FILE).read_bytes())
+        return _read(file.read_bytes())
     except FileNotFoundError:
         return {}
 
@@ -123,17 +121,17 @@ def _read(data: bytes | None) -> dict[str, Any]:
     try:
         found = json.loads(data or b"{}")
     except ValueError as error:
-        raise InvalidInputError(f"{LOCAL}/{FILE}: {error}") from error
+        raise InvalidInputError(f"{NAME}: {error}") from error
     if not isinstance(found, dict):
-        raise InvalidInputError(f"{LOCAL}/{FILE}: got {type(found).__name__}, expected an object")
+        raise InvalidInputError(f"{NAME}: got {type(found).__name__}, expected an object")
     return {name: checked(name, value) for name, value in found.items()}
 
 
-def write_local(folder: Path, name: str, value: object | None) -> None:
+def write_local(file: Path, name: str, value: object | None) -> None:
     """Writes a local setting; None removes it.
 
     Args:
-        folder: the `.ibidem` folder.
+        file: of the repository's local settings.
         name: one of SETTINGS.
         value: checked.
     """
@@ -144,7 +142,7 @@ def write_local(folder: Path, name: str, value: object | None) -> None:
         remaining = {key: one for key, one in sorted(found.items()) if one is not None}
         return json.dumps(remaining, indent=2).encode() + b"\n"
 
-    change_file(folder / LOCAL / FILE, changed)
+    change_file(file, changed)
 
 
 def values_of(option: Option) -> str:

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from ibidem.cli.render import output
-from ibidem.cli.session import FOLDER, Session
-from ibidem.objects.errors import InvalidInputError
+from ibidem.cli.session import FOLDER, Function, Session
+from ibidem.objects.errors import ConflictError, InvalidInputError
 
 if TYPE_CHECKING:
     from ibidem.ingest.report import IngestReport
+    from ibidem.ingest.working_folder import WorkingFolder
+    from ibidem.repo.repository import Repository
     from ibidem.repo.transaction.transaction import Transaction
 
 SKIPS_SHOWN = 10
@@ -31,14 +35,34 @@ _NEXT_STEPS = (
 _ANY_STEP = "give its text by `repo add -`"
 
 
+def missing_options(function: Function) -> Function:
+    """Adds the options on files that are gone or older than their documents."""
+    function = click.option(
+        "--overwrite",
+        is_flag=True,
+        help="Take also files whose document was changed in the graph since.",
+    )(function)
+    function = click.option(
+        "--ignore-removal", is_flag=True, help="Keep the documents of files that are gone."
+    )(function)
+    return click.option(
+        "--prune",
+        is_flag=True,
+        help="Remove also documents whose file was never in this folder.",
+    )(function)
+
+
 def ingest_paths(
     session: Session,
     tx: Transaction,
     paths: Sequence[Path],
     *,
     folder: Path,
+    working: WorkingFolder | None = None,
     prune: bool = False,
     strict: bool = False,
+    ignore_removal: bool = False,
+    overwrite: bool = False,
 ) -> IngestReport:
     """Ingests files, folders and, for `-`, JSON lines from standard input.
 
@@ -47,6 +71,9 @@ def ingest_paths(
         given. folder: the folder of the repository; files below it are named by their relative
         path, others by their file name. prune: whether to remove the documents of files deleted
         from a folder below it. strict: whether the first invalid file or line raises an error.
+        working: the files below it, compared with the base of the transaction. ignore_removal:
+        whether to keep the documents of files that are gone. overwrite: whether to ingest files
+        whose document was changed in the graph since.
     """
     from ibidem.ingest.ingest import ingest
     from ibidem.ingest.report import IngestReport
@@ -59,6 +86,10 @@ def ingest_paths(
             f"--prune: got {str(outside[0])!r}, expected only paths below {str(folder)!r}",
             hint="only there are documents named by the paths of their files",
         )
+    if working is not None and working.table.root != tx.base.cid:
+        raise ConflictError(
+            "the repository was cleaned up while its files were compared", hint="run it again"
+        )
     _note_outside(session, outside, folder)
     for some, root in ((inside, folder), (outside, None)):
         if some:
@@ -70,12 +101,37 @@ def ingest_paths(
                 strict=strict,
                 stdin=sys.stdin.buffer,
                 progress=lambda at: session.meter("reading files", at.files_done, at.files_count),
+                folder=working if root is not None else None,
+                ignore_removal=ignore_removal,
+                overwrite=overwrite,
             )
             for each in fields(IngestReport):
                 added = getattr(total, each.name) + getattr(report, each.name)
                 setattr(total, each.name, added)
     _refuse_named(total, paths, folder)
     return total
+
+
+def working_folder(
+    repository: Repository, folder: Path, paths: Sequence[Path]
+) -> WorkingFolder | None:
+    """Returns the files below the folder of the repository, None if no path names some, or if the
+    repository is in no folder."""
+    location = repository.core.location
+    if location is None or not location.is_folder:
+        return None
+    if not any(str(path) != "-" and _is_below(path, folder) for path in paths):
+        return None
+    from ibidem.ingest.working_folder import WorkingFolder
+
+    return WorkingFolder.open(repository.core, Path(os.path.abspath(folder)))  # noqa: PTH100
+
+
+def save_folder(working: WorkingFolder | None, tx: Transaction) -> None:
+    """Records what a transaction published of the working folder."""
+    if working is not None:
+        working.published(tx.commit)
+        working.save()
 
 
 def _refuse_named(report: IngestReport, paths: Sequence[Path], folder: Path) -> None:
@@ -118,6 +174,10 @@ def report_json(report: IngestReport) -> dict[str, Any]:
         "edge_count": report.edges,
         "vector_count": report.vectors,
         "tombstone_count": report.tombstones,
+        "deleted": report.deleted,
+        "renamed": [{"before": old, "after": new} for old, new in report.renamed],
+        "missing": report.missing,
+        "behind": report.behind,
         "skipped": [{"path": path, "reason": reason} for path, reason in report.skipped],
         "errors": [{"path": path, "error": error} for path, error in report.errors],
         "warnings": [{"path": path, "warning": warning} for path, warning in report.warnings],
@@ -137,6 +197,9 @@ def report_lines(report: IngestReport) -> list[str]:
         lines.append(f"edges: {report.edges:,} stated, vectors: {report.vectors:,} stated")
     if report.tombstones:
         lines.append(f"tombstones: {report.tombstones:,} stated")
+    renamed = [f"{output.one_line(old)} -> {output.one_line(new)}" for old, new in report.renamed]
+    lines += _listed("renamed", renamed)
+    lines += _listed("deleted", map(output.one_line, report.deleted))
     return lines
 
 
@@ -151,6 +214,19 @@ def note_trouble(report: IngestReport) -> None:
     more = len(report.skipped) - SKIPS_SHOWN
     if more > 0:
         output.note(f"skipped: {more:,} more")
+    output.note(*_listed("file is gone, document kept", map(output.one_line, report.missing)))
+    output.note(*_listed("older than the document, left out", map(output.one_line, report.behind)))
+    if report.behind:
+        output.note(
+            output.faint("next: repo checkout PATH takes the document, --overwrite the file")
+        )
+
+
+def _listed(what: str, names: Iterable[str]) -> list[str]:
+    listed = list(names)
+    more = len(listed) - SKIPS_SHOWN
+    lines = [f"{what}: {name}" for name in listed[:SKIPS_SHOWN]]
+    return [*lines, f"{what}: {more:,} more"] if more > 0 else lines
 
 
 def _counted(noun: str, added: int, changed: int, removed: int) -> str:

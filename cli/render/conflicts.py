@@ -12,11 +12,46 @@ if TYPE_CHECKING:
     from ibidem.repo.history.log import Change
     from ibidem.repo.merge.branch import Outcome
     from ibidem.repo.merge.conflicts import OpenConflict
+    from ibidem.repo.merge.document_conflicts import DocumentConflict
+    from ibidem.repo.repository import Repository
     from ibidem.store.protocol import Store
 
 _SHOWN = 20
+_LINES = 60
 _WIDTH = 40
+_CONTEXT_LINES = 2
 NEXT = "next: repo resolve ID --ours, --theirs, --base, --keep or --value NAME=VALUE"
+NEXT_DOCUMENT = "next: repo resolve PATH --ours, --theirs, --edit or --file FILE"
+
+
+def document_conflicts(repository: Repository) -> list[DocumentConflict]:
+    """Returns the documents in conflict at the head, by path."""
+    from ibidem.repo.merge.document_conflicts import document_conflicts as found_in
+
+    head, found = repository.head, repository.conflicts()
+    return [] if head is None or not found else found_in(repository.core.store, head, found)
+
+
+def document_json(found: DocumentConflict) -> dict[str, Any]:
+    """Returns the conflict of a document as JSON."""
+    merged = found.merged()
+    return {
+        "path": found.path,
+        "ids": [str(each.id) for each in found.conflicts],
+        "ours": found.ours,
+        "theirs": found.theirs,
+        "merged": merged.text,
+        "marker_count": merged.conflict_count,
+    }
+
+
+def all_lines(
+    store: Store, found: Sequence[OpenConflict], documents: Sequence[DocumentConflict]
+) -> list[str]:
+    """Returns the lines of each conflict: of a document, its text, else the conflicting values."""
+    lines = [line for each in documents[:_SHOWN] for line in _document_lines(each)]
+    shown = {each.id for document in documents for each in document.conflicts}
+    return lines + conflict_lines(store, [each for each in found if each.id not in shown])
 
 
 def conflict_json(found: OpenConflict) -> dict[str, Any]:
@@ -27,6 +62,13 @@ def conflict_json(found: OpenConflict) -> dict[str, Any]:
         "value": None if found.value is None else str(found.value),
         **found.conflict.TABLE.json(found.conflict),
     }
+
+
+def help_lines(found: Sequence[OpenConflict], documents: Sequence[DocumentConflict]) -> list[str]:
+    """Returns what to do next about some conflicts."""
+    count = sum(len(each.conflicts) for each in documents)
+    lines = [NEXT_DOCUMENT] * bool(documents) + [NEXT] * (len(found) > count)
+    return [output.faint(line) for line in lines]
 
 
 def conflict_lines(store: Store, found: Sequence[OpenConflict]) -> list[str]:
@@ -40,13 +82,17 @@ def conflict_lines(store: Store, found: Sequence[OpenConflict]) -> list[str]:
 
 
 def merge_lines(
-    store: Store, outcome: Outcome, changed: Sequence[Change], found: Sequence[OpenConflict]
+    store: Store,
+    outcome: Outcome,
+    changed: Sequence[Change],
+    found: Sequence[OpenConflict],
+    documents: Sequence[DocumentConflict] = (),
 ) -> list[str]:
     """Returns the lines on what a merge changed, and on its conflicts."""
     lines = [f"{outcome}: {changes.summary(changed)}"]
     if found:
         lines += ["", f"{output.plural(len(found), 'conflict')} to resolve"]
-        lines += [f"  {line}" for line in conflict_lines(store, found)]
+        lines += [f"  {line}" for line in all_lines(store, found, documents)]
     return lines
 
 
@@ -64,6 +110,28 @@ def merge_json(
 def commits_json(commits: Iterable[Commit]) -> list[dict[str, Any]]:
     """Returns commits as JSON."""
     return [shapes.block_json(commit) for commit in commits]
+
+
+def _document_lines(found: DocumentConflict) -> list[str]:
+    """Returns the lines that both sides changed, with markers and a little context."""
+    merged = found.merged()
+    title = output.bad(f"! {output.one_line(found.path)}")
+    if None in (found.ours, found.theirs):
+        gone = "ours" if found.ours is None else "theirs"
+        return [f"{title}  changed, and deleted by {gone}"]
+    if not merged.conflict_count:
+        done = f"changed by both sides, in different lines: repo resolve {found.path} takes both"
+        return [f"{title}  {done}"]
+    text = merged.text.split("\n")
+    shown: list[str] = []
+    begins = [at for at, line in enumerate(text) if line == "<<<<<<< ours"]
+    ends = [at for at, line in enumerate(text) if line == ">>>>>>> theirs"]
+    for begin, end in zip(begins, ends, strict=False):
+        first, last = max(0, begin - _CONTEXT_LINES), end + _CONTEXT_LINES + 1
+        shown += [f"    {line}" for line in text[first:last]]
+    more = len(shown) - _LINES
+    shown = shown[:_LINES] + ([f"    and {more:,} more lines"] if more > 0 else [])
+    return [f"{title}  changed differently", *shown]
 
 
 def _values(store: Store, found: OpenConflict) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import sys
 import textwrap
@@ -20,11 +21,12 @@ from ibidem.objects.printable import moment as moment
 from ibidem.objects.printable import one_line as one_line
 from ibidem.objects.printable import printable, printable_json, printable_line
 
-_PLAIN, _STRONG, _FAINT, _GOOD, _BAD = map(chr, range(0xD800, 0xD805))
+_PLAIN, _STRONG, _FAINT, _GOOD, _BAD, _GOOD_WORD, _BAD_WORD = map(chr, range(0xD800, 0xD807))
 """Markers of styles, the first of them ends a style. They are lone surrogates, which text in a
 repository cannot contain, so a marker is always our own.
 """
 _STYLES = {_STRONG: "\x1b[1m", _FAINT: "\x1b[2m", _GOOD: "\x1b[32m", _BAD: "\x1b[31m"}
+_STYLES |= {_GOOD_WORD: "\x1b[7;32m", _BAD_WORD: "\x1b[7;31m"}
 _RESET = "\x1b[0m"
 _MARKS = re.compile(f"([{_PLAIN}{''.join(_STYLES)}])")
 PADDED_MAX = 80
@@ -79,6 +81,29 @@ def say(*lines: str) -> None:
         click.echo(_styled(line))
 
 
+def say_bytes(data: bytes) -> None:
+    """Writes raw bytes to a pipe or file, and escaped ones to a terminal."""
+    if sys.stdout.isatty():
+        say(*data.decode("utf-8", "backslashreplace").split("\n"))
+    else:
+        click.echo(data, nl=False)
+
+
+def page(lines: Iterable[str], *, pager: bool) -> None:
+    """Writes lines as `say` does, on a terminal through the pager of the environment.
+
+    Args:
+        lines: of human text.
+        pager: whether a pager may be used.
+    """
+    if not pager or not sys.stdout.isatty():
+        say(*lines)
+        return
+    # As git does: colours are shown, and a text that fits on the screen does not wait for a key.
+    os.environ.setdefault("LESS", "FRX")
+    click.echo_via_pager("".join(f"{_styled(line)}\n" for line in lines))
+
+
 def note(*lines: str) -> None:
     """Writes lines that are not data to standard error, escaped as in `say`."""
     for line in lines:
@@ -115,6 +140,16 @@ def good(text: str) -> str:
 def bad(text: str) -> str:
     """Returns `text` in red, likewise."""
     return f"{_BAD}{text}{_PLAIN}"
+
+
+def good_word(text: str) -> str:
+    """Returns `text` in green and inverse, for the words of a line that were added."""
+    return f"{_GOOD_WORD}{text}{_PLAIN}"
+
+
+def bad_word(text: str) -> str:
+    """Returns `text` in red and inverse, for the words of a line that were removed."""
+    return f"{_BAD_WORD}{text}{_PLAIN}"
 
 
 def emit(command: str, fields: Mapping[str, Any], *, version: int = 1) -> None:

@@ -64,11 +64,11 @@ class Meter:
 
     def _draw(self, work: str, done: int, total: int | None) -> None:
         if self._bar is None:
-            self._bar = self._new_bar(work)
+            self._bar = self._new_bar(work, total)
         bar, task = self._bar
         bar.update(task, completed=done, total=total)
 
-    def _new_bar(self, work: str) -> tuple[Bar, TaskID]:
+    def _new_bar(self, work: str, total: int | None) -> tuple[Bar, TaskID]:
         from rich.console import Console
         from rich.progress import (
             BarColumn,
@@ -87,7 +87,7 @@ class Meter:
             transient=True,
         )
         bar.start()
-        return bar, bar.add_task(work, total=None)
+        return bar, bar.add_task(work, total=total)
 
 
 def _line(work: str, done: int, total: int | None, elapsed_s: float) -> str:

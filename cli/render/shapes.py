@@ -105,7 +105,7 @@ def commit_lines(commit: Commit) -> list[str]:
         ("root", str(commit.root)),
         *(("parent", str(parent)) for parent in commit.parents),
         ("author", output.one_line(commit.author)),
-        ("time", output.moment(commit.time)),
+        ("time", output.moment(commit.time, seconds_only=True)),
     ]
     if commit.agent:
         rows.append(("agent", output.one_line(commit.agent)))

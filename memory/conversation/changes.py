@@ -18,6 +18,8 @@ from ibidem.memory.conversation.message import (
     SUMMARY,
     THREAD,
     Message,
+    Reader,
+    Stored,
     ThreadInfo,
     fields_of,
     message_id,
@@ -36,8 +38,10 @@ from ibidem.objects.forking import ForkLock
 from ibidem.objects.location import size_of
 from ibidem.objects.record import record
 from ibidem.repo.retry import pause
+from ibidem.repo.revision import Revision
+from ibidem.repo.transaction.writing import writing
 from ibidem.retrieve.access.derived import Labels, derived
-from ibidem.retrieve.access.policy import ALL, policy_of
+from ibidem.retrieve.access.policy import policy_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,22 +72,22 @@ class Written:
 
 
 def changed(
-    repository: Repository,
+    target: Repository | Transaction,
     change: Callable[[Transaction], T],
     *,
     author: str,
     message: str,
     time: int,
 ) -> tuple[T, Commit | None]:
-    """Returns the result of a change and its commit, after retries if necessary.
+    """Returns the result of a change and its commit, after retries if necessary; an open
+    transaction, as `target`, is committed by its owner.
 
     Raises:
         ConflictError: another writer was first at every attempt.
     """
     for race in range(1, RACES_MAX + 1):
-        tx = repository.transaction(author=author, message=message, time=time, on_conflict="raise")
         try:
-            with tx:
+            with writing(target, author=author, message=message, time=time) as tx:
                 made = change(tx)
         except ConflictError:
             if race == RACES_MAX:
@@ -98,10 +102,12 @@ def append(
     tx: Transaction, thread: str, messages: Sequence[Message], now: int, known: Mapping[str, int]
 ) -> tuple[int, ...]:
     """Stages messages after the last one; returns their ords, for known messages the existing ones.
+    The thread must not change until the transaction is published, because ords are used once.
 
     Args:
         known: by the caller's id, the ord of a message that the thread has.
     """
+    tx.require_unchanged(thread_id(thread))
     state = tx.find_node(thread_id(thread))
     next_ord = 0 if state is None else thread_info(state).next_ord
     ords: list[int] = []
@@ -153,9 +159,7 @@ def _extend(
     )
 
 
-def unsaved(
-    repository: Repository, tx: Transaction, thread: str, messages: Sequence[Message]
-) -> Sequence[Message]:
+def unsaved(tx: Transaction, thread: str, messages: Sequence[Message]) -> Sequence[Message]:
     """Returns the messages of a whole conversation that are not stored yet.
 
     Raises:
@@ -171,8 +175,8 @@ def unsaved(
         node = tx.find_node(message_id(thread, position))
         if node is None:
             continue  # erased: what it said is not known any more
-        kept, given = stored(node, repository.core.content_of), messages[position - first]
-        if (kept.role, kept.text) != (given.role, given.text):
+        before, given = stored(node, staged_reader(tx)), messages[position - first]
+        if (before.role, before.text, before.raw) != (given.role, given.text, given.raw):
             raise InvalidInputError(
                 f"messages[{position - first}]: thread {thread!r} has another one at {position}",
                 kind=ErrorKind.ID_COLLISION,
@@ -181,16 +185,13 @@ def unsaved(
     return messages[stop - first :]
 
 
-def hide(
-    repository: Repository, tx: Transaction, thread: str, before: int | None, *, reason: str
-) -> tuple[int, ...]:
+def hide(tx: Transaction, thread: str, before: int | None, *, reason: str) -> tuple[int, ...]:
     """Stages that messages below an ord, or all, are hidden; returns which were."""
     info = _existing(tx, thread)
     stop = info.next_ord
     end = stop if before is None else min(before, stop)
-    where = {"thread": thread, "ord": {"lt": end}}
-    found = repository.at(tx.base.cid, viewer=ALL).query(label=MESSAGE, where=where, order_by="ord")
-    gone = list(stored_of(found, repository.core.content_of))
+    found = _found(tx, thread, {"ord": {"lt": end}})
+    gone = [one for one in found if one.ord < end and not tx.is_tombstoned(one.id)]
     for one in gone:
         tx.tombstone(one.id, reason=reason)
     if before is None:
@@ -198,6 +199,7 @@ def hide(
             summary = node_id(SUMMARY, [thread, first, last])
             if tx.find_node(summary) is not None and not tx.is_tombstoned(summary):
                 tx.tombstone(summary, reason=reason)
+        tx.require_unchanged(thread_id(thread))
         tx.update_node(thread_id(thread), set_props={"cleared": stop, "summaries": []})
     return tuple(one.ord for one in gone)
 
@@ -221,6 +223,7 @@ def summarize(
             they are of several scopes of a trust policy.
     """
     info = _existing(tx, thread)
+    tx.require_unchanged(thread_id(thread))
     stop, ranges = info.next_ord, info.summaries
     if not 0 <= first <= last < stop:
         raise InvalidInputError(
@@ -263,21 +266,42 @@ def summarize(
     return made
 
 
-def known_ids(
-    repository: Repository, tx: Transaction, thread: str, messages: Iterable[Message]
-) -> dict[str, int]:
+def known_ids(tx: Transaction, thread: str, messages: Iterable[Message]) -> dict[str, int]:
     """Returns by the caller's id the ord of each message that the thread has already."""
-    found: dict[str, int] = {}
-    wanted = [message.id for message in messages if message.id is not None]
+    wanted = {message.id for message in messages if message.id is not None}
     if not wanted or tx.find_node(thread_id(thread)) is None:
-        return found
-    revision = repository.at(tx.base.cid, viewer=ALL)
-    where = {"thread": thread, "message_id": {"in": sorted(set(wanted))}}
-    nodes = revision.query(label=MESSAGE, where=where, include_tombstoned=True)
-    for one in stored_of(nodes, repository.core.content_of):
-        assert one.message_id is not None, "BUG: it was found by its id"
-        found[one.message_id] = one.ord
-    return found
+        return {}
+    found = _found(tx, thread, {"message_id": {"in": sorted(wanted)}})
+    return {one.message_id: one.ord for one in found if one.message_id is not None}
+
+
+def _found(tx: Transaction, thread: str, where: Mapping[str, Any]) -> list[Stored]:
+    """Returns the messages of a thread that meet conditions in the base, and all that the
+    transaction has added; hidden ones too, by ord.
+    """
+    base = Revision(tx.before())
+    was = base.find_nodes([thread_id(thread)]).get(thread_id(thread))
+    nodes = (
+        []
+        if was is None
+        else base.query(
+            label=MESSAGE,
+            where={"thread": thread, **where},
+            order_by="ord",
+            include_tombstoned=True,
+        )
+    )
+    first = 0 if was is None else thread_info(was).next_ord
+    added = (
+        tx.find_node(message_id(thread, position))
+        for position in range(first, _existing(tx, thread).next_ord)
+    )
+    return list(stored_of([*nodes, *filter(None, added)], staged_reader(tx)))
+
+
+def staged_reader(tx: Transaction) -> Reader:
+    """Returns a function that reads the content of nodes as staged."""
+    return lambda node: tx.content(node.id)
 
 
 def in_turn(work: Callable[[], T]) -> T:

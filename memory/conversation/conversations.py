@@ -34,10 +34,12 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.text import text_digest
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.retrieval.token_estimators import estimator_of
+from ibidem.repo.transaction.writing import OPEN
 from ibidem.repo.viewer.exposure import guarded_methods
 from ibidem.retrieve.access.derived import labels_of
-from ibidem.retrieve.query import checks
-from ibidem.retrieve.query.options import CONFIGURED
+from ibidem.retrieve.query import checks, option_checks
+from ibidem.retrieve.query.configured import CONFIGURED
+from ibidem.retrieve.query.options import default
 from ibidem.retrieve.query.predicate import VALUES_MAX
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
@@ -54,9 +56,10 @@ if TYPE_CHECKING:
     from ibidem.retrieve.access.policy import Viewer
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
-    from ibidem.retrieve.query.options import Configured
+    from ibidem.retrieve.query.configured import Configured
     from ibidem.retrieve.rerank import Reranker
 
+RECENT_DEFAULT = 4
 RECENT_WEIGHT, SIMILAR_WEIGHT = 4, 6
 _OF_SELECTION = frozenset(("limit", "as_of", "depth", "estimator", "viewer", "token_budget"))
 """Options of `retrieve` that mean something else here."""
@@ -64,11 +67,13 @@ _OF_SELECTION = frozenset(("limit", "as_of", "depth", "estimator", "viewer", "to
 
 @guarded_methods
 class Conversations:
-    """Threads of messages in a repository."""
+    """Threads of messages in a repository, or in an open transaction: then writers stage in it, and
+    reads see what is staged; `select` and `context` rank, so they need a commit.
+    """
 
     def __init__(
         self,
-        repository: Repository | ViewerRepository,
+        repository: Repository | ViewerRepository | Transaction,
         *,
         embedder: Embedder | None = None,
         author: str = "",
@@ -87,7 +92,7 @@ class Conversations:
         self._embedder = embedder
         self._author = author
         self._viewer = viewer
-        if embedder is not None:
+        if embedder is not None and not isinstance(repository, OPEN):
             repository.use_embedder(embedder)
 
     # -- writing ---------------------------------------------------------------------------------
@@ -98,15 +103,15 @@ class Conversations:
         """Appends messages to a thread; creates the thread if necessary.
 
         Args:
-            messages: `Message`, (role, text) or maps. One whose `id` the thread already has is
-                skipped.
+            messages: maps with `role` and `content` as models take them (`wire`), (role, text) or
+                `Message`. One whose `id` the thread already has is skipped.
             time: of the commit, and of messages without a time.
         """
         given = messages_of(messages)
         name, now = checked_name(thread), self.repository.now(time)
 
         def change(tx: Transaction) -> tuple[int, ...]:
-            known = changes.known_ids(self.repository, tx, name, given)
+            known = changes.known_ids(tx, name, given)
             ords = changes.append(tx, name, given, now, known)
             self._set_vectors(tx, name, ords, given)
             return ords
@@ -125,7 +130,7 @@ class Conversations:
         name, now = checked_name(thread), self.repository.now(time)
 
         def change(tx: Transaction) -> tuple[int, ...]:
-            fresh = changes.unsaved(self.repository, tx, name, given)
+            fresh = changes.unsaved(tx, name, given)
             if not fresh:
                 return ()
             ords = changes.append(tx, name, fresh, now, {})
@@ -237,6 +242,13 @@ class Conversations:
         )
         return list(stored_of(nodes, reader_of(revision)))
 
+    def to_messages(
+        self, thread: str, *, first: int = 0, limit: int | None = None, at: object = "HEAD"
+    ) -> list[dict[str, Any]]:
+        """Returns the messages of a thread in order, as they were given, for a model."""
+        found = self.messages(thread, first=first, limit=limit, at=at)
+        return [message.to_message() for message in found]
+
     def view(
         self, thread: str, *, as_of: int | datetime | None = None, at: object = "HEAD"
     ) -> list[Stored]:
@@ -254,7 +266,7 @@ class Conversations:
         text: str | None = None,
         *,
         thread: str | None,
-        limit: int = LIMIT_DEFAULT,
+        limit: int | None = LIMIT_DEFAULT,
         at: object = "HEAD",
         order: str = "similarity",
         unit: str = "message",
@@ -336,12 +348,12 @@ class Conversations:
         *,
         thread: str,
         token_budget: int | None,
-        recent: int = LIMIT_DEFAULT,
-        similar: int = LIMIT_DEFAULT,
+        recent: int = RECENT_DEFAULT,
+        similar: int | None = None,
         shares: tuple[int, int] = (RECENT_WEIGHT, SIMILAR_WEIGHT),
         require_last: int = 0,
         unit: str = "message",
-        overflow: str = "skip",
+        overflow: str = default("overflow"),
         tool_chars: int = TOOL_CHARS,
         estimator: str | TokenEstimator = HEURISTIC.name,
         at: object = "HEAD",
@@ -389,18 +401,19 @@ class Conversations:
 
         Args:
             text: the current question.
-            token_budget: total tokens, None for no limit.
+            token_budget: tokens of the whole text, None for no limit.
             recent: units from the end of the thread's view, summaries among them, newest first.
-            similar: number of units relevant to the query.
-            shares: shares of the budget of the two.
+            similar: number of units relevant to the query, None for as many as fit.
+            shares: shares of the budget of the two; what one does not use, the other has.
             require_last: units from the end that must fit; otherwise it is an error.
-            overflow: `skip` leaves out a unit that does not fit, `stop` ends its part there.
+            overflow: `cut` shows the beginning of a message that does not fit, `skip` leaves it
+                out, `stop` ends the context there.
             unit: as for `select`, as are the other options.
         """
         options = changed_options(locals(), Questions.retrieve, but=_OF_SELECTION)
         options |= {"order": order, "window": window, "ttl": ttl, "as_of": as_of, "depth": depth}
         checks.count("require_last", require_last)
-        checks.option("overflow", overflow)
+        option_checks.option("overflow", overflow)
         view = self.view(thread, as_of=as_of, at=at)
         raw = [one for one in view if not one.is_summary]
         whole = [Unit((one,)) for one in view if one.is_summary] + units(raw, unit)
@@ -408,17 +421,16 @@ class Conversations:
         newest = list(reversed(whole))[: checks.count("recent", recent)]
         must = {id(one) for one in newest[:require_last]}
         sources = [
-            Source(
-                "recent", tuple(required(newest, lambda one: id(one) in must)), shares[0], overflow
-            )
+            Source("recent", tuple(required(newest, lambda one: id(one) in must)), shares[0])
         ]
-        if text is not None and text.strip() and similar:
+        if text is not None and text.strip() and similar != 0:
             chosen = self.select(text, thread=thread, limit=similar, unit=unit, at=at, **options)
-            sources.append(Source("similar", chosen.units, shares[1], overflow))
+            sources.append(Source("similar", chosen.units, shares[1]))
         found = compose(
             sources,
             token_budget=token_budget,
             estimator=estimator_of(estimator),
+            overflow=overflow,
             tool_chars=tool_chars,
         )
         return replace(found, answer=self._answer_of(found.messages, at))
@@ -452,7 +464,7 @@ class Conversations:
         name, now = checked_name(thread), self.repository.now(time)
         what = "cleared" if before is None else f"purged before {before}"
         return self._written(
-            lambda tx: changes.hide(self.repository, tx, name, before, reason=what),
+            lambda tx: changes.hide(tx, name, before, reason=what),
             f"{what}: {name}",
             now,
         )
@@ -473,7 +485,7 @@ class Conversations:
         from ibidem.embed.cache import CachedEmbedder
 
         texts = list(dict.fromkeys(pairs.values()))
-        source = CachedEmbedder(self._embedder, self.repository.core.vector_cache)
+        source = CachedEmbedder(self._embedder, tx.before().core.vector_cache)
         vectors = dict(zip(texts, source.embed(texts), strict=True))
         name = self._embedder.name
         tx.register_model(name, Model(self._embedder.dim, digest=self._embedder.digest))

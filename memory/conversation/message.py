@@ -10,10 +10,12 @@ Messages never change; a tombstone retracts one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import field, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from ibidem.memory.conversation import wire
 from ibidem.objects.block import empty
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError, NotFoundError
@@ -39,7 +41,8 @@ SOURCES_MAX = 4096
 """Maximal number of messages per summary."""
 NAME_CHARS_MAX = 200
 _PROPS = frozenset({"thread", "ord", "role", "created_at", "valid_to", "message_id"})
-_CALLS, _ANSWERS = "tool_calls", "tool_call_id"
+_CALLS, _ANSWERS, _RESULTS, _RAW = "tool_calls", "tool_call_id", "tool_results", "message"
+_OWN = {_CALLS, _ANSWERS, _RESULTS, _RAW}
 
 
 @record
@@ -59,31 +62,55 @@ class Message:
     """Ids of the tool calls it makes; their answers belong to the same unit."""
     tool_call_id: str | None = None
     """The id of the tool call it answers."""
+    tool_results: tuple[str, ...] = ()
+    """Ids of the tool calls it answers, if it has several results."""
     props: Mapping[str, Any] = field(default_factory=empty)
     """Further properties, stored with it."""
+    raw: Mapping[str, Any] | None = None
+    """The message as it was given in the form of `wire`, if it is more than a role and a text."""
 
     @classmethod
     def of(cls, given: object) -> Self:
-        """Returns a message given as itself, as (role, text), or as a map of its fields."""
+        """Returns a message given as itself, as (role, text), as a map of its fields, or as a map
+        with `role` and `content`, in the form of `wire`.
+        """
         if isinstance(given, cls):
             return given
         if isinstance(given, tuple) and len(given) == 2:
             return cls(*given)
+        if isinstance(given, Mapping) and "text" not in given:
+            found = wire.read(given)
+            id_ = given.get("id")
+            return cls(
+                given["role"],
+                found.text,
+                id=id_ if isinstance(id_, str) else None,
+                tool_calls=found.calls,
+                tool_results=found.results,
+                raw=found.raw,
+            )
         if isinstance(given, Mapping):
             try:
                 fields = dict(given)
                 fields["tool_calls"] = tuple(fields.get("tool_calls", ()))
                 return cls(**fields)
             except TypeError as error:
-                raise InvalidInputError(f"message: {error}") from error
-        raise InvalidInputError(f"message: got {given!r:.80}, expected a Message or (role, text)")
+                unknown = sorted(fields.keys() - cls.__dataclass_fields__.keys(), key=str)
+                raise InvalidInputError(
+                    f"{unknown[0] if unknown else 'role'}: "
+                    f"got {'a field that messages do not have' if unknown else 'nothing'}, "
+                    f"expected some of {', '.join(cls.__dataclass_fields__)}"
+                ) from error
+        raise InvalidInputError(
+            f"got {given!r:.80}, expected a map with role and content, (role, text) or a Message"
+        )
 
     def __post_init__(self) -> None:
         if not isinstance(self.role, str) or not self.role:
             raise InvalidInputError(f"role: got {self.role!r:.80}, expected a text")
         if not isinstance(self.text, str):
             raise InvalidInputError(f"text: got {self.text!r:.80}, expected a text")
-        taken = sorted(_PROPS.union((_CALLS, _ANSWERS)).intersection(self.props))
+        taken = sorted((_PROPS | _OWN).intersection(self.props))
         if taken:
             raise InvalidInputError(f"props.{taken[0]}: got a name that messages use themselves")
 
@@ -105,7 +132,25 @@ class Stored:
     message_id: str | None
     tool_calls: tuple[str, ...]
     tool_call_id: str | None
+    tool_results: tuple[str, ...]
     props: Mapping[str, Any]
+    raw: Mapping[str, Any] | None
+
+    def to_message(self) -> dict[str, Any]:
+        """Returns the message in the form of `wire`, as it was given; a summary as one of the
+        system.
+        """
+        if self.raw is not None:
+            return deepcopy(dict(self.raw))
+        found: dict[str, Any] = {
+            "role": "system" if self.is_summary else self.role,
+            "content": self.text,
+        }
+        if self.tool_calls:
+            found["tool_calls"] = [{"id": one} for one in self.tool_calls]
+        if self.tool_call_id is not None:
+            found["tool_call_id"] = self.tool_call_id
+        return found
 
     @property
     def is_summary(self) -> bool:
@@ -147,7 +192,7 @@ def stored(node: Node, reader: Reader) -> Stored:
     last = props.count("last") if is_summary else first
     if not first <= last < first + SOURCES_MAX:
         raise props.wrong("last", f"a place of {first} to {first + SOURCES_MAX - 1}")
-    known = _PROPS | {_CALLS, _ANSWERS, "first", "last", "model", "sources"}
+    known = _PROPS | _OWN | {"first", "last", "model", "sources"}
     content = None if node.content is None else content_text(reader(node))
     return Stored(
         node.id,
@@ -161,7 +206,9 @@ def stored(node: Node, reader: Reader) -> Stored:
         props.text("message_id") if "message_id" in node.props else None,
         props.texts(_CALLS),
         props.text(_ANSWERS) if _ANSWERS in node.props else None,
+        props.texts(_RESULTS),
         {name: value for name, value in node.props.items() if name not in known},
+        props.map(_RAW) if _RAW in node.props else None,
     )
 
 
@@ -228,6 +275,12 @@ class _Props:
             raise self.wrong(name, "a list of texts")
         return tuple(cast("list[str]", value))
 
+    def map(self, name: str) -> Mapping[str, Any]:
+        value = self._node.props.get(name)
+        if not isinstance(value, Mapping):
+            raise self.wrong(name, "a map")
+        return value
+
     def ranges(self, name: str) -> tuple[tuple[int, int], ...]:
         value = self._node.props.get(name, ())
         if not isinstance(value, list | tuple) or not all(map(_is_range, value)):
@@ -260,6 +313,10 @@ def fields_of(message: Message, thread: str, ord: int, now: int) -> dict[str, An
         props[_CALLS] = list(message.tool_calls)
     if message.tool_call_id is not None:
         props[_ANSWERS] = message.tool_call_id
+    if message.tool_results:
+        props[_RESULTS] = list(message.tool_results)
+    if message.raw is not None:
+        props[_RAW] = dict(message.raw)
     is_short = len(message.text) <= CLIP_CHARS
     return {
         "summary": message.text if is_short else None,
@@ -305,7 +362,21 @@ def messages_of(given: Iterable[object]) -> list[Message]:
     """Returns messages given in any of their forms."""
     if isinstance(given, (str, bytes, Mapping, Message)):
         raise InvalidInputError(f"messages: got {given!r:.80}, expected a list of messages")
-    return [Message.of(one) for one in given]
+    return [_message(position, one) for position, one in enumerate(given)]
+
+
+def _message(position: int, given: object) -> Message:
+    """Returns a message of a list; raises `InvalidInputError` that names its position and field."""
+    try:
+        return Message.of(given)
+    except InvalidInputError as error:
+        text = str(error)
+        joint = " " if text.startswith("got ") else "."
+        raise InvalidInputError(
+            f"messages[{position}]{':' if joint == ' ' else ''}{joint}{text}",
+            kind=error.kind,
+            hint=error.hint,
+        ) from error
 
 
 def _moment(name: str, value: object, now: int) -> int:

@@ -7,6 +7,7 @@ or without a query.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from ibidem.memory.conversation.message import (
     reader_of,
     stored_of,
 )
-from ibidem.memory.conversation.units import USER, Unit, calls_of, check_kind
+from ibidem.memory.conversation.units import Unit, calls_of, check_kind, is_question
 from ibidem.objects.block import EMPTY
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
@@ -25,6 +26,7 @@ from ibidem.repo.arguments import microseconds
 from ibidem.retrieve.answer.protocol import json_text, page
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.options import default
+from ibidem.retrieve.query.predicate import VALUES_MAX
 from ibidem.retrieve.tokens import HEURISTIC
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.warning import AnswerWarning
 
 LIMIT_DEFAULT = 10
+NEIGHBOUR_SHARE = 0.5
+"""How much of its better neighbour's score a message has besides its own."""
 ORDERS = ("similarity", "chronological")
 _TIME_MIN = -(2**63)
 _PAGE = 64
@@ -49,12 +53,18 @@ class Selection:
     units: tuple[Unit, ...]
     """In the requested order; the messages of one unit in the order of their thread."""
     result: Answer[Item] | None
-    """The answer that they come from, with its receipt; None if there are no candidates."""
+    """The answer that they were ranked in, with its receipt; None if there are no candidates."""
+    scores: Mapping[NodeId, float] = field(default_factory=dict)
+    """The score of each ranked message, its neighbours counted; empty without a text."""
 
     @property
     def messages(self) -> tuple[Stored, ...]:
         """The messages of the units, in order."""
         return tuple(message for unit in self.units for message in unit.messages)
+
+    def to_messages(self) -> list[dict[str, Any]]:
+        """Returns the messages as they were given, in order."""
+        return [message.to_message() for message in self.messages]
 
     @property
     def items(self) -> tuple[Stored, ...]:
@@ -107,7 +117,7 @@ def select(
     text: str | None,
     *,
     thread: str | None,
-    limit: int = LIMIT_DEFAULT,
+    limit: int | None = LIMIT_DEFAULT,
     order: str = "similarity",
     unit: str = "message",
     window: int | None = None,
@@ -123,7 +133,7 @@ def select(
         text: ranks by its words, and with a model by vector similarity; blank or None for the last
             ones.
         thread: selects from one thread; None from all visible ones.
-        limit: number of units.
+        limit: number of units, None for all that were found.
         order: `similarity`, best first; or `chronological`. Without a query always the latter.
         unit: `message`, where a tool call and its answers are one; or `exchange`, a user's message
             and what follows it.
@@ -136,7 +146,8 @@ def select(
     Raises:
         InvalidInputError: an option is of the wrong form; it is named.
     """
-    checks.count("limit", limit, low=1)
+    if limit is not None:
+        checks.count("limit", limit, low=1)
     check_kind(unit)
     if order not in ORDERS:
         raise InvalidInputError(f"order: got {order!r:.80}, expected {' or '.join(ORDERS)}")
@@ -152,17 +163,44 @@ def select(
     ranked = scope.ask(
         text,
         limit=None,
-        depth=max(default("depth"), 4 * limit) if depth is None else depth,
+        depth=max(default("depth"), 4 * (limit or 0)) if depth is None else depth,
         **options,
     )
-    best = _first(stored_of((item.node for item in ranked.items), scope.reader), scope, limit, unit)
+    messages, scores = _beside(scope, ranked, limit)
+    best = _first(messages, scope, limit, unit)
     if order == "chronological":
         best.sort(key=lambda one: _time_key(one.messages[0]))
-    return Selection(tuple(best), ranked)
+    return Selection(tuple(best), ranked, scores)
 
 
-def _first(messages: Iterable[Stored], scope: Scope, k: int, kind: str) -> list[Unit]:
-    """Returns the units of the first messages, k of them, in the order of the messages."""
+def _beside(
+    scope: Scope, ranked: Answer[Item], limit: int | None
+) -> tuple[list[Stored], dict[NodeId, float]]:
+    """Returns the ranked messages and those next to them, by score, and their scores.
+
+    A message scores what it was ranked with, 0 if it was not, and a share of the better one of the
+    two messages beside it in its thread: what was said just before and after is about the same.
+    """
+    own = {item.id: item.score for item in ranked.items}
+    found = list(stored_of((item.node for item in ranked.items), scope.reader))
+    by_key = {(one.thread, one.ord): own[one.id] for one in found}
+
+    def total(key: tuple[str, int]) -> float:
+        thread, position = key
+        beside = (by_key.get((thread, position + step), 0.0) for step in (-1, 1))
+        return by_key.get(key, 0.0) + NEIGHBOUR_SHARE * max(beside)
+
+    totals = sorted(map(total, by_key), reverse=True)
+    least = totals[limit - 1] if limit is not None and len(totals) >= limit else 0.0
+    near = {(thread, position + step) for thread, position in by_key for step in (-1, 1)}
+    wanted = [key for key in sorted(near - by_key.keys()) if key[1] >= 0 and total(key) >= least]
+    found += scope.at(wanted)
+    found.sort(key=lambda one: -total((one.thread, one.ord)))
+    return found, {one.id: total((one.thread, one.ord)) for one in found}
+
+
+def _first(messages: Iterable[Stored], scope: Scope, limit: int | None, kind: str) -> list[Unit]:
+    """Returns the units of the first messages, so many of them, in the order of the messages."""
     found: dict[tuple[str, int], Unit] = {}
     seen: set[NodeId] = set()
     for message in messages:
@@ -170,7 +208,7 @@ def _first(messages: Iterable[Stored], scope: Scope, k: int, kind: str) -> list[
             unit = scope.unit(message, kind)
             seen.update(one.id for one in unit.messages)
             found.setdefault(unit.key, unit)
-        if len(found) == k:
+        if len(found) == limit:
             break
     return list(found.values())
 
@@ -228,7 +266,7 @@ class Scope:
         visited: set[str] = set()
         while fresh := {call for one in found.values() for call in calls_of(one)} - visited:
             visited |= fresh
-            for name in ("tool_calls", "tool_call_id"):
+            for name in ("tool_calls", "tool_call_id", "tool_results"):
                 page = self._page(
                     "ord", where={"thread": message.thread, name: {"in": sorted(fresh)}}
                 )
@@ -240,6 +278,20 @@ class Scope:
         return self._revision.retrieve(
             query, label=MESSAGE, where=self._where, valid_at=self._as_of, **options
         )
+
+    def at(self, keys: Iterable[tuple[str, int]]) -> list[Stored]:
+        """Returns the candidates with these threads and ords, by thread, then ord."""
+        by_thread: dict[str, list[int]] = {}
+        for thread, position in keys:
+            by_thread.setdefault(thread, []).append(position)
+        found: list[Stored] = []
+        for thread, ords in by_thread.items():
+            for start in range(0, len(ords), VALUES_MAX):
+                page = self._page(
+                    "ord", where={"thread": thread}, near={"in": ords[start : start + VALUES_MAX]}
+                )
+                found += stored_of(page.nodes, self.reader)
+        return found
 
     def of(self, units: list[Unit]) -> Answer[Item]:
         """Returns the answer that contains the messages of these units, by id."""
@@ -257,14 +309,14 @@ class Scope:
 
     def _exchange(self, message: Stored) -> list[Stored]:
         before = [message]
-        if message.role != USER:
+        if not is_question(message):
             for one in self._away(message.thread, message.ord, forward=False):
                 before.append(one)
-                if one.role == USER:
+                if is_question(one):
                     break
         after: list[Stored] = []
         for one in self._away(message.thread, message.ord, forward=True):
-            if one.role == USER:
+            if is_question(one):
                 break
             after.append(one)
         return [*reversed(before), *after]
@@ -290,7 +342,7 @@ class Scope:
         limit: int | None = None,
         offset: int = 0,
         where: Mapping[str, Any] = EMPTY,
-        near: Mapping[str, int] | None = None,
+        near: Mapping[str, Any] | None = None,
     ) -> Page:
         """Returns the candidates that meet further conditions; by time, newest first."""
         conditions = {**self._where, **where}

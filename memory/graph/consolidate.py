@@ -21,6 +21,7 @@ from ibidem.objects.derive import node_id
 from ibidem.objects.edge import Edge
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
+from ibidem.repo.transaction.writing import writing
 from ibidem.retrieve.access.derived import Labels, derived, labels_of
 from ibidem.retrieve.access.policy import TrustPolicy
 from ibidem.retrieve.records.record import STANDING, Record, RecordType, record_policy
@@ -82,31 +83,32 @@ def consolidate(
     ]
     labels = labels_of(level)
     proposals = [*_facts(episodes), *_competences(episodes), *_plans(episodes)]
-    tx = repository.transaction(author=author, message="consolidate", time=repository.now(time))
     added: list[NodeId] = []
     updated: list[NodeId] = []
-    policy = record_policy(Config.from_map(tx.base.config))
-    for proposal in sorted(proposals, key=lambda one: one.id.raw):
-        outcome = _stage(tx, proposal, policy, labels)
-        if outcome is not None:
-            (added if outcome else updated).append(proposal.id)
-    if dry_run:
-        tx.rollback()
-        return Consolidated(tuple(added), tuple(updated), None, read.unreadable)
-    commit = tx.publish()
-    head = None if commit is None else commit.cid
+    now = repository.now(time)
+    with writing(repository, author=author, message="consolidate", time=now) as tx:
+        policy = record_policy(Config.from_map(tx.base.config))
+        for proposal in sorted(proposals, key=lambda one: one.id.raw):
+            outcome = _stage(tx, proposal, policy, labels, dry_run=dry_run)
+            if outcome is not None:
+                (added if outcome else updated).append(proposal.id)
+    head = None if tx.commit is None else tx.commit.cid
     return Consolidated(tuple(added), tuple(updated), head, read.unreadable)
 
 
 def _stage(
-    tx: Transaction, proposal: _Proposal, policy: TrustPolicy, labels: Labels
+    tx: Transaction, proposal: _Proposal, policy: TrustPolicy, labels: Labels, *, dry_run: bool
 ) -> bool | None:
-    """Stages a proposal; returns True if it is new, False if it has more sources, else None."""
+    """Stages a proposal, unless it is a dry run; returns True if it is new, False if it has more
+    sources, else None.
+    """
     before = tx.find_node(proposal.id)
     own = derived(policy, (one.props(policy) for one in proposal.sources), labels)
     level = proposal.record.level if labels.level is None else labels.level
     sources = {one.id for one in proposal.sources if one.id is not None}
     if before is None:
+        if dry_run:
+            return True
         tx.add_node(
             str(proposal.record.type),
             summary=proposal.record.text,
@@ -122,6 +124,8 @@ def _stage(
     fresh = sources - known
     if not fresh or found.status not in STANDING or tx.is_tombstoned(proposal.id):
         return None
+    if dry_run:
+        return False
     raised = replace(
         found,
         level=max(found.level, level) if labels.level is None else level,

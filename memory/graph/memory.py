@@ -5,27 +5,40 @@ Spec: memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from ibidem.memory.graph import revise
 from ibidem.memory.graph.read import Records, read_records
+from ibidem.memory.graph.same import same_as_staged, same_in_base
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.repo.api.notes import NoteSpaces
 from ibidem.repo.argument_checks import check_id, check_ids
-from ibidem.repo.notes import SPACE_DEFAULT
+from ibidem.repo.event_log import SPACE_DEFAULT
 from ibidem.repo.questions import changed_options
 from ibidem.repo.retrieval.records import TIME
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
+from ibidem.repo.transaction.transaction import UNCHANGED, Transaction
+from ibidem.repo.transaction.writing import OPEN, writing
 from ibidem.repo.viewer.exposure import guarded_methods
 from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
-from ibidem.retrieve.query.options import CONFIGURED
-from ibidem.retrieve.records.record import Record, record_policy
+from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.configured import CONFIGURED
+from ibidem.retrieve.records.record import (
+    LAYERS,
+    STANDING,
+    Record,
+    RecordType,
+    Status,
+    record_policy,
+)
 from ibidem.retrieve.records.salience import salience
 
 if TYPE_CHECKING:
@@ -34,12 +47,12 @@ if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
     from ibidem.memory.graph.consolidate import Consolidated
     from ibidem.memory.graph.metrics import Metrics
+    from ibidem.repo.events import Log
     from ibidem.repo.notes import Notes
     from ibidem.repo.repository import Repository
-    from ibidem.repo.transaction.transaction import Transaction
     from ibidem.repo.viewer.repository import ViewerRepository
     from ibidem.retrieve.answer.answer import Answer
-    from ibidem.retrieve.query.options import Configured
+    from ibidem.retrieve.query.configured import Configured
     from ibidem.retrieve.query.predicate import Predicate
     from ibidem.retrieve.records.item import RecordItem
     from ibidem.retrieve.records.record import RecordType, Status
@@ -47,6 +60,8 @@ if TYPE_CHECKING:
 
 
 Time = int | datetime | None
+Ids = list[NodeId]
+Found = list[Record]
 
 
 @guarded_methods
@@ -55,12 +70,14 @@ class GraphMemory:
 
     def __init__(
         self,
-        repository: Repository | ViewerRepository,
+        repository: Repository | ViewerRepository | Transaction,
         *,
         space: str = SPACE_DEFAULT,
         author: str = "",
     ) -> None:
-        """Opens the memory; `author` signs what is written here."""
+        """Opens the memory; `author` signs what is written here. Over an open transaction, writers
+        stage in it and reads see what is staged; questions and saliences need a commit.
+        """
         # A viewer refuses by itself what he may not.
         self.repository = cast("Repository", repository)
         self.space = space
@@ -68,7 +85,16 @@ class GraphMemory:
 
     @cached_property
     def notes(self) -> Notes:
-        """The events about the records."""
+        """The events about the records, to add to and to read; not in an open transaction.
+
+        Raises:
+            InvalidInputError: in an open transaction, whose `feedback` stages events.
+        """
+        if isinstance(self.repository, OPEN):
+            raise InvalidInputError(
+                "notes: got them in a transaction, expected its feedback",
+                hint="tx.feedback.reinforce(…) is published with the commit",
+            )
         return self.repository.notes.space(self.space)
 
     # -- writing -------------------------------------------------------------------------------
@@ -80,8 +106,9 @@ class GraphMemory:
         relations: Iterable[tuple[Any, str, Any]] = (),
         message: str = "",
         time: Time = None,
-    ) -> list[NodeId]:
-        """Adds records in one commit and returns their ids, which reveal nothing about them.
+    ) -> Ids:
+        """Adds records in one commit and returns their ids, which reveal nothing about them. One
+        that states the same as an active record is that record, which gets its further sources.
 
         Args:
             relations: (source, type, target) each; an end is the id of a record, or the index of a
@@ -90,9 +117,10 @@ class GraphMemory:
         """
         given = [records] if isinstance(records, Record) else list(records)
         now = self.repository.now(time)
-        with self._transaction(message or f"add {len(given)} records", now) as tx:
+        with self._writing(message or f"add {len(given)} records", now) as tx:
             policy = self.policy(tx)
-            ids = [revise.added(tx, record, policy, now) for record in given]
+            base = same_in_base(tx, given, policy)
+            ids = [_added(tx, record, base, policy, now) for record in given]
             for source, etype, target in relations:
                 tx.add_edge(_end(ids, source), etype, _end(ids, target))
         return ids
@@ -101,11 +129,17 @@ class GraphMemory:
         self, source: NodeId | str, etype: str, target: NodeId | str, *, time: Time = None
     ) -> None:
         """Adds a relation between two records, in one commit."""
-        with self._transaction(f"relate by {etype}", self.repository.now(time)) as tx:
+        with self._writing(f"relate by {etype}", self.repository.now(time)) as tx:
             tx.add_edge(source, etype, target)
 
-    def supersede(self, old: NodeId | str, new: Record, *, time: Time = None) -> NodeId:
-        """Replaces a record by a new one and marks it as superseded, in one commit.
+    def supersede(
+        self, old: NodeId | str, new: Record, *, relations: bool = True, time: Time = None
+    ) -> NodeId:
+        """Replaces a record by a new one and marks it as superseded, in one commit. The old one is
+        valid until the new one is: from its `valid_from`, or from its creation.
+
+        Args:
+            relations: whether the relations of the old record are also those of the new one.
 
         Raises:
             InvalidInputError: the old one is an episode, or is superseded or retracted; or the new
@@ -113,27 +147,36 @@ class GraphMemory:
         """
         old = check_id("old", old, NodeId)
         now = self.repository.now(time)
-        with self._transaction("supersede a record", now) as tx:
-            return revise.supersede(tx, old, new, self.policy(tx), now)
+        with self._writing("supersede a record", now) as tx:
+            return revise.supersede(tx, old, new, self.policy(tx), now, relations=relations)
 
     def fork(self, source: NodeId | str, new: Record, *, time: Time = None) -> NodeId:
         """Adds a record derived from an existing one, which stays active, in one commit."""
         source = check_id("source", source, NodeId)
         now = self.repository.now(time)
-        with self._transaction("fork a record", now) as tx:
+        with self._writing("fork a record", now) as tx:
             return revise.fork(tx, source, new, self.policy(tx), now)
 
     def retract(self, record: NodeId | str, *, time: Time = None) -> None:
         """Retracts a record and marks those derived from it, in one commit."""
         record = check_id("record", record, NodeId)
-        with self._transaction("retract a record", self.repository.now(time)) as tx:
+        with self._writing("retract a record", self.repository.now(time)) as tx:
             revise.retract(tx, record, self.policy(tx))
 
-    def merge(self, sources: Sequence[NodeId | str], new: Record, *, time: Time = None) -> NodeId:
-        """Replaces several records by one and retracts them, in one commit."""
+    def merge(
+        self,
+        sources: Sequence[NodeId | str],
+        new: Record,
+        *,
+        relations: bool = True,
+        time: Time = None,
+    ) -> NodeId:
+        """Replaces several records by one and retracts them, in one commit; as `supersede`."""
         now = self.repository.now(time)
-        with self._transaction("merge records", now) as tx:
-            return revise.merge(tx, check_ids("sources", sources), new, self.policy(tx), now)
+        with self._writing("merge records", now) as tx:
+            return revise.merge(
+                tx, check_ids("sources", sources), new, self.policy(tx), now, relations=relations
+            )
 
     def contest(
         self, record: NodeId | str, by: NodeId | str | None = None, *, time: Time = None
@@ -141,8 +184,67 @@ class GraphMemory:
         """Marks a record as contested, optionally by another one, in one commit."""
         record = check_id("record", record, NodeId)
         by = None if by is None else check_id("by", by, NodeId)
-        with self._transaction("contest a record", self.repository.now(time)) as tx:
+        with self._writing("contest a record", self.repository.now(time)) as tx:
             revise.contest(tx, record, by, self.policy(tx))
+
+    def update(
+        self,
+        record: NodeId | str,
+        *,
+        text: str = UNCHANGED,
+        payload: Mapping[str, Any] = UNCHANGED,
+        confidence: float = UNCHANGED,
+        tags: Sequence[str] = UNCHANGED,
+        provenance: Sequence[Mapping[str, Any]] = UNCHANGED,
+        valid_from: int | None = UNCHANGED,
+        valid_to: int | None = UNCHANGED,
+        user: str = UNCHANGED,
+        agent: str = UNCHANGED,
+        session: str = UNCHANGED,
+        pinned: bool = UNCHANGED,
+        time: Time = None,
+    ) -> None:
+        """Corrects fields of a record in one commit; id and relations stay. If the record was not
+        wrong, but the world has changed, `supersede` it.
+        """
+        given = {
+            "text": text,
+            "payload": payload,
+            "confidence": confidence,
+            "tags": tags,
+            "provenance": provenance,
+            "valid_from": valid_from,
+            "valid_to": valid_to,
+            "user": user,
+            "agent": agent,
+            "session": session,
+            "pinned": pinned,
+        }
+        changes = {name: value for name, value in given.items() if value is not UNCHANGED}
+        record = check_id("record", record, NodeId)
+        with self._writing("update a record", self.repository.now(time)) as tx:
+            revise.update(tx, record, changes, self.policy(tx))
+
+    def delete(
+        self,
+        records: NodeId | Record | Iterable[NodeId | Record],
+        *,
+        reason: str = "deleted",
+        time: Time = None,
+    ) -> Ids:
+        """Hides records in one commit and returns their ids; older revisions still have them, and
+        `maintenance.erase` destroys them.
+
+        Raises:
+            InvalidInputError: one has deletion `never`.
+        """
+        given = [records] if isinstance(records, (NodeId, Record)) else [*records]
+        ids = [one for each in given if (one := each.id if isinstance(each, Record) else each)]
+        with self._writing(f"delete {len(ids)} records", self.repository.now(time)) as tx:
+            policy = self.policy(tx)
+            for one in ids:
+                revise.delete(tx, one, policy, reason)
+        return ids
 
     def consolidate(
         self, *, level: int | str | None = None, dry_run: bool = False, time: Time = None
@@ -161,7 +263,7 @@ class GraphMemory:
 
     def prune(
         self, *, below: float = 0.001, as_of: Time = None, dry_run: bool = False, time: Time = None
-    ) -> list[NodeId]:
+    ) -> Ids:
         """Hides records of low salience in one commit, and returns them by id. Only records that
         allow it (`auto_prune`), are not pinned, and whose salience is below the threshold, which
         their floor must not exceed.
@@ -170,7 +272,7 @@ class GraphMemory:
 
         return prune(
             self.repository,
-            self.notes.log(),
+            self._log(),
             author=self.author,
             below=below,
             as_of=as_of,
@@ -241,7 +343,7 @@ class GraphMemory:
         counted = self.space if notes is None else notes
         return self.repository.at(at).records(text, viewer=viewer, notes=counted, **options)
 
-    def record(
+    def get(
         self, record: NodeId | str, *, viewer: Viewer | None = None, at: object = HEAD
     ) -> Record:
         """Returns a record; raises `NotFoundError` if it is missing or not visible."""
@@ -260,7 +362,7 @@ class GraphMemory:
         """Returns the salience of a record at a time, from the events at a notes head."""
         record = check_id("record", record, NodeId)
         revision = self.repository.at(at).seen_by(viewer)
-        found = self.record(record, viewer=viewer, at=at)
+        found = self.get(record, viewer=viewer, at=at)
         head = self.notes.head if notes is None else notes
         log = self.notes.at(head)
         moment = revision.moment(as_of, notes=head)
@@ -274,11 +376,54 @@ class GraphMemory:
         moment = revision.moment(as_of, notes=log.head)
         return metrics.metrics(revision, log, moment)
 
-    def records(self, at: object = HEAD) -> list[Record]:
-        """Returns all records of a revision, visible or not, by id. Invalid nodes of a record type
-        are left out; `read` lists them.
+    def list(
+        self,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        session: str | None = None,
+        types: Iterable[RecordType | str] = LAYERS,
+        include_status: Iterable[Status | str] = (),
+        limit: int | None = None,
+        viewer: Viewer | None = None,
+        at: object = HEAD,
+    ) -> Found:
+        """Returns the records of a user, an agent and a session, None for any, by id.
+
+        Args:
+            types: their types; by default all six.
+            include_status: statuses in addition to `active` and `contested`.
+            limit: maximal number of records, None for all.
+            viewer: the caller; required if there is a trust policy.
         """
-        return list(self.read(at).found)
+        names = {"user": user, "agent": agent, "session": session}
+        where = {name: value for name, value in names.items() if value is not None}
+        wanted = {*STANDING, *map(Status, include_status)}
+        revision = self.repository.at(at, viewer=viewer)
+        found: Found = []
+        for node in revision.query(label=[str(RecordType(one)) for one in types], where=where):
+            with suppress(InvalidInputError):  # `read` lists what is no record
+                record = Record.of(node, record_policy(revision.config))
+                if record.status in wanted:
+                    found.append(record)
+        return found if limit is None else found[: checks.count("limit", limit)]
+
+    def versions(self, record: NodeId, *, viewer: Viewer | None = None, at: object = HEAD) -> Found:
+        """Returns all versions of a fact, oldest first: what a record has superseded or merged, and
+        what has superseded it, with the time in which each was valid.
+        """
+        record = check_id("record", record, NodeId)
+        revision = self.repository.at(at, viewer=viewer)
+        policy = record_policy(revision.config)
+        found = {record: Record.of(revision.node(record), policy)}
+        waiting = [record]
+        while waiting:
+            for edge in revision.edges_of(waiting.pop()):
+                for end in (edge.src, edge.dst):
+                    if edge.etype == revise.SUPERSEDES and end not in found:
+                        found[end] = Record.of(revision.node(end), policy)
+                        waiting.append(end)
+        return sorted(found.values(), key=lambda one: (one.valid_to is None, one.valid_to, one.id))
 
     def read(self, at: object = HEAD) -> Records:
         """Returns all records of a revision, and the invalid nodes of their types."""
@@ -290,8 +435,29 @@ class GraphMemory:
 
     # -- private -------------------------------------------------------------------------------
 
-    def _transaction(self, message: str, time: int) -> Transaction:
-        return self.repository.transaction(author=self.author, message=message, time=time)
+    def _writing(self, message: str, time: int) -> AbstractContextManager[Transaction]:
+        return writing(self.repository, author=self.author, message=message, time=time)
+
+    def _log(self) -> Log:
+        """Returns the events about the records; in a transaction, without those it has staged."""
+        opened: object = self.repository
+        if isinstance(opened, Transaction):
+            return NoteSpaces(opened.before().core).space(self.space).log()
+        return self.notes.log()
+
+
+def _added(
+    tx: Transaction, record: Record, base: Mapping[bytes, NodeId], policy: TrustPolicy, now: int
+) -> NodeId:
+    """Stages a record, unless there is one that states the same, and returns its id."""
+    same = same_as_staged(tx, record, base, policy)
+    if same is None:
+        return revise.added(tx, record, policy, now)
+    known = [dict(source) for source in Record.of(tx.node(same), policy).provenance]
+    fresh = [dict(source) for source in record.provenance if dict(source) not in known]
+    if fresh:
+        tx.update_node(same, set_props={"provenance": [*known, *fresh]})
+    return same
 
 
 def _end(ids: Sequence[NodeId], end: object) -> NodeId:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.memory.graph.read import read_records
 from ibidem.objects.ids import NodeId
+from ibidem.repo.transaction.writing import writing
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.records.record import Deletion
 from ibidem.retrieve.records.salience import salience
@@ -44,7 +45,7 @@ def prune(
     ]
     if found and not dry_run:
         message = f"prune {len(found)} records"
-        with repository.transaction(author=author, message=message, time=now) as tx:
+        with writing(repository, author=author, message=message, time=now) as tx:
             for one in found:
                 tx.tombstone(one, reason=REASON)
     return found

@@ -7,19 +7,22 @@ Spec: memory 5.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ibidem.memory.graph.same import FINGERPRINT, fingerprint, staged
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.retrieve.access.policy import TrustPolicy
-from ibidem.retrieve.records.record import STANDING, Record, RecordType, Status
+from ibidem.retrieve.records.record import STANDING, Deletion, Record, RecordType, Status
 
 if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
 
 SUPERSEDES, DERIVED_FROM, CONTESTED_BY = "supersedes", "derived_from", "contested_by"
+REVISIONS = frozenset((SUPERSEDES, DERIVED_FROM, CONTESTED_BY))
+"""Relations between a record and another version of it, or its sources."""
 STALE_SOURCE = "has_retracted_source"
 """The property of a derived record one of whose sources is no longer active."""
 
@@ -27,13 +30,24 @@ STALE_SOURCE = "has_retracted_source"
 def added(tx: Transaction, record: Record, policy: TrustPolicy, now: int) -> NodeId:
     """Stages a record under an id that reveals nothing about it."""
     dated = record if record.time else replace(record, time=now)
-    return tx.add_node(
-        str(record.type), summary=record.text, props=dated.props(policy), unique=True
-    )
+    props = {**dated.props(policy), FINGERPRINT: fingerprint(record)}
+    made = tx.add_node(str(record.type), summary=record.text, props=props, unique=True)
+    return staged(tx, made, record)
 
 
-def supersede(tx: Transaction, old: NodeId, new: Record, policy: TrustPolicy, now: int) -> NodeId:
-    """Stages a record that supersedes an active one.
+def supersede(
+    tx: Transaction,
+    old: NodeId,
+    new: Record,
+    policy: TrustPolicy,
+    now: int,
+    *,
+    relations: bool = True,
+) -> NodeId:
+    """Stages a record that supersedes an active one: it is valid from where the old one ends.
+
+    Args:
+        relations: whether the relations of the old record are also those of the new one.
 
     Raises:
         NotFoundError: there is no such record.
@@ -47,8 +61,11 @@ def supersede(tx: Transaction, old: NodeId, new: Record, policy: TrustPolicy, no
             hint="give its source: provenance=[{'kind': 'observation', 'ref': …}], or --from "
             "observation=…",
         )
-    made = added(tx, new, policy, now)
-    _end(tx, old, Status.SUPERSEDED)
+    since = _since(new, now)
+    made = added(tx, replace(new, valid_from=since), policy, now)
+    if relations:
+        _relate(tx, [old], made)
+    _end(tx, old, Status.SUPERSEDED, policy, since)
     tx.add_edge(made, SUPERSEDES, old)
     return made
 
@@ -64,22 +81,35 @@ def fork(tx: Transaction, source: NodeId, new: Record, policy: TrustPolicy, now:
 def retract(tx: Transaction, record: NodeId, policy: TrustPolicy) -> None:
     """Stages the retraction of a record."""
     _revisable(tx, record, policy)
-    _end(tx, record, Status.RETRACTED)
+    _end(tx, record, Status.RETRACTED, policy, None)
 
 
 def merge(
-    tx: Transaction, sources: Sequence[NodeId], new: Record, policy: TrustPolicy, now: int
+    tx: Transaction,
+    sources: Sequence[NodeId],
+    new: Record,
+    policy: TrustPolicy,
+    now: int,
+    *,
+    relations: bool = True,
 ) -> NodeId:
-    """Stages a record that replaces several, each retracted and listed as its source."""
+    """Stages a record that replaces several, each retracted and listed as its source.
+
+    Args:
+        relations: whether the relations of the sources are also those of the new record.
+    """
     if not sources or len(set(sources)) < len(sources):
         raise InvalidInputError(
             f"sources: got {len(sources)}, expected a list of one or more records, none twice"
         )
     for source in sources:
         _revisable(tx, source, policy)
-    made = added(tx, new, policy, now)
+    since = _since(new, now)
+    made = added(tx, replace(new, valid_from=since), policy, now)
+    if relations:
+        _relate(tx, sources, made)
     for source in sources:
-        _end(tx, source, Status.RETRACTED)
+        _end(tx, source, Status.RETRACTED, policy, since)
         tx.add_edge(made, DERIVED_FROM, source)
     return made
 
@@ -95,8 +125,29 @@ def contest(tx: Transaction, record: NodeId, by: NodeId | None, policy: TrustPol
         tx.add_edge(record, CONTESTED_BY, by)
 
 
-def _revisable(tx: Transaction, record: NodeId, policy: TrustPolicy) -> None:
-    """Raises unless a record exists, is active, and is no episode."""
+def update(
+    tx: Transaction, record: NodeId, changes: Mapping[str, Any], policy: TrustPolicy
+) -> None:
+    """Stages a correction of fields of an active record, which keeps its id and relations."""
+    found = _revisable(tx, record, policy)
+    if not changes:
+        raise InvalidInputError("update: got no field, expected one or more")
+    corrected = replace(found, **changes)
+    props = {**corrected.props(policy), FINGERPRINT: fingerprint(corrected)}
+    gone = [name for name in found.props(policy) if name not in props]
+    tx.update_node(record, summary=corrected.text, set_props=props, unset_props=gone)
+    staged(tx, record, corrected)
+
+
+def delete(tx: Transaction, record: NodeId, policy: TrustPolicy, reason: str) -> None:
+    """Stages a tombstone for a record that may be deleted."""
+    if Record.of(tx.node(record), policy).deletion is Deletion.NEVER:
+        raise InvalidInputError(f"record {record} has deletion 'never', expected another one")
+    tx.tombstone(record, reason=reason)
+
+
+def _revisable(tx: Transaction, record: NodeId, policy: TrustPolicy) -> Record:
+    """Returns a record; raises unless it exists, is active, and is no episode."""
     found = Record.of(tx.node(record), policy)
     if found.type is RecordType.EPISODIC:
         raise InvalidInputError(
@@ -105,11 +156,49 @@ def _revisable(tx: Transaction, record: NodeId, policy: TrustPolicy) -> None:
         )
     if found.status not in STANDING:
         raise InvalidInputError(f"record {record} is {found.status}, expected an active one")
+    return found
 
 
-def _end(tx: Transaction, record: NodeId, status: Status) -> None:
-    """Stages a new status of a record, and marks the records derived from it."""
-    tx.update_node(record, set_props={"status": str(status)})
+def _since(new: Record, now: int) -> int:
+    """Returns the time from which a replacement is valid: its own, or that of its creation."""
+    return new.valid_from if new.valid_from is not None else new.time or now
+
+
+def _relate(tx: Transaction, olds: Sequence[NodeId], new: NodeId) -> None:
+    """Stages the relations of some records for another; those between the records are left out."""
+    for old in olds:
+        for edge in tx.edges_of(old):
+            ends = [new if end == old else end for end in (edge.src, edge.dst)]
+            if edge.etype in REVISIONS or set(ends) & set(olds) or ends[0] == ends[1]:
+                continue
+            known = {(one.src, one.etype, one.dst) for one in tx.edges_of(new)}
+            if edge.key is not None or (ends[0], edge.etype, ends[1]) not in known:
+                tx.add_edge(
+                    ends[0],
+                    edge.etype,
+                    ends[1],
+                    weight=edge.weight,
+                    props=edge.props,
+                    key=edge.key,
+                    replace=True,
+                )
+
+
+def _end(
+    tx: Transaction, record: NodeId, status: Status, policy: TrustPolicy, stop: int | None
+) -> None:
+    """Stages a new status of a record, and marks the records derived from it.
+
+    Args:
+        stop: the time from which it is not valid any more, unless it ends earlier; None for no
+            change.
+    """
+    found = Record.of(tx.node(record), policy)
+    props: dict[str, Any] = {"status": str(status)}
+    start, end = found.valid_from, found.valid_to
+    if stop is not None and (start is None or start < stop) and (end is None or stop < end):
+        props["valid_to"] = stop
+    tx.update_node(record, set_props=props)
     for edge in tx.edges_of(record):
         if edge.etype == DERIVED_FROM and edge.dst == record:
             tx.update_node(edge.src, set_props={STALE_SOURCE: True})

@@ -19,6 +19,7 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
+from ibidem.repo.transaction.writing import writing
 from ibidem.repo.viewer.exposure import guarded
 from ibidem.retrieve.access.derived import Labels, derived, labels_of, scopes_of
 from ibidem.retrieve.access.policy import TrustPolicy, policy_of
@@ -136,7 +137,7 @@ def add_procedure(
     author: str = "",
 ) -> NodeId:
     """Adds a procedure written by a person; returns its node."""
-    with repository.transaction(author=author, message=f"procedure {goal:.60}") as tx:
+    with writing(repository, author=author, message=f"procedure {goal:.60}") as tx:
         return tx.add_node(
             PROCEDURE,
             summary=goal,
@@ -150,7 +151,7 @@ def add_procedure(
 def set_status(repository: Repository, node: NodeId, status: str, *, author: str = "") -> None:
     """Makes a procedure active, pending or retired."""
     _check_status(status)
-    with repository.transaction(author=author, message=f"procedure {status}") as tx:
+    with writing(repository, author=author, message=f"procedure {status}") as tx:
         if tx.node(node).ntype != PROCEDURE:
             raise InvalidInputError(f"node: got {node}, expected a {PROCEDURE}")
         tx.update_node(node, set_props={"status": status})
@@ -187,7 +188,7 @@ def mine(
             f"occurrences_min: got {occurrences_min!r:.80}, expected an integer from 0 on"
         )
     labels = labels_of(level)
-    with repository.transaction(author=author, message="procedures mined") as tx:
+    with writing(repository, author=author, message="procedures mined") as tx:
         for cluster, found in sorted(_clusters(tx, attempts).items()):
             done = [attempt for attempt in found if attempt.is_success]
             is_often = 0 < occurrences_min <= len(found)

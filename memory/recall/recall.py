@@ -23,7 +23,7 @@ from ibidem.objects.record import record
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.viewer.exposure import Proxy, guarded
 from ibidem.retrieve.answer.protocol import json_text, page
-from ibidem.retrieve.query.options import CONFIGURED
+from ibidem.retrieve.query.configured import CONFIGURED
 from ibidem.retrieve.recall.words import words
 from ibidem.retrieve.tokens import HEURISTIC
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.item import Item
     from ibidem.retrieve.answer.receipt import Receipt
     from ibidem.retrieve.answer.warning import AnswerWarning
-    from ibidem.retrieve.query.options import Configured
+    from ibidem.retrieve.query.configured import Configured
     from ibidem.retrieve.query.predicate import Predicate
     from ibidem.retrieve.rerank import Reranker
     from ibidem.retrieve.tokens import TokenEstimator

@@ -6,16 +6,17 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from ibidem.objects.commit import Commit
 from ibidem.objects.ids import NodeId
 from ibidem.repo import branches
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.arguments import checked_time, commit_info
 from ibidem.repo.history import log, rewrite
 from ibidem.repo.history.blame import blame
-from ibidem.repo.history.touching import Touched, touching
+from ibidem.repo.history.touching import Touched, paths_before, touching
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.revspec import HEAD
-from ibidem.retrieve.query.options import CONFIGURED
+from ibidem.retrieve.query.configured import CONFIGURED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from ibidem.embed.protocol import Embedder
     from ibidem.objects.cid import CommitCid
-    from ibidem.objects.commit import Commit
     from ibidem.objects.operation import Operation
     from ibidem.repo.core import Core
     from ibidem.repo.history.bisect import Bisection
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ibidem.repo.history.rewrite import Pruned
     from ibidem.repo.operation_log import Restored
     from ibidem.retrieve.access.policy import Viewer
-    from ibidem.retrieve.query.options import Configured
+    from ibidem.retrieve.query.configured import Configured
     from ibidem.retrieve.query.predicate import Predicate
     from ibidem.retrieve.rerank import Reranker
     from ibidem.retrieve.tokens import TokenEstimator
@@ -196,11 +196,15 @@ class History:
         Args:
             node: that node.
             label: a node of that label.
-            path: a part of the document that was ingested from there.
+            path: a part of the document that was ingested from there, also under its earlier paths.
         """
+        store = self._core.store
         node = None if node is None else check_id("node", node, NodeId)
         start = self._core.resolve(at, missing_ok=True)
-        return touching(self._core.store, start, Touched(node, label, path))
+        earlier: tuple[str, ...] = ()
+        if path and start is not None:
+            earlier = paths_before(store, Commit.decode(store.get(start)).root, path)
+        return touching(store, start, Touched(node, label, path, earlier))
 
     def blame(self, node: NodeId | str, at: object = HEAD) -> list[Blame]:
         """Returns, for each field and property of a node, the commit that last set it.
@@ -273,7 +277,7 @@ class History:
     def undo(self, *, author: str = "", time: int | datetime | None = None) -> Restored:
         """Restores the refs to before the newest change that is not undone yet.
 
-        Tombstones stay: a branch that would lose one gets a new commit with the former state and
+        Tombstones stay: a branch that would lose one gets a new commit with the earlier state and
         the tombstones. `kept` names their nodes; `untombstone` shows one again.
         """
         return self._core.operation_log.undo(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ibidem.repo.notes import NOTES, SPACE_DEFAULT, Notes
+from ibidem.repo.event_log import SPACE_DEFAULT
+from ibidem.repo.events import NOTES
+from ibidem.repo.notes import Notes
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import CommitCid

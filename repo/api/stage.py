@@ -24,19 +24,28 @@ class Stage:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def transaction(self) -> Transaction:
-        """Starts a transaction whose changes are staged, to be committed later."""
+    def transaction(self, *, state: State | None = None) -> Transaction:
+        """Starts a transaction whose changes are staged, to be committed later.
+
+        Args:
+            state: what it begins on; by default the newest.
+        """
         from ibidem.repo.transaction.begin import begin
 
         operations = self._core.operation_log
         publisher = operations.retry_if_collected(
-            lambda state: stage.StagePublisher(operations, state)
+            lambda state: stage.StagePublisher(operations, state), state=state
         )
         return begin(self._core, publisher, commit_info("", "", None, None, None))
 
-    def commit_with(self, *, author: str = "", message: str = "") -> Transaction:
+    def commit_with(
+        self, *, author: str = "", message: str = "", state: State | None = None
+    ) -> Transaction:
         """Starts a transaction that commits its changes with the staged ones, on the current
         branch.
+
+        Args:
+            state: what it begins on; by default the newest.
         """
         from ibidem.repo.transaction.begin import begin
         from ibidem.repo.transaction.publish import BranchPublisher
@@ -51,7 +60,7 @@ class Stage:
             committer = stage.StageCommitPublisher(operations, state, signed)
             return begin(core, committer, commit_info("", "", None, None, None))
 
-        return operations.retry_if_collected(begin_in)
+        return operations.retry_if_collected(begin_in, state=state)
 
     def commit(
         self,

@@ -88,6 +88,7 @@ LOCAL_FILES = (
     LocalFiles("local/erasures", "the CID of the erasures known here", Rule.NO_WORDS),
     LocalFiles("local/key", "a random key", Rule.NO_WORDS),
     LocalFiles("local/last.json", "the last answer of each session", Rule.QUOTING),
+    LocalFiles("local/stat-table", "paths, and digests of sources", Rule.QUOTING),
     LocalFiles("local/impressions.*", "which nodes were shown", Rule.QUOTING),
     LocalFiles("local/slow.*", "what took long", Rule.QUOTING),
 )
@@ -215,8 +216,8 @@ def _blank_receipts(folder: Path, is_gone: Callable[[bytes, bytes | None], bool]
         is_gone: takes a part of a log, and the receipt in it if it is whole.
     """
     with folder_lock(folder / RECEIPTS):  # prevents appending and rotation meanwhile
-        generation = generation_in(folder / RECEIPTS) + 1
-        write_file(folder / RECEIPTS / GENERATION_FILE, b"%d\n" % generation)
+        path = folder / RECEIPTS / GENERATION_FILE
+        write_file(path, b"%d\n" % (generation_in(str(path)) + 1))
         for path in _files(folder, Rule.RECEIPTS):
             data = path.read_bytes()
             spans = [

@@ -124,6 +124,21 @@ class Comparison:
     is_related: bool = True
     """Whether the two revisions have a common ancestor; without one, no causes can be found."""
 
+    def _repr_html_(self) -> str:
+        """Returns the comparison as a notebook shows it: every item with its ranks."""
+        from ibidem.retrieve.answer.html import table
+
+        rows = []
+        for move in self.moves:
+            before, after = move.before, move.after
+            item = after or before
+            assert item is not None, "BUG: an item of neither answer"
+            ranks = ["" if one is None else one.rank for one in (before, after)]
+            rows.append((move.kind, *ranks, item.label, item.title, move.id))
+        different = sum(move.kind is not MoveKind.SAME for move in self.moves)
+        caption = f"{different} of {len(self.moves)} items differ"
+        return table(caption, ("change", "before", "after", "label", "text", "id"), rows)
+
 
 def placed(result: Answer[Item]) -> tuple[Placed, ...]:
     """Returns the items of an answer with their ranks."""

@@ -19,7 +19,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
-from ibidem.objects.tree import EMPTY_TREE, diff
+from ibidem.objects.tree import EMPTY_TREE, Tree, diff
 from ibidem.objects.tree.block import load
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.history.ancestry import CommitEnds, newest_first, read_ends
@@ -28,6 +28,8 @@ from ibidem.repo.history.log import commits
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
 
+MOVED_FROM = "moved_from"
+"""Property of a document: its earlier paths, oldest first."""
 DOCUMENT = "document"
 """Namespace of the keys of documents, whose key is their path; keys of parts begin with its id."""
 
@@ -40,6 +42,8 @@ class Touched:
     label: str | None = None
     path: str | None = None
     """The path of a document, as it was ingested."""
+    earlier: tuple[str, ...] = ()
+    """Paths that the document had before."""
 
     def __post_init__(self) -> None:
         if self.node is not None:
@@ -66,6 +70,13 @@ def touching(source: Source, start: CommitCid | None, touched: Touched) -> Itera
         befores = [states.tree(states.ends(parent).root) for parent in ends.parents]
         if _differs(states, touched, befores or [EMPTY_TREE], states.tree(ends.root)):
             yield Commit.decode(source.get(cid))
+
+
+def paths_before(source: Source, root: RootCid, path: str) -> tuple[str, ...]:
+    """Returns the paths that the document of a path had before, as its node lists them."""
+    cid = Tree(source, Root.decode(source.get(root)).nodes).get(node_id(DOCUMENT, path).raw)
+    found = None if cid is None else Node.decode(source.get(cid)).props.get(MOVED_FROM)
+    return tuple(each for each in found if isinstance(each, str)) if found else ()
 
 
 class NodeStates:
@@ -146,7 +157,8 @@ def _matches(states: NodeStates, touched: Touched, cid: Cid | None) -> bool:
     node = Node.decode(states.source.get(cid))
     if touched.label is not None and node.ntype != touched.label:
         return False
-    return touched.path is None or _is_part(node, touched.path)
+    paths = () if touched.path is None else (touched.path, *touched.earlier)
+    return not paths or any(_is_part(node, path) for path in paths)
 
 
 def _is_part(node: Node, path: str) -> bool:

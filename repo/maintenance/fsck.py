@@ -24,6 +24,7 @@ from ibidem.objects.walk import Link, read_blocks
 from ibidem.repo.erasure.find_copies import find_copies
 from ibidem.repo.erasure.guard import Erased
 from ibidem.repo.erasure.local_files import remaining, unlisted
+from ibidem.repo.event_log import damaged_events, heads_of_notes
 from ibidem.repo.maintenance import file_checks
 from ibidem.repo.maintenance.block_checks import BlockCheck, Look
 from ibidem.repo.maintenance.cells import (
@@ -36,7 +37,6 @@ from ibidem.repo.maintenance.cells import (
 from ibidem.repo.maintenance.history_checks import HistoryCheck, in_order
 from ibidem.repo.maintenance.report import Fault, FaultKind, FsckReport
 from ibidem.repo.maintenance.source_check import SourceCheck
-from ibidem.repo.notes import damaged_events, heads_of_notes
 from ibidem.repo.state import ERASING_CELL
 from ibidem.repo.view_check import check_log, check_view
 from ibidem.store.protocol import SupportsFileCheck

@@ -43,8 +43,7 @@ class Attempt:
         move(
             self.operations,
             self.state,
-            self.full_name,
-            commit,
+            {self.full_name: commit},
             self.buffer,
             description=description,
             author=self.signature.author,

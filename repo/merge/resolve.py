@@ -30,7 +30,14 @@ from ibidem.repo.merge.documents import settled_parts
 from ibidem.repo.merge.element import read
 from ibidem.repo.merge.fields import block_of, class_of, fields_of, version_of, with_value
 from ibidem.repo.root_check import conflict_problem
-from ibidem.repo.transaction.changeset import CONFLICTS, EDGES, NODES, ChangeSet, Publisher
+from ibidem.repo.transaction.changeset import (
+    CONFLICTS,
+    EDGES,
+    NODES,
+    ChangeSet,
+    Published,
+    Publisher,
+)
 from ibidem.repo.transaction.publish import BranchPublisher, Tip
 from ibidem.repo.transaction.transaction import Transaction
 
@@ -113,7 +120,7 @@ class _Along:
         """Returns the root that the transaction begins on."""
         return self.publisher.base()
 
-    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Commit | None:
+    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Published:
         """Publishes all the edits in one commit."""
         for each in self.edits:
             for family, entries in each.trees.items():

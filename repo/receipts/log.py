@@ -60,6 +60,7 @@ class ReceiptLog:
         self._kept = bytearray()
         self._older = b""
         self._last: bytes | None = None
+        self._generation_path = "" if folder is None else str(folder / GENERATION_FILE)
         self._generation = 0
         """Of a log in memory."""
         self._reset()
@@ -91,7 +92,7 @@ class ReceiptLog:
         """Returns how often an erasure was carried out in the log."""
         if self._path is None:
             return self._generation
-        return generation_in(self._path.parent)
+        return generation_in(self._generation_path)
 
     def append(self, block: bytes, *, generation: int = 0) -> None:
         """Appends a block without fsync; a repetition of the last block is skipped.
@@ -122,7 +123,7 @@ class ReceiptLog:
     def _append(self, path: Path, frame: bytes, generation: int) -> bool:
         lock = self._locked(path)
         try:
-            if generation < 0 or generation_in(path.parent) != generation:
+            if generation < 0 or generation_in(self._generation_path) != generation:
                 return False
             size = self._ready(path)
             while size and size + len(frame) > self._log_bytes_max:
@@ -249,12 +250,12 @@ class ReceiptLog:
         return [read_file(path) or b"" for path in paths]
 
 
-def generation_in(folder: Path) -> int:
-    """Returns the generation of the log in a folder; 0 before the first erasure."""
-    try:
-        return int((folder / GENERATION_FILE).read_bytes())
-    except FileNotFoundError:
+def generation_in(path: str) -> int:
+    """Returns the generation in a file; 0 if there is none: before the first erasure."""
+    if not os.path.lexists(path):
         return 0
+    try:
+        return int(Path(path).read_bytes())
     except (OSError, ValueError):
         return -1  # it cannot be read: nothing is appended
 

@@ -52,8 +52,9 @@ def ask_packs(
         rank: `score`; `none` for a score of 0 for all and document order; `hybrid` for 0.7 of the
             lexical and 0.3 of the dense lane, each scaled to between 0 and 1, or `weights` instead,
             with a sum of at most 1.
-        options: those of packs (`retrieve.context.option`) and of `retrieving.ask`; `limit` is the
-            maximal number of packs, None for any, and `depth` sets the number of hits.
+        options: those of packs (`retrieve.context.option`) and of `retrieving.ask`. `limit` is the
+            maximal number of packs, by default 5, or with a `token_budget` any number; `depth` sets
+            the number of hits.
 
     Raises:
         InvalidInputError: an option is unknown, of the wrong form, or has no effect; the message
@@ -61,7 +62,9 @@ def ask_packs(
     """
     given = {name: options.pop(name) for name in sorted(_NAMES) if name in options}
     if "limit" not in options:
-        options["limit"] = configured(revision.config).get("limit", LIMIT_OF_PACKS)
+        settings = configured(revision.config)
+        has_budget = options.get("token_budget", settings.get("token_budget")) is not None
+        options["limit"] = settings.get("limit", None if has_budget else LIMIT_OF_PACKS)
     if rank == HYBRID:
         options |= _hybrid(options)
     elif rank != SCORE:
@@ -102,6 +105,7 @@ def prompt(
         found,
         style=style,
         commit=None if receipt is None else receipt.commit,
+        budget=found.query.token_budget if isinstance(found, Answer) else None,
         estimator=estimator_of(counter),
     )
 

@@ -16,8 +16,8 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo import refs
 from ibidem.repo.arguments import microseconds
-from ibidem.repo.events import NOT_USEFUL, QUESTION, VOTE, WORDS, Event, Log
-from ibidem.repo.notes import NOTES, SPACE_DEFAULT, read_log
+from ibidem.repo.event_log import SPACE_DEFAULT, read_log
+from ibidem.repo.events import NOT_USEFUL, NOTES, QUESTION, VOTE, WORDS, Event, Log
 from ibidem.repo.retrieval.newest import newest_time
 from ibidem.retrieve.query.options import default
 from ibidem.retrieve.query.query import Query

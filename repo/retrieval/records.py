@@ -6,14 +6,14 @@ Spec: memory 4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.arguments import checked_time
-from ibidem.repo.notes import SPACE_DEFAULT
+from ibidem.repo.event_log import SPACE_DEFAULT
 from ibidem.repo.retrieval.feedback import notes_head, notes_time
 from ibidem.repo.retrieval.newest import newest_time
 from ibidem.repo.retrieval.retrieve import answered, ask
@@ -68,7 +68,9 @@ def ask_records(
         as_of: the time for salience and validity; by default that of the commit, or of the notes if
             that is later.
         notes: the notes head whose events count, or the name of the space; None for no events.
-        include_status: statuses to include in addition to `active` and `contested`.
+        include_status: statuses to include in addition to `active` and `contested`. With one, and
+            without `as_of`, records are found whenever they were valid, because what was
+            superseded is not valid any more.
         depth: number of records that each lane ranks.
         options: those of records (`retrieve.query.options`), and those of `Revision.retrieve` that
             rank or filter, such as `vector`, `embedder`, `where`, `graph`, `feedback`, `recency` or
@@ -77,6 +79,7 @@ def ask_records(
     Raises:
         InvalidInputError: an option is wrong, or would have no effect; kind `viewer-required`.
     """
+    included = [include_status] if isinstance(include_status, str) else list(include_status)
     graph = revision if revision.viewer is not None else revision.seen_by(viewer)
     head = notes_head(core, notes)
     moment = moment_of(core, graph, as_of, head)
@@ -92,8 +95,8 @@ def ask_records(
         graph,
         text=text,
         label=_types(types),
-        where=_standing(include_status, options.pop("where", None)),
-        valid_at=moment,
+        where=_standing(included, options.pop("where", None)),
+        valid_at=None if included and as_of is None else moment,
         depth=depth,
         limit=None,
         viewer=viewer,
@@ -143,9 +146,8 @@ def _types(types: Iterable[RecordType | str] | None) -> list[str]:
 
 
 def _standing(
-    include: Iterable[Status | str], where: Mapping[str, object] | None
+    given: Sequence[Status | str], where: Mapping[str, object] | None
 ) -> Mapping[str, object]:
-    given = [include] if isinstance(include, str) else list(include)
     for one in given:
         if one not in tuple(Status):
             raise InvalidInputError(

@@ -40,6 +40,7 @@ class PacksOptions(RetrieveOptions, total=False):
 
     expand: str
     per_hit_neighbors: int
+    window_chars: int | None
     merge: str
     overflow: str
     rank: str

@@ -23,9 +23,16 @@ from ibidem.repo.runs import payload
 from ibidem.repo.runs.chain import Chain
 from ibidem.repo.runs.payload import settled
 from ibidem.repo.runs.recording import Recording
-from ibidem.repo.runs.session import RECORDED, RunRevision, Session, retrieve_request, rev_text
+from ibidem.repo.runs.session import (
+    RECORDED,
+    RunRevision,
+    Session,
+    noted_request,
+    retrieve_request,
+    rev_text,
+)
 from ibidem.repo.transaction.begin import begin, branch_publisher
-from ibidem.repo.transaction.changeset import ChangeSet, laid_on
+from ibidem.repo.transaction.changeset import ChangeSet, Published, laid_on
 from ibidem.retrieve.answer.answer import AnswerKind
 
 if TYPE_CHECKING:
@@ -130,7 +137,13 @@ class Run(Session):
             inner = branch_publisher(self._live, request["branch"], signed, on_conflict=choice)
             self._append("transaction", request=request, root=inner.begun.root_cid)
         publisher = _Recording(self, inner, inner.begun)
-        return begin(self._live, publisher, signed, recorded=self._recorded)
+        return begin(
+            self._live,
+            publisher,
+            signed,
+            recorded=self._recorded,
+            now=lambda: self.now(signed.time),
+        )
 
     def _recorded(self, ids: UniqueIds) -> NewId:
         """Returns a function that generates ids and records them: a replay has another clock."""
@@ -193,24 +206,30 @@ class _Recording:
         """Returns the root that the transaction begins on."""
         return self._inner.base()
 
-    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Commit | None:
-        """Publishes the edits. A replay checks the root that they make from their base."""
+    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Published:
+        """Publishes the edits. A replay checks the root that they make from their base, and the
+        events that they add to notes.
+        """
         run = self._run
+        request = noted_request(edits)
         try:
-            commit = self._inner.publish(edits, blocks)
+            published = self._inner.publish(edits, blocks)
         except IbidemError as error:
-            run._append("commit", answer=payload.failed(error))
+            run._append("commit", request=request, answer=payload.failed(error))
             raise
+        commit, notes = published.commit, published.notes
         buffer = WriteBatch(run._live.store)
         root_cid = self._root(commit, edits, blocks, buffer)
         run._append(
             "commit",
+            request=request,
+            answer={payload.VALUE: dict(notes)} if notes else None,
             root=root_cid,
             commit=None if commit is None else commit.encode(),
             blocks=buffer.new,
         )
         run.publish()
-        return commit
+        return published
 
     def _root(
         self,

@@ -18,7 +18,6 @@ import numpy as np
 
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid, RootCid
-from ibidem.objects.commit import Commit
 from ibidem.objects.errors import CorruptError, RunMismatchError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.root import Root
@@ -30,9 +29,18 @@ from ibidem.repo.receipts import replay
 from ibidem.repo.retrieval.resolver import resolver
 from ibidem.repo.runs import payload, step_format
 from ibidem.repo.runs.payload import difference_lines, same, settled
-from ibidem.repo.runs.session import RunGraph, RunRevision, Session, retrieve_request, rev_text
+from ibidem.repo.runs.session import (
+    RunGraph,
+    RunRevision,
+    Session,
+    commits_of,
+    noted_request,
+    retrieve_request,
+    rev_text,
+)
 from ibidem.repo.runs.shape import ReadStep
-from ibidem.repo.transaction.changeset import ChangeSet, laid_on
+from ibidem.repo.transaction.changeset import ChangeSet, Published, laid_on
+from ibidem.repo.transaction.staged_graph import staged_graph
 from ibidem.repo.transaction.transaction import Transaction
 from ibidem.retrieve.answer.answer import AnswerKind
 from ibidem.retrieve.answer.receipt import Receipt
@@ -150,14 +158,22 @@ class Replay(Session):
 
     def _transaction(self, request: dict[str, Any]) -> Transaction:
         step = self._take("transaction", step_format.transaction(request), request=request).step
-        if step.root is None:
+        base = step.root
+        if base is None:
             raise self._incomplete(step, "a root")
         return Transaction(
             self._store,
-            _Comparing(self, step.root),
+            _Comparing(self, base),
             incident=lambda root, id: self._repository.edge_lookup.incident(None, root, id),  # noqa: A006
             unique_id=self._recorded_id,
+            now=lambda: self.now(request["time"]),
+            staged=lambda root, blocks: self._staged(base, root, blocks),
+            author=request["author"],
         )
+
+    def _staged(self, base: RootCid, root: Root, blocks: WriteBatch) -> Graph:
+        before = RunGraph(self._repository, base, None)
+        return staged_graph(before, root, blocks)
 
     def _recorded_id(self, _: Mapping[str, Any]) -> NodeId:
         return NodeId(self._take("random", "named a new node").answer)
@@ -241,11 +257,16 @@ class _Comparing:
         """Returns the root that the recorded transaction began on."""
         return self._root
 
-    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Commit | None:
-        """Returns the recorded commit, after checking that the edits are the same."""
+    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Published:
+        """Returns what was recorded, after checking that the edits are the same."""
         replay = self._replay
         found = replay._expect("commit", "committed")
         step = found.step
+        request = settled("notes", noted_request(edits))
+        if not same(request, found.request):
+            replay._refuse(
+                "noted something else", difference_lines(found.request or {}, request or {})
+            )
         if step.root is None:
             replay._next += 1
             replay._raise_recorded(found)
@@ -257,7 +278,8 @@ class _Comparing:
             recorded = Root.decode(replay._store.get(step.root))
             replay._refuse("committed something else", _changes(buffer, recorded, root))
         replay._next += 1
-        return found.commit
+        notes = {} if found.answer is None else commits_of(found.answer[payload.VALUE])
+        return Published(found.commit, notes)
 
 
 def _changes(source: WriteBatch, recorded: Root, now: Root) -> list[str]:

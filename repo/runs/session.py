@@ -22,9 +22,10 @@ from ibidem.repo.arguments import checked_time
 from ibidem.repo.core import Core
 from ibidem.repo.graph import Graph
 from ibidem.repo.history import log
+from ibidem.repo.layers import Layers, Recalling
 from ibidem.repo.questions import Questions
 from ibidem.repo.refs import HEADS, TAGS
-from ibidem.repo.retrieval.retrieve import Retriever
+from ibidem.repo.retrieval.retriever import Retriever
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
 from ibidem.retrieve.answer.answer import AnswerKind
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from ibidem.repo.retrieval.signature import (
         QuestionOptions,
     )
+    from ibidem.repo.transaction.changeset import ChangeSet
     from ibidem.repo.transaction.transaction import Transaction
     from ibidem.retrieve.access.policy import Viewer
     from ibidem.retrieve.answer.answer import Answer
@@ -62,7 +64,7 @@ _KINDS = {
 }
 
 
-class Session(Questions, Ending):
+class Session(Layers, Recalling, Questions, Ending):
     """A repository for agent code; subclasses record its calls or replay them."""
 
     def __init__(self, repository: Core, name: str) -> None:
@@ -191,11 +193,11 @@ class Session(Questions, Ending):
 
     def branches(self) -> dict[str, CommitCid]:
         """Returns the branches that have commits, by name."""
-        return _commits(self._call("branches", {}))
+        return commits_of(self._call("branches", {}))
 
     def tags(self) -> dict[str, CommitCid]:
         """Returns the tags, by name."""
-        return _commits(self._call("tags", {}))
+        return commits_of(self._call("tags", {}))
 
     def branch(self, name: str, *, at: object = HEAD, author: str = "") -> CommitCid:
         """Creates a branch at a revision and returns its commit."""
@@ -322,7 +324,7 @@ def unrecorded(name: str) -> UnrecordedError:
 
 def offered() -> list[str]:
     """Returns the names of the methods that a run offers, those of a repository and its own."""
-    methods = [*vars(Questions), *vars(Session)]
+    methods = [*vars(Questions), *vars(Layers), *vars(Recalling), *vars(Session)]
     own = [name for name in methods if not name.startswith("_") and name != "history"]
     behind = [f"history.{name}" for name in vars(RunHistory) if not name.startswith("_")]
     return [*own, *behind]
@@ -347,5 +349,15 @@ def retrieve_request(rev: str, options: Mapping[str, Any], kind: AnswerKind) -> 
     return request
 
 
-def _commits(found: Mapping[str, Cid]) -> dict[str, CommitCid]:
+def noted_request(edits: ChangeSet) -> dict[str, Any] | None:
+    """Returns the recorded request of a commit: the events that it adds to notes, by space; None
+    without events.
+    """
+    if not edits.events:
+        return None
+    return {space: [event.props() for event in events] for space, events in edits.events.items()}
+
+
+def commits_of(found: Mapping[str, Cid]) -> dict[str, CommitCid]:
+    """Returns recorded links as the commits that they name."""
     return {name: CommitCid(cid.raw) for name, cid in found.items()}

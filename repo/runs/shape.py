@@ -57,6 +57,12 @@ _OUTCOME: _Check = (
     f"a map with {VALUE!r} or {ERROR!r} alone",
     lambda value: type(value) is dict and set(value) in ({VALUE}, {ERROR}),
 )
+_COMMITTED: _Check = (
+    "nothing, an error, or the heads of notes",
+    lambda value: (
+        value is None or is_failed(value) or (_OUTCOME[1](value) and _LINKS[1](value[VALUE]))
+    ),
+)
 _NOTHING_OR_ERROR: _Check = ("nothing or an error", lambda value: value is None or is_failed(value))
 
 _REQUESTS: Mapping[str, Mapping[str, _Check]] = {
@@ -78,7 +84,7 @@ _ANSWERS: Mapping[str, _Check] = {
     "read": _NOTHING_OR_ERROR,
     "retrieve": _NOTHING_OR_ERROR,
     "transaction": _NOTHING_OR_ERROR,
-    "commit": _NOTHING_OR_ERROR,
+    "commit": _COMMITTED,
     "random": _ID,
     "event": ("nothing or " + _OUTCOME[0], lambda value: value is None or _OUTCOME[1](value)),
     "call": _OUTCOME,

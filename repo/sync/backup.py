@@ -20,7 +20,7 @@ from ibidem.objects.operation import Operation
 from ibidem.objects.tree import diff
 from ibidem.objects.tree.block import EMPTY_TREE
 from ibidem.objects.view import Ref, View
-from ibidem.repo.notes import heads_of_notes
+from ibidem.repo.event_log import heads_of_notes
 from ibidem.repo.root_check import refuse, tree_problem
 from ibidem.repo.state import HEAD_CELL, HORIZON_CELL
 from ibidem.repo.sync.have_set import HaveSet

@@ -27,7 +27,7 @@ from ibidem.repo.sync.messages import Bundle
 from ibidem.repo.sync.names import NOTES, prefixes, tracking
 from ibidem.repo.sync.quarantine import Quarantine
 from ibidem.repo.sync.receive import intake
-from ibidem.repo.sync.remotes import RemoteAddress, Remotes, address_of, connected
+from ibidem.repo.sync.remotes import ORIGIN, RemoteAddress, Remotes, address_of, connected
 from ibidem.repo.sync.report import CopyReport, Move, RefMove
 from ibidem.repo.view_check import erasure_problem
 
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from ibidem.repo.core import Clock
     from ibidem.repo.sync.have_set import HaveSet
     from ibidem.repo.sync.remote import Remote
-
-ORIGIN = "origin"
-"""The name of the remote that a clone was made from."""
 
 
 def clone(

@@ -19,8 +19,8 @@ from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import ConflictError, CorruptError, ErrorKind, InvalidInputError
 from ibidem.repo import refs
+from ibidem.repo.event_log import damaged_events, is_notes
 from ibidem.repo.history.ancestry import Reachable, is_ancestor
-from ibidem.repo.notes import damaged_events, is_notes
 from ibidem.repo.signing.verify import check_signed
 from ibidem.repo.sync.erasures import (
     SentErasures,

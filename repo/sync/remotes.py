@@ -32,6 +32,8 @@ from ibidem.store.backends import is_address, location_at
 from ibidem.store.files import change_file, medium_error, read_file
 
 FILE = Path("local") / "remotes.json"
+ORIGIN = "origin"
+"""The name of the remote that a clone was made from."""
 _VERSION = 1
 
 
@@ -139,11 +141,10 @@ class Remotes:
 
 
 def _unknown(name: str) -> NotFoundError:
-    return NotFoundError(
-        f"remote {name!r} is not known here",
-        hint=f"repo remote add {name} LOCATION; or if {name} is a branch, say the remote "
-        f"first: repo push origin {name}",
-    )
+    hint = f"add it: repo remote add {name} LOCATION"
+    if name != ORIGIN:
+        hint += f"; or if {name} is a branch, name the remote first: repo push {ORIGIN} {name}"
+    return NotFoundError(f"remote {name!r} is not known here", hint=hint)
 
 
 def _text(remotes: Mapping[str, RemoteAddress]) -> bytes:

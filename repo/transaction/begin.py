@@ -8,6 +8,7 @@ from ibidem.repo.arguments import CommitInfo, UniqueIds
 from ibidem.repo.branches import branch_in
 from ibidem.repo.transaction.publish import BranchPublisher
 from ibidem.repo.transaction.reconcile import checked_choice
+from ibidem.repo.transaction.staged_graph import staged_graph
 from ibidem.repo.transaction.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -39,17 +40,26 @@ def begin(
     signed: CommitInfo,
     *,
     recorded: Callable[[UniqueIds], NewId] | None = None,
+    now: Callable[[], int] | None = None,
 ) -> Transaction:
     """Returns a transaction on the root of a publisher, which publishes its changes at the end.
 
     Args:
         recorded: wraps the function that generates ids of new nodes.
+        now: returns the time of the transaction; by default that in `signed`, else the clock's.
     """
-    ids = UniqueIds(publisher.base(), signed, lambda: core.operation_log.time(signed.time))
+
+    def time() -> int:
+        return core.operation_log.time(signed.time)
+
+    ids = UniqueIds(publisher.base(), signed, time)
     return Transaction(
         core.store,
         publisher,
         incident=lambda root, id: core.edge_lookup.incident(None, root, id),  # noqa: A006
         unique_id=ids if recorded is None else recorded(ids),
         on_publish=core.search_index.after_commit,
+        now=now or time,
+        staged=lambda root, blocks: staged_graph(core.graph(publisher.base().cid), root, blocks),
+        author=signed.author,
     )

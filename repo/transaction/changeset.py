@@ -6,11 +6,12 @@ CIDs, and the same edits can be applied to another root after a lost race.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ibidem.objects.cid import Cid, TreeCid
+from ibidem.objects.block import empty
+from ibidem.objects.cid import Cid, CommitCid, TreeCid
 from ibidem.objects.config import TRUST_SETTING, Config, Model
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import (
@@ -18,12 +19,14 @@ from ibidem.objects.errors import (
     ErrorKind,
     InvalidInputError,
 )
+from ibidem.objects.record import record
 from ibidem.objects.root import FAMILIES, NOUNS, Root, TreeName
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, Tree, diff, mutate
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source, WriteBatch
     from ibidem.objects.commit import Commit
+    from ibidem.repo.events import Event
 
 NODES: TreeName = ("nodes", "")
 EDGES: TreeName = ("edges", "")
@@ -41,6 +44,10 @@ class ChangeSet:
     models: dict[str, Model] = field(default_factory=dict)
     fresh: set[bytes] = field(default_factory=set)
     """Ids of nodes that must not exist before, even with the same value."""
+    read: set[bytes] = field(default_factory=set)
+    """Ids of nodes on which the changes depend: if another writer changed one, they are refused."""
+    events: dict[str, list[Event]] = field(default_factory=dict)
+    """Events to add to the notes in the same step, by space."""
     config: dict[str, Any] = field(default_factory=dict)
     """Changed fields of the configuration by name, without the models; None removes a field."""
     trailers: list[str] = field(default_factory=list)
@@ -51,6 +58,16 @@ class ChangeSet:
         return self.trees.setdefault(tree_name, {})
 
 
+@record
+class Published:
+    """What the edits of a transaction became."""
+
+    commit: Commit | None = None
+    """The commit on the branch; None if the graph has not changed, or the edits were staged."""
+    notes: Mapping[str, CommitCid] = field(default_factory=empty)
+    """The new heads of the notes, by space."""
+
+
 class Publisher(Protocol):
     """Publishes the edits of a transaction: to a branch, or to the stage."""
 
@@ -58,8 +75,8 @@ class Publisher(Protocol):
         """Returns the root that the transaction begins on."""
         ...
 
-    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Commit | None:
-        """Publishes the edits with their value blocks; returns None if they change nothing."""
+    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Published:
+        """Publishes the edits with their value blocks, in one durable step."""
         ...
 
 
@@ -148,6 +165,17 @@ def check_references(source: Source, root: Root, edits: ChangeSet) -> None:
             )
 
 
+def check_read(source: Source, base: Root, theirs: Root, ours: ChangeSet) -> None:
+    """Raises if one of the nodes on which our changes depend has another value in their root.
+
+    Raises:
+        ConflictError: kind `conflict`, listing the ids.
+    """
+    keys = sorted(ours.read)
+    values = (Tree(source, root.nodes).get_many(keys) for root in (base, theirs))
+    _refuse([key for key, one, other in zip(keys, *values, strict=True) if one != other])
+
+
 def check_rebase(source: Source, base: Root, theirs: Root, ours: ChangeSet) -> None:
     """Raises if our edits and the change to their root concern the same thing.
 
@@ -179,18 +207,19 @@ def check_rebase(source: Source, base: Root, theirs: Root, ours: ChangeSet) -> N
     gone = {key for key, cid in others.of(NODES).items() if cid is None}
     if gone:
         clashes += [key for key, node, _ in _references(source, ours) if node in gone]
-    if clashes:
-        named = sorted(set(clashes))
-        listed = ", ".join(key.hex() for key in named[:_NAMED_IN_CONFLICT])
-        more = (
-            f" and {len(named) - _NAMED_IN_CONFLICT} more"
-            if len(named) > _NAMED_IN_CONFLICT
-            else ""
-        )
-        raise ConflictError(
-            f"{listed}{more}: changed here and on the branch since the transaction began",
-            hint="look at the branch as it is now and make the change again",
-        )
+    _refuse(clashes)
+
+
+def _refuse(clashes: Iterable[bytes]) -> None:
+    named = sorted(set(clashes))
+    if not named:
+        return
+    listed = ", ".join(key.hex() for key in named[:_NAMED_IN_CONFLICT])
+    more = f" and {len(named) - _NAMED_IN_CONFLICT} more" if len(named) > _NAMED_IN_CONFLICT else ""
+    raise ConflictError(
+        f"{listed}{more}: changed here and on the branch since the transaction began",
+        hint="look at the branch as it is now and make the change again",
+    )
 
 
 def edge_at(source: Source, cid: Cid) -> Edge:

@@ -30,7 +30,7 @@ from ibidem.objects.text import node_text, text_digest
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import EMPTY_TREE, Tree
 from ibidem.objects.tree.read import BATCH_BLOCKS
-from ibidem.objects.vector import NodeVector, Vector
+from ibidem.objects.vector import NodeVector, Sparse, Vector
 from ibidem.repo.id_prefix import resolve_prefix
 from ibidem.repo.maintenance.source_check import KnownParts, new_parts, part_in
 from ibidem.repo.transaction.changeset import (
@@ -38,6 +38,7 @@ from ibidem.repo.transaction.changeset import (
     EDGES,
     NODES,
     ChangeSet,
+    applied,
     dimension_mismatch,
     tree_of,
 )
@@ -46,6 +47,7 @@ from ibidem.retrieve.access.policy import policy_of
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.objects.root import Root, TreeName
+    from ibidem.repo.events import Event
     from ibidem.retrieve.access.policy import TrustPolicy
 
 Staged = Node | Edge | Tombstone | NodeVector
@@ -69,6 +71,8 @@ class PendingGraph:
         self.blobs: dict[BlobCid, bytes] = {}
         """Raw blocks of staged content."""
         self.source = source
+        self.change_count = 0
+        """The number of changes so far."""
         self._buffer = WriteBatch(source)
         self._config = Config.from_map(base.config)
         self._labels = _policy_of(self._config)
@@ -139,6 +143,7 @@ class PendingGraph:
         ):
             # A conflict about an edge that is not in the graph: restoring the edge resolves it.
             self.settle(raw)
+        self.change_count += 1
         if self._labels is not None and isinstance(value, Node):
             self._labels.check_labels(value.props)
         block = value.encode()
@@ -171,6 +176,7 @@ class PendingGraph:
 
     def remove(self, tree_name: TreeName, raw: bytes) -> None:
         """Removes the value at a key."""
+        self.change_count += 1
         self._pending.get(tree_name, {}).pop(raw, None)
         if tree_name == NODES:
             self._nodes.pop(raw, None)
@@ -224,6 +230,28 @@ class PendingGraph:
         found = {*stored, *self._touching.get(id.raw, ())}
         return [EdgeId(raw) for raw in sorted(found) if staged.get(raw, _ABSENT) is not None]
 
+    def content(self, node: Node) -> bytes | None:
+        """Returns the whole content of a node, None if it has none."""
+        if not isinstance(node.content, tuple):
+            return node.content
+        return join_content(self.blobs.get(part) or self._buffer.get(part) for part in node.content)
+
+    def note(self, space: str, events: Iterable[Event]) -> None:
+        """Adds events for a space of notes."""
+        self.change_count += 1
+        self.edits.events.setdefault(space, []).extend(events)
+
+    def staged(self) -> tuple[Root, WriteBatch]:
+        """Returns the root of the staged state, without staged vectors, and its new blocks."""
+        buffer = WriteBatch(self.source)
+        buffer.new.update(self._buffer.new)
+        for cid, part in self.blobs.items():
+            buffer.put(cid, part)
+        edits = ChangeSet(dict(self.edits.trees), config=self.edits.config)
+        root = applied(self.base, edits, buffer)
+        buffer.put(root.cid, root.encode())
+        return root, buffer
+
     # -- vectors -------------------------------------------------------------------------------
 
     def register_model(self, name: str, model: Model) -> None:
@@ -248,6 +276,7 @@ class PendingGraph:
             for cid in self.edits.of(NODES).values():
                 if cid is not None:
                     policy.check_labels(Node.decode(self._buffer.get(cid)).props)
+        self.change_count += 1
         self._labels = policy
         self.edits.config[TRUST_SETTING] = None if policy is None else policy.form()
 
@@ -282,6 +311,7 @@ class PendingGraph:
 
     def attach(self, tree_name: TreeName, raw: bytes, value: NodeVector, of: bytes | None) -> None:
         """Sets a vector of any family; `of` is None for a vector of the text at commit."""
+        self.change_count += 1
         self._pending.setdefault(tree_name, {})[raw] = value
         if of is not None:
             self._dated.add((tree_name, raw))
@@ -295,6 +325,14 @@ class PendingGraph:
     def has_vector(self, tree_name: TreeName, raw: bytes) -> bool:
         """Returns whether a node has a vector in a family."""
         return raw in self._pending.get(tree_name, ()) or self.cid(tree_name, raw) is not None
+
+    def committed_vector(self, tree_name: TreeName, raw: bytes) -> NodeVector | None:
+        """Returns the vector of a node in the base, None if it has none."""
+        cid = Tree(self.source, tree_of(self.base, tree_name)).get(raw)
+        if cid is None:
+            return None
+        cls = Vector if tree_name[0] == "vectors" else Sparse
+        return cls.decode(self.source.get(cid))
 
     def vector_trees(self) -> list[TreeName]:
         """Returns the trees of every model and vocabulary, of the base and staged."""
@@ -380,12 +418,7 @@ class PendingGraph:
                 # The check of references rejects it and names the node.
                 return _NO_DIGEST
             node = Node.decode(self._buffer.get(cid))
-        content = node.content
-        if isinstance(content, tuple):
-            content = join_content(
-                self.blobs.get(part) or self._buffer.get(part) for part in content
-            )
-        return text_digest(node_text(node, self._config.fields, content))
+        return text_digest(node_text(node, self._config.fields, self.content(node)))
 
     def _keys_from(self, tree_name: TreeName, first: bytes) -> Iterator[bytes]:
         """Yields the keys from a given one on, ascending."""

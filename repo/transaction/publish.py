@@ -16,13 +16,16 @@ from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo import refs
 from ibidem.repo.arguments import CommitInfo, commit_of
+from ibidem.repo.event_commit import with_events
+from ibidem.repo.events import NOTES
 from ibidem.repo.operation_log import OperationLog
 from ibidem.repo.state import State
-from ibidem.repo.transaction.changeset import ChangeSet
+from ibidem.repo.transaction.changeset import ChangeSet, Published
 from ibidem.repo.transaction.reconcile import RECORD, Reconciled, Reconciliation
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
+    from ibidem.repo.events import Event
     from ibidem.store.protocol import Swap
 
 
@@ -50,8 +53,7 @@ def tip(source: Source, state: State, full_name: str) -> Tip:
 def move(
     operations: OperationLog,
     state: State,
-    full_name: str,
-    commit: Commit,
+    commits: Mapping[str, Commit],
     buffer: WriteBatch,
     *,
     description: str,
@@ -59,17 +61,17 @@ def move(
     time: int,
     cells: Mapping[str, Swap] | None = None,
 ) -> None:
-    """Sets the tip of a branch to a commit and stores the buffer's blocks, in one durable step.
+    """Sets refs to new commits, by full name, and stores the buffer's blocks, in one durable step.
 
     Raises:
         ConflictError: kind `head-moved`: another operation came first, or a cell has moved.
     """
-    block = commit.encode()
-    target = CommitCid.of(block)
-    buffer.put(target, block)
+    for commit in commits.values():
+        buffer.put(commit.cid, commit.encode())
+    targets = {full_name: commit.cid for full_name, commit in commits.items()}
     operations.publish(
         state,
-        replace(state.view, refs=refs.changed(state.view, {full_name: target}, buffer)),
+        replace(state.view, refs=refs.changed(state.view, targets, buffer)),
         buffer,
         author=author,
         time=time,
@@ -111,8 +113,9 @@ class BranchPublisher:
         """Returns the root that the transaction begins on."""
         return self.begun.root
 
-    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Commit | None:
-        """Publishes a commit with the edits, or None when they change nothing.
+    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Published:
+        """Publishes a commit with the edits, unless they change nothing, and one on each space of
+        notes that gets events, all in one operation.
 
         Raises:
             InvalidInputError: kind `dangling-reference`.
@@ -121,12 +124,14 @@ class BranchPublisher:
         self._signature = self._signature.with_trailers(edits.trailers)
         reconciliation = Reconciliation(self._operations.store, self.begun.root_cid, edits, blocks)
         return self._operations.retry(
-            lambda state: self._attempt(state, reconciliation),
+            lambda state: self._attempt(state, reconciliation, edits.events),
             state=self.state,
             is_lost=self._is_cell_lost,
         )
 
-    def _attempt(self, state: State, reconciliation: Reconciliation) -> Commit | None:
+    def _attempt(
+        self, state: State, reconciliation: Reconciliation, events: Mapping[str, list[Event]]
+    ) -> Published:
         now = tip(self._operations.store, state, self._full_name)
         if now.commit is None and self.begun.commit is not None:
             raise ConflictError(
@@ -134,30 +139,42 @@ class BranchPublisher:
                 hint="look at 'repo branch', and make the change on one that exists",
             )
         reconciled = reconciliation.on(now.root_cid, on_conflict=self._on_conflict)
-        return self._publish_on(state, now, reconciled)
+        return self._publish_on(state, now, reconciled, events)
 
-    def _publish_on(self, state: State, now: Tip, reconciled: Reconciled) -> Commit | None:
-        if reconciled.root_cid == now.root_cid:
+    def _publish_on(
+        self, state: State, now: Tip, reconciled: Reconciled, events: Mapping[str, list[Event]]
+    ) -> Published:
+        is_changed = reconciled.root_cid != now.root_cid
+        if not is_changed and not events:
             if self._cells:
                 self._operations.store.publish({}, self._cells)
-            return None
+            return Published()
         buffer = WriteBatch(self._operations.store)
-        buffer.new.update(reconciled.blocks)
-        parents = () if now.commit is None else (now.commit,)
         time = self._operations.time(self._signature.time)
-        commit = commit_of(self._signature, reconciled.root_cid, parents, time)
+        commits: dict[str, Commit] = {}
+        if is_changed:
+            buffer.new.update(reconciled.blocks)
+            parents = () if now.commit is None else (now.commit,)
+            commits[self._full_name] = commit_of(
+                self._signature, reconciled.root_cid, parents, time
+            )
+        for space, added in sorted(events.items()):
+            before = tip(self._operations.store, state, NOTES + space)
+            commits[NOTES + space] = with_events(
+                before.commit, before.root, added, self._signature, time, buffer
+            )
         move(
             self._operations,
             state,
-            self._full_name,
-            commit,
+            commits,
             buffer,
-            description=f"commit on {self._full_name}",
+            description=f"commit on {', '.join(commits)}",
             author=self._signature.author,
             time=time,
             cells=self._cells,
         )
-        return commit
+        notes = {space: commits[NOTES + space].cid for space in events}
+        return Published(commits.get(self._full_name), notes)
 
     def _is_cell_lost(self, state: State) -> bool:
         """Returns whether a cell to be swapped with the commit has moved, so that retrying is

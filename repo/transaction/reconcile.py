@@ -16,7 +16,7 @@ from ibidem.objects.errors import ConflictError, InvalidInputError
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
-from ibidem.repo.transaction.changeset import ChangeSet, check_rebase, laid_on
+from ibidem.repo.transaction.changeset import ChangeSet, check_read, check_rebase, laid_on
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -62,7 +62,8 @@ class Reconciliation:
         before = Root.decode(source.get(begun))
         block = laid_on(before, edits, self._buffer).encode()
         self._root_cid = RootCid.of(block)
-        if self._root_cid != begun:
+        self._is_changed = self._root_cid != begun
+        if self._is_changed:
             self._buffer.put(self._root_cid, block)
 
     def on(self, now: RootCid, *, on_conflict: str = RECORD) -> Reconciled:
@@ -74,16 +75,20 @@ class Reconciliation:
 
         Raises:
             ConflictError: both sides gave one name to models whose vectors cannot be compared, or
-                both added the same node as a new one; or, with RAISE, both changed the same thing.
+                both added the same node as a new one; or a node on which the edits depend has
+                another value; or, with RAISE, both changed the same thing.
         """
         if now == self._begun:
             return Reconciled(self._root_cid, self._buffer.new)
+        if not self._is_changed:
+            return Reconciled(now, {})
         from ibidem.repo.merge.three_way import merge_to_commit, reachable
 
         after = Root.decode(self._source.get(now))
+        before = Root.decode(self._source.get(self._begun))
         if on_conflict == RAISE:
-            before = Root.decode(self._source.get(self._begun))
             check_rebase(self._buffer, before, after, self._edits)
+        check_read(self._buffer, before, after, self._edits)
         _check_models(after, self._edits)
         self._check_fresh(after)
         merged = WriteBatch(self._buffer)

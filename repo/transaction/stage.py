@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid, CommitCid, RootCid
-from ibidem.objects.errors import CorruptError
+from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo.arguments import CommitInfo
 from ibidem.repo.state import HEAD_CELL, STAGE_CELL, State
-from ibidem.repo.transaction.changeset import ChangeSet, between
+from ibidem.repo.transaction.changeset import ChangeSet, Published, between
 from ibidem.repo.transaction.publish import BranchPublisher, Tip, tip
 from ibidem.repo.transaction.reconcile import Reconciliation
 
@@ -38,6 +38,16 @@ class Staged:
     begun: Tip
 
     @property
+    def base_root(self) -> Root:
+        """The root that the changes are made on."""
+        return self.begun.root
+
+    @property
+    def base_commit(self) -> CommitCid | None:
+        """The commit that the changes are made on; None before the first one."""
+        return self.begun.commit
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is nothing to commit."""
         return self.root_cid == self.begun.root_cid
@@ -47,8 +57,8 @@ def read(source: Source, state: State) -> Staged:
     """Returns the stage in a state; if it is empty, with the root of the current branch."""
     value = state.cells.get(STAGE_CELL)
     if value is None:
-        begun = tip(source, state, state.view.head)
-        return Staged(None, begun.root_cid, begun.root, begun)
+        at = tip(source, state, state.view.head)
+        return Staged(None, at.root_cid, at.root, at)
     fields = codec.decode_foreign(value)
     if not isinstance(fields, dict) or fields.get("kind") != "stage" or fields.get("v") != 1:
         raise CorruptError("stage: the cell is not a stage", hint="clear it and stage again")
@@ -59,12 +69,12 @@ def read(source: Source, state: State) -> Staged:
             "stage: root, base or commit is not a link", hint="clear it and stage again"
         )
     root_cid, base_cid = RootCid(fields["root"].raw), RootCid(fields["base"].raw)
-    begun = Tip(
+    base = Tip(
         None if commit is None else CommitCid(commit.raw),
         base_cid,
         Root.decode(source.get(base_cid)),
     )
-    return Staged(value, root_cid, Root.decode(source.get(root_cid)), begun)
+    return Staged(value, root_cid, Root.decode(source.get(root_cid)), base)
 
 
 def commit(operations: OperationLog, signature: CommitInfo) -> Commit | None:
@@ -79,7 +89,7 @@ def commit(operations: OperationLog, signature: CommitInfo) -> Commit | None:
     )
     if staged.is_empty:
         return None
-    edits = between(operations.store, staged.begun.root, staged.root)
+    edits = between(operations.store, staged.base_root, staged.root)
     publisher = BranchPublisher(
         operations,
         state,
@@ -88,7 +98,7 @@ def commit(operations: OperationLog, signature: CommitInfo) -> Commit | None:
         begun=staged.begun,
         cells={STAGE_CELL: (staged.value, None)},
     )
-    return publisher.publish(edits, {})
+    return publisher.publish(edits, {}).commit
 
 
 def clear(operations: OperationLog) -> None:
@@ -112,20 +122,26 @@ class StagePublisher:
         """Returns the root that the transaction begins on."""
         return self._begun.root
 
-    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Commit | None:
-        """Stages the edits in one durable step; always returns None.
+    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Published:
+        """Stages the edits in one durable step, without a commit.
 
         Raises:
-            InvalidInputError: kind `dangling-reference`.
+            InvalidInputError: kind `dangling-reference`; or there are events, which no stage keeps.
             ConflictError: both sides gave one name to different models.
         """
+        if edits.events:
+            raise InvalidInputError(
+                f"notes: got events for {min(edits.events)!r} to stage, expected a transaction on "
+                "a branch",
+                hint="write them in repo.transaction(), or with repo.notes",
+            )
         store = self._operations.store
         reconciliation = Reconciliation(store, self._begun.root_cid, edits, blocks)
         self._operations.retry(
             lambda state: self._attempt(state, reconciliation),
             state=self.state,
         )
-        return None
+        return Published()
 
     def _attempt(self, state: State, reconciliation: Reconciliation) -> None:
         store, head = self._operations.store, state.cid.raw
@@ -146,10 +162,10 @@ class StageCommitPublisher(StagePublisher):
         super().__init__(operations, state)
         self._signature = signature
 
-    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Commit | None:
+    def publish(self, edits: ChangeSet, blocks: Mapping[Cid, bytes]) -> Published:
         """Stages the edits, then commits the stage, as `commit` does."""
         super().publish(edits, blocks)
-        return commit(self._operations, self._signature)
+        return Published(commit(self._operations, self._signature))
 
 
 def _value(root_cid: RootCid, begun: Tip) -> bytes:

@@ -7,12 +7,15 @@ and every vector its node is checked at commit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace as changed
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Self
 
 from ibidem.objects import codec
+from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.child import Child
-from ibidem.objects.cid import BlobCid, Cid
+from ibidem.objects.cid import BlobCid, Cid, CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.config import Config
 from ibidem.objects.derive import content_node_id, edge_id, node_id
@@ -23,11 +26,16 @@ from ibidem.objects.ids import ID_BYTES, EdgeId, NodeId
 from ibidem.objects.node import Node, split_content
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.vector import Sparse, Vector
+from ibidem.repo import refs
 from ibidem.repo.argument_checks import check_content, check_digest, check_id, check_ids, check_text
+from ibidem.repo.arguments import checked_time
+from ibidem.repo.events import checked_event
+from ibidem.repo.layers import Embedding, Ingesting, Layers
 from ibidem.repo.merge.conflicts import new_conflicts
+from ibidem.repo.revspec import HEAD
 from ibidem.repo.transaction.changeset import EDGES, NODES, TOMBSTONES, Publisher
 from ibidem.repo.transaction.pending import Incident, PendingGraph
-from ibidem.retrieve.access.policy import TrustPolicy
+from ibidem.retrieve.access.policy import ALL, TrustPolicy
 from ibidem.retrieve.semantics import check_version
 from ibidem.store.closing import Ending
 
@@ -36,8 +44,11 @@ if TYPE_CHECKING:
 
     from ibidem.objects.blocks import Source
     from ibidem.objects.config import Model
-    from ibidem.objects.root import TreeName
-    from ibidem.retrieve.access.policy import TrustPolicy
+    from ibidem.objects.root import Root, TreeName
+    from ibidem.repo.events import Event
+    from ibidem.repo.graph import Graph
+    from ibidem.repo.transaction.staged_graph import StagedRevision
+    from ibidem.retrieve.access.policy import Viewer
 
 
 VECTOR_DIM_MAX = 4096
@@ -62,7 +73,7 @@ class _Unchanged:
 UNCHANGED: Any = _Unchanged()
 
 
-class Transaction(Ending):
+class Transaction(Layers, Ingesting, Embedding, Ending):
     """Stages changes; a context manager that publishes on exit and drops everything on an error."""
 
     def __init__(
@@ -73,10 +84,16 @@ class Transaction(Ending):
         incident: Incident,
         unique_id: NewId | None = None,
         on_publish: Callable[[int], None] | None = None,
+        now: Callable[[], int] | None = None,
+        staged: Callable[[Root, WriteBatch], Graph] | None = None,
+        author: str = "",
     ) -> None:
         """Begins at the publisher's root.
 
         Args:
+            author: of the commit.
+            now: returns the time of the transaction; called at most once.
+            staged: returns the graph of a root whose blocks are in a batch.
             unique_id: returns the id for a node to be added as new, from its map; None if not
                 supported.
             on_publish: called with the number of published blocks.
@@ -88,6 +105,18 @@ class Transaction(Ending):
         """The root that the transaction began on."""
         self.commit: Commit | None = None
         """The published commit; None before publishing, and if nothing changed."""
+        self.noted: Mapping[str, CommitCid] = {}
+        """The heads of the notes that got events, by space; empty before publishing."""
+        self.memo: dict[object, NodeId] = {}
+        """What writers know about nodes that they have staged, by keys of their own."""
+        self.author = author
+        """The author of the commit."""
+        self._now = now
+        self._time: int | None = None
+        self._graph = staged
+        self._read: tuple[int, Graph] | None = None
+        """The graph as last read, and the number of changes that it has."""
+        self._failed: BaseException | None = None
         self._publisher = publisher
         self._unique_id = unique_id
         self._on_publish = on_publish
@@ -104,15 +133,23 @@ class Transaction(Ending):
         """Publishes what was staged and ends the transaction; called on leaving the `with` block.
 
         Raises:
-            InvalidInputError: kind `dangling-reference`; nothing was changed.
-            ConflictError: the branch was deleted; or another writer changed the same thing first
-                and the transaction was started with `on_conflict="raise"`; nothing was changed.
+            InvalidInputError: kind `dangling-reference`, or a step failed half-way; nothing was
+                changed.
+            ConflictError: the branch was deleted; or a node on which the changes depend has
+                changed; or another writer changed the same thing first and the transaction was
+                started with `on_conflict="raise"`; nothing was changed.
         """
         self._check_open()
         self._is_open = False
+        if self._failed is not None:
+            raise InvalidInputError(
+                f"transaction: a step of it failed half-way: {self._failed}",
+                hint="begin another one; nothing of this one was published",
+            )
         with gc_paused():
             edits, blocks = self._draft.finish()
-            self.commit = self._publisher.publish(edits, blocks)
+            published = self._publisher.publish(edits, blocks)
+        self.commit, self.noted = published.commit, published.notes
         if self.commit is not None and self._on_publish is not None:
             self._on_publish(len(blocks))
         return self.commit
@@ -139,6 +176,91 @@ class Transaction(Ending):
     def rollback(self) -> None:
         """Discards all staged changes and ends the transaction."""
         self._is_open = False
+
+    @contextmanager
+    def step(self) -> Iterator[Self]:
+        """Yields the transaction for changes that belong together: if they fail after the first was
+        staged, nothing of the transaction is published, even if the error is caught.
+        """
+        self._check_open()
+        before = self._draft.change_count
+        try:
+            yield self
+        except BaseException as error:
+            if self._draft.change_count != before:
+                self._failed = error
+            raise
+
+    def now(self, time: int | datetime | None = None) -> int:
+        """Returns a time in microseconds since 1970 UTC: the given one, else that of the
+        transaction, which is read from the clock once.
+        """
+        given = checked_time(time)
+        if given is not None:
+            return given
+        if self._time is None:
+            assert self._now is not None, "BUG: a transaction without a time"
+            self._time = self._now()
+        return self._time
+
+    # -- reading ------------------------------------------------------------------------------
+
+    def at(self, at: object = HEAD, *, viewer: Viewer | None = None) -> StagedRevision:
+        """Returns the graph as staged so far, to read and to list; vectors are those of the base.
+
+        Ranked questions are refused: their receipts name a root, and this one is not stored yet.
+
+        Raises:
+            InvalidInputError: another revision than `HEAD`.
+        """
+        from ibidem.repo.access import restricted
+        from ibidem.repo.transaction.staged_graph import StagedRevision
+
+        self._check_open()
+        if at != HEAD:
+            raise InvalidInputError(
+                f"at: got {at!r:.80} in a transaction, expected {HEAD!r}: what is staged",
+                hint="read another revision from the repository",
+            )
+        assert self._graph is not None, "BUG: a transaction that is not read"
+        count = self._draft.change_count
+        if self._read is None or self._read[0] != count:
+            self._read = count, self._graph(*self._draft.staged())
+        return StagedRevision(restricted(self._read[1], viewer) if viewer else self._read[1])
+
+    def before(self) -> Graph:
+        """Returns the graph that the transaction began on, for its owner."""
+        assert self._graph is not None, "BUG: a transaction that is not read"
+        from ibidem.repo.access import restricted
+
+        return restricted(self._graph(self.base, WriteBatch(self._draft.source)), ALL)
+
+    def require_unchanged(self, id: NodeId | str) -> None:  # noqa: A002
+        """Makes the changes depend on a node: publishing raises `ConflictError` if another writer
+        has changed, added or removed it since the transaction began.
+        """
+        self._check_open()
+        self._draft.edits.read.add(check_id("id", id, NodeId).raw)
+
+    # -- notes --------------------------------------------------------------------------------
+
+    def note(self, space: str, events: Iterable[Event]) -> None:
+        """Stages events for the notes of a space, which get them in the same step as the branch.
+
+        Args:
+            events: one whose `time` is 0 gets that of the commit, one without an author the author.
+
+        Raises:
+            InvalidInputError: an event is malformed, or there is none.
+        """
+        self._check_open()
+        name = refs.check_name("space", space)
+        found = [changed(one, targets=tuple(one.targets)) for one in events]
+        if not found:
+            raise InvalidInputError("events: got none, expected one or more")
+        for one in found:
+            checked_event(one)
+        self._draft.note(name, found)
 
     # -- nodes ---------------------------------------------------------------------------------
 
@@ -287,6 +409,10 @@ class Transaction(Ending):
         """Returns a node as staged, None if there is none."""
         self._check_open()
         return self._draft.node(check_id("id", id, NodeId).raw)
+
+    def content(self, id: NodeId | str) -> bytes | None:  # noqa: A002
+        """Returns the whole content of a node as staged, None if it has none."""
+        return self._draft.content(self.node(id))
 
     def read_ahead(self, ids: Iterable[NodeId | str]) -> None:
         """Prefetches nodes and their descendants in a few batches; affects only speed."""
@@ -541,6 +667,15 @@ class Transaction(Ending):
         check_text("vocab", vocab)
         value = Sparse.from_arrays(indices, weights, of=check_digest(of))
         self._draft.attach(("sparse", vocab), id.raw, value, of)
+
+    def copy_vectors(self, source: NodeId | str, target: NodeId | str) -> None:
+        """Stages the committed vectors of one node, of all families, as those of another one that
+        has the same text."""
+        source, target = check_id("source", source, NodeId), check_id("target", target, NodeId)
+        for tree_name in self._draft.vector_trees():
+            value = self._draft.committed_vector(tree_name, source.raw)
+            if value is not None:
+                self._draft.attach(tree_name, target.raw, value, value.of)
 
     def remove_vector(self, id: NodeId | str, *, model: str) -> None:  # noqa: A002
         """Stages the removal of a vector; raises `NotFoundError` when there is none."""

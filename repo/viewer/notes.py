@@ -14,8 +14,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.errors import NotFoundError
+from ibidem.repo.event_log import SPACE_DEFAULT
 from ibidem.repo.events import Event, Log
-from ibidem.repo.notes import SPACE_DEFAULT
 from ibidem.repo.viewer.exposure import Proxy, not_permitted
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.api.notes import NoteSpaces
 from ibidem.repo.arguments import commit_info
+from ibidem.repo.layers import Layers, Recalling
 from ibidem.repo.questions import Questions
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
@@ -31,7 +32,7 @@ from ibidem.store.closing import Closing
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
     from ibidem.repo.merge.conflicts import OpenConflict
-    from ibidem.repo.retrieval.retrieve import Retriever
+    from ibidem.repo.retrieval.retriever import Retriever
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
     from ibidem.retrieve.answer.receipt import Receipt
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.tokens import TokenEstimator
 
 
-class ViewerRepository(Questions, Proxy, Closing):
+class ViewerRepository(Layers, Recalling, Questions, Proxy, Closing):
     """A repository as a viewer who may not see everything uses it."""
 
     proxy_of = "Repository"
@@ -57,7 +58,8 @@ class ViewerRepository(Questions, Proxy, Closing):
                 hint="whoever sees everything uses the repository itself",
             )
         self._core = core
-        self._author = author
+        self.author = author
+        """Of what the viewer writes; empty for any."""
         self.viewer = viewer
         """The viewer."""
 
@@ -76,7 +78,7 @@ class ViewerRepository(Questions, Proxy, Closing):
         """
         if viewer != self.viewer:
             raise not_permitted("another viewer")
-        return ViewerRepository(self._core, viewer, author or self._author)
+        return ViewerRepository(self._core, viewer, author or self.author)
 
     # -- names ---------------------------------------------------------------------------------
 
@@ -130,7 +132,7 @@ class ViewerRepository(Questions, Proxy, Closing):
 
     def retriever(self, at: object = HEAD) -> Retriever:
         """Returns a builder for a query."""
-        from ibidem.repo.retrieval.retrieve import Retriever
+        from ibidem.repo.retrieval.retriever import Retriever
 
         return Retriever(self.at(at).retrieve)
 
@@ -164,7 +166,7 @@ class ViewerRepository(Questions, Proxy, Closing):
     @cached_property
     def notes(self) -> ViewerNotes:
         """Annotations about visible nodes."""
-        return ViewerNotes(NoteSpaces(self._core), self.at, self._author)
+        return ViewerNotes(NoteSpaces(self._core), self.at, self.author)
 
     @cached_property
     def receipts(self) -> ViewerReceipts:
@@ -186,11 +188,11 @@ class ViewerRepository(Questions, Proxy, Closing):
         Args:
             author: must be the viewer's author, if he has one.
         """
-        if self._author and author not in ("", self._author):
+        if self.author and author not in ("", self.author):
             raise not_permitted("another author")
         from ibidem.repo.transaction.begin import begin, branch_publisher
 
-        core, by = self._core, self._author or author
+        core, by = self._core, self.author or author
         signed = commit_info(by, message, time, None, None, core.signing_key)
         publisher = branch_publisher(core, None, signed, on_conflict=on_conflict)
         tx = begin(core, publisher, signed)

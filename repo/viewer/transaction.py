@@ -9,21 +9,31 @@ Spec: trust 6.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace as changed
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Self
 
 from ibidem.objects.errors import NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.repo.argument_checks import check_id
+from ibidem.repo.layers import Layers
+from ibidem.repo.questions import changed_options
+from ibidem.repo.transaction.transaction import UNCHANGED
 from ibidem.repo.viewer.exposure import Proxy, not_permitted
 from ibidem.store.closing import Ending
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ibidem.objects.child import Child
+    from ibidem.objects.cid import CommitCid
     from ibidem.objects.commit import Commit
     from ibidem.objects.edge import Edge
     from ibidem.objects.node import Node
     from ibidem.objects.root import Root
+    from ibidem.repo.events import Event
     from ibidem.repo.revision import Revision
     from ibidem.repo.transaction.transaction import Transaction
 
@@ -31,7 +41,7 @@ _FIELDS = {"summary", "context_sentence", "content", "props", "set_props", "unse
 """Fields of a node that refer to no other node."""
 
 
-class ViewerTransaction(Proxy, Ending):
+class ViewerTransaction(Layers, Proxy, Ending):
     """Stages what a viewer changes; a context manager, as `Transaction`."""
 
     proxy_of = "Transaction"
@@ -62,6 +72,43 @@ class ViewerTransaction(Proxy, Ending):
     def rollback(self) -> None:
         """Discards all staged changes and ends the transaction."""
         self._tx.rollback()
+
+    @contextmanager
+    def step(self) -> Iterator[Self]:
+        """Yields the transaction for changes that belong together; as `Transaction.step`."""
+        with self._tx.step():
+            yield self
+
+    def now(self, time: int | datetime | None = None) -> int:
+        """Returns a time in microseconds; as `Transaction.now`."""
+        return self._tx.now(time)
+
+    @property
+    def author(self) -> str:
+        """The author of the commit."""
+        return self._tx.author
+
+    # -- notes ---------------------------------------------------------------------------------
+
+    @property
+    def noted(self) -> Mapping[str, CommitCid]:
+        """The heads of the notes that got events, by space; empty before publishing."""
+        return self._tx.noted
+
+    def note(self, space: str, events: Iterable[Event]) -> None:
+        """Stages events about visible nodes for the notes of a space.
+
+        Raises:
+            NotFoundError: an event is about a node that is not visible or does not exist.
+            InvalidInputError: kind `not-permitted`: an event has another author than the author.
+        """
+        found = list(events)
+        for one in found:
+            if self.author and one.author not in ("", self.author):
+                raise not_permitted("another author")
+            for target in one.targets:
+                self.node(target)
+        self._tx.note(space, found)
 
     # -- nodes ---------------------------------------------------------------------------------
 
@@ -96,7 +143,16 @@ class ViewerTransaction(Proxy, Ending):
     def update_node(
         self,
         id: NodeId | str,  # noqa: A002
-        **fields: Any,
+        *,
+        ntype: str = UNCHANGED,
+        summary: str | None = UNCHANGED,
+        context_sentence: str | None = UNCHANGED,
+        content: bytes | str | None = UNCHANGED,
+        props: Mapping[str, Any] | None = UNCHANGED,
+        set_props: Mapping[str, Any] | None = None,
+        unset_props: Iterable[str] = (),
+        children: Sequence[Child] = UNCHANGED,
+        tail: str = UNCHANGED,
     ) -> None:
         """Stages new values of fields of a visible node; as `Transaction.update_node`.
 
@@ -104,6 +160,7 @@ class ViewerTransaction(Proxy, Ending):
             InvalidInputError: kind `not-permitted`: `children`, or another field that refers to
                 other nodes.
         """
+        fields = changed_options(locals(), ViewerTransaction.update_node)
         self.node(id)
         for name in fields.keys() - _FIELDS:
             raise not_permitted(f"Transaction.update_node({name}=…)")
@@ -129,6 +186,11 @@ class ViewerTransaction(Proxy, Ending):
             return None
         children = self._graph.node(id, include_tombstoned=True).children
         return found if found.children == children else changed(found, children=children)
+
+    def content(self, id: NodeId | str) -> bytes | None:  # noqa: A002
+        """Returns the whole content of a visible node as staged, None if it has none."""
+        self.node(id)
+        return self._tx.content(id)
 
     def tombstone(self, id: NodeId | str, *, reason: str = "") -> None:  # noqa: A002
         """Stages a tombstone on a visible node."""
@@ -172,11 +234,13 @@ class ViewerTransaction(Proxy, Ending):
     def update_edge(
         self,
         id: EdgeId | str,  # noqa: A002
-        **fields: Any,
+        *,
+        weight: float = UNCHANGED,
+        props: Mapping[str, Any] = UNCHANGED,
     ) -> None:
         """Stages another weight or other properties of an edge; as `Transaction.update_edge`."""
         self.edge(id)
-        self._tx.update_edge(id, **fields)
+        self._tx.update_edge(id, weight=weight, props=props)
 
     def remove_edge(self, id: EdgeId | str) -> None:  # noqa: A002
         """Stages the removal of a visible edge."""

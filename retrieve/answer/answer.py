@@ -128,7 +128,9 @@ class Answer(TupleSequence[AnyItem]):
         return "\n".join(_lines(self)) + "\n"
 
     def __str__(self) -> str:
-        blocks = [(item.title, item.rendered) for item in self.items]
+        blocks = [
+            (item.title, item.rendered.removeprefix(f"{item.title}\n")) for item in self.items
+        ]
         return page(self, _NOUNS[self.kind], blocks)
 
     def to_json(self) -> str:
@@ -158,6 +160,19 @@ class Answer(TupleSequence[AnyItem]):
         if self.graph is not None:
             found["graph"] = self.graph.to_dict()
         return found
+
+    def _repr_html_(self) -> str:
+        """Returns the answer as a notebook shows it: its items in rank order."""
+        from ibidem.retrieve.answer.html import table
+
+        question = "" if self.query.text is None else f" for {self.query.text!r}"
+        budget = "" if self.token_budget is None else f" of {self.token_budget:,}"
+        caption = f"{len(self)} items{question}, {self.tokens_used:,}{budget} tokens"
+        rows = [
+            (rank, f"{item.score:.5g}", item.tokens, item.rendered)
+            for rank, item in enumerate(self.items, 1)
+        ]
+        return table(caption, ("rank", "score", "tokens", "text"), rows)
 
     def to_bytes(self) -> bytes:
         """Returns the canonical bytes, DAG-CBOR of any length.

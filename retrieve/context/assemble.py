@@ -11,6 +11,7 @@ Spec: packs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -28,8 +29,9 @@ from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX, Drop, DropReason, Dro
 from ibidem.retrieve.answer.lane_score import LaneScore, LaneScores
 from ibidem.retrieve.answer.render import render
 from ibidem.retrieve.answer.staleness import count_stale
+from ibidem.retrieve.context.clip import cut_to_fit
 from ibidem.retrieve.context.group import Group, grouped, ids_of, in_order
-from ibidem.retrieve.context.option import EDGES, STOP, PackOptions
+from ibidem.retrieve.context.option import EDGES, NEIGHBORS, PackOptions
 from ibidem.retrieve.context.pack import BETWEEN, Hit, Member, Pack, pack_cid
 from ibidem.retrieve.context.sequence import Sequences
 from ibidem.retrieve.context.spans import Matcher, Span
@@ -74,7 +76,8 @@ def execute_packs(
         lambda position: packs(position).tokens,
         limit=query.limit,
         budget=query.token_budget,
-        stops=options.overflow == STOP,
+        overflow=options.overflow,
+        cut=making.cut,
     )
     counts = {str(reason): 0 for reason in DropReason}
     for _, reason, _ in left:
@@ -121,6 +124,7 @@ class _Making:
         self._options = options
         self._found = found
         self._nodes: dict[int, tuple[NodeCid, Node]] = {}
+        self._texts: dict[int, str] = {}
         self._made: dict[int, Pack] = {}
         self._matcher = Matcher(query, snapshot.config.analyser) if options.spans else None
         view, valid = found.scope.view, query.valid
@@ -142,11 +146,28 @@ class _Making:
             options,
             is_moved=query.rerank is not None or query.mmr is not None,
         )
-        self.groups = grouped(snapshot, visible, self._hits, options, self._heading)
+        groups = grouped(
+            snapshot, visible, self._hits, options, self._heading, lambda one: len(self._shown(one))
+        )
+        self.groups = groups if options.expand != NEIGHBORS else self._without_copies(groups)
+
+    def _without_copies(self, groups: Sequence[Group]) -> list[Group]:
+        """Returns the groups without those whose texts an earlier one has, case
+        and white space apart; their hits go to it."""
+        first: dict[str, Group] = {}
+        found: list[Group] = []
+        for group in groups:
+            text = " ".join(" ".join(map(self._shown, group.members)).casefold().split())
+            earlier = first.setdefault(text, group) if group.sequence is not None else group
+            if earlier is group:
+                found.append(group)
+            else:
+                earlier.join(group)
+        return found
 
     def packs(self, position: int) -> Pack:
-        """Returns a pack, built on first use. A pack that exceeds the budget on its own is not
-        kept, because it cannot be taken and its text may be large."""
+        """Returns a pack, built on first use, or what was cut of it. A pack that exceeds the budget
+        on its own is not kept, because it cannot be taken whole and its text may be large."""
         found = self._made.get(position)
         if found is None:
             found = self._pack(self.groups[position])
@@ -154,6 +175,18 @@ class _Making:
             if budget is None or found.tokens <= budget:
                 self._made[position] = found
         return found
+
+    def cut(self, position: int, tokens: int) -> bool:
+        """Cuts a pack to at most so many tokens; returns whether that is enough for any text."""
+        found = cut_to_fit(
+            self.packs(position),
+            self._options.policy(),
+            self._found.reader.estimator,
+            lambda pack: pack.tokens <= tokens,
+        )
+        if found is not None:
+            self._made[position] = found
+        return found is not None
 
     def drops(self, left: Sequence[tuple[int, str, int | None]]) -> Drops:
         """Returns the drops for the packs that are left out, each represented by its best hit.
@@ -175,9 +208,9 @@ class _Making:
         """Returns the number of hits of some packs that were ranked by a stale vector."""
         if self._query.vector is None:
             return 0
-        hits = [self._hits[rank] for position in taken for rank in self.groups[position].hits]
-        nodes = [self._node(hit.ordinal)[1] for hit in hits]
-        ordinals = self._found.ranking.ordinals[[hit.place for hit in hits]]
+        ranked = [self._hits[rank] for position in taken for rank in self.groups[position].hits]
+        nodes = [self._node(hit.ordinal)[1] for hit in ranked]
+        ordinals = self._found.ranking.ordinals[[hit.place for hit in ranked]]
         lanes = self._found.lane_scores(ordinals, [node.id for node in nodes])
         return count_stale(
             self._snapshot,
@@ -194,45 +227,58 @@ class _Making:
         return count_conflicted(self._snapshot, ids)
 
     def _pack(self, group: Group) -> Pack:
-        members, text = self._members(group)
+        path, members, text = self._members(group)
         shown = {member.id: member for member in members}
         hits = self._group_hits(group, shown)
-        spot = self._hits[group.hits[0]].spot
         sequence = group.sequence
         document = None if sequence is None else sequence.document
         scope, alias = self._name(group, members, hits[0])
-        return Pack(
+        found = Pack(
             id=pack_cid(self._options.policy(), document, [member.cid for member in members]),
             alias=alias,
             scope=scope,
             document=document,
             source=self._source(group),
             section=None if group.section is None else self._id(group.section),
-            heading_path=()
-            if spot is None
-            else spot.headings(self._heading, self._snapshot.label("Section")),
+            heading_path=path,
             hits=hits,
             members=members,
             score=hits[0].score,
             text=text,
-            tokens=self._found.reader.estimator.estimate(text),
+            tokens=0,
             fallback=group.fallback,
         )
+        return replace(found, tokens=self._found.reader.estimator.estimate(found.rendered))
 
-    def _members(self, group: Group) -> tuple[tuple[Member, ...], str]:
+    def _members(self, group: Group) -> tuple[tuple[str, ...], tuple[Member, ...], str]:
+        """Returns the headings above all members of a group, the members, and their texts with the
+        headings between them."""
+        self._read(group.members)
+        sequence = group.sequence
+        positions = None if sequence is None else sequence.places
+        chains: list[tuple[int, ...]] = [() for _ in group.members]
+        if sequence is not None and positions is not None:
+            chains = [sequence.chain(positions[one]) for one in group.members]
+        above = min(_shared(chains[0], chain) for chain in chains)
+        before = chains[0][:above]
         members: list[Member] = []
         pieces: list[str] = []
-        at = 0
-        positions = None if group.sequence is None else group.sequence.places
-        self._read(group.members)
-        for ordinal in group.members:
+        for ordinal, chain in zip(group.members, chains, strict=True):
+            fresh = self._headings(chain[_shared(before, chain) :])
+            pieces += [f"# {' '.join(heading.split())}" for heading in fresh]
+            before = chain
             cid, node = self._node(ordinal)
-            text = self._text(node)
+            text = self._shown(ordinal)
             position = None if positions is None else positions[ordinal]
+            at = sum(map(len, pieces)) + len(BETWEEN) * len(pieces)
             members.append(Member(node.id, cid, position, text, at))
             pieces.append(text)
-            at += len(text) + len(BETWEEN)
-        return tuple(members), BETWEEN.join(pieces)
+        return tuple(self._headings(chains[0][:above])), tuple(members), BETWEEN.join(pieces)
+
+    def _headings(self, containers: Sequence[int]) -> list[str]:
+        """Returns the headings of those of some containers that are sections."""
+        sections = self._snapshot.label("Section")
+        return [text for one in containers if one in sections and (text := self._heading(one))]
 
     def _group_hits(self, group: Group, shown: Mapping[NodeId, Member]) -> tuple[Hit, ...]:
         found = [self._hits[rank] for rank in group.hits]
@@ -277,8 +323,13 @@ class _Making:
     def _heading(self, ordinal: int) -> str:
         return self._node(ordinal)[1].summary or ""
 
-    def _text(self, node: Node) -> str:
-        return shown_text(node, self._snapshot.config.fields, self._found.reader.content)
+    def _shown(self, ordinal: int) -> str:
+        """Returns the text of a node, read once."""
+        if ordinal not in self._texts:
+            self._texts[ordinal] = shown_text(
+                self._node(ordinal)[1], self._snapshot.config.fields, self._found.reader.content
+            )
+        return self._texts[ordinal]
 
     def _node(self, ordinal: int) -> tuple[NodeCid, Node]:
         if ordinal not in self._nodes:
@@ -294,3 +345,9 @@ class _Making:
 
     def _id(self, ordinal: int) -> NodeId:
         return NodeId(ids_of(self._snapshot, [ordinal]))
+
+
+def _shared(one: Sequence[int], other: Sequence[int]) -> int:
+    """Returns how many containers two chains share at their beginning."""
+    same = [a == b for a, b in zip(one, other, strict=False)]
+    return same.index(False) if False in same else len(same)

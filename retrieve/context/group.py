@@ -8,6 +8,7 @@ Spec: packs 2 to 5.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Sequence as Many
 from dataclasses import dataclass
 
@@ -52,6 +53,10 @@ class Group:
     """The section that is shown as a whole."""
     fallback: str | None = None
 
+    def join(self, other: Group) -> None:
+        """Takes the hits of a group that is not shown."""
+        self.hits = sorted([*self.hits, *other.hits])
+
 
 def in_order(
     snapshot: Snapshot,
@@ -92,8 +97,18 @@ def grouped(
     hits: Many[Found],
     options: PackOptions,
     heading: Heading,
+    chars: Callable[[int], int],
 ) -> list[Group]:
-    """Returns the groups of some hits, the group of the best hit first."""
+    """Returns the groups of some hits, the group of the best hit first.
+
+    Args:
+        snapshot: provides ids, labels and edges.
+        visible: the nodes that may be shown.
+        hits: as `in_order` returns them.
+        options: how hits are expanded and merged.
+        heading: of a section.
+        chars: the length of a node's text.
+    """
     if options.expand == EDGES:
         return _by_edges(snapshot, visible, hits, options)
     sections = snapshot.label("Section")
@@ -107,7 +122,7 @@ def grouped(
     for rank, hit in enumerate(hits):
         if hit.spot is None:
             continue
-        start, stop, whole = _around(hit.spot, options, heading, sections)
+        start, stop, whole = _around(hit.spot, options, heading, sections, chars)
         if whole is not None:
             wholes[rank] = whole
         key = hit.spot.sequence.document.raw
@@ -118,17 +133,48 @@ def grouped(
 
 
 def _around(
-    spot: Spot, options: PackOptions, heading: Heading, sections: BitMap
+    spot: Spot,
+    options: PackOptions,
+    heading: Heading,
+    sections: BitMap,
+    chars: Callable[[int], int],
 ) -> tuple[int, int, Container | None]:
     """Returns the positions that a hit requests, and the section if the hit was expanded to it."""
     whole = spot.section(heading, sections) if options.expand == SECTION else None
-    if whole is not None:
-        start, stop = whole.start, whole.stop
-    else:
-        assert options.per_hit_neighbors is not None, "BUG: edges are walked elsewhere"
-        start = max(0, spot.place - options.per_hit_neighbors)
-        stop = min(len(spot.sequence.ordinals), spot.place + options.per_hit_neighbors + 1)
+    start, stop = (
+        (whole.start, whole.stop) if whole else _window(spot.sequence, spot.place, options, chars)
+    )
     return *clipped(spot.place, start, stop, options.nodes_max), whole
+
+
+def _window(
+    sequence: Sequence, middle: int, options: PackOptions, chars: Callable[[int], int]
+) -> tuple[int, int]:
+    """Returns the positions around a hit, in its section alone: one after it, one before it, and so
+    on, as long as they fit."""
+    around, room = options.per_hit_neighbors, options.window_chars
+    assert around is not None, "BUG: edges are walked elsewhere"
+    ordinals, homes = sequence.ordinals, sequence.homes
+    start, stop = middle, middle + 1
+    size = 0 if room is None else chars(ordinals[start])
+
+    def joins(position: int) -> bool:
+        nonlocal size
+        if not 0 <= position < len(ordinals) or homes[position] != homes[middle]:
+            return False
+        more = 0 if room is None else chars(ordinals[position])
+        if room is not None and size + more > room:
+            return False
+        size += more
+        return True
+
+    is_after = is_before = True
+    for _ in range(around):
+        is_after = is_after and joins(stop)
+        stop += is_after
+        is_before = is_before and joins(start - 1)
+        start -= is_before
+    return start, stop
 
 
 def _of_document(

@@ -1,11 +1,12 @@
 """Pack options: how hits are expanded, how overlaps are merged, and how the budget is applied.
 
-    expand     `neighbors`: the passages before and after a hit; `section`: the section that
-               contains it; `edges`: the nodes that edges lead to
+    expand     `neighbors`: the passages of its section before and after a hit; `section`: the
+               section that contains it; `edges`: the nodes that edges lead to
     merge      `absorb`: a hit that an earlier pack covers joins that pack, and windows end where
                another one begins, so every pack is small; `coalesce`: windows that share a node
                become one, however long
-    budget     `skip` a pack that does not fit and continue, or `stop` there
+    budget     `cut` a pack to what fits of it, `skip` one that does not fit and continue, or `stop`
+               there
     rank       `score`, or `none`: every score is 0, document order
     spans      whether hits record where in their text the query matches
 
@@ -19,12 +20,11 @@ from typing import Any, Self
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
-from ibidem.retrieve.query import checks
+from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import OF_PACKS, default
 
 NEIGHBORS, SECTION, EDGES = "neighbors", "section", "edges"
 ABSORB, COALESCE = "absorb", "coalesce"
-SKIP, STOP = "skip", "stop"
 SCORE, NONE = "score", "none"
 
 
@@ -56,7 +56,9 @@ class PackOptions:
 
     expand: str = default("expand")
     per_hit_neighbors: int | None = default("per_hit_neighbors")
-    """The number of passages on each side; None with `edges`."""
+    """The most passages on each side; None with `edges`."""
+    window_chars: int | None = default("window_chars")
+    """How many characters a hit and its neighbours may have; None for any number."""
     merge: str = default("merge")
     overflow: str = default("overflow")
     rank: str = default("rank")
@@ -71,6 +73,7 @@ class PackOptions:
         return {
             "expand": self.expand,
             "per_hit_neighbors": self.per_hit_neighbors,
+            "window_chars": self.window_chars,
             "merge": self.merge,
             "overflow": self.overflow,
             "rank": self.rank,
@@ -82,13 +85,14 @@ class PackOptions:
     def policy(self) -> dict[str, Any]:
         """Returns the options that the identity of a pack depends on besides its members."""
         form = self.form()
-        return {name: form[name] for name in ("expand", "per_hit_neighbors", "merge", "edges")}
+        names = ("expand", "per_hit_neighbors", "window_chars", "merge", "edges")
+        return {name: form[name] for name in names}
 
     @classmethod
     def from_form(cls, form: object) -> Self:
         """Returns the options of a canonical form."""
         if not isinstance(form, dict) or set(form) != set(cls().form()):
-            raise InvalidInputError(f"packs: got {checks.show(form)}, expected its eight fields")
+            raise InvalidInputError(f"packs: got {checks.show(form)}, expected its nine fields")
         flat = {name: value for name, value in form.items() if name != "edges"}
         edges = form["edges"]
         if edges is not None:
@@ -97,7 +101,14 @@ class PackOptions:
                     f"packs.edges: got {checks.show(edges)}, expected its four fields"
                 )
             flat |= edges
-        made = resolve_packs({name: value for name, value in flat.items() if value is not None})
+        is_walk = edges is not None
+        made = resolve_packs(
+            {
+                name: value
+                for name, value in flat.items()
+                if value is not None or (name == "window_chars" and not is_walk)
+            }
+        )
         assert isinstance(made, cls), "BUG: one class of options"
         return made
 
@@ -121,23 +132,27 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
             f"{unknown[0]}: got an unknown option, expected one of {', '.join(sorted(OF_PACKS))}"
         )
     values = {name: given.get(name, one.default) for name, one in OF_PACKS.items()}
-    expand = checks.option("expand", values["expand"])
-    merge = checks.option("merge", values["merge"])
+    expand = option_checks.option("expand", values["expand"])
+    merge = option_checks.option("merge", values["merge"])
     is_walk = expand == EDGES
-    _check_effect(given, EdgeWalk().form() if not is_walk else ("per_hit_neighbors",), expand)
+    around_names = ("per_hit_neighbors", "window_chars")
+    _check_effect(given, EdgeWalk().form() if not is_walk else around_names, expand)
     if is_walk and merge == COALESCE and values["nodes_max"] is not None:
         raise InvalidInputError(
             "nodes_max: got it with expand 'edges' and merge 'coalesce', expected merge 'absorb'"
         )
-    around = None if is_walk else checks.option("per_hit_neighbors", values["per_hit_neighbors"])
+    around, chars = (
+        None if is_walk else option_checks.option(name, values[name]) for name in around_names
+    )
     return PackOptions(
         expand,
         around,
+        chars,
         merge,
-        checks.option("overflow", values["overflow"]),
+        option_checks.option("overflow", values["overflow"]),
         checks.choice("rank", values["rank"], (SCORE, NONE)),
-        checks.option("nodes_max", values["nodes_max"]),
-        checks.option("spans", values["spans"]),
+        option_checks.option("nodes_max", values["nodes_max"]),
+        option_checks.option("spans", values["spans"]),
         _walk(values) if is_walk else None,
     )
 
@@ -145,9 +160,9 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
 def _walk(values: Mapping[str, object]) -> EdgeWalk:
     return EdgeWalk(
         _etypes(values["etypes"]),
-        checks.option("direction", values["direction"]),
-        checks.option("hops", values["hops"]),
-        checks.option("fanout", values["fanout"]),
+        option_checks.option("direction", values["direction"]),
+        option_checks.option("hops", values["hops"]),
+        option_checks.option("fanout", values["fanout"]),
     )
 
 

@@ -25,6 +25,7 @@ from ibidem.retrieve.answer.cbor_writer import (
     text_of,
 )
 from ibidem.retrieve.answer.lane_score import LaneScores
+from ibidem.retrieve.answer.render import contain
 
 BETWEEN = "\n\n"
 """The separator between the texts of a pack's members."""
@@ -71,27 +72,29 @@ class Pack:
     section: NodeId | None
     """The section that is shown as a whole."""
     heading_path: tuple[str, ...]
-    """The headings above the best hit, the outermost first."""
+    """The headings above all its members, the outermost first."""
     hits: tuple[Hit, ...]
     """Best first."""
     members: tuple[Member, ...]
     """In document order, or nearest first if edges were followed."""
     score: float
     text: str
-    """The members' texts, separated by blank lines."""
+    """The members' texts, separated by blank lines, with the headings that stand between them."""
     tokens: int
+    """Of the whole rendering."""
     fallback: str | None = None
     """Why the pack was not expanded as requested: `no-section` or `no-sequence`."""
 
     @property
-    def rendered(self) -> str:
-        """The text, under the name that items of all answers share."""
-        return self.text
+    def title(self) -> str:
+        """Where its words stand: the document and the headings, in one line."""
+        name = self.source or str(self.document or self.entry.id)
+        return " > ".join(" ".join(contain(part).split()) for part in (name, *self.heading_path))
 
     @property
-    def title(self) -> str:
-        """The path of the document and the headings above the best hit."""
-        return " > ".join((self.source or "", *self.heading_path)).strip(" >") or self.alias
+    def rendered(self) -> str:
+        """The title and the text, which the budget counts."""
+        return f"{self.title}\n{self.text}"
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the pack as plain data."""

@@ -53,6 +53,15 @@ class Sequence:
     containers: tuple[Container, ...]
     """The document first, every other after its parent."""
 
+    def chain(self, position: int) -> tuple[int, ...]:
+        """Returns the ordinals of the containers around a passage, the document first."""
+        found: list[int] = []
+        at = self.homes[position]
+        while at >= 0:
+            found.append(self.containers[at].ordinal)
+            at = self.containers[at].above
+        return tuple(reversed(found))
+
 
 @record
 class Spot:
@@ -72,16 +81,6 @@ class Spot:
                 return found
             at = found.above
         return None
-
-    def headings(self, heading: Heading, sections: BitMap) -> tuple[str, ...]:
-        """Returns the headings above the hit, the outermost first."""
-        containers, at = self.sequence.containers, self.home
-        found: list[str] = []
-        while at >= 0:
-            if containers[at].ordinal in sections and (text := heading(containers[at].ordinal)):
-                found.append(text)
-            at = containers[at].above
-        return tuple(reversed(found))
 
 
 class Sequences:

@@ -13,6 +13,10 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+CUT, SKIP, STOP = "cut", "skip", "stop"
+CUT_SHARE = 2
+"""Where candidates are cut, none takes more of a budget than one in so many parts."""
+
 
 class Aim(NamedTuple):
     """A hit and the range around it that it requests."""
@@ -128,16 +132,22 @@ def fitting(
     *,
     limit: int | None,
     budget: int | None,
-    stops: bool,
+    overflow: str,
+    cut: Callable[[int, int], bool],
 ) -> tuple[list[int], list[tuple[int, str, int | None]]]:
     """Returns which of `count` candidates are taken, in order, and why each other one is not.
+
+    With `cut`, more budget never takes less: what is taken is a beginning of one sequence, in which
+    each candidate is charged at most half of the budget.
 
     Args:
         count: the number of candidates, in rank order.
         cost: the cost of one; not called for those that come too late to be taken.
         limit: the most candidates that are taken.
         budget: the most that they may cost together, None for any cost.
-        stops: whether to stop at the first that does not fit; otherwise later ones may still fit.
+        overflow: `skip` one that does not fit, because later ones may still fit; `stop` there; or
+            `cut` it.
+        cut: makes a candidate cost at most so much; returns whether anything is left of it.
 
     Returns:
         The positions taken, and (position, reason, cost or None if it was not computed) of the
@@ -146,17 +156,27 @@ def fitting(
     taken: list[int] = []
     left: list[tuple[int, str, int | None]] = []
     used, is_stopped = 0, False
-    for place in range(count):
+    for index in range(count):
         if limit is not None and len(taken) >= limit:
-            left.append((place, "limit", None))
-        elif is_stopped:
-            left.append((place, "budget", None))
+            left.append((index, "limit", None))
+            continue
+        if is_stopped:
+            left.append((index, "budget", None))
+            continue
+        tokens = cost(index)
+        if budget is None or (overflow != CUT and used + tokens <= budget):
+            is_taken, charged = True, tokens
+        elif overflow == CUT:
+            # What it may have is charged, not what it has after the cut, which can be less.
+            charged = min(tokens, budget - used, -(-budget // CUT_SHARE))
+            is_taken = tokens <= charged or cut(index, charged)
+            is_stopped = tokens > budget - used
         else:
-            tokens = cost(place)
-            if budget is not None and used + tokens > budget:
-                left.append((place, "budget", tokens))
-                is_stopped = stops
-            else:
-                taken.append(place)
-                used += tokens
+            is_taken, charged = False, 0
+            is_stopped = overflow == STOP
+        used += charged
+        if is_taken:
+            taken.append(index)
+        else:
+            left.append((index, "budget", tokens))
     return taken, left

@@ -16,29 +16,16 @@ Spec: retrieval 3.
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Any, Final
+from typing import Any
 
-from ibidem.objects.constants import BM25_B, BM25_K1, TIME_MAX, TIME_MIN
+from ibidem.objects.constants import BM25_B, BM25_K1, COUNT_MAX, TIME_MAX, TIME_MIN
 from ibidem.objects.record import record
 
-COUNT_MAX = 2**53
 DEFAULT = "the default"
 """The meaning of None for options where None selects the default."""
 LIMIT_OF_PACKS = 5
 """The default of `limit` for packs."""
 DAY = 86_400_000_000
-
-
-class Configured(Enum):
-    """The type of `CONFIGURED`."""
-
-    CONFIGURED = "configured"
-
-
-CONFIGURED: Final = Configured.CONFIGURED
-"""The default of a parameter that `repo config` can set: what the root's configuration says, or
-else what the table says. Any value that is given, None included, comes before both."""
 
 
 @record
@@ -573,10 +560,17 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             ),
         ),
         Option(
-            "per_hit_neighbors", "int", 1, high=1000, form="packs.per_hit_neighbors",
-            help="Number of passages on each side of a hit; not with `edges`",
+            "per_hit_neighbors", "int", 4, high=1000, form="packs.per_hit_neighbors",
+            help="Most passages of its section on each side of a hit; not with `edges`",
             flag=Flag(
-                "--around", "Number of passages on each side of a hit; {default} if not given", "N"
+                "--around", "Most passages on each side of a hit; {default} if not given", "N"
+            ),
+        ),
+        Option(
+            "window_chars", "int", 600, none=_ANY, high=10_000_000, form="packs.window_chars",
+            help="Passages around a hit are added up to this many characters; not with `edges`",
+            flag=Flag(
+                "--window-chars", "Add passages around a hit up to this many characters", "N"
             ),
         ),
         Option(
@@ -585,8 +579,8 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             flag=Flag("--merge"),
         ),
         Option(
-            "overflow", "str", "skip", choices=("skip", "stop"), form="packs.overflow",
-            help="Whether a pack over the budget is skipped or ends the answer",
+            "overflow", "str", "cut", choices=("cut", "skip", "stop"), form="packs.overflow",
+            help="Whether a pack over the budget is cut, is skipped or ends the answer",
             flag=Flag("--overflow"),
         ),
         Option(

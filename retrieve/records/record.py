@@ -75,6 +75,8 @@ HALF_LIFE_SECONDS: Mapping[RecordType, int] = MappingProxyType(
 )
 CONFIDENCE_DEFAULT = 0.5
 GAIN_DEFAULT = 0.1
+NAMESPACES = ("user", "agent", "session")
+"""The fields that say whose a record is."""
 SOURCES = ("event", "artifact", "tool_call", "observation", "outcome", "record")
 _NEUTRAL_POLICY = TrustPolicy()
 """The default names of the properties of records, used without a policy."""
@@ -112,6 +114,10 @@ class Record:
     tags: Sequence[str] = ()
     provenance: Sequence[Mapping[str, Any]] = ()
     """Its origins: `{kind, ref}` each, and other known facts."""
+    user: str = ""
+    """Of whom it is, empty for nobody in particular; as are `agent` and `session`."""
+    agent: str = ""
+    session: str = ""
     time: int = 0
     """The time of its creation, microseconds since 1970 UTC; 0 if unknown."""
     id: NodeId | None = None
@@ -127,6 +133,11 @@ class Record:
             raise InvalidInputError(
                 f"scope: got {checks.show(self.scope)}, expected text, empty for no scope"
             )
+        for name in NAMESPACES:
+            if not isinstance(getattr(self, name), str):
+                raise InvalidInputError(
+                    f"{name}: got {checks.show(getattr(self, name))}, expected text"
+                )
         put(self, "level", int(level_of("level", self.level)))
         for name in ("confidence", "salience", "floor", "gain"):
             put(self, name, checks.number(name, getattr(self, name), high=1.0))
@@ -178,6 +189,7 @@ class Record:
         for name in ("max_age_seconds", "valid_from", "valid_to"):
             if getattr(self, name) is not None:
                 fields[name] = getattr(self, name)
+        fields |= {name: getattr(self, name) for name in NAMESPACES if getattr(self, name)}
         return {
             name: value
             for name, value in fields.items()
@@ -229,6 +241,7 @@ _READ = (
     "tags",
     "provenance",
     "time",
+    *NAMESPACES,
 )
 
 

@@ -11,8 +11,11 @@ A name is imported when it is first used, because this module runs before every 
 ['the parcel arrives on Monday']
 """
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from ibidem.repo import layers
 
 if TYPE_CHECKING:
     from ibidem.embed.http import Service as Service
@@ -39,8 +42,7 @@ if TYPE_CHECKING:
     from ibidem.memory.recall.anomalies import Anomaly as Anomaly
     from ibidem.memory.recall.anomalies import Oddity as Oddity
     from ibidem.memory.recall.anomalies import anomalies as anomalies
-    from ibidem.memory.recall.feedback import not_useful as not_useful
-    from ibidem.memory.recall.feedback import vote as vote
+    from ibidem.memory.recall.feedback import Feedback as Feedback
     from ibidem.memory.recall.procedures import Attempt as Attempt
     from ibidem.memory.recall.procedures import Offer as Offer
     from ibidem.memory.recall.procedures import add_procedure as add_procedure
@@ -93,6 +95,7 @@ if TYPE_CHECKING:
     from ibidem.repo.api.runs import Runs as Runs
     from ibidem.repo.api.stage import Stage as Stage
     from ibidem.repo.api.sync import Sync as Sync
+    from ibidem.repo.embed_nodes import EmbedReport as EmbedReport
     from ibidem.repo.erasure.erase import EraseReport as EraseReport
     from ibidem.repo.events import Event as Event
     from ibidem.repo.history.bisect import Bisection as Bisection
@@ -112,9 +115,8 @@ if TYPE_CHECKING:
     from ibidem.repo.repository import Repository as Repository
     from ibidem.repo.repository import init as init
     from ibidem.repo.repository import open as open  # noqa: A004
-    from ibidem.repo.retrieval.embedding import EmbedReport as EmbedReport
     from ibidem.repo.retrieval.listing import Page as Page
-    from ibidem.repo.retrieval.retrieve import Retriever as Retriever
+    from ibidem.repo.retrieval.retriever import Retriever as Retriever
     from ibidem.repo.retrieval.token_estimators import TiktokenEstimator as TiktokenEstimator
     from ibidem.repo.retrieval.token_estimators import TokenizersEstimator as TokenizersEstimator
     from ibidem.repo.revision import Revision as Revision
@@ -125,8 +127,12 @@ if TYPE_CHECKING:
     from ibidem.repo.sync.clone import clone as clone
     from ibidem.repo.sync.report import CopyReport as CopyReport
     from ibidem.repo.transaction.transaction import Transaction as Transaction
+    from ibidem.repo.viewer.notes import ViewerNotes as ViewerNotes
+    from ibidem.repo.viewer.notes import ViewerSpace as ViewerSpace
+    from ibidem.repo.viewer.repository import ViewerReceipts as ViewerReceipts
     from ibidem.repo.viewer.repository import ViewerRepository as ViewerRepository
     from ibidem.repo.viewer.revision import ViewerRevision as ViewerRevision
+    from ibidem.repo.viewer.transaction import ViewerTransaction as ViewerTransaction
     from ibidem.retrieve.access.policy import ALL as ALL
     from ibidem.retrieve.access.policy import ALL_SCOPES as ALL_SCOPES
     from ibidem.retrieve.access.policy import Level as Level
@@ -183,7 +189,7 @@ _HOMES = {
     "memory.graph.memory": "GraphMemory",
     "memory.graph.metrics": "Metrics",
     "memory.recall.anomalies": "Anomaly Oddity anomalies",
-    "memory.recall.feedback": "not_useful vote",
+    "memory.recall.feedback": "Feedback",
     "memory.recall.procedures": "Attempt Offer add_procedure is_task mine offers set_status",
     "memory.recall.recall": "Disclosure Recollection recall",
     "objects.cid": "Cid CommitCid NodeCid ReceiptCid ResultCid RootCid",
@@ -210,6 +216,7 @@ _HOMES = {
     "repo.api.runs": "Runs",
     "repo.api.stage": "Stage",
     "repo.api.sync": "Sync",
+    "repo.embed_nodes": "EmbedReport",
     "repo.erasure.erase": "EraseReport",
     "repo.events": "Event",
     "repo.history.bisect": "Bisection",
@@ -224,9 +231,8 @@ _HOMES = {
     "repo.notes": "Notes",
     "repo.receipts.kept": "KeptReceipt",
     "repo.repository": "Repository init open",
-    "repo.retrieval.embedding": "EmbedReport",
     "repo.retrieval.listing": "Page",
-    "repo.retrieval.retrieve": "Retriever",
+    "repo.retrieval.retriever": "Retriever",
     "repo.retrieval.token_estimators": "TiktokenEstimator TokenizersEstimator",
     "repo.revision": "Revision",
     "repo.runs.recorder": "Run",
@@ -236,8 +242,10 @@ _HOMES = {
     "repo.sync.clone": "clone",
     "repo.sync.report": "CopyReport",
     "repo.transaction.transaction": "Transaction",
-    "repo.viewer.repository": "ViewerRepository",
+    "repo.viewer.notes": "ViewerNotes ViewerSpace",
+    "repo.viewer.repository": "ViewerReceipts ViewerRepository",
     "repo.viewer.revision": "ViewerRevision",
+    "repo.viewer.transaction": "ViewerTransaction",
     "retrieve.access.policy": "ALL ALL_SCOPES Level Reveal TrustPolicy Viewer",
     "retrieve.answer.answer": "Answer AnswerKind",
     "retrieve.answer.drops": "Drop DropReason",
@@ -262,8 +270,27 @@ _HOMES = {
 }
 """The public names by the module that has them, as the imports above."""
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-_MODULES = ("errors",)
+_MODULES = ("aio", "errors")
 __all__ = [*_HOME_OF, *_MODULES, "__version__"]
+
+_LAYERS = {
+    "conversations": ("ibidem.memory.conversation.conversations", "Conversations"),
+    "records": ("ibidem.memory.graph.memory", "GraphMemory"),
+    "feedback": ("ibidem.memory.recall.feedback", "Feedback"),
+    "recall": ("ibidem.memory.recall.recall", "recall"),
+    "add": ("ibidem.memory.graph.facts", "add"),
+    "ingest": ("ibidem.ingest.add_paths", "ingest_paths"),
+    "embed": ("ibidem.repo.embed_nodes", "embed_staged"),
+}
+"""What `repo.layers` adds to repositories and transactions, and where it is."""
+
+
+def _finder(module: str, name: str) -> Callable[[], Any]:
+    return lambda: getattr(import_module(module), name)
+
+
+for _attribute, _where in _LAYERS.items():
+    layers.register(_attribute, _finder(*_where))
 
 
 def __getattr__(name: str) -> Any:

@@ -298,7 +298,7 @@ def _fill_up(path: Path, handle: Any) -> None:
 
 def _open_handle(path: Path, size: int) -> Any:
     return lmdb.open(
-        str(path),
+        os.fsencode(path),
         map_size=size,
         max_dbs=4,
         max_readers=READERS_MAX,

@@ -46,7 +46,7 @@ def number_transactions(path: Path) -> None:
             _write(path / DATA_FILE, _made[0])
             return
         with lmdb.open(
-            str(path), map_size=_MAP_BYTES, max_dbs=4, sync=False, metasync=False
+            os.fsencode(path), map_size=_MAP_BYTES, max_dbs=4, sync=False, metasync=False
         ) as handle:
             _number(handle, handle.open_db(b"cells"))
             handle.sync(True)

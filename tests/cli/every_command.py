@@ -235,6 +235,57 @@ def _keeps(run: Callable[..., dict[str, Any]], folder: Path) -> None:
     run("erase", "--finish")
 
 
+def _files(run: Callable[..., dict[str, Any]]) -> None:
+    """Changes, renames and deletes files, and leaves some behind the head."""
+    folder = Path("pages")
+    folder.mkdir()
+    pages = [folder / f"{name}.md" for name in ("behind", "gone", "mine", "moved")]
+    for page in pages:
+        page.write_text(f"# {page.stem}\n\nfirst text of {page.stem}\n")
+    behind, gone, mine, moved = pages
+    run("commit", "pages", "-m", "pages")
+    start = run("status")["branch"]
+    run("branch", "files")
+    run("switch", "files")
+    for page in (behind, mine):
+        page.write_text("# changed\n")
+    run("commit", "pages", "-m", "changed there")
+    for page in (behind, mine):
+        page.write_text(f"# {page.stem}\n\nfirst text of {page.stem}\n")
+    run("switch", start)
+    run("status")
+    run("merge", "files")
+    mine.write_text("# mine\n")
+    gone.unlink()
+    moved.rename(folder / "elsewhere.md")
+    (folder / "new.md").write_text("# new\n")
+    (folder / "picture.png").write_bytes(b"\x00")
+    (folder / "extra.md").write_text("# extra\n")
+    run("add", str(folder / "extra.md"))
+    (folder / "page.html").write_text("<p>page</p>")
+    run("diff")
+    (folder / "page.html").unlink()
+    (folder / "extra.md").write_text("# extra changed\n")
+    run("status")
+    run("commit", "pages", "--ignore-removal", code=1)
+    run("status")
+    run("commit", "pages", code=1)
+    run("checkout", "pages", code=1)
+    run("checkout", "pages", "--force")
+    run("mv", str(folder / "new.md"), str(folder / "newer.md"))
+    run("rm", str(folder / "newer.md"))
+    run("commit", "-m", "tidy")
+    run("switch", "-c", "texts")
+    mine.write_text("# theirs\n")
+    run("commit", "pages", "-m", "theirs")
+    run("switch", start)
+    mine.write_text("# ours\n")
+    run("commit", "pages", "-m", "ours", "--overwrite")
+    run("merge", "texts", code=1)
+    run("status")
+    run("resolve", str(mine), "--theirs")
+
+
 def _merges(run: Callable[..., dict[str, Any]]) -> None:
     """Merges, makes commits again and settles conflicts, with something in every field."""
 
@@ -243,6 +294,7 @@ def _merges(run: Callable[..., dict[str, Any]]) -> None:
         assert isinstance(made["id"], str)
         return made["id"]
 
+    _files(run)
     run("branch", "trunk")
     run("switch", "trunk")
     hub, left, right = (says(key, f"was {key}") for key in ("hub", "left", "right"))

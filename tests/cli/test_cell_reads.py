@@ -26,7 +26,7 @@ READS = {
     "tag": 2,
     "branch": 3,
     "show HEAD": 4,
-    "status": 5,
+    "status": 6,
     "tag v1": 3,
     "undo": 3,
     "redo": 3,
@@ -73,7 +73,7 @@ def test_a_commit_reads_the_cells_at_most_twice(count: Count, tmp_path: Path) ->
     assert count("commit", "notes", "-m", "more") <= 2
     assert count("commit", "notes", "-m", "nothing new") <= 2
     (tmp_path / "notes" / "more.md").write_text("# More\n\nBack off longer.\n")
-    assert count("add", "notes") <= 2
+    assert count("add", "notes") <= 3, "once more to learn what was staged"
     assert count("commit", "-m", "what is staged") <= 2
 
 

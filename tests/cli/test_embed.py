@@ -80,6 +80,9 @@ def test_what_people_read_says_how_many(notes: Run, asked: list[str]):
         in notes("embed", "--model", MODEL, "--dry-run").stdout
     )
     assert "9 vectors of ollama:letters in commit b" in notes("embed", "--model", MODEL).stdout
+    assert "repo config set model ollama:letters" in notes("embed", "--model", MODEL).stderr
+    notes("config", "set", "model", MODEL)
+    assert notes("embed", "--model", MODEL).stderr == ""
     assert "0 vectors" in notes("embed", "--model", MODEL, "--label", "Passage").stdout
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -89,8 +93,8 @@ def test_json_is_indented_on_a_terminal_and_one_line_in_a_pipe(
 )
 def test_words_for_times_are_replaced_by_the_clock_of_the_run(text: str, absolute: str):
     session = Session(environment={"SOURCE_DATE_EPOCH": str(NEW_YEAR)})
-    assert dates.absolute(session, text) == absolute
-    assert dates.revision(session, f"main@{{{text}}}~1") == f"main@{{{absolute}}}~1"
+    assert dates.absolute(session.clock(), text) == absolute
+    assert dates.revision(session.clock(), f"main@{{{text}}}~1") == f"main@{{{absolute}}}~1"
 
 
 @pytest.mark.parametrize(
@@ -141,6 +145,40 @@ def test_records_say_how_far_away_they_are(notes: Run):
     said = notes("memory", "graph", "drinks").stdout
     assert "score" in said
     assert "1 step away" in said
+
+
+def test_an_empty_message_is_refused_and_a_shown_one_has_its_id(run: Run, data: Data):
+    run("init")
+    assert "got an empty text" in run("thread", "append", "t", " ", code=2).stderr
+    run("thread", "append", "t", "my printer is on fire")
+    (message,) = data("thread", "show", "t")["messages"]
+    assert run("thread", "show", "t").stdout == f"0 user: my printer is on fire  {message['id']}\n"
+
+
+def test_a_pull_without_a_remote_says_how_to_add_one(notes: Run):
+    error = notes("pull", code=3).stderr
+    assert "hint: add it: repo remote add origin LOCATION\n" in error
+    assert "repo push origin main" in notes("push", "main", code=3).stderr
+
+
+def test_a_log_has_whole_seconds(notes: Run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    notes("node", "add", "Note", "--summary", "x")
+    notes("commit", "-m", "now")
+    for options in ([], ["--oneline"]):
+        assert re.search(r"T\d\d:\d\d:\d\dZ", notes("log", "-n", "1", *options).stdout)
+
+
+def test_a_folder_that_the_locale_cannot_spell_is_opened(tmp_path: Path):
+    folder = tmp_path / "em\U0001f600ji"
+    folder.mkdir()
+    environment = {**os.environ, "LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    program = [sys.executable, "-m", "ibidem", "--quiet"]
+    for command in (["init"], ["status"]):
+        done = subprocess.run(
+            [*program, *command], cwd=folder, env=environment, capture_output=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
 
 
 def test_a_closed_pipe_of_a_terminal_is_no_concern_of_json():

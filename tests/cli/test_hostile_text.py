@@ -29,6 +29,7 @@ RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u
 OURS = re.compile(r"\x1b\[(?:0|1|2|3[1-3]|31;1|31m\x1b\[1)m")
 
 NOTHING_OF_THE_REPOSITORY = {
+    "cat",  # prints bytes on purpose; on a terminal as `get --text` does
     *("completion", "demo", "serve", "key generate", "key trust", "key require", "key revoke"),
     *(
         "thread clear",
@@ -221,6 +222,9 @@ CALLS: dict[str, list[str]] = {
     "node untombstone": ["node untombstone {hidden}", "status", "unstage"],
     "edge add": ["edge add {node} uses {part}", "diff"],
     "edge remove": ["edge remove {edge}", "status", "diff"],
+    "checkout": ["checkout .", "checkout {folder}"],
+    "mv": ["mv a.md b.md"],
+    "rm": ["rm a.md"],
     "status": ["status"],
     "unstage": ["unstage"],
 }

@@ -11,6 +11,7 @@ import pytest
 
 import ibidem
 from ibidem.cli.options.settings import write_local
+from ibidem.cli.session import SETTINGS_FILE
 from ibidem.embed.protocol import identity
 from ibidem.memory.recall.query_log import QueryLog
 from ibidem.memory.recall.rerank_cache import remembered
@@ -53,7 +54,7 @@ def used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         QueryLog(folder).slow("recall", 9, {}, 1)
         repo.sync.remotes.add("elsewhere", address_of("/srv"))
         token_in(folder / "local" / "serve-token")
-        write_local(folder, "limit", 5)
+        write_local(folder / SETTINGS_FILE, "limit", 5)
         held = Quarantine(repo.core, memory_bytes_max=0)
         held.take([(BlobCid.of(b"x"), b"x")])
         left = next(folder.glob("quarantine-*"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -27,7 +28,7 @@ def run(tmp_path, monkeypatch):
 
 
 def test_packs_show_what_stands_around_a_hit(run):
-    shown = run("packs", "retry twice", "--label", "Passage")
+    shown = run("packs", "retry twice", "--label", "Passage", "--around", "1")
     assert "a.md > Retries" in shown
     assert "o:0-2" in shown
     assert "    before" in shown
@@ -47,9 +48,9 @@ def test_options_of_packs_reach_the_library(run):
 
 def test_prompt_prints_both_texts_and_writes_citations(run, tmp_path):
     shown = run("prompt", "twice", "--citations", "cited.json")
-    assert "source [¹]" in shown
+    assert "[1] a.md > Retries" in shown
     [cited, *_] = json.loads((tmp_path / "cited.json").read_text("utf-8"))
-    assert cited["marker"] == "[¹]"
+    assert cited["marker"] == "[1]"
     without = run("prompt", "absent")
     assert without.endswith("\n\nabsent\n")
     assert "the prompt has no source" in without
@@ -61,11 +62,14 @@ def test_a_thread_is_kept_shown_chosen_from_and_cleared(run):
     assert "kept: 1 message" in run("thread", "append", "t", "--stdin", "--save", stdin=lines)
     again = run("thread", "append", "t", "-", "--save", stdin=lines)
     assert "nothing changed" in again
-    assert run("thread", "show", "t") == "0 user: hello there\n1 assistant: hi\n"
-    assert run("thread", "select", "t", "hello", "-n", "1") == "0 user: hello there\n"
+    shown = run("thread", "show", "t")
+    assert re.fullmatch(
+        r"0 user: hello there  [0-9a-f]{32}\n1 assistant: hi  [0-9a-f]{32}\n", shown
+    )
+    assert run("thread", "select", "t", "hello", "-n", "1") == shown.splitlines(True)[0]
     assert "1 assistant: hi" in run("thread", "select", "t", "-n", "1")
     run("thread", "compact", "t", "0", "1", "they met")
-    assert run("thread", "show", "t") == "0-1 Summary: they met\n"
+    assert run("thread", "show", "t").startswith("0-1 Summary: they met  ")
     assert "2 messages" in run("thread", "list")
     assert "hidden: 2 messages" in run("thread", "clear", "t")
     assert run("thread", "show", "t") == ""

@@ -40,8 +40,8 @@ def test_diff_of_answers_ends_with_1_only_where_asked(edited: Run):
 
 def test_options_of_a_question_need_a_question(edited: Run):
     assert "--label needs --query" in edited("diff", "HEAD~1", "--label", "Note", code=2).stderr
-    assert "needs a revision" in edited("diff", "--query", QUESTION, code=2).stderr
-    assert len(edited("diff", "HEAD~1", "--limit", "1").stdout.splitlines()) == 3
+    assert "needs one or two revisions" in edited("diff", "--query", QUESTION, code=2).stderr
+    assert len(edited("diff", "HEAD~1", "--nodes", "--limit", "1").stdout.splitlines()) == 3
 
 
 def test_bisect_names_the_commit(edited: Run, data: Data):

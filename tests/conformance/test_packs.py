@@ -22,14 +22,19 @@ CITED = {
     "3-a": (PACKS, "test_pk9_packs_come_by_score_then_document_then_place"),
     "4-a": (PACKS, "test_pk3_without_sections_neighbours_are_shown_and_it_is_said"),
     "4-d": (PACKS, "test_a_passage_of_two_documents_is_shown_once"),
+    "4-e": (PACKS, "test_neighbours_stay_in_their_section_and_window"),
+    "4-f": (PACKS, "test_copies_are_shown_once"),
     "5-a": (PACKS, "test_edges_lead_to_the_rest_of_a_pack"),
     "5-b": (PACKS, "test_walks_that_share_a_node_are_one_where_they_coalesce"),
     "6-a": (PACKS, "test_pk13_the_text_is_the_members_joined"),
     "6-b": (PACKS, "test_pk14_the_id_of_a_pack_follows_its_content"),
     "6-c": (SEARCH, "test_pk23_ranges_are_of_the_text_as_it_stands"),
     "7-b": (PACKS, "test_the_bytes_are_canonical_and_have_the_fields_of_the_page"),
+    "7-d": (PACKS, "test_more_budget_never_gives_less_text"),
+    "7-e": (PACKS, "test_what_does_not_fit_is_cut_around_the_hit"),
     "8-b": (SEARCH, "test_pk27_a_text_that_knows_the_fence_changes_it"),
     "8-c": (SEARCH, "test_pk25_without_packs_the_question_stands_alone"),
+    "8-d": (SEARCH, "test_a_prompt_is_within_its_budget"),
     "9-a": (SEARCH, "test_pk26_citations_can_be_verified"),
 }
 
@@ -68,7 +73,8 @@ def test_fits_json(case):
         given["costs"].__getitem__,
         limit=given["limit"],
         budget=given["budget"],
-        stops=given["policy"] == "stop",
+        overflow=given["policy"],
+        cut=lambda _, room: room > 0,
     )
     assert {"taken": taken, "left": [list(one) for one in left]} == case["output"]
 

@@ -209,7 +209,7 @@ def test_a_batch_holds_no_more_text_than_it_may(
 
     batches: list[int] = []
     add(repo, *(f"{number} " + "long text " * 10 for number in range(7)))
-    monkeypatch.setattr("ibidem.repo.retrieval.embedding.BATCH_CHARS", 200)
+    monkeypatch.setattr("ibidem.repo.embed_nodes.BATCH_CHARS", 200)
     report = repo.embed(Counting())
     assert report.embedded_count == report.wanting_count == sum(batches)
     assert max(batches) == 2

@@ -37,12 +37,12 @@ from .doors import (
     ALL,
     Conversations,
     EdgeId,
+    Feedback,
     GraphMemory,
     NodeId,
     Repository,
     Server,
     asking,
-    feedback,
     identity,
     procedures,
     wire,
@@ -714,7 +714,7 @@ def _graph_memory(repo: Repository, values: Values) -> Calls:
     yield from commands.calls(memory, own, frozenset(NOT_CALLED))
     yield "retrieve_graph", lambda: memory.retrieve_graph(values.world.text(), viewer=ALL)
     for node in values.world.nodes[:40]:
-        yield "record", lambda node=node: memory.record(NodeId.parse(node), viewer=ALL)
+        yield "record", lambda node=node: memory.get(NodeId.parse(node), viewer=ALL)
         yield "salience", lambda node=node: memory.salience(NodeId.parse(node), viewer=ALL)
 
 
@@ -737,7 +737,7 @@ def _recalled(repo: Repository, values: Values) -> Calls:
 
     def vote() -> Any:
         answer = repo.retrieve(world.text(), viewer=ALL)
-        return [feedback.vote(repo, answer, item.id, 1, author="eve") for item in answer.items[:2]]
+        return [Feedback(repo).vote(answer, item.id, 1, author="eve") for item in answer.items[:2]]
 
     yield "vote", vote
     yield "embed", lambda: repo.embed(Letters(), author="eve")

@@ -35,6 +35,7 @@ READS = frozenset(
         *("run replay", "run show", "log", "diff", "blame", "bisect", "bisect run", "key verify"),
         *("fsck", "doctor", "remote list", "key list", "snapshot record", "snapshot check"),
         *("export", "run export", "clone", "completion", "index build", "index compact", "help"),
+        "cat",
     )
 )
 """Commands that change nothing of what others see: they are asked first, on the copy as it came."""

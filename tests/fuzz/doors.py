@@ -9,8 +9,9 @@ from __future__ import annotations
 from ibidem.embed.protocol import identity
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.graph import GraphMemory
-from ibidem.memory.recall import anomalies, feedback, procedures
+from ibidem.memory.recall import anomalies, procedures
 from ibidem.memory.recall import recall as asking
+from ibidem.memory.recall.feedback import Feedback
 from ibidem.objects.cid import BlobCid, Cid, CommitCid
 from ibidem.objects.errors import IbidemError
 from ibidem.objects.ids import EdgeId, NodeId
@@ -29,6 +30,7 @@ __all__ = [
     "CommitCid",
     "Conversations",
     "EdgeId",
+    "Feedback",
     "GraphMemory",
     "IbidemError",
     "NodeId",
@@ -39,7 +41,6 @@ __all__ = [
     "Server",
     "anomalies",
     "asking",
-    "feedback",
     "fetch_push",
     "identity",
     "procedures",

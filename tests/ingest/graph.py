@@ -9,7 +9,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, Tree
-from ibidem.repo.transaction.changeset import applied, check_references
+from ibidem.repo.transaction.changeset import Published, applied, check_references
 from ibidem.repo.transaction.transaction import Transaction
 
 
@@ -53,11 +53,11 @@ class Graph:
         root = applied(self.root, edits, buffer)
         check_references(buffer, root, edits)
         if root.encode() == self.root.encode():
-            return None
+            return Published()
         self.blocks.by_cid.update(buffer.new)
         self.root = root
         self.publications += 1
-        return root
+        return Published()
 
     def transaction(self):
         def incident(root, node_id):

@@ -54,7 +54,7 @@ def parts(read):
     def below(node):
         for child in node.children:
             part = nodes[child.id]
-            yield part.props.get("format", part.props.get("level")), part.summary
+            yield part.props.get("format", part.props.get("heading_level")), part.summary
             yield from below(part)
 
     return list(below(nodes[document(read).id]))

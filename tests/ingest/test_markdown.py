@@ -21,7 +21,7 @@ def passages(source, path="a.md"):
 
 def headings(source):
     return [
-        (draft.props["level"], draft.summary)
+        (draft.props["heading_level"], draft.summary)
         for draft in read_document("a.md", source).drafts
         if draft.ntype == "Section"
     ]

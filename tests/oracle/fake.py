@@ -88,9 +88,9 @@ class FakeSnapshot:
 
     def parent(self, ordinal: int, *, among: BitMap | None = None) -> tuple[int, int] | None:
         found = [
-            (node.id.raw, place, [part.id for part in node.children].index(self._node[ordinal].id))
-            for place, node in self._node.items()
-            if (among is None or place in among)
+            (node.id.raw, index, [part.id for part in node.children].index(self._node[ordinal].id))
+            for index, node in self._node.items()
+            if (among is None or index in among)
             and any(part.id == self._node[ordinal].id for part in node.children)
         ]
         return min(found)[1:] if found else None

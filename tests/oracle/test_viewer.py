@@ -17,7 +17,8 @@ import pytest
 
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.graph import GraphMemory, Record
-from ibidem.memory.recall import feedback, procedures
+from ibidem.memory.recall import procedures
+from ibidem.memory.recall.feedback import Feedback
 from ibidem.memory.recall.recall import recall
 from ibidem.objects.cid import Cid, ConflictCid, EdgeCid, NodeCid
 from ibidem.objects.errors import IbidemError
@@ -133,7 +134,7 @@ def asks(rng: random.Random, world: World) -> dict[str, Callable[[ViewerReposito
         found[f"paths {id_}"] = lambda v, i=id_: v.at().paths(i, ["*", "*"])
         for digits in (4, 31, 32):
             found[f"id {digits} {id_}"] = lambda v, i=id_, d=digits: v.at().node_id(str(i)[:d])
-        found[f"record {id_}"] = lambda v, i=id_: GraphMemory(v).record(i)
+        found[f"record {id_}"] = lambda v, i=id_: GraphMemory(v).get(i)
         found[f"salience {id_}"] = lambda v, i=id_: GraphMemory(v).salience(i)
         found[f"vector {id_}"] = lambda v, i=id_: (v.at().vector(i, "m"), v.at().sparse(i, "m"))
     for edge in world.edges[:6]:
@@ -191,8 +192,8 @@ def cited(viewer: ViewerRepository, text: str) -> Any:
 
 def voted(viewer: ViewerRepository, node: NodeId) -> Any:
     answer = viewer.retrieve("tea milk vault")
-    feedback.not_useful(viewer, answer, [node], author="eve")
-    return bool(feedback.vote(viewer, answer, node, 1, author="eve"))
+    Feedback(viewer).not_useful(answer, [node], author="eve")
+    return bool(Feedback(viewer).vote(answer, node, 1, author="eve"))
 
 
 def difference(got: Any, expected: Any, where: str = "") -> str:

@@ -194,15 +194,15 @@ def random_node(rng: random.Random, buffer: WriteBatch) -> Node:
 def with_parts(rng: random.Random, nodes: list[Node]) -> list[Node]:
     """Returns the nodes, some with parts from those after them: trees and shared parts."""
 
-    def parts(place: int) -> tuple[Child, ...]:
-        after = [node.id for node in nodes[place + 1 :]]
+    def parts(index: int) -> tuple[Child, ...]:
+        after = [node.id for node in nodes[index + 1 :]]
         return tuple(Child(one, "", 0, 0) for one in rng.sample(after, min(len(after), 3)))
 
     return [
-        replace(node, children=parts(place) if rng.random() < 0.4 else ())
+        replace(node, children=parts(index) if rng.random() < 0.4 else ())
         if node.ntype in ("Section", "Document", "Part")
         else node
-        for place, node in enumerate(nodes)
+        for index, node in enumerate(nodes)
     ]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import ibidem
 from ibidem import EdgeId, GraphMemory, InvalidInputError, NodeId, Record
-from ibidem.memory.recall.feedback import not_useful, vote
+from ibidem.memory.recall.feedback import Feedback
 
 
 @pytest.fixture
@@ -64,8 +64,8 @@ def test_writes_take_the_text_of_an_id(repo: ibidem.Repository):
         tx.untombstone(text)
         tx.update_edge(str(tx.edges_of(text)[0].id), weight=2.0)
         assert tx.node(text).summary == "tea at six"
-    vote(repo, answer, text, 1, author="ada")
-    not_useful(repo, answer, [text], author="ada")
+    Feedback(repo).vote(answer, text, 1, author="ada")
+    Feedback(repo).not_useful(answer, [text], author="ada")
     repo.notes.space().reinforce(text)
     repo.maintenance.erase(text)
     with pytest.raises(ibidem.ErasedError):
@@ -79,7 +79,7 @@ def test_records_take_the_text_of_an_id(repo: ibidem.Repository):
         [Record("Semantic", text, scope="", provenance=source) for text in ("tea", "milk")]
     )
     memory.relate(str(one), "with", str(two))
-    assert memory.record(str(one)).text == "tea"
+    assert memory.get(str(one)).text == "tea"
     assert memory.salience(str(one)) > 0
     memory.contest(str(one), str(two))
     new = Record("Semantic", "cocoa", scope="", provenance=source)

@@ -11,7 +11,7 @@ import pytest
 import ibidem
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.graph import GraphMemory, Record, RecordType
-from ibidem.memory.recall.feedback import vote
+from ibidem.memory.recall.feedback import Feedback
 from ibidem.objects.errors import ConflictError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.events import Event
@@ -36,7 +36,7 @@ def work(repo: Repository) -> tuple[object, ...]:
     one, two = memory.add([fact("the gate is green"), fact("the gate is green")])
     memory.fork(one, fact("the gate is open"))
     memory.notes.reinforce(one, author="bot")
-    vote(repo, repo.retrieve("gate"), two, -1, author="bot")
+    Feedback(repo).vote(repo.retrieve("gate"), two, -1, author="bot")
     Conversations(repo, author="bot").append("a", [("user", "what of the gate?")])
     with repo.runs.start("nightly") as run, run.transaction(author="bot") as tx:
         tx.add_node("Answer", summary="green", unique=True)
@@ -48,9 +48,10 @@ def test_identical_runs_with_one_clock_give_identical_commits():
     assert work(at_one_time()) == work(at_one_time())
 
 
-def test_equal_records_of_one_time_are_several():
+def test_equal_episodes_of_one_time_are_several():
     memory = GraphMemory(at_one_time())
-    ids = memory.add([fact("the gate is green")] * 3) + memory.add(fact("the gate is green"))
+    episode = Record(RecordType.EPISODIC, "the gate was opened", scope="")
+    ids = memory.add([episode] * 3) + memory.add(episode)
     assert len(set(ids)) == 4
     assert ids[:3] == sorted(ids[:3])
 
@@ -63,7 +64,7 @@ def test_the_last_vote_of_one_time_counts():
         answer = repo.retrieve("alpha")
         for number in range(20):
             value = first if number % 2 == 0 else -first
-            vote(repo, answer, node, value, author="ada", time=EPOCH)
+            Feedback(repo).vote(answer, node, value, author="ada", time=EPOCH)
             [item] = repo.retrieve("alpha", feedback=True)
             assert item.lanes["feedback"].score == (1.05 if value == 1 else 0.9)
 
@@ -107,7 +108,7 @@ def test_different_acts_in_two_copies_at_one_time_both_stay(tmp_path: Path):
         repo.notes.space().reinforce(A if repo is one else B, author="bot")
     two.sync.pull("origin", include=("notes",))
     assert list(two.conflicts()) == []
-    texts = {record.text for record in GraphMemory(two).records()}
+    texts = {record.text for record in GraphMemory(two).list()}
     assert texts == {"the gate is green", "seen from one", "seen from two"}
     assert {event.targets for event in two.notes.space().log().events} == {(A,), (B,)}
 

@@ -56,7 +56,7 @@ def test_every_answer_has_the_same_members(repo: Repository, name: str):
 
 def test_a_printed_answer_is_a_page(repo: Repository):
     assert str(repo.packs("monday")) == (
-        "1 pack, 8 tokens\n\n[1] mail.md > Mail\n    The parcel arrives on Monday.\n\n"
+        "1 pack, 11 tokens\n\n[1] mail.md > Mail\n    The parcel arrives on Monday.\n\n"
         f"receipt {repo.packs('monday').receipt}"
     )
     assert str(repo.retrieve("zebra")).startswith("0 items, 0 tokens\n")

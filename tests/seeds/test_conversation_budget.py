@@ -10,35 +10,60 @@ from ibidem.ingest.chunks import chunks
 from ibidem.memory.conversation.context import Source, compose
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.conversation.message import Message
-from ibidem.memory.conversation.units import Unit, effective_budget, fit, shares, units
+from ibidem.memory.conversation.units import effective_budget, units
 from ibidem.objects.errors import ErrorKind, InvalidInputError
+from ibidem.objects.ids import NodeId
 from ibidem.retrieve.tokens import HEURISTIC
 
 from .talking import said, texts
 
 
-def test_cm13_budgets_are_divided_by_the_largest_remainder():
-    assert shares(100, [6, 4]) == [60, 40]
-    assert shares(10, [1, 1, 1]) == [4, 3, 3]
-    rng = random.Random(1)
-    for _ in range(500):
-        total = rng.randrange(1000)
-        weights = [rng.randrange(1, 20) for _ in range(rng.randrange(1, 8))]
-        assert sum(shares(total, weights)) == total
-    for weights in ([0], [-1, 2], [1.5], []):
-        with pytest.raises(InvalidInputError, match="weight"):
-            shares(10, weights)
-
-
-def test_cm13_each_source_spends_its_part(repo):
+def test_cm13_each_source_has_its_share(repo):
     memory = Conversations(repo)
     memory.append("a", [("user", "needle " * 7 + f"{place:03}") for place in range(40)])
-    cost = HEURISTIC.estimate("needle " * 7 + "000")
-    context = memory.context("needle", thread="a", token_budget=cost * 10, similar=40, recent=40)
-    assert [part.token_budget for part in context.parts] == [cost * 4, cost * 6]
-    assert [len(part.units) for part in context.parts] == [4, 6]
-    assert len({one.ord for one in context.messages}) == 10
-    assert context.tokens_used == cost * 10
+    context = memory.context("needle", thread="a", token_budget=230, recent=40)
+    recent, similar = (len(part.units) for part in context.parts)
+    assert abs(3 * recent - 2 * similar) <= 3
+    assert len({one.ord for one in context.messages}) == recent + similar
+    assert 210 < context.tokens_used <= 230
+
+
+def test_cm13_what_one_source_leaves_the_other_has(repo):
+    memory = Conversations(repo)
+    memory.append("a", [("user", f"needle {place:03}") for place in range(40)])
+    context = memory.context("needle", thread="a", token_budget=200, recent=2)
+    assert len(context.parts[0].units) == 2
+    assert 180 < context.tokens_used <= 200
+    without = memory.context("absent", thread="a", token_budget=200, recent=99)
+    assert 180 < without.tokens_used <= 200
+
+
+def test_more_budget_never_shows_less_of_a_conversation(repo):
+    memory = Conversations(repo)
+    rng = random.Random(4)
+    words = ["needle", "mill.", "of", "é,"]
+    memory.append(
+        "a", [("user", " ".join(rng.choices(words, k=rng.randint(1, 40)))) for _ in range(30)]
+    )
+    memory.compact("a", 0, 3, "what was said first")
+    before: dict[NodeId, str] = {}
+    for budget in range(0, 700, 7):
+        context = memory.context("needle", thread="a", token_budget=budget)
+        assert HEURISTIC.estimate(context.text) == context.tokens_used <= budget
+        blocks = context.text.split(f"{context.fence} ")[1:-1]
+        shown = [block.split("\n", 1)[1].removesuffix("\n\n") for block in blocks]
+        now = dict(zip((one.id for one in context.messages), shown, strict=True))
+        assert all(now.get(one, "").startswith(text) for one, text in before.items())
+        before = now
+
+
+def test_a_message_counts_with_those_beside_it(repo):
+    memory = Conversations(repo)
+    said = ["the needle", "nothing", "of it", "needle in the hay", "needle and needle", "far away"]
+    memory.append("a", [("user", text) for text in said])
+    chosen = memory.select("needle hay", thread="a", limit=5)
+    assert [one.ord for one in chosen.messages][:2] == [3, 4]
+    assert set(chosen.scores) >= {one.id for one in chosen.messages}
 
 
 def test_what_a_context_shows_is_an_answer_with_a_receipt(repo):
@@ -71,10 +96,10 @@ def test_cm14_a_call_and_its_answers_are_in_or_out_together(repo):
     memory.append("a", TOOLS)
     found = units(memory.messages("a"))
     assert [len(unit.messages) for unit in found] == [1, 3, 1]
-    total = sum(HEURISTIC.estimate(one.text) for one in TOOLS)
+    total = memory.context(None, thread="a", token_budget=None, recent=9).tokens_used + 9
     sizes = set()
     for budget in range(total + 1):
-        context = memory.context(None, thread="a", token_budget=budget, shares=(1, 1))
+        context = memory.context(None, thread="a", token_budget=budget, recent=9)
         shown = {one.ord for one in context.messages}
         assert not shown & {1, 2, 3} or shown >= {1, 2, 3}
         assert context.tokens_used <= budget
@@ -97,19 +122,13 @@ def test_cm14_an_exchange_is_a_question_and_what_follows(repo):
 def test_cm15_what_is_required_fits_or_is_an_error(repo):
     memory = Conversations(repo)
     memory.append("a", said(6))
-    cost = HEURISTIC.estimate("message 0")
+    two = memory.context(None, thread="a", token_budget=None, recent=2).tokens_used
     with pytest.raises(InvalidInputError) as caught:
-        memory.context(None, thread="a", token_budget=2 * cost - 1, require_last=2)
+        memory.context(None, thread="a", token_budget=two - 2, require_last=2)
     assert caught.value.kind is ErrorKind.LIMIT_EXCEEDED
-    context = memory.context(None, thread="a", token_budget=3 * cost, require_last=2)
-    assert [one.ord for one in context.messages] == [3, 4, 5]
-    assert context.dropped == 3
-    made = units(memory.messages("a"))
-    costs = {unit.key: cost for unit, cost in zip(made, (5, 50, 4, 1, 1, 1), strict=True)}
-    taken, used, left = fit(made[:3], lambda unit: costs[unit.key], 10)
-    assert ([unit.key[1] for unit in taken], used, left) == ([0, 2], 9, 1)
-    must = [Unit(made[1].messages, is_required=True), made[0], made[2]]
-    assert fit(must, lambda unit: costs[unit.key], 54)[1:] == (54, 1)
+    context = memory.context(None, thread="a", token_budget=two + 2, require_last=2)
+    assert [one.ord for one in context.messages] == [4, 5]
+    assert context.dropped == 2
     assert effective_budget(100, output=40, overhead=70) == 0
     assert effective_budget(100, output=40, overhead=10) == 50
     with pytest.raises(InvalidInputError, match="window"):
@@ -155,7 +174,7 @@ def test_a_source_shows_nothing_that_an_earlier_one_showed(repo):
     context = compose(
         [Source("one", made[:2]), Source("other", made)], token_budget=None, estimator=HEURISTIC
     )
-    assert [len(part.units) for part in context.parts] == [2, 1]
+    assert [len(part.units) for part in context.parts] == [1, 2]
 
 
 def test_long_messages_and_answers_of_tools(repo):
@@ -173,8 +192,11 @@ def test_a_part_skips_or_stops_where_a_unit_does_not_fit(repo):
     memory.append("a", [("user", "first"), ("user", "long " * 100), ("user", "last")])
     shown = {
         overflow: texts(
-            memory.context(None, thread="a", token_budget=20, overflow=overflow).messages
+            memory.context(None, thread="a", token_budget=40, overflow=overflow).messages
         )
         for overflow in ("skip", "stop")
     }
     assert shown == {"skip": ["first", "last"], "stop": ["last"]}
+    cut = memory.context(None, thread="a", token_budget=40)
+    assert cut.text.count("long") == 12
+    assert cut.tokens_used <= 40

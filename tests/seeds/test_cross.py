@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import ibidem
-from ibidem.memory.recall.feedback import vote
+from ibidem.memory.recall.feedback import Feedback
 from ibidem.objects.child import Child
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError
@@ -63,7 +63,7 @@ def test_x2_receipts_replay_after_later_commits_and_votes(repo):
     for number in range(50):
         write(repo, {f"later{number}.txt": f"needle {number}"})
         item = answers[0].items[number % 2]
-        vote(repo, answers[0], item.id, 1, author=f"a{number}", time=COMMITTED)
+        Feedback(repo).vote(answers[0], item.id, 1, author=f"a{number}", time=COMMITTED)
     for answer in answers:
         assert repo.receipts.replay(answer.receipt).to_bytes() == answer.to_bytes()
         assert repo.receipts.replay(str(answer.receipt.cid)).cid == answer.cid
@@ -271,10 +271,11 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "records": ({}, {}),
     "viewer": ({}, {}),
     "expand": ({}, {"expand": "section"}),
-    "per_hit_neighbors": ({}, {"per_hit_neighbors": 3}),
+    "per_hit_neighbors": ({}, {"per_hit_neighbors": 0}),
+    "window_chars": ({}, {"window_chars": 0}),
     "merge": ({"per_hit_neighbors": 3}, {"merge": "coalesce"}),
     "overflow": (
-        {"text": "red needle", "token_budget": 13, "per_hit_neighbors": 0},
+        {"text": "red needle", "token_budget": 23, "per_hit_neighbors": 0},
         {"overflow": "stop"},
     ),
     "rank": ({}, {"rank": "none"}),

@@ -81,9 +81,10 @@ def test_pk3_without_sections_neighbours_are_shown_and_it_is_said():
 
 def test_pk4_no_node_is_shown_twice():
     repo = scored({2: 4, 6: 3, 3: 2, 5: 1})
-    assert ranges(repo.packs("hit")) == [(1, 3), (5, 7)]
-    assert [hit_places(pack) for pack in repo.packs("hit")] == [[2, 3], [6, 5]]
-    assert ranges(repo.packs("hit", merge="coalesce")) == [(1, 7)]
+    packs = repo.packs("hit", per_hit_neighbors=1)
+    assert ranges(packs) == [(1, 3), (5, 7)]
+    assert [hit_places(pack) for pack in packs] == [[2, 3], [6, 5]]
+    assert ranges(repo.packs("hit", per_hit_neighbors=1, merge="coalesce")) == [(1, 7)]
 
 
 def random_aims(rng):
@@ -149,11 +150,11 @@ def test_pk8_a_section_with_many_hits_starves_no_other():
 def test_pk9_packs_come_by_score_then_document_then_place():
     same = paragraphs(dict.fromkeys((1, 4, 7), "hit"), 9)
     repo = repository(dict.fromkeys(("b.txt", "c.txt", "d.txt"), same))
-    packs = repo.packs("hit", limit=None)
+    packs = repo.packs("hit", limit=None, per_hit_neighbors=1)
     keys = [(-pack.score, pack.document.raw, pack.entry.ord) for pack in packs]
     assert keys == sorted(keys)
     assert len({pack.score for pack in packs}) == 1
-    assert len(packs) == 9
+    assert [len(pack.hits) for pack in packs] == [3, 3, 3]
 
 
 def test_pk10_without_rank_scores_are_zero_and_order_is_that_of_the_document():
@@ -163,11 +164,15 @@ def test_pk10_without_rank_scores_are_zero_and_order_is_that_of_the_document():
     assert places(packs) == [[2], [3], [5], [6]]
 
 
+def never(index, room):
+    raise AssertionError("nothing is cut here")
+
+
 def test_pk11_a_budget_stops_or_skips():
     costs = [5, 50, 4].__getitem__
-    taken, left = fitting(3, costs, limit=None, budget=10, stops=True)
+    taken, left = fitting(3, costs, limit=None, budget=10, overflow="stop", cut=never)
     assert (taken, len(left)) == ([0], 2)
-    taken, left = fitting(3, costs, limit=None, budget=10, stops=False)
+    taken, left = fitting(3, costs, limit=None, budget=10, overflow="skip", cut=never)
     assert (taken, len(left)) == ([0, 2], 1)
 
 
@@ -183,6 +188,70 @@ def test_pk11_answers_say_what_a_budget_left_out():
     assert skipped.dropped[0].tokens > 12
     assert stopped.packs == skipped.packs[: len(stopped.packs)]
     assert len(stopped.packs) + stopped.dropped_total == 3
+
+
+def test_neighbours_stay_in_their_section_and_window():
+    text = "# A\n\none\n\ntwo\n\n# B\n\nneedle\n\nthree\n\nfour four\n\n## C\n\nfive\n"
+    repo = repository({"a.md": text})
+    assert places(repo.packs("needle", label="Passage")) == [[2, 3, 4]]
+    assert places(repo.packs("needle", label="Passage", window_chars=11)) == [[2, 3]]
+    assert places(repo.packs("needle", label="Passage", window_chars=0)) == [[2]]
+    assert places(repo.packs("needle", label="Passage", window_chars=None)) == [[2, 3, 4]]
+    [pack] = repo.packs("needle", label="Passage", expand="section")
+    assert pack.heading_path == ("B",)
+    assert pack.text == "needle\n\nthree\n\nfour four\n\n# C\n\nfive"
+    assert all(pack.text[one.start :].startswith(one.text) for one in pack.members)
+
+
+def test_copies_are_shown_once():
+    text = "# A\n\nthe needle\n\nis sharp\n"
+    copy, longer = text.replace("is", "IS"), text + "\nnow\n"
+    packs = repository({"a.md": text, "b.md": copy, "c.md": longer}).packs(
+        "needle", limit=None, label="Passage"
+    )
+    assert sorted(len(pack.hits) for pack in packs) == [1, 2]
+    assert sum(len(pack.hits) for pack in packs) == packs.candidates_seen
+
+
+LONG = (
+    "# A\n\nFirst of all. Then comes the needle, at last.\n\nWhat is after it.\n\nThe end of A.\n"
+)
+
+
+def test_what_does_not_fit_is_cut_around_the_hit():
+    repo = repository({"a.md": LONG, "b.md": LONG.replace("needle", "needle needle needle")})
+    options = {"limit": None, "label": "Passage"}
+    whole = repo.packs("needle", **options)
+    for budget in range(80):
+        found = repo.packs("needle", token_budget=budget, **options)
+        assert found.tokens_used <= budget
+        for pack in found:
+            assert pack.entry.id in {one.id for one in pack.members}
+            assert any(one.text.startswith(pack.text) or pack.text in one.text for one in whole)
+        assert repo.receipts.replay(found.receipt).to_bytes() == found.to_bytes()
+        prompt = repo.prompt("needle", found) if budget > 75 else None
+        assert all(map(repo.verify_citation, prompt.citations if prompt else ()))
+    [short] = repo.packs("needle", token_budget=12, **options)
+    assert short.text == "First of all."
+
+
+def test_more_budget_never_gives_less_text():
+    rng = random.Random(5)
+    documents = {
+        f"{i}.md": "\n\n".join(
+            f"# H{j}\n\n"
+            + " ".join(rng.choices(["needle", "a.", "bc", "d,"], k=rng.randint(1, 60)))
+            for j in range(4)
+        )
+        for i in range(4)
+    }
+    repo = repository(documents)
+    before: dict[NodeId, str] = {}
+    for budget in range(0, 400, 3):
+        found = repo.packs("needle", token_budget=budget)
+        now = {one.id: one.text for pack in found for one in pack.members}
+        assert all(now.get(one, "").startswith(text) for one, text in before.items())
+        before = now
 
 
 def test_pk12_nothing_fits_nothing_was_asked_nothing_is_found():
@@ -209,11 +278,11 @@ def test_pk13_the_text_is_the_members_joined():
 def test_pk14_the_id_of_a_pack_follows_its_content():
     text = paragraphs({2: "needle"}, 9)
     repo = repository({"a.txt": text})
-    before = repo.packs("needle")[0]
+    before = repo.packs("needle", per_hit_neighbors=1)[0]
     write(repo, {"a.txt": text.replace("w7", "changed")})
-    elsewhere = repo.packs("needle")[0]
+    elsewhere = repo.packs("needle", per_hit_neighbors=1)[0]
     write(repo, {"a.txt": text.replace("w1", "changed")})
-    member = repo.packs("needle")[0]
+    member = repo.packs("needle", per_hit_neighbors=1)[0]
     assert before.id == elsewhere.id != member.id
     assert {pack.alias for pack in (before, elsewhere, member)} == {"o:1-3"}
 
@@ -311,12 +380,12 @@ def test_hits_of_terms_are_found_in_the_text_as_it_is():
 
 def test_neighbours_are_not_filtered_but_must_be_visible():
     repo = nine({4: "needle"})
-    [pack] = repo.packs("needle", where={"format": "paragraph"})
+    [pack] = repo.packs("needle", where={"format": "paragraph"}, per_hit_neighbors=1)
     middle = pack.members[0]
     assert places([pack]) == [[3, 4, 5]]
     with repo.transaction() as tx:
         tx.tombstone(middle.id, reason="wrong")
-    [pack] = repo.packs("needle")
+    [pack] = repo.packs("needle", per_hit_neighbors=1)
     assert [member.text for member in pack.members] == ["w2", "w4 needle", "w5"]
     assert places([pack]) == [[2, 3, 4]]
 
@@ -352,7 +421,7 @@ def test_parents_cannot_run_in_a_circle():
 
 def test_the_bytes_are_canonical_and_have_the_fields_of_the_page():
     repo = scored({2: 4, 6: 3, 3: 2, 5: 1})
-    packs = repo.packs("hit", limit=1)
+    packs = repo.packs("hit", limit=1, per_hit_neighbors=1)
     value = dag_cbor.decode(packs.to_bytes())
     assert dag_cbor.encode(value) == packs.to_bytes()
     assert value["kind"] == "packs"

@@ -133,6 +133,17 @@ def expected(world: World, ranked: list[tuple[NodeId, float]], form: dict[str, A
             for inside, who in merged(asked, form["merge"]):
                 groups.append(([line[p] for p in inside], [ranks[index] for index in who]))
     groups.sort(key=lambda group: min(group[1]))
+    if form["expand"] == "neighbors":
+        shown: list[tuple[list[str], list[NodeId], list[int]]] = []
+        for members, who in groups:
+            words = [w for one in members for w in world.nodes[one].summary.casefold().split()]
+            in_document = world.place(members[0]) is not None
+            first = next((group for group in shown if in_document and group[0] == words), None)
+            if first is None:
+                shown.append((words if in_document else [], members, list(who)))
+            else:
+                first[2].extend(who)
+        groups = [(members, who) for _, members, who in shown]
     return [
         (members, [hits[r][0] for r in sorted(who)], hits[min(who)][1] if scored else 0.0)
         for members, who in groups
@@ -168,8 +179,22 @@ def asks(world: World, one: NodeId, places: Any, line: Any, form: Any) -> tuple[
     if section is not None:
         inside = world.below(section)
         return place, line.index(inside[0]), line.index(inside[-1])
-    around = form["per_hit_neighbors"]
-    return place, max(0, place - around), min(len(line) - 1, place + around)
+    parent, room = world.parent.get(line[place]), form["window_chars"]
+    first = last = place
+    sides = {"after": True, "before": True}
+    for _ in range(form["per_hit_neighbors"]):
+        for side in sides:
+            new = last + 1 if side == "after" else first - 1
+            inside = range(min(first, new), max(last, new) + 1)
+            sides[side] = (
+                sides[side]
+                and 0 <= new < len(line)
+                and world.parent.get(line[new]) == parent
+                and (room is None or sum(len(world.nodes[line[i]].summary) for i in inside) <= room)
+            )
+            if sides[side]:
+                first, last = inside[0], inside[-1]
+    return place, first, last
 
 
 def merged(asked: list[tuple[int, int, int]], merge: str) -> list[tuple[list[int], list[int]]]:
@@ -207,6 +232,7 @@ def random_options(rng: random.Random) -> dict[str, Any]:
             options["etypes"] = ["cites"]
     else:
         options["per_hit_neighbors"] = rng.randint(0, 3)
+        options["window_chars"] = rng.choice((None, 0, 40, 80, 600))
     return options
 
 

@@ -252,7 +252,10 @@ def test_the_plugin_loads_nothing_heavy():
         text=True,
         check=True,
     )
-    ours = ["ibidem", "ibidem.testing", "ibidem.testing.plugin", "ibidem.testing.stale"]
+    ours = [
+        *("ibidem", "ibidem.repo", "ibidem.repo.layers"),
+        *("ibidem.testing", "ibidem.testing.plugin", "ibidem.testing.stale"),
+    ]
     assert done.stdout.strip() == f"[] {ours}"
 
 

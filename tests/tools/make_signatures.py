@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from ibidem.repo.notes import SPACE_DEFAULT
+from ibidem.repo.event_log import SPACE_DEFAULT
 from ibidem.repo.retrieval import records
 from ibidem.retrieve.query.options import DEFAULT, OF_PACKS, OPTIONS, Option, members
 
@@ -22,8 +22,9 @@ FILES = (
     "memory/graph/memory.py",
     "memory/recall/recall.py",
     "repo/api/history.py",
+    "repo/layers.pyi",
     "repo/questions.py",
-    "repo/retrieval/retrieve.py",
+    "repo/retrieval/retriever.py",
     "repo/revision.py",
 )
 NOT_OF_RECORDS = frozenset(

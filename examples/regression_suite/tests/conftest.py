@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import ibidem
+from ibidem import Repository
 from ibidem.ingest.ingest import ingest
-from ibidem.repo.repository import Repository
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 MOMENT = 1_767_225_600_000_000

@@ -6,7 +6,7 @@ import agent
 import pytest
 from scripted import QUESTIONS, ScriptedModel
 
-from ibidem.objects.errors import ReplayError
+from ibidem import ReplayError
 
 
 def test_the_agent_does_what_it_did(recorded):

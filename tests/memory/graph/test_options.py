@@ -8,7 +8,7 @@ import pytest
 from blake3 import blake3
 
 from ibidem.memory.graph import GraphMemory
-from ibidem.memory.recall.feedback import not_useful
+from ibidem.memory.recall.feedback import Feedback
 from ibidem.objects.ids import NodeId
 
 from .conftest import DAY, EPOCH, record
@@ -68,11 +68,11 @@ def test_feedback_moves_the_roots_of_a_graph(memory: GraphMemory, facts: list[No
     assert before.graph.root_ids[0] == facts[0]
     found = memory.repository.retrieve("gate")
     for number in range(9):
-        not_useful(memory.repository, found, [facts[0]], author=f"author {number}")
+        Feedback(memory.repository).not_useful(found, [facts[0]], author=f"author {number}")
     head = memory.notes.head
     answer = memory.retrieve_graph("gate", feedback=True)
     assert answer.graph.root_ids[0] == facts[1]
-    not_useful(memory.repository, found, [facts[1]], author="author")
+    Feedback(memory.repository).not_useful(found, [facts[1]], author="author")
     assert memory.repository.receipts.replay(answer.receipt).to_bytes() == answer.to_bytes()
     again = memory.retrieve_graph("gate", feedback=True, notes=head)
     assert again.graph.root_ids == answer.graph.root_ids

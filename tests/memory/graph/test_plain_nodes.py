@@ -23,7 +23,7 @@ def episode(number: int) -> object:
 
 def test_a_plain_entity_is_a_record_whose_name_is_its_text(memory: GraphMemory):
     entity = plain(memory, "Entity", summary="Ada Lovelace")
-    [found] = memory.records()
+    [found] = memory.list()
     assert (found.id, found.type, found.text) == (entity, RecordType.ENTITY, "Ada Lovelace")
     assert found.payload["canonical_name"] == "Ada Lovelace"
     assert memory.metrics().by_type == {"Entity": 1}
@@ -40,7 +40,7 @@ def test_a_node_that_is_no_record_is_left_out_and_named(memory: GraphMemory):
         plain(memory, "Episodic", summary="e", props={"provenance": 7}),
         plain(memory, "Semantic", summary="s", props={"level": "top"}),
     ]
-    assert [one.id for one in memory.records()] == sorted(kept)
+    assert [one.id for one in memory.list()] == sorted(kept)
     metrics = memory.metrics()
     assert metrics.record_count == 2
     assert sorted(metrics.unreadable) == sorted(broken)
@@ -51,7 +51,7 @@ def test_a_node_that_is_no_record_is_left_out_and_named(memory: GraphMemory):
     assert sorted(done.unreadable) == sorted(broken)
     assert set(memory.prune(as_of=EPOCH + 30 * DAY)) >= set(kept)
     with pytest.raises(InvalidInputError, match=f"^node {broken[2]} is no record: salience"):
-        memory.record(broken[2])
+        memory.get(broken[2])
 
 
 def test_a_record_without_a_time_has_that_of_the_commit(memory: GraphMemory):

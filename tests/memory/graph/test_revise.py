@@ -69,7 +69,7 @@ def test_rv1_a_revision_is_there_whole_or_not_at_all(name: str):
         except OSError:
             assert memory.repository.head == head
             assert edges(memory.repository) == before
-            assert memory.record(one).status == Status.ACTIVE
+            assert memory.get(one).status == Status.ACTIVE
             place += 1
         else:
             break
@@ -80,8 +80,8 @@ def test_rv1_a_revision_is_there_whole_or_not_at_all(name: str):
 def test_rv2_supersede(memory: GraphMemory, repo: Repository):
     (old,) = memory.add(record())
     made = memory.supersede(old, new())
-    assert memory.record(old).status == Status.SUPERSEDED
-    assert memory.record(made).status == Status.ACTIVE
+    assert memory.get(old).status == Status.SUPERSEDED
+    assert memory.get(made).status == Status.ACTIVE
     assert edges(repo) == {(made, SUPERSEDES, old)}
     with pytest.raises(InvalidInputError, match="superseded"):
         memory.supersede(old, new())
@@ -90,7 +90,7 @@ def test_rv2_supersede(memory: GraphMemory, repo: Repository):
 def test_rv2_fork(memory: GraphMemory, repo: Repository):
     (old,) = memory.add(record())
     made = memory.fork(old, new())
-    assert memory.record(old).status == memory.record(made).status == Status.ACTIVE
+    assert memory.get(old).status == memory.get(made).status == Status.ACTIVE
     assert edges(repo) == {(made, DERIVED_FROM, old)}
 
 
@@ -98,14 +98,14 @@ def test_rv2_retract_marks_what_was_derived(memory: GraphMemory, repo: Repositor
     (old,) = memory.add(record())
     made = memory.fork(old, new())
     memory.retract(old)
-    assert memory.record(old).status == Status.RETRACTED
+    assert memory.get(old).status == Status.RETRACTED
     assert repo.at().node(made).props[STALE_SOURCE] is True
 
 
 def test_rv2_merge(memory: GraphMemory, repo: Repository):
     ids = memory.add([record(text="a"), record(text="b")])
     made = memory.merge(ids, new())
-    assert [memory.record(one).status for one in ids] == [Status.RETRACTED] * 2
+    assert [memory.get(one).status for one in ids] == [Status.RETRACTED] * 2
     assert edges(repo) == {(made, DERIVED_FROM, one) for one in ids}
     for sources in ([], [made, made]):
         with pytest.raises(InvalidInputError, match=r"^sources"):
@@ -115,8 +115,8 @@ def test_rv2_merge(memory: GraphMemory, repo: Repository):
 def test_rv2_contest(memory: GraphMemory, repo: Repository):
     one, other = memory.add([record(text="a"), record(text="b")])
     memory.contest(one, other)
-    assert memory.record(one).status == Status.CONTESTED
-    assert memory.record(other).status == Status.ACTIVE
+    assert memory.get(one).status == Status.CONTESTED
+    assert memory.get(other).status == Status.ACTIVE
     assert edges(repo) == {(one, CONTESTED_BY, other)}
     memory.contest(other)
     assert edges(repo) == {(one, CONTESTED_BY, other)}
@@ -175,7 +175,7 @@ def test_rv6_history_keeps_what_was_revised_merged_and_pruned(memory: GraphMemor
     memory.merge(ids[1:2], new("merged"))
     memory.prune(as_of=EPOCH + 100 * HOUR)
     for one, text in zip(ids, "abc", strict=True):
-        before = memory.record(one, at=head)
+        before = memory.get(one, at=head)
         assert (before.text, before.status) == (text, Status.ACTIVE)
 
 
@@ -191,7 +191,7 @@ def test_co1_consolidation_of_the_same_evidence_changes_nothing(memory: GraphMem
     first = memory.consolidate()
     assert first.added == dry.added
     assert first.commit == memory.repository.head
-    kinds = sorted(str(memory.record(one).type) for one in first.added)
+    kinds = sorted(str(memory.get(one).type) for one in first.added)
     assert kinds == ["Competence", "PlanGraph", "Semantic", "Semantic"]
     second = memory.consolidate()
     assert (second.added, second.updated, second.commit) == ((), (), None)
@@ -201,24 +201,22 @@ def test_co1_consolidation_of_the_same_evidence_changes_nothing(memory: GraphMem
 def test_co1_new_evidence_adds_sources_and_what_was_revised_stays(memory: GraphMemory):
     memory.add([episode(), episode()])
     first = memory.consolidate()
-    competence = next(
-        one for one in first.added if memory.record(one).type is RecordType.COMPETENCE
-    )
+    competence = next(one for one in first.added if memory.get(one).type is RecordType.COMPETENCE)
     memory.add(episode())
     more = memory.consolidate()
     assert competence in more.updated
-    assert memory.record(competence).payload["successes"] == 3
+    assert memory.get(competence).payload["successes"] == 3
     memory.retract(competence)
     memory.add(episode())
     assert competence not in memory.consolidate().updated
-    assert memory.record(competence).status == Status.RETRACTED
+    assert memory.get(competence).status == Status.RETRACTED
 
 
 def test_co2_what_is_derived_is_as_sensitive_as_its_sources_and_of_one_scope(memory: GraphMemory):
     memory.add([episode(level=1, scope="a"), episode(level=3, scope="a")])
     memory.add([episode(scope="b", payload={"event": "", "tools": ["x"]})])
     memory.add([episode(scope="c", payload={"event": "", "tools": ["x"]})])
-    derived = [memory.record(one) for one in memory.consolidate().added]
+    derived = [memory.get(one) for one in memory.consolidate().added]
     assert {one.level for one in derived} == {3}
     assert {one.scope for one in derived} == {"a"}
 
@@ -229,7 +227,7 @@ def test_co3_a_derived_record_lists_its_sources_and_a_retracted_one_marks_it(
     sources = memory.add([episode(), episode()])
     memory.add(episode(payload={"outcome": "failure"}))
     for one in memory.consolidate().added:
-        refs = [source["ref"] for source in memory.record(one).provenance]
+        refs = [source["ref"] for source in memory.get(one).provenance]
         assert refs == [str(source) for source in sorted(sources)]
         assert {e.dst for e in repo.at().edges_of(one)} == set(sources)
     (fact,) = memory.add(record())

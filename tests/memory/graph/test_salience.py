@@ -104,8 +104,8 @@ def test_de7_pruning_hides_what_has_faded_and_may_be_pruned(memory: GraphMemory)
     assert commits[0].parents == (head,)
     assert len(commits) == 2
     with pytest.raises(NotFoundError):
-        memory.record(ids[0])
-    assert memory.record(ids[0], at=head).text == "faded"
+        memory.get(ids[0])
+    assert memory.get(ids[0], at=head).text == "faded"
     assert memory.prune(as_of=when) == []
     assert len(list(memory.repository.history.log())) == 2
     for value in (-1, 2, float("nan"), "x"):

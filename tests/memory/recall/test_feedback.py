@@ -10,7 +10,7 @@ import pytest
 
 import ibidem
 from ibidem.ingest.ingest import ingest_text
-from ibidem.memory.recall.feedback import not_useful, vote
+from ibidem.memory.recall.feedback import Feedback
 from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.events import VOTE
 from ibidem.repo.repository import Repository
@@ -29,9 +29,9 @@ def test_ar11_votes_and_negatives_together_are_bounded(repo: Repository) -> None
     (node,) = add(repo, "alpha")
     result = repo.retrieve("alpha")
     for number in range(9):
-        vote(repo, result, node, -1, author=f"author {number}")
+        Feedback(repo).vote(result, node, -1, author=f"author {number}")
     for number in range(12):
-        not_useful(repo, result, [node], author=f"author {number}")
+        Feedback(repo).not_useful(result, [node], author=f"author {number}")
     assert shares(repo.retrieve("alpha", feedback=True), "feedback") == {node: 0.7}
 
 
@@ -53,7 +53,7 @@ def test_ar13_what_is_hated_is_still_found(repo: Repository) -> None:
     (node,) = add(repo, "alpha")
     result = repo.retrieve("alpha")
     for number in range(30):
-        vote(repo, result, node, -1, author=f"author {number}")
+        Feedback(repo).vote(result, node, -1, author=f"author {number}")
     assert ids(repo.retrieve("alpha", feedback=True)) == [node]
 
 
@@ -61,9 +61,9 @@ def test_ar14_one_actor_has_one_vote_and_the_last_counts(repo: Repository) -> No
     (node,) = add(repo, "alpha")
     result = repo.retrieve("alpha")
     for number in range(100):
-        vote(repo, result, node, 1, author="ada", time=NOW + number)
+        Feedback(repo).vote(result, node, 1, author="ada", time=NOW + number)
     assert shares(repo.retrieve("alpha", feedback=True), "feedback") == {node: 1.05}
-    vote(repo, result, node, -1, author="ada", time=NOW + 1000)
+    Feedback(repo).vote(result, node, -1, author="ada", time=NOW + 1000)
     assert shares(repo.retrieve("alpha", feedback=True), "feedback") == {node: 0.9}
 
 
@@ -71,9 +71,9 @@ def test_ar15_votes_are_pinned(repo: Repository) -> None:
     one, _ = add(repo, "alpha one", "alpha two")
     before, root = repo.head, repo.at().root_cid
     result = repo.retrieve("alpha", feedback=True)
-    notes = vote(repo, result, one, -1, author="ada")
+    notes = Feedback(repo).vote(result, one, -1, author="ada")
     seen = repo.retrieve("alpha", feedback=True)
-    vote(repo, result, one, 1, author="bob")
+    Feedback(repo).vote(result, one, 1, author="bob")
     assert (repo.head, repo.at().root_cid) == (before, root)
     again = repo.retrieve("alpha", feedback=True, notes=notes)
     assert again.to_bytes() == seen.to_bytes()
@@ -88,7 +88,7 @@ def test_ar16_negatives_count_for_questions_like_theirs(repo: Repository) -> Non
     (node,) = add(repo, "alpha beta gamma delta")
     first = repo.retrieve("alpha beta")
     other = repo.retrieve("gamma delta", feedback=True)
-    not_useful(repo, first, [node], author="ada")
+    Feedback(repo).not_useful(first, [node], author="ada")
     later = repo.retrieve("gamma delta", feedback=True)
     assert [item.score for item in later.items] == [item.score for item in other.items]
     assert shares(later, "feedback") == {node: 1.0}
@@ -105,19 +105,19 @@ def test_ar18_a_batch_says_what_it_means(repo: Repository) -> None:
     result = repo.retrieve("alpha")
     for given in ({}, {"nodes": []}, {"useful": []}, {"nodes": [one], "useful": [two]}):
         with pytest.raises(InvalidInputError):
-            not_useful(repo, result, author="ada", **given)
+            Feedback(repo).not_useful(result, author="ada", **given)
     with pytest.raises(InvalidInputError, match="nodes: got none"):
-        not_useful(repo, result, author="ada")
+        Feedback(repo).not_useful(result, author="ada")
     with pytest.raises(InvalidInputError, match="of the answer"):
-        not_useful(repo, result, [elsewhere], author="ada")
+        Feedback(repo).not_useful(result, [elsewhere], author="ada")
     with pytest.raises(InvalidInputError, match="of the answer"):
-        vote(repo, result, elsewhere, 1, author="ada")
+        Feedback(repo).vote(result, elsewhere, 1, author="ada")
     with pytest.raises(InvalidInputError, match="left over"):
-        not_useful(repo, result, useful=[one, two], author="ada")
+        Feedback(repo).not_useful(result, useful=[one, two], author="ada")
     with pytest.raises(InvalidInputError, match="author"):
-        not_useful(repo, result, [one], author="")
+        Feedback(repo).not_useful(result, [one], author="")
     assert repo.notes.space().head is None
-    not_useful(repo, result, useful=[one], author="ada")
+    Feedback(repo).not_useful(result, useful=[one], author="ada")
     assert [event.targets for event in repo.notes.space().log().events] == [(two,)]
 
 
@@ -156,11 +156,11 @@ def test_a_vote_is_about_a_hit_of_a_pack(repo: Repository) -> None:
     hits = [hit.id for pack in packs for hit in pack.hits]
     assert len(hits) == 3
     for hit in hits:
-        vote(repo, packs, hit, 1, author="ada")
+        Feedback(repo).vote(packs, hit, 1, author="ada")
     assert set(shares(repo.retrieve("stones", feedback=True), "feedback").values()) == {1.05}
     around = next(member.id for pack in packs for member in pack.members if member.id not in hits)
     with pytest.raises(InvalidInputError, match=r"^nodes: got .*, expected nodes of the answer"):
-        vote(repo, packs, around, 1, author="ada")
+        Feedback(repo).vote(packs, around, 1, author="ada")
 
 
 def test_packs_without_a_useful_hit_did_not_help(repo: Repository) -> None:
@@ -170,7 +170,7 @@ def test_packs_without_a_useful_hit_did_not_help(repo: Repository) -> None:
     packs = repo.packs("stones", per_hit_neighbors=1)
     mill = next(pack for pack in packs if len(pack.hits) == 2)
     news = next(pack for pack in packs if pack is not mill)
-    not_useful(repo, packs, useful=[mill.hits[1].id], author="ada")
+    Feedback(repo).not_useful(packs, useful=[mill.hits[1].id], author="ada")
     [event] = repo.notes.space().log().of_kind("not_useful")
     assert event.targets == (news.entry.id,)
     assert event.about == packs.cid

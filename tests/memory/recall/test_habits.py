@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import ibidem
-from ibidem.memory.recall.feedback import vote
+from ibidem.memory.recall.feedback import Feedback
 from ibidem.memory.recall.procedures import (
     Attempt,
     add_procedure,
@@ -160,7 +160,7 @@ def test_ar35_recency(repo: Repository, age: int, factor: float) -> None:
 
 def test_x11_every_contribution_adds_up(repo: Repository) -> None:
     one, _ = add(repo, "alpha one", "alpha two", time=NOW - 3 * DAY, importance=0.9)
-    vote(repo, repo.retrieve("alpha"), one, 1, author="ada")
+    Feedback(repo).vote(repo.retrieve("alpha"), one, 1, author="ada")
     repo.notes.space().outcome(one, True)
     options = {"recency": True, "importance": True, "feedback": True, "worth": True}
     for item in repo.retrieve("alpha one", expansion=True, **options).items:

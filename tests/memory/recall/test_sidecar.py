@@ -10,7 +10,7 @@ from blake3 import blake3
 
 import ibidem
 from ibidem.cli.recall import command
-from ibidem.memory.recall.feedback import not_useful, vote
+from ibidem.memory.recall.feedback import Feedback
 from ibidem.memory.recall.query_log import SESSIONS_MAX, LastRecall, QueryLog
 from ibidem.memory.recall.recall import recall
 from ibidem.objects.errors import StorageError
@@ -50,8 +50,8 @@ def test_ar21_nothing_but_the_receipt_keeps_the_words_of_a_question(tmp_path: Pa
     with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
         (node,) = add(repo, "alpha")
         found = recall(repo, f"alpha {canary}", session="s", slow_milliseconds=0)
-        vote(repo, found.result, node, 1, author="ada")
-        not_useful(repo, found.result, [node], author="ada")
+        Feedback(repo).vote(found.result, node, 1, author="ada")
+        Feedback(repo).not_useful(found.result, [node], author="ada")
     plain = sha256(f"alpha {canary}".encode())
     word = sha256(canary.encode())
     unkeyed = blake3(canary.encode())

@@ -162,7 +162,7 @@ def test_what_a_graph_memory_said_comes_back(repo: Repository, tmp_path: Path) -
     with repo.runs.start("nightly") as run:
         recorded = remembered(run)
     repo.runs.open("nightly").export(tmp_path / "run.car")
-    memory.notes.penalize(memory.records()[0].id, 0.1)
+    memory.notes.penalize(memory.list()[0].id, 0.1)
     memory.add(Record(RecordType.SEMANTIC, "another mill", scope=""))
     with run.replay() as again:
         assert remembered(again) == recorded

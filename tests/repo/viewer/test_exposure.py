@@ -18,7 +18,8 @@ import ibidem
 from ibidem.cli.main import COMMANDS, cli
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.graph import GraphMemory
-from ibidem.memory.recall import feedback, procedures, recall
+from ibidem.memory.recall import procedures, recall
+from ibidem.memory.recall.feedback import Feedback
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.repo.api import history, keys, maintenance, notes, receipts, runs, stage, sync
 from ibidem.repo.notes import Notes
@@ -38,8 +39,9 @@ NAMESPACES = (
     *(history.History, stage.Stage, sync.Sync, receipts.Receipts, runs.Runs, notes.NoteSpaces),
     *(keys.Keys, maintenance.Maintenance),
 )
-CLASSES = (Repository, *NAMESPACES, Notes, Revision, Transaction, Conversations, GraphMemory)
-MODULES = (recall, feedback, procedures)
+LAYERS = (Conversations, GraphMemory, Feedback)
+CLASSES = (Repository, *NAMESPACES, Notes, Revision, Transaction, *LAYERS)
+MODULES = (recall, procedures)
 PROXIES: dict[type[Any], type[Proxy]] = {
     Repository: ViewerRepository,
     receipts.Receipts: ViewerReceipts,
@@ -50,7 +52,8 @@ PROXIES: dict[type[Any], type[Proxy]] = {
 }
 INNER = {
     *("Revision.graph", "Notes.space", "Conversations.repository", "GraphMemory.repository"),
-    *("GraphMemory.space", "GraphMemory.author"),
+    *("GraphMemory.space", "GraphMemory.author", "Feedback.space", "Feedback.author"),
+    "Feedback.repository",
 }
 """What an object was made with; the faces have none of the first."""
 
@@ -87,7 +90,7 @@ def everything() -> set[str]:
 
 
 def test_everything_that_can_be_called_is_classified_and_nothing_else_is():
-    assert everything() == set(EXPOSURES) - {"Repository.viewer"}
+    assert everything() == set(EXPOSURES) - {"Repository.viewer", "Repository.author"}
 
 
 def test_the_namespaces_are_all_looked_at():

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 import ibidem
+from ibidem.ingest.ingest import ingest_text
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.conversation.message import Message
 from ibidem.memory.graph import GraphMemory, Record
@@ -147,3 +148,10 @@ def test_a_commit_is_not_read_where_its_log_is_refused(repo):
         with pytest.raises(InvalidInputError, match="is refused"):
             getattr(revision, name)
     assert revision.commit_cid == repo.head
+
+
+def test_the_depth_of_a_heading_is_no_level_of_trust(repo):
+    with repo.transaction() as tx:
+        ingest_text(tx, "# One\n\n## Two\n\n### Three\n\n#### Four\n\na mill\n", path="a.md")
+    seen = repo.at(viewer=LOW).retrieve(label="Section", limit=None)
+    assert sorted(item.node.summary for item in seen) == ["Four", "One", "Three", "Two"]

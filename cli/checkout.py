@@ -1,0 +1,91 @@
+"""`repo checkout`: restores files from a revision of their documents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ibidem.cli import exits
+from ibidem.cli.options.documents import document_name, open_folder, select
+from ibidem.cli.render import output
+from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.objects.errors import IbidemError, InvalidInputError
+
+if TYPE_CHECKING:
+    from ibidem.repo.revision import Revision
+
+
+@click.command("checkout")
+@click.argument("paths", nargs=-1, required=True)
+@click.option("-f", "--force", is_flag=True, help="Replace files that were changed.")
+@at_option
+@common_options
+@pass_session
+@click.pass_context
+def command(
+    context: click.Context, session: Session, *, paths: tuple[str, ...], force: bool, at: str
+) -> None:
+    """Restore files, or the files of folders, from a revision
+
+    A file that was changed since the last commit is replaced only with --force. Documents whose
+    text was extracted, such as PDF, are left out: the file itself is not stored. No branch moves;
+    to go to another branch, use `repo switch`.
+
+    \b
+    Examples:
+      repo checkout notes/retries.md
+      repo checkout notes/ --at main~2
+    """
+    from ibidem.ingest.restore import restore
+    from ibidem.repo.history.documents import document_paths
+
+    restored: list[str] = []
+    unchanged = 0
+    errors: list[tuple[str, str]] = []
+    with session.open() as repository:
+        revision = repository.at(at)
+        names = [document_name(session, path) for path in paths]
+        known = document_paths(repository.core.store, revision.root)
+        folder = open_folder(session, repository)
+        for path in select(names, known, where=f"at {at}"):
+            try:
+                text = _source(revision, path)
+                if restore(folder, path, text, overwrite=force):
+                    restored.append(path)
+                else:
+                    unchanged += 1
+            except IbidemError as error:
+                if len(paths) == 1 and path in names:
+                    raise
+                errors.append((path, str(error)))
+            except OSError as error:
+                raise InvalidInputError(f"{path}: {error.strerror or error}") from error
+        folder.save()
+    if session.json:
+        output.emit(
+            "checkout",
+            {
+                "restored": restored,
+                "unchanged_count": unchanged,
+                "errors": [{"path": path, "error": reason} for path, reason in errors],
+            },
+        )
+    else:
+        for path, reason in errors:
+            output.note(f"{output.bad('failed:')} {output.one_line(path)}: {reason}")
+        output.say(*(f"restored: {output.one_line(path)}" for path in restored))
+        output.say(f"{output.plural(len(restored), 'file')} restored, {unchanged:,} unchanged")
+    context.exit(exits.FAILED if errors else exits.OK)
+
+
+def _source(revision: Revision, path: str) -> str:
+    from ibidem.ingest.draft import document_id
+
+    document = revision.node(document_id(path))
+    if "source_sha256" in document.props:
+        raise InvalidInputError(
+            f"path: {path!r} has only extracted text, expected a text format",
+            hint="'repo cat' prints the text",
+        )
+    return revision.document(document.id)

@@ -1,0 +1,54 @@
+"""What is not committed, as text: the files of the working folder, and staged documents, against
+the head."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ibidem.ingest.folder_status import folder_status
+from ibidem.ingest.formats import format_of
+from ibidem.ingest.walk import opened, read
+from ibidem.objects.constants import DOCUMENT_BYTES_MAX
+from ibidem.objects.errors import NotFoundError
+from ibidem.objects.record import record
+from ibidem.repo.history.documents import DocumentChange, document_changes, source_at
+
+if TYPE_CHECKING:
+    from ibidem.ingest.working_folder import WorkingFolder
+    from ibidem.objects.root import Root
+
+
+@record
+class FolderDiff:
+    """The differences of a working folder from the head, by path."""
+
+    changes: tuple[DocumentChange, ...]
+    extracted: tuple[str, ...]
+    """Files that differ, whose text is only known once they are ingested."""
+
+
+def folder_diff(folder: WorkingFolder, head: Root, staged: Root) -> FolderDiff:
+    """Returns the differences of documents from the head: of a file that was changed, its text;
+    else what is staged. Files that are older than their documents are left out."""
+    store = folder.core.store
+    status = folder_status(folder)
+    found = {change.path: change for change in document_changes(store, head, staged)}
+    gone = [*status.deleted, *(each.before for each in status.renamed)]
+    there = [*status.new, *status.changed, *status.diverged]
+    there += [each.after for each in status.renamed]
+    extracted = [path for path in there if format_of(path).is_extracted]
+    texts: dict[str, str | None] = dict.fromkeys(gone)
+    for path in there:
+        if path not in extracted:
+            with opened(folder.path, path) as descriptor:
+                texts[path] = read(descriptor, DOCUMENT_BYTES_MAX).decode("utf-8", "replace")
+    for path, after in texts.items():
+        found.pop(path, None)
+        try:
+            before = source_at(store, head, path)
+        except NotFoundError:
+            found[path] = DocumentChange(path, None, None, is_readable=False)
+            continue
+        if before != after:
+            found[path] = DocumentChange(path, before, after)
+    return FolderDiff(tuple(found[path] for path in sorted(found)), tuple(sorted(extracted)))

@@ -1,0 +1,98 @@
+"""The status of a working folder: what differs from the graph, file by file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+from ibidem.ingest.formats import format_of
+from ibidem.ingest.skip_reason import skip_reason
+from ibidem.ingest.stat_table import stat_of
+from ibidem.ingest.walk import Found, Skipped, opened, printable, read, walk
+from ibidem.ingest.working_folder import Difference, Renamed, WorkingFolder, is_document
+from ibidem.objects.constants import DOCUMENT_BYTES_MAX
+
+
+@dataclass
+class FolderStatus:
+    """The differences of a working folder from the graph, each list by path."""
+
+    new: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    """Documents whose file is gone."""
+    renamed: list[Renamed] = field(default_factory=list)
+    behind: list[str] = field(default_factory=list)
+    """Documents that were changed in the graph since their file was."""
+    diverged: list[str] = field(default_factory=list)
+    """Documents that were changed in the graph, and whose file was changed too."""
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    """(path, reason) of files and folders that are left out."""
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether a commit of the folder would change nothing."""
+        return not (self.new or self.changed or self.deleted or self.renamed or self.diverged)
+
+
+def folder_status(folder: WorkingFolder) -> FolderStatus:
+    """Returns the differences of all files; reads those whose numbers have changed."""
+    status = FolderStatus()
+    files: dict[str, Found] = {}
+    for entry in walk(folder.path, ""):
+        if isinstance(entry, Skipped):
+            status.skipped.append((entry.path, entry.reason))
+        elif is_document(entry.path):
+            files[entry.path] = entry
+    folder.learn(files)
+    lists = {
+        Difference.NEW: status.new,
+        Difference.CHANGED: status.changed,
+        Difference.BEHIND: status.behind,
+        Difference.DIVERGED: status.diverged,
+    }
+    for path, entry in files.items():
+        if entry.stat is None or not folder.is_read(path, stat_of(entry.stat)):
+            try:
+                _look(folder, entry)
+            except OSError as error:
+                reason = f"not readable: {error.strerror or error}"
+                status.skipped.append((printable(path), reason))
+                continue
+        difference = folder.difference(path)
+        if difference is Difference.SKIPPED:
+            status.skipped.append((printable(path), folder.reason(path)))
+        elif difference is not Difference.SAME:
+            lists[difference].append(path)
+    _settle_missing(folder, status, files)
+    return status
+
+
+def _settle_missing(folder: WorkingFolder, status: FolderStatus, files: dict[str, Found]) -> None:
+    missing = folder.missing(files)
+    newer = [path for path in missing if folder.is_missing_newer(path)]
+    status.behind = sorted([*status.behind, *newer])
+    missing = [path for path in missing if path not in newer]
+    status.renamed = folder.renames(missing, status.new)
+    moved = {name for each in status.renamed for name in (each.before, each.after)}
+    status.deleted = [path for path in missing if path not in moved]
+    status.new = [path for path in status.new if path not in moved]
+
+
+def _look(folder: WorkingFolder, entry: Found) -> None:
+    """Reads a file, and records what it has.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    try:
+        with opened(entry.base, entry.below, follow=entry.follow) as descriptor:
+            stat = stat_of(os.fstat(descriptor))
+            try:
+                data = read(descriptor, DOCUMENT_BYTES_MAX)
+            except ValueError as error:
+                folder.skipped(entry.path, stat, str(error))
+                return
+    except ValueError as error:  # replaced by something else since it was listed
+        raise OSError(str(error)) from error
+    folder.saw(entry.path, stat, data, reason=skip_reason(data, format_of(entry.path)))

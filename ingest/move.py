@@ -1,0 +1,85 @@
+"""Moves what others attached to a document to the document of another path.
+
+The ids of a document and its parts are derived from its path, so the same source under another path
+is a new document. What ingest does not derive would be lost with the old one: edges, vectors, and
+properties, context sentences and content from other writers. They follow to the parts with the same
+text, and the new document lists its former paths, so that its history can be found.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ibidem.ingest.draft import document_id
+from ibidem.ingest.update import other_properties, parts_of
+from ibidem.objects.codec import Value
+from ibidem.objects.derive import node_id
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.repo.history.touching import MOVED_FROM
+from ibidem.repo.transaction.transaction import UNCHANGED
+
+if TYPE_CHECKING:
+    from ibidem.repo.transaction.transaction import Transaction
+
+
+def move_attachments(tx: Transaction, document: Node, path: str) -> None:
+    """Moves what is attached to a document and its parts to the document of `path`, which is in the
+    graph already; parts without a counterpart there keep theirs until they are removed.
+    """
+    counterparts = _counterparts(tx, document, path)
+    for node, target in counterparts.values():
+        former = node.props.get(MOVED_FROM)
+        props = other_properties(node)
+        if node.id == document.id:
+            source = document.key[1] if document.key else None
+            props[MOVED_FROM] = [*(former if isinstance(former, list) else ()), source]
+        there = tx.node(target)
+        tx.update_node(
+            target,
+            set_props={name: value for name, value in props.items() if name not in there.props},
+            context_sentence=there.context_sentence or node.context_sentence,
+            content=UNCHANGED if there.content is not None else tx.content(node.id),
+        )
+        tx.copy_vectors(node.id, target)
+    targets = {id_: target for id_, (_, target) in counterparts.items()}
+    edges = {edge.id: edge for part in targets for edge in tx.edges_of(part)}
+    for edge in edges.values():
+        source, target = targets.get(edge.src, edge.src), targets.get(edge.dst, edge.dst)
+        tx.add_edge(
+            source,
+            edge.etype,
+            target,
+            weight=edge.weight,
+            props=edge.props,
+            key=edge.key,
+            replace=True,
+        )
+
+
+def _counterparts(tx: Transaction, document: Node, path: str) -> dict[NodeId, tuple[Node, NodeId]]:
+    """Returns the document and those of its parts that have a counterpart, each with its id
+    there."""
+    moved = document_id(path)
+    parts = {part.id: part for part in parts_of(tx, document)}
+    ids: dict[NodeId, NodeId] = {document.id: moved}
+
+    def counterpart(id_: NodeId) -> NodeId | None:
+        if id_ not in ids and id_ in parts:
+            key = parts[id_].key
+            assert key is not None, "BUG: a part without a key"
+            namespace, value = key
+            assert isinstance(value, list), "BUG: a part with another key"
+            rest: list[Value] = value[1:]
+            if len(rest) == 1 and isinstance(rest[0], bytes):  # a section without a heading
+                first = counterpart(NodeId(rest[0]))
+                rest = [] if first is None else [first.raw]
+            ids[id_] = node_id(namespace, [moved.raw, *rest])
+        return ids.get(id_)
+
+    found = {}
+    for id_, part in parts.items():
+        target = counterpart(id_)
+        if target is not None and tx.find_node(target) is not None:
+            found[id_] = part, target
+    return found

@@ -1,0 +1,26 @@
+"""Decides whether the bytes of a file can become a document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ibidem.ingest.secret import has_private_key
+
+if TYPE_CHECKING:
+    from ibidem.ingest.formats import Format
+
+
+def skip_reason(data: bytes, source_format: Format) -> str | None:
+    """Returns why these bytes cannot become a document, None if they can."""
+    if has_private_key(data):
+        return "holds a private key"
+    if source_format.is_extracted:
+        return None
+    place = data.find(b"\0")
+    if place >= 0:
+        return f"binary (NUL at byte {place})"
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return f"binary (not UTF-8 at byte {error.start})"
+    return None

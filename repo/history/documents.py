@@ -1,0 +1,133 @@
+"""The documents of a root by their paths: which there are, their sources, and which differ between
+two roots.
+
+Spec: format 5.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from ibidem.objects.derive import node_id
+from ibidem.objects.errors import NotFoundError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.location import DOCUMENT, document_of, source_text
+from ibidem.objects.node import Node
+from ibidem.objects.record import record
+from ibidem.objects.tree import Tree, diff
+
+if TYPE_CHECKING:
+    from ibidem.objects.cid import Cid
+    from ibidem.objects.root import Root
+    from ibidem.store.protocol import Store
+
+_BATCH_COUNT = 1000
+
+
+@record
+class DocumentChange:
+    """A document that differs between two roots; None where it does not exist."""
+
+    path: str
+    before: str | None
+    after: str | None
+    is_readable: bool = True
+    """Whether both texts are whole; a part of one may have been erased, and then both are None."""
+
+
+def document_paths(store: Store, root: Root) -> list[str]:
+    """Returns the paths of all documents of a root that have no tombstone, sorted."""
+    hidden = set(Tree(store, root.tombstones).keys())
+    found: list[str] = []
+    cids = [cid for key, cid in Tree(store, root.nodes).items() if key not in hidden]
+    for start in range(0, len(cids), _BATCH_COUNT):
+        for block in store.get_many(cids[start : start + _BATCH_COUNT]):
+            path = _path_of(Node.decode(block)) if b"document" in block else None
+            if path is not None:
+                found.append(path)
+    return sorted(found)
+
+
+def touched_documents(
+    store: Store, before: Root, after: Root, *, missing_ok: bool = False
+) -> set[NodeId]:
+    """Returns the ids of the documents of which a part differs, or the tombstone of the document.
+
+    Args:
+        missing_ok: leave out parts that were erased; what lists them may differ too.
+
+    Raises:
+        NotFoundError: a part that differs was erased, so its document is not known.
+    """
+    found: set[NodeId] = set()
+    cids: list[Cid] = []
+    for _, was, now in diff(store, before.nodes, after.nodes):
+        cid = now or was
+        assert cid is not None, "BUG: a change without a value"
+        cids.append(cid)
+    for start in range(0, len(cids), _BATCH_COUNT):
+        batch = cids[start : start + _BATCH_COUNT]
+        for block in _blocks(store, batch) if missing_ok else store.get_many(batch):
+            owner = document_of(Node.decode(block))
+            if owner is not None:
+                found.add(owner)
+    found.update(NodeId(key) for key, _, _ in diff(store, before.tombstones, after.tombstones))
+    return found
+
+
+def document_changes(store: Store, before: Root, after: Root) -> Iterator[DocumentChange]:
+    """Yields the documents whose source differs, by path."""
+    roots = before, after
+    paths: dict[str, NodeId] = {}
+    for id_ in touched_documents(store, before, after, missing_ok=True):
+        for root in roots:
+            cid = Tree(store, root.nodes).get(id_.raw)
+            path = None if cid is None else _path_of(Node.decode(store.get(cid)))
+            if path is not None:
+                paths[path] = id_
+    for path in sorted(paths):
+        try:
+            was, now = (source_at(store, root, path) for root in roots)
+        except NotFoundError:
+            yield DocumentChange(path, None, None, is_readable=False)
+            continue
+        if was != now:
+            yield DocumentChange(path, was, now)
+
+
+def source_at(store: Store, root: Root, path: str) -> str | None:
+    """Returns the source of a document, None if it does not exist or has a tombstone.
+
+    Raises:
+        NotFoundError: a part of it is missing.
+    """
+    id_ = node_id(DOCUMENT, path)
+    nodes, tombstones = Tree(store, root.nodes), Tree(store, root.tombstones)
+    if nodes.get(id_.raw) is None or tombstones.get(id_.raw) is not None:
+        return None
+
+    def node(part: NodeId) -> Node:
+        cid = nodes.get(part.raw)
+        if cid is None:
+            raise NotFoundError(f"node {part} is not in the graph, but its document lists it")
+        return Node.decode(store.get(cid))
+
+    return source_text(id_, node)
+
+
+def _blocks(store: Store, cids: list[Cid]) -> Iterator[bytes]:
+    """Yields the blocks that are there: erased parts are found through those that list them."""
+    try:
+        yield from store.get_many(cids)
+    except NotFoundError:
+        for cid in cids:
+            with suppress(NotFoundError):
+                yield store.get(cid)
+
+
+def _path_of(node: Node) -> str | None:
+    if node.key is None or node.key[0] != DOCUMENT or not isinstance(node.key[1], str):
+        return None
+    return node.key[1]

@@ -1,0 +1,101 @@
+"""Conflicts about documents, as their texts: a conflict about children and sizes becomes the path
+of the document and its versions on both sides.
+
+Spec: merge 5.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ibidem.objects.blocks import Source
+from ibidem.objects.commit import Commit
+from ibidem.objects.errors import NotFoundError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.location import DOCUMENT, document_of
+from ibidem.objects.node import Node
+from ibidem.objects.root import Root
+from ibidem.objects.tree import Tree
+from ibidem.repo.history.ancestry import merge_bases
+from ibidem.repo.history.documents import source_at
+from ibidem.repo.merge.conflicts import OpenConflict, recorded_in
+from ibidem.repo.merge.text import MergedText, merge_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ibidem.objects.cid import CommitCid
+    from ibidem.store.protocol import Store
+
+
+class DocumentConflict:
+    """A document about which, or about parts of which, there are conflicts."""
+
+    def __init__(self, path: str, conflicts: tuple[OpenConflict, ...]) -> None:
+        self.path = path
+        self.conflicts = conflicts
+        """Those about the document or its parts, by id."""
+        self.base: str | None = None
+        """Its source in the common ancestor; None if it did not exist there."""
+        self.ours: str | None = None
+        """Its source on the branch; None if it did not exist there."""
+        self.theirs: str | None = None
+        """Its source on the side that was merged; None if it did not exist there."""
+
+    def merged(self, take: str | None = None) -> MergedText:
+        """Returns the three versions merged line by line.
+
+        Args:
+            take: `ours` or `theirs`, for lines that both sides changed; None for markers.
+        """
+        return merge_texts(self.base or "", self.ours or "", self.theirs or "", take=take)
+
+
+def document_conflicts(
+    store: Store, head: CommitCid, conflicts: Iterable[OpenConflict]
+) -> list[DocumentConflict]:
+    """Returns the documents in conflict, by path.
+
+    Only conflicts that a merge of two commits recorded can be shown as text: of two transactions
+    that met, one left no commit.
+
+    Args:
+        head: the commit that has the conflicts.
+        conflicts: all that are open there.
+    """
+    commit = Commit.decode(store.get(head))
+    nodes = Tree(store, Root.decode(store.get(commit.root)).nodes)
+    by_document: dict[NodeId, list[OpenConflict]] = {}
+    for each in conflicts:
+        if each.value is not None and isinstance(each.id, NodeId):
+            owner = document_of(Node.decode(store.get(each.value)))
+            if owner is not None:
+                by_document.setdefault(owner, []).append(each)
+    found = []
+    for owner, open_ones in by_document.items():
+        path = _path(store, nodes, owner)
+        recorded = recorded_in(store, head, open_ones[0].id.raw)
+        if path is None or len(recorded.parents) != 2:
+            continue
+        one = DocumentConflict(path, tuple(sorted(open_ones, key=lambda each: each.id.raw)))
+        ours, theirs = recorded.parents
+        bases = merge_bases(store, ours, theirs)
+        one.base = _source(store, bases[0], path) if bases else None
+        one.ours, one.theirs = _source(store, ours, path), _source(store, theirs, path)
+        found.append(one)
+    return sorted(found, key=lambda each: each.path)
+
+
+def _path(store: Source, nodes: Tree, document: NodeId) -> str | None:
+    cid = nodes.get(document.raw)
+    key = None if cid is None else Node.decode(store.get(cid)).key
+    return key[1] if key is not None and key[0] == DOCUMENT and isinstance(key[1], str) else None
+
+
+def _source(store: Store, commit: CommitCid, path: str) -> str | None:
+    """Returns the source of a document at a commit, None also if a part of it was erased."""
+    try:
+        root = Root.decode(store.get(Commit.decode(store.get(commit)).root))
+        return source_at(store, root, path)
+    except NotFoundError:
+        return None

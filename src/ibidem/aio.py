@@ -1,0 +1,206 @@
+"""The library for asyncio: the same names, and calls that do not block the loop.
+
+Every class here is reflected from the one of the same name in `ibidem`, so the two cannot differ:
+a method returns an awaitable, and runs in a thread of the repository's own pool, of `THREADS`.
+What a call returns is the same, with three exceptions: repositories, revisions, transactions,
+namespaces and memories come as the classes of this module; what would be an iterator comes as a
+list; and a call whose result is a context manager can be entered at once, with `async with`.
+Properties are read directly: they read a few bytes of a mapped file.
+
+A call that has begun is finished before a cancellation is raised, so a cancelled commit is whole or
+was never begun, and a cancelled `async with repo.transaction()` changes nothing.
+
+>>> import asyncio
+>>> from ibidem import aio
+>>> async def main() -> list[str]:
+...     async with aio.init("memory:") as repo:
+...         async with repo.transaction(message="a fact") as tx:
+...             await tx.add_node("Fact", summary="tea at five")
+...         return [item.node.summary for item in await repo.retrieve("tea")]
+>>> asyncio.run(main())
+['tea at five']
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Final
+
+import ibidem
+
+THREADS: Final = 4
+"""Calls of one repository that run at the same time; the others wait for their turn."""
+CLASSES: Final = (
+    *("Repository", "Revision", "Transaction", "ViewerRepository", "ViewerRevision"),
+    *("History", "Keys", "Maintenance", "NoteSpaces", "Notes", "Receipts", "Runs", "Run"),
+    *("Replay", "Stage", "Sync", "Conversations", "GraphMemory", "ViewerNotes", "ViewerReceipts"),
+    *("ViewerSpace", "ViewerTransaction"),
+)
+"""The classes that have calls which read or write."""
+FUNCTIONS: Final = (
+    *("add_procedure", "clone", "ingest_text", "init", "mine", "offers", "open"),
+    *("recall", "set_status"),
+)
+"""The functions that read or write."""
+__all__ = [*CLASSES, *FUNCTIONS]
+
+
+class Call:
+    """A call that runs in a thread when it is awaited or entered."""
+
+    def __init__(self, pool: ThreadPoolExecutor, function: Callable[[], Any]) -> None:
+        self._pool, self._function = pool, function
+        self._entered: Any = None
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return self._result().__await__()
+
+    async def __aenter__(self) -> Any:
+        self._entered = await self._result()
+        return await self._entered.__aenter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._entered.__aexit__(kind, error, trace)
+
+    async def _result(self) -> Any:
+        return _face_of(await _in_thread(self._pool, self._function), self._pool)
+
+
+class Face:
+    """An object of the library whose calls are awaited."""
+
+    _of: type[Any]
+    _inner: Any
+    _pool: ThreadPoolExecutor
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        pool = next((one._pool for one in arguments if isinstance(one, Face)), None)
+        self._pool = ThreadPoolExecutor(THREADS, "ibidem") if pool is None else pool
+        self._inner = self._of(*map(_plain, arguments), **_plain_map(options))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return _face_of(getattr(self._inner, name), self._pool)
+
+    def __repr__(self) -> str:
+        return f"<aio {self._inner!r}>"
+
+    async def __aenter__(self) -> Any:
+        await _in_thread(self._pool, self._inner.__enter__)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await _in_thread(self._pool, lambda: self._inner.__exit__(kind, error, trace))
+
+
+def __getattr__(name: str) -> Any:
+    if name in CLASSES:
+        found: Any = _class_of(getattr(ibidem, name))
+    elif name in FUNCTIONS:
+        found = _function(getattr(ibidem, name))
+    else:
+        raise AttributeError(f"module 'ibidem.aio' has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+@functools.cache
+def _class_of(cls: type[Any]) -> type[Face]:
+    """Returns the class of this module that is reflected from one of the library."""
+    members: dict[str, Any] = {"_of": cls, "__doc__": cls.__doc__, "__module__": __name__}
+    for name in dir(cls):
+        if not name.startswith("_"):
+            found = inspect.getattr_static(cls, name)
+            is_method = inspect.isfunction(found)
+            members[name] = _method(name, found) if is_method else _property(name, found)
+    return type(cls.__name__, (Face,), members)
+
+
+def _method(name: str, function: Callable[..., Any]) -> Callable[..., Call]:
+    @functools.wraps(function)
+    def call(self: Face, *arguments: Any, **options: Any) -> Call:
+        given, named = [*map(_plain, arguments)], _plain_map(options)
+        method = getattr(self._inner, name)
+        return Call(self._pool, lambda: _listed(method(*given, **named)))
+
+    return call
+
+
+def _property(name: str, found: Any) -> property:
+    def read(self: Face) -> Any:
+        return _face_of(getattr(self._inner, name), self._pool)
+
+    return property(read, doc=getattr(found, "__doc__", None))
+
+
+def _function(function: Callable[..., Any]) -> Callable[..., Call]:
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Call:
+        pool = next((one._pool for one in arguments if isinstance(one, Face)), None)
+        given, named = [*map(_plain, arguments)], _plain_map(options)
+        return Call(
+            ThreadPoolExecutor(THREADS, "ibidem") if pool is None else pool,
+            lambda: _listed(function(*given, **named)),
+        )
+
+    return call
+
+
+def _plain(value: Any) -> Any:
+    """Returns an argument as the library takes it."""
+    return value._inner if isinstance(value, Face) else value
+
+
+def _plain_map(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in options.items()}
+
+
+def _listed(value: Any) -> Any:
+    """Returns what a call returned; an iterator is read in the same thread."""
+    return list(value) if isinstance(value, Iterator) else value
+
+
+def _face_of(value: Any, pool: ThreadPoolExecutor) -> Any:
+    """Returns a result as a program on asyncio gets it."""
+    cls = type(value)
+    if cls.__name__ not in CLASSES or cls is not getattr(ibidem, cls.__name__):
+        return value
+    found = object.__new__(_class_of(cls))
+    found._inner, found._pool = value, pool
+    return found
+
+
+async def _in_thread(pool: ThreadPoolExecutor, function: Callable[[], Any]) -> Any:
+    """Returns the result of a function that runs in a thread, and is not left running alone."""
+    context = contextvars.copy_context()
+    running: Awaitable[Any] = asyncio.get_running_loop().run_in_executor(
+        pool, context.run, function
+    )
+    future = asyncio.ensure_future(running)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        if not future.done():
+            await asyncio.wait([future])
+        raise

@@ -1,0 +1,295 @@
+"""Documents by their paths: cat, checkout, rm, mv, and differences as text."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ibidem
+from ibidem.cli.main import cli
+from ibidem.cli.render.text_diff import diff_lines, unified
+from ibidem.ingest.ingest import ingest_text
+from ibidem.repo.history.documents import DocumentChange
+
+from .conftest import RETRIES, TIMEOUTS, Run
+
+Data = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def edited(notes: Run, tmp_path: Path) -> Run:
+    """One edit of `retries.md` after the first commit."""
+    page = tmp_path / "notes" / "retries.md"
+    page.write_text(RETRIES.replace("one second", "ten seconds"), encoding="utf-8")
+    notes("commit", ".", "-m", "ten")
+    return notes
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"no line feed",
+        b"\xef\xbb\xbf# Mark\r\n\r\nand windows\r\n",
+        "# Ümlaut\n\n\u2028line\x1b[2J\n".encode(),
+        b"---\ntitle: x\n---\n\n\n# A\n\ntext\n\n\n",
+    ],
+)
+def test_cat_prints_text_byte_for_byte(notes: Run, tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "odd.md").write_bytes(data)
+    notes("commit", "odd.md", "-m", "odd")
+    (tmp_path / "odd.md").write_bytes(b"later\n")
+    notes("commit", "odd.md", "-m", "later")
+    assert notes("cat", "odd.md", "--at", "main~1").stdout_bytes == data
+    notes("checkout", "odd.md", "--at", "main~1")
+    assert (tmp_path / "odd.md").read_bytes() == data
+
+
+def test_cat_of_an_extracted_document_says_so(notes: Run, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text("<p>Hello <b>you</b></p>", encoding="utf-8")
+    notes("commit", "page.html", "-m", "page")
+    found = notes("cat", "page.html")
+    assert found.stdout == "Hello you"
+    assert "extracted" in found.stderr
+    assert "only extracted text" in notes("checkout", "page.html", code=2).stderr
+
+
+def test_paths_are_relative_to_where_the_command_runs(
+    notes: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path / "notes")
+    assert notes("cat", "retries.md").stdout == RETRIES
+    monkeypatch.chdir(tmp_path.parent)
+    assert notes("cat", "notes/retries.md", "-R", str(tmp_path)).stdout == RETRIES
+    assert "expected a document" in notes("cat", "x.md", "-R", str(tmp_path), code=3).stderr
+
+
+def test_a_restricted_viewer_sees_documents_and_changes_none(
+    notes: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes("trust", "enable", "--default-level", "low")
+    assert notes("cat", "notes/timeouts.md", "--viewer", "low").stdout == TIMEOUTS
+    hidden = notes("cat", "notes/timeouts.md", "--viewer", "public", code=3).stderr
+    missing = notes("cat", "notes/missing.md", "--viewer", "public", code=3).stderr
+    assert hidden.replace("timeouts", "missing") == missing
+    monkeypatch.setenv("IBIDEM_VIEWER", "low")
+    for command in (["checkout", "."], ["rm", "x"], ["mv", "x", "y"], ["status"], ["diff"]):
+        assert "is refused" in notes(*command, code=2).stderr
+
+
+def test_checkout_restores_deleted_and_older_files(edited: Run, data: Data, tmp_path: Path) -> None:
+    page = tmp_path / "notes" / "retries.md"
+    page.unlink()
+    (tmp_path / "notes" / "timeouts.md").unlink()
+    assert data("checkout", "notes")["restored"] == ["notes/retries.md", "notes/timeouts.md"]
+    assert (tmp_path / "notes" / "timeouts.md").read_text(encoding="utf-8") == TIMEOUTS
+    assert data("status")["folder"]["modified"] == []
+    assert data("checkout", ".") == {
+        "schema": "ibidem/checkout/1",
+        "restored": [],
+        "unchanged_count": 2,
+        "errors": [],
+    }
+    edited("checkout", "notes/retries.md", "--at", "main~1")
+    assert page.read_text(encoding="utf-8") == RETRIES
+    assert data("status")["folder"]["modified"] == ["notes/retries.md"]
+    assert data("commit", ".")["ingested"]["documents"]["changed"] == 1
+
+
+def test_checkout_does_not_overwrite_changes(edited: Run, data: Data, tmp_path: Path) -> None:
+    page = tmp_path / "notes" / "retries.md"
+    page.write_text("mine\n", encoding="utf-8")
+    assert "was changed" in edited("checkout", "notes/retries.md", code=11).stderr
+    (error,) = data("checkout", ".", "--at", "main~1", code=1)["errors"]
+    assert error["path"] == "notes/retries.md"
+    assert page.read_text(encoding="utf-8") == "mine\n"
+    edited("checkout", "notes/retries.md", "--force")
+    assert "ten seconds" in page.read_text(encoding="utf-8")
+    assert "expected a document" in edited("checkout", "nothing.md", code=3).stderr
+
+
+@pytest.mark.parametrize(
+    "path",
+    [".git/hooks/pre-commit", "a/.ibidem/format", "link/x.md", "target.md", "folder", "pipe"],
+)
+def test_checkout_writes_nothing_to_hidden_or_linked_places(
+    run: Run, tmp_path: Path, path: str
+) -> None:
+    run("init")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "target.md").symlink_to(tmp_path / "elsewhere" / "target.md")
+    with ibidem.open(tmp_path) as repository, repository.transaction() as tx:
+        ingest_text(tx, "evil\n", path=path)
+    run("checkout", path, "--force", code=2)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert not (tmp_path / ".git").exists()
+
+
+def test_rm_removes_the_document_and_its_file(edited: Run, data: Data, tmp_path: Path) -> None:
+    page = tmp_path / "notes" / "retries.md"
+    assert "--recursive" in edited("rm", "notes", code=2).stderr
+    found = data("rm", "notes/retries.md")
+    assert (found["deleted"], found["file_count"]) == (["notes/retries.md"], 1)
+    assert not page.exists()
+    edited("unstage")
+    edited("checkout", "notes/retries.md")
+    page.write_text("mine\n", encoding="utf-8")
+    edited("rm", "notes/retries.md", code=11)
+    assert data("rm", "notes/retries.md", "--cached")["file_count"] == 0
+    assert page.exists()
+    assert data("rm", "-r", ".", "--force")["deleted"] == ["notes/timeouts.md"]
+    edited("commit", "-m", "none")
+    assert data("query", "--label", "Document", "--count")["count"] == 0
+    assert data("status")["folder"]["new"] == ["notes/retries.md"]
+
+
+def test_mv_renames_and_stages(edited: Run, data: Data, tmp_path: Path) -> None:
+    (tmp_path / "archive").mkdir()
+    found = data("mv", "notes/retries.md", "archive")
+    assert found["after"] == "archive/retries.md"
+    assert (tmp_path / "archive" / "retries.md").exists()
+    assert not (tmp_path / "notes" / "retries.md").exists()
+    edited("commit", "-m", "moved")
+    status = data("status")["folder"]
+    assert (status["new"], status["deleted"]) == ([], [])
+    messages = [each["message"] for each in data("log", "--path", "archive/retries.md")["commits"]]
+    assert messages == ["moved", "ten", "notes on failure"]
+
+
+def test_a_refused_mv_changes_nothing(edited: Run, tmp_path: Path) -> None:
+    def files() -> list[str]:
+        return sorted(each.name for each in (tmp_path / "notes").iterdir())
+
+    before = files()
+    edited("mv", "notes/retries.md", "notes/timeouts.md", code=2)
+    edited("mv", "notes/retries.md", "notes/secrets.key", code=2)
+    edited("mv", "notes", "other", code=2)
+    edited("mv", "notes/nothing.md", "x.md", code=3)
+    assert files() == before
+    assert "nothing is staged" in edited("status").stdout
+
+
+def test_diff_shows_text_by_path(edited: Run, data: Data, tmp_path: Path) -> None:
+    expected = [
+        "--- a/notes/retries.md",
+        "+++ b/notes/retries.md",
+        "@@ -2,7 +2,7 @@",
+        " ",
+        " ## Backoff",
+        " ",
+        "-A failed request is tried again after one second, then two, then four.",
+        "+A failed request is tried again after ten seconds, then two, then four.",
+        " ",
+        " ## Idempotency",
+        " ",
+        "1 document changed",
+    ]
+    assert edited("diff", "HEAD~1").stdout.splitlines() == expected
+    assert edited("diff", "HEAD~1", "HEAD", "notes/timeouts.md").stdout == "no difference\n"
+    assert edited("diff", "HEAD~1", "notes").stdout.splitlines() == expected
+    (tmp_path / "notes" / "retries.md").unlink()
+    (tmp_path / "notes" / "new.md").write_text("new\n", encoding="utf-8")
+    found = {each["path"]: each["action"] for each in data("diff")["documents"]}
+    assert found == {"notes/new.md": "added", "notes/retries.md": "removed"}
+    edited("diff", "notes/timeouts.md", "--exit-code")
+    edited("diff", "notes/new.md", "--exit-code", code=1)
+    assert "no branch, tag or commit" in edited("diff", "nothing", code=3).stderr
+
+
+def test_documents_with_erased_parts_are_named(edited: Run, data: Data) -> None:
+    found = data("query", "--label", "Passage")["nodes"]
+    (one,) = (each["id"] for each in found if "ten seconds" in each["summary"])
+    edited("erase", one, "--yes")
+    (page,) = data("diff", "HEAD~2", "HEAD~1")["documents"]
+    assert (page["path"], page["action"], page["lines"]) == ("notes/retries.md", "changed", [])
+    assert "a part was erased" in edited("diff", "HEAD~2", "HEAD~1").stdout
+    assert "a part was erased" in edited("diff", "notes/retries.md").stdout
+    edited("cat", "notes/retries.md", code=3)
+    assert data("status")["folder"]["modified"] == ["notes/retries.md"]
+
+
+def test_diff_says_which_text_is_not_known_yet(notes: Run, data: Data, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text("<p>Hello</p>", encoding="utf-8")
+    assert data("diff")["extracted"] == ["page.html"]
+    assert "extracted when it is committed" in notes("diff").stdout
+
+
+def test_changed_words_are_highlighted(edited: Run) -> None:
+    shown = edited("diff", "HEAD~1", "--color", "always").stdout
+    assert "\x1b[7;31mone\x1b[0m" in shown
+    assert "\x1b[7;32mten\x1b[0m" in shown
+
+
+TEXT = st.text(st.sampled_from("ab \n\r\u2028ü"), max_size=30)
+
+
+@given(TEXT, TEXT)
+def test_a_unified_diff_is_a_patch(before: str, after: str) -> None:
+    if before == after:
+        return
+    lines = unified(DocumentChange("x", before, after))
+    assert _patched(before, lines) == after
+    assert len(list(diff_lines(DocumentChange("x", before, after)))) == len(lines)
+
+
+def _patched(text: str, lines: list[str]) -> str:
+    """Applies a unified diff, as `patch` does."""
+    old = text.split("\n")
+    found: list[str] = []
+    at, newline = 0, True
+    is_touched = False
+    for index, line in enumerate(lines[2:], start=2):
+        if line.startswith("@@"):
+            start = int(line.split()[1].split(",")[0].lstrip("-"))
+            count = int(line.split()[1].partition(",")[2] or 1)
+            begin = start - 1 if count else start
+            found += old[at:begin]
+            at = begin
+            continue
+        follows = lines[index + 1 : index + 2] == ["\\ No newline at end of file"]
+        if line[0] in " +":
+            found.append(line[1:])
+            newline = not follows
+            is_touched = True
+        if line[0] in " -":
+            assert old[at] == line[1:]
+            at += 1
+    rest = old[at:]
+    if rest and (rest != [""] or not is_touched):
+        return "\n".join([*found, *rest])
+    return "\n".join(found) + ("\n" if newline and found else "")
+
+
+def test_a_pager_is_used_on_a_terminal(edited: Run, tmp_path: Path) -> None:
+    script = (
+        "import pty, sys, os; os.environ.update(PAGER='tee paged', TERM='xterm');"
+        "sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
+    )
+    del edited
+    import sys
+
+    program = [sys.executable, "-m", "ibidem", "diff", "HEAD~1"]
+    subprocess.run([sys.executable, "-c", script, *program], check=True, capture_output=True)
+    assert "ten" in (tmp_path / "paged").read_text(encoding="utf-8")
+    (tmp_path / "paged").unlink()
+    program += ["--no-pager"]
+    subprocess.run([sys.executable, "-c", script, *program], check=True, capture_output=True)
+    assert not (tmp_path / "paged").exists()
+
+
+def test_diff_of_a_repository_without_commits(run: Run, tmp_path: Path) -> None:
+    run("init")
+    (tmp_path / "a.md").write_text("a\n", encoding="utf-8")
+    result = CliRunner().invoke(cli, ["diff"], prog_name="repo")
+    assert "+a" in result.output

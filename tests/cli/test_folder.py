@@ -1,0 +1,328 @@
+"""The working folder against the head: its status, what a commit takes, which files are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ibidem
+from ibidem.ingest import stat_table
+
+from .conftest import Run
+
+Data = Callable[..., dict[str, Any]]
+LONG_AGO = 1_700_000_000
+NOTHING: dict[str, list[Any]] = {
+    name: [] for name in ("new", "modified", "deleted", "renamed", "behind", "diverged", "skipped")
+}
+
+
+@pytest.fixture
+def folder(data: Data) -> Callable[[], dict[str, Any]]:
+    """Returns those parts of the status of the working folder that are not empty."""
+
+    def call() -> dict[str, Any]:
+        found = data("status")["folder"]
+        assert set(found) == set(NOTHING)
+        return {name: value for name, value in found.items() if value}
+
+    return call
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files that are opened, in the order of opening."""
+    from ibidem.ingest import folder_status, ingest, walk
+
+    opened: list[str] = []
+    real = walk.opened
+
+    def recorded(base: Path, below: str, **options: Any) -> Any:
+        opened.append(below)
+        return real(base, below, **options)
+
+    monkeypatch.setattr(ingest, "opened", recorded)
+    monkeypatch.setattr(folder_status, "opened", recorded)
+    return opened
+
+
+@pytest.fixture
+def old(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes the clock of the file system run an hour ahead, so that every file is old enough."""
+    from ibidem.ingest import working_folder
+
+    real = working_folder._file_system_time
+    monkeypatch.setattr(
+        working_folder, "_file_system_time", lambda folder: real(folder) + 3600 * 10**9
+    )
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def test_status_names_new_changed_deleted_and_renamed_files(
+    notes: Run, folder: Callable[[], dict[str, Any]], tmp_path: Path
+) -> None:
+    assert folder() == {}
+    write(tmp_path / "notes" / "new.md", "# New\n\nnew\n")
+    write(tmp_path / "notes" / "retries.md", "# Retries\n\nchanged\n")
+    (tmp_path / "notes" / "timeouts.md").rename(tmp_path / "deadlines.md")
+    assert folder() == {
+        "new": ["notes/new.md"],
+        "modified": ["notes/retries.md"],
+        "renamed": [{"before": "notes/timeouts.md", "after": "deadlines.md"}],
+    }
+    (tmp_path / "deadlines.md").unlink()
+    assert folder()["deleted"] == ["notes/timeouts.md"]
+    out = notes("status").stdout
+    assert "changed: notes/retries.md" in out
+    assert "deleted: notes/timeouts.md" in out
+
+
+def test_status_is_empty_after_a_commit_and_after_staging(
+    notes: Run, folder: Callable[[], dict[str, Any]], tmp_path: Path
+) -> None:
+    write(tmp_path / "notes" / "retries.md", "# Retries\n\nchanged\n")
+    notes("add", "notes")
+    assert folder() == {}
+    notes("unstage")
+    assert folder() == {"modified": ["notes/retries.md"]}
+    notes("commit", ".", "-m", "changed")
+    assert folder() == {}
+
+
+def test_an_undone_commit_leaves_its_files_to_commit_again(
+    notes: Run, folder: Callable[[], dict[str, Any]], tmp_path: Path, data: Data
+) -> None:
+    write(tmp_path / "notes" / "retries.md", "# Retries\n\nchanged\n")
+    notes("commit", ".", "-m", "changed")
+    notes("undo")
+    assert folder() == {"modified": ["notes/retries.md"]}
+    assert data("commit", ".", "-m", "again")["ingested"]["documents"]["changed"] == 1
+
+
+@pytest.mark.usefixtures("old")
+def test_unchanged_files_are_not_read(notes: Run, reads: list[str], tmp_path: Path) -> None:
+    notes("commit", ".", "-m", "with the clock of this test")
+    reads.clear()
+    notes("status")
+    notes("commit", ".", "-m", "nothing")
+    assert [name for name in reads if name.endswith(".md")] == []
+    write(tmp_path / "notes" / "retries.md", "# Retries\n\nchanged\n")
+    notes("status")
+    assert reads == ["notes/retries.md"]
+
+
+@pytest.mark.usefixtures("old")
+def test_after_the_table_is_lost_each_file_is_read_once(
+    notes: Run, reads: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / ".ibidem" / stat_table.FILE).unlink(missing_ok=True)
+    notes("status")
+    assert reads == ["notes/retries.md", "notes/timeouts.md"]
+    notes("status")
+    assert len(reads) == 2
+
+
+def test_a_file_as_new_as_its_reading_is_read_again(
+    notes: Run, reads: list[str], folder: Callable[[], dict[str, Any]], tmp_path: Path
+) -> None:
+    page = tmp_path / "notes" / "retries.md"
+    ahead = 4_000_000_000
+    os.utime(page, (ahead, ahead))
+    notes("status")
+    reads.clear()
+    notes("status")
+    assert "notes/retries.md" in reads
+    text = page.read_text(encoding="utf-8")
+    page.write_text(text.replace("one second", "two second"), encoding="utf-8")
+    os.utime(page, (ahead, ahead))
+    assert folder() == {"modified": ["notes/retries.md"]}
+
+
+@pytest.mark.parametrize("damage", [b"", b"x", b"{}\n"])
+def test_a_damaged_table_counts_as_none(
+    notes: Run, folder: Callable[[], dict[str, Any]], tmp_path: Path, damage: bytes
+) -> None:
+    table = tmp_path / ".ibidem" / stat_table.FILE
+    data = table.read_bytes()
+    table.write_bytes(damage or data[:-1])
+    assert folder() == {}
+
+
+def test_a_commit_removes_documents_of_files_that_are_gone(
+    notes: Run, data: Data, tmp_path: Path
+) -> None:
+    (tmp_path / "notes" / "timeouts.md").unlink()
+    kept = data("commit", ".", "--ignore-removal")
+    assert kept["commit"] is None
+    assert kept["ingested"]["missing"] == ["notes/timeouts.md"]
+    notes("init", "elsewhere")
+    assert data("commit", "elsewhere")["ingested"]["deleted"] == []
+    assert data("commit", "notes")["ingested"]["deleted"] == ["notes/timeouts.md"]
+    assert data("query", "--label", "Document", "--count")["count"] == 1
+
+
+def test_a_deleted_file_can_be_committed_by_its_name(
+    notes: Run, data: Data, tmp_path: Path
+) -> None:
+    (tmp_path / "notes" / "timeouts.md").unlink()
+    found = data("commit", "notes/timeouts.md")["ingested"]
+    assert (found["deleted"], found["errors"]) == (["notes/timeouts.md"], [])
+    assert data("commit", "notes/nothing.md", code=1)["ingested"]["errors"]
+
+
+def test_documents_that_never_had_a_file_here_stay(
+    notes: Run, data: Data, folder: Callable[[], dict[str, Any]], tmp_path: Path
+) -> None:
+    from ibidem.ingest.ingest import ingest_text
+
+    with ibidem.open(tmp_path) as repository, repository.transaction() as tx:
+        ingest_text(tx, "from elsewhere\n", path="notes/elsewhere.md")
+    assert folder() == {}
+    assert data("commit", ".")["commit"] is None
+    assert data("commit", ".", "--prune")["ingested"]["documents"]["removed"] == 1
+
+
+def test_a_renamed_document_keeps_what_is_attached_to_it(
+    notes: Run, data: Data, tmp_path: Path
+) -> None:
+    def passage() -> str:
+        found = [each["id"] for each in data("query", "--label", "Passage")["nodes"]]
+        (one,) = (id_ for id_ in found if "deadline" in notes("get", id_, "--text").stdout)
+        return str(one)
+
+    fact = data("node", "add", "Fact", "--summary", "thirty seconds is long")["id"]
+    notes("edge", "add", fact, "about", passage())
+    notes("commit", "-m", "a fact")
+    first = data("log", "--path", "notes/timeouts.md")["commits"]
+    (tmp_path / "notes" / "timeouts.md").rename(tmp_path / "notes" / "deadlines.md")
+    done = data("commit", ".", "-m", "a better name")
+    assert done["ingested"]["renamed"] == [
+        {"before": "notes/timeouts.md", "after": "notes/deadlines.md"}
+    ]
+    (edge,) = data("get", fact)["edges"]
+    assert edge["target"] == passage()
+    history = data("log", "--path", "notes/deadlines.md")["commits"]
+    assert [each["cid"] for each in history] == [
+        done["commit"]["cid"],
+        *(each["cid"] for each in first),
+    ]
+
+
+@pytest.fixture
+def merged(notes: Run, tmp_path: Path) -> Run:
+    """The head has a newer version of `retries.md` than the folder."""
+    page = tmp_path / "notes" / "retries.md"
+    before = page.read_text(encoding="utf-8")
+    notes("branch", "other")
+    notes("switch", "other")
+    write(page, before.replace("one second", "ten seconds"))
+    notes("commit", ".", "-m", "ten")
+    notes("switch", "main")
+    write(page, before)
+    notes("status")
+    notes("merge", "other")
+    return notes
+
+
+def test_a_commit_of_an_unchanged_file_takes_no_merge_back(
+    merged: Run, data: Data, folder: Callable[[], dict[str, Any]]
+) -> None:
+    assert folder() == {"behind": ["notes/retries.md"]}
+    done = data("commit", ".")
+    assert (done["commit"], done["ingested"]["behind"]) == (None, ["notes/retries.md"])
+    assert "older than the document" in merged("commit", ".").stderr
+    assert data("commit", ".", "--overwrite")["ingested"]["documents"]["changed"] == 1
+    assert folder() == {}
+
+
+def test_a_file_that_both_sides_changed_is_not_taken(
+    merged: Run, data: Data, folder: Callable[[], dict[str, Any]], tmp_path: Path
+) -> None:
+    write(tmp_path / "notes" / "retries.md", "# Retries\n\nmine\n")
+    assert folder() == {"diverged": ["notes/retries.md"]}
+    (error,) = data("commit", ".", code=1)["ingested"]["errors"]
+    assert "both changed" in error["error"]
+    assert data("commit", ".", "--overwrite")["ingested"]["documents"]["changed"] == 1
+
+
+def test_a_deleted_file_whose_document_is_newer_is_not_removed(
+    merged: Run, data: Data, tmp_path: Path
+) -> None:
+    (tmp_path / "notes" / "retries.md").unlink()
+    assert data("commit", ".")["ingested"]["behind"] == ["notes/retries.md"]
+    assert data("commit", ".", "--overwrite")["ingested"]["deleted"] == ["notes/retries.md"]
+
+
+def test_odd_files_are_told_and_do_not_disturb(
+    notes: Run, folder: Callable[[], dict[str, Any]], tmp_path: Path
+) -> None:
+    at = os.fsencode(tmp_path / "notes")
+    (tmp_path / "notes" / "picture.png").write_bytes(b"\x89PNG\0")
+    (tmp_path / "notes" / "latin.txt").write_bytes(b"caf\xe9")
+    (tmp_path / "notes" / "link.md").symlink_to(tmp_path / "notes" / "retries.md")
+    with (tmp_path / "notes" / "huge.txt").open("wb") as huge:
+        huge.truncate((64 << 20) + 1)
+    Path(os.fsdecode(at + b"/\xff.md")).write_text("x")
+    write(tmp_path / "notes" / "Retries.md", "# Another by case\n")
+    os.mkfifo(tmp_path / "notes" / "pipe.md")
+    found = folder()
+    reasons = {each["path"]: each["reason"] for each in found.pop("skipped")}
+    assert found == {"new": ["notes/Retries.md"]}
+    assert reasons == {
+        "notes/picture.png": "binary (NUL at byte 4)",
+        "notes/latin.txt": "binary (not UTF-8 at byte 3)",
+        "notes/link.md": "symbolic link, not followed",
+        "notes/huge.txt": f"{(64 << 20) + 1} bytes, at most {64 << 20}",
+        "notes/\\udcff.md": "name is not UTF-8",
+        "notes/pipe.md": "not a regular file",
+    }
+    assert {each["path"]: each["reason"] for each in folder()["skipped"]} == reasons
+
+
+@pytest.mark.parametrize("error", [PermissionError, OSError])
+def test_what_cannot_be_looked_at_is_not_deleted(
+    notes: Run, data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[OSError]
+) -> None:
+    (tmp_path / "notes" / "timeouts.md").rename(tmp_path / "elsewhere.txt")
+    real = os.lstat
+
+    def lstat(path: Any, **options: Any) -> os.stat_result:
+        if str(path).endswith("timeouts.md"):
+            raise error
+        return real(path, **options)
+
+    monkeypatch.setattr(os, "lstat", lstat)
+    assert data("commit", "notes", "--prune")["ingested"]["documents"]["removed"] == 0
+    assert data("status")["folder"]["deleted"] == []
+
+
+def test_a_tombstoned_document_is_skipped(
+    notes: Run, data: Data, folder: Callable[[], dict[str, Any]]
+) -> None:
+    document = data("query", "--label", "Document")["nodes"][0]["id"]
+    notes("node", "tombstone", document, "--reason", "wrong")
+    notes("commit", "-m", "hidden")
+    (skipped,) = folder()["skipped"]
+    assert skipped["reason"].startswith("forgotten")
+    assert data("commit", ".")["commit"] is None
+
+
+def test_a_read_only_repository_has_a_status(
+    notes: Run, folder: Callable[[], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ibidem.ingest import working_folder
+    from ibidem.objects.errors import StorageError
+
+    def refused(*_: object) -> None:
+        raise StorageError("no")
+
+    monkeypatch.setattr(working_folder, "write_table", refused)
+    assert folder() == {}

@@ -1,0 +1,131 @@
+"""Conflicts about documents, read and resolved as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import Run
+
+Data = Callable[..., dict[str, Any]]
+BASE = "# Style\n\nFirst rule.\n\nSecond rule.\n\nThird rule.\n"
+BOTH_FIRST = BASE.replace("First", "First of ours"), BASE.replace("First", "First of theirs")
+
+
+@pytest.fixture
+def meet(run: Run, tmp_path: Path) -> Callable[..., str]:
+    """Commits two versions of `style.md` on two branches, None for a removal, and merges them."""
+
+    def write(text: str | None) -> None:
+        page = tmp_path / "style.md"
+        page.unlink() if text is None else page.write_text(text, encoding="utf-8")
+        run("commit", ".", "-m", "edit")
+
+    def call(ours: str | None, theirs: str | None) -> str:
+        run("init")
+        write(BASE)
+        run("switch", "-c", "side")
+        write(theirs)
+        run("switch", "main")
+        (tmp_path / "style.md").write_text(BASE, encoding="utf-8")
+        write(ours)
+        return run("merge", "side", code=1).stdout
+
+    return call
+
+
+def test_a_conflict_names_the_path_and_shows_both_texts(
+    meet: Callable[..., str], run: Run, data: Data
+) -> None:
+    said = meet(*BOTH_FIRST)
+    assert said.endswith(
+        "  ! style.md  changed differently\n"
+        "      # Style\n"
+        "      \n"
+        "      <<<<<<< ours\n"
+        "      First of ours rule.\n"
+        "      =======\n"
+        "      First of theirs rule.\n"
+        "      >>>>>>> theirs\n"
+        "      \n"
+        "      Second rule.\n"
+    )
+    (found,) = data("status")["documents"]
+    assert (found["path"], found["ours"], found["theirs"]) == ("style.md", *BOTH_FIRST)
+    assert found["marker_count"] == 1
+    assert "same lines" in run("resolve", "style.md", code=2).stderr
+
+
+@pytest.mark.parametrize("side", ["ours", "theirs"])
+def test_a_side_is_taken_and_not_taken_back(
+    meet: Callable[..., str], run: Run, data: Data, tmp_path: Path, side: str
+) -> None:
+    meet(BOTH_FIRST[0], BOTH_FIRST[1].replace("Third", "Third of theirs"))
+    assert "no conflicts left" in run("resolve", "style.md", f"--{side}").stdout
+    wanted = BASE.replace("First", f"First of {side}").replace("Third", "Third of theirs")
+    assert run("cat", "style.md").stdout == wanted
+    assert data("commit", ".", "-m", "nothing")["commit"] is None
+    assert run("cat", "style.md").stdout == wanted
+    run("checkout", "style.md")
+    assert (tmp_path / "style.md").read_text(encoding="utf-8") == wanted
+    run("fsck")
+
+
+def test_changes_of_different_paragraphs_need_no_choice(meet: Callable[..., str], run: Run) -> None:
+    said = meet(BOTH_FIRST[0], BASE.replace("Third", "Third of theirs"))
+    assert "in different lines" in said
+    run("resolve", "style.md")
+    assert run("cat", "style.md").stdout == BOTH_FIRST[0].replace("Third", "Third of theirs")
+    run("fsck")
+
+
+def test_a_file_resolves_unless_it_has_markers(
+    meet: Callable[..., str], run: Run, data: Data, tmp_path: Path
+) -> None:
+    meet(*BOTH_FIRST)
+    merged = data("status")["documents"][0]["merged"]
+    (tmp_path / "style.md").write_text(merged, encoding="utf-8")
+    assert "still has markers" in run("resolve", "style.md", "--file", "style.md", code=2).stderr
+    (tmp_path / "style.md").write_text("# Style\n\nBoth.\n", encoding="utf-8")
+    assert data("resolve", "style.md", "--file", "style.md")["conflict_count"] == 0
+    status = data("status")
+    assert (status["documents"], status["conflicts"]) == ([], [])
+    assert status["folder"]["modified"] == status["folder"]["behind"] == []
+    assert data("query", "--label", "Passage", "--count")["count"] == 1
+    run("resolve", "style.md", "--file", "-", code=2)
+
+
+def test_the_editor_gets_the_markers(
+    meet: Callable[..., str], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meet(*BOTH_FIRST)
+    monkeypatch.setenv("VISUAL", "")
+    monkeypatch.setenv("EDITOR", "true")
+    assert "not saved" in run("resolve", "style.md", "--edit", code=2).stderr
+    monkeypatch.setenv("EDITOR", "sed -i -e '/^<<<<<<<\\|^=======\\|^>>>>>>>/d'")
+    run("resolve", "style.md", "--edit")
+    assert "First of ours rule.\nFirst of theirs rule.\n" in run("cat", "style.md").stdout
+
+
+@pytest.mark.parametrize(("side", "gone"), [("ours", True), ("theirs", False)])
+def test_a_removal_meets_a_change(
+    meet: Callable[..., str], run: Run, data: Data, side: str, gone: bool
+) -> None:
+    assert "deleted by ours" in meet(None, BOTH_FIRST[1])
+    run("resolve", "style.md", code=2)
+    run("resolve", "style.md", f"--{side}")
+    count = data("query", "--label", "Document", "--count")["count"]
+    assert count == (0 if gone else 1)
+    assert data("status")["conflicts"] == []
+    run("fsck")
+
+
+def test_options_of_the_other_kind_are_refused(meet: Callable[..., str], run: Run) -> None:
+    meet(*BOTH_FIRST)
+    run("resolve", "style.md", "--base", code=2)
+    run("resolve", "style.md", "--ours", "--edit", code=2)
+    run("resolve", "abcd1234", "--edit", code=2)
+    run("resolve", "other.md", "--ours", code=2)

@@ -1,0 +1,154 @@
+"""The library for asyncio: the same names, calls that do not block the loop, current types."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.tools import make_stub
+
+import ibidem
+from ibidem import aio
+
+HOUSE = Path(__file__).resolve().parent.parent
+SAMPLE = Path(__file__).parent / "typed_aio_sample.py"
+PURE = {"anomalies", "is_task"}
+"""Public functions that neither read nor write."""
+
+
+def with_anyio(main: Callable[[], Awaitable[Any]]) -> None:
+    pytest.importorskip("anyio").run(main)
+
+
+def with_asyncio(main: Callable[[], Awaitable[Any]]) -> None:
+    asyncio.run(main())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("run", [with_asyncio, with_anyio])
+def test_a_program_reads_writes_and_asks(run: Callable[..., None], tmp_path: Path):
+    async def main() -> None:
+        async with aio.init(tmp_path) as repo:
+            async with repo.transaction(author="ada", message="facts") as tx:
+                node = await tx.add_node("Fact", summary="tea at five")
+                await aio.ingest_text(tx, "# Mail\n\nThe parcel arrives.\n", path="mail.md")
+            assert tx.commit.cid == repo.head
+            [item] = await repo.retrieve("tea")
+            assert item.id == node
+            revision = await repo.at("main")
+            assert isinstance(revision, aio.Revision)
+            assert (await revision.node(str(node))).summary == "tea at five"
+            assert [one.message for one in await repo.history.log()] == ["facts"]
+            talk = aio.Conversations(repo, author="ada")
+            await talk.append("a", [("user", "hello")])
+            assert (await talk.context("hello", thread="a", token_budget=50)).messages
+            assert "parcel" in (await aio.recall(repo, "parcel")).text
+        async with aio.open(tmp_path) as again:
+            assert await again.branches() == {"main": again.head}
+
+    run(main)
+
+
+def test_a_call_does_not_block_the_loop():
+    started, done = threading.Event(), threading.Event()
+
+    class Slow:
+        name, dim, digest = "slow", 1, bytes(32)
+
+        def embed(self, texts: Any) -> Any:
+            started.set()
+            assert done.wait(20)
+            return [[1.0] for _ in texts]
+
+    async def main() -> None:
+        async with aio.init("memory:") as repo:
+            async with repo.transaction() as tx:
+                await tx.add_node("Fact", summary="tea")
+            embedding = asyncio.ensure_future(repo.embed(Slow())._result())
+            while not started.is_set():
+                await asyncio.sleep(0.001)
+            assert (await repo.retrieve("tea")).items
+            done.set()
+            await embedding
+
+    asyncio.run(main())
+
+
+def test_an_error_in_the_block_takes_a_transaction_back():
+    async def main() -> None:
+        async with aio.init("memory:") as repo:
+            try:
+                async with repo.transaction() as tx:
+                    await tx.add_node("Fact", summary="tea")
+                    raise KeyError
+            except KeyError:
+                pass
+            assert (await repo.query()) == []
+            with pytest.raises(ibidem.NotFoundError):
+                await repo.at("nothing")
+
+    asyncio.run(main())
+
+
+def test_a_call_that_has_begun_is_finished_before_it_is_cancelled():
+    begun, may_go, finished = threading.Event(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        assert may_go.wait(20)
+        finished.set()
+
+    async def main() -> None:
+        async with aio.init("memory:") as repo:
+            call = aio.Call(repo._pool, work)
+            task = asyncio.ensure_future(call._result())
+            while not begun.is_set():
+                await asyncio.sleep(0.001)
+            task.cancel()
+            await asyncio.sleep(0.01)
+            assert not task.done()
+            may_go.set()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert finished.is_set()
+
+    asyncio.run(main())
+
+
+def test_everything_that_reads_or_writes_has_a_face():
+    functions = {name for name in ibidem.__all__ if inspect.isfunction(getattr(ibidem, name))}
+    assert functions == {*aio.FUNCTIONS} | PURE
+    for name in aio.CLASSES:
+        face, cls = getattr(aio, name), getattr(ibidem, name)
+        assert {one for one in dir(cls) if not one.startswith("_")} <= set(dir(face))
+    assert set(dir(aio)) == set(aio.__all__)
+
+
+def test_what_a_call_returns_has_a_face_too():
+    """A class with calls of its own, that a call returns, must be in `aio.CLASSES`."""
+    text = make_stub.stub()
+    for name in ibidem.__all__:
+        if name.endswith(("Transaction", "Repository", "Revision", "Space", "Spaces")):
+            assert f"class {name}:" in text
+
+
+def test_the_stub_is_current():
+    assert make_stub.STUB.read_text("utf-8") == make_stub.stub(), "run tests/tools/make_stub.py"
+
+
+@pytest.mark.parametrize("checker", [["mypy", "--strict", "--no-incremental"], ["pyright"]])
+def test_a_sample_program_is_typed(checker: list[str]):
+    beside = str(Path(sys.executable).parent)
+    program = shutil.which(checker[0], path=beside) or shutil.which(checker[0])
+    if program is None:
+        pytest.skip(f"{checker[0]} is not installed")
+    command = [program, *checker[1:], str(SAMPLE)]
+    done = subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
