@@ -3,6 +3,7 @@
 The root folders can be imported as themselves and as `ibidem.*`; only the latter is collected.
 """
 
+import os
 import uuid
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -84,6 +85,33 @@ def postgres_schema(postgres_server: str, tmp_path: Path, monkeypatch: pytest.Mo
     """Yields an address with the name of a new schema, and gives the test a data folder."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     return f"{postgres_server}&schema=s{uuid.uuid4().hex}"
+
+
+@pytest.fixture(autouse=True)
+def _other_store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Puts the blocks of repositories elsewhere, if `IBIDEM_TEST_STORE` says so."""
+    kind = os.environ.get("IBIDEM_TEST_STORE")
+    if not kind:
+        return
+    from tests.other_stores import other_backend
+    from tests.s3_server import BUCKET
+
+    from ibidem.store import backends
+
+    address = ""
+    if kind == "s3":
+        for name, value in request.getfixturevalue("s3_environment").items():
+            monkeypatch.setenv(name, value)
+        address = f"s3://{BUCKET}"
+    elif kind == "postgres":
+        address = request.getfixturevalue("postgres_server")
+    loaded = backends._loaded
+    other = other_backend(kind, address)
+    monkeypatch.setattr(
+        backends,
+        "_loaded",
+        lambda target: other if target == backends.FOLDER_BACKEND else loaded(target),
+    )
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:

@@ -29,7 +29,7 @@ class FolderBackend:
 
     def open(self, address: str, folder: Path) -> Store:
         """Opens the store in a folder; see `Backend`."""
-        _check_format(folder)
+        check_format(folder)
         return LmdbStore.open(folder / _BLOCKS)
 
     def check(self, address: str, folder: Path) -> LayoutReport:
@@ -37,17 +37,19 @@ class FolderBackend:
         process."""
         from ibidem.store.lmdb.file import layout_report
 
-        _check_format(folder)
+        check_format(folder)
         return layout_report(folder / _BLOCKS)
 
 
 FOLDER = FolderBackend()
 
 
-def _check_format(folder: Path) -> None:
-    """Raises as `open` does unless the folder is a repository that this program can read."""
+def check_format(folder: Path) -> dict[str, object]:
+    """Returns what the file of the format says; raises as `open` does unless the folder is a
+    repository that this program can read."""
     try:
-        found = json.loads((folder / _FORMAT_FILE).read_bytes())["version"]
+        said: dict[str, object] = json.loads((folder / _FORMAT_FILE).read_bytes())
+        found = said["version"]
     except PermissionError as error:
         raise medium_error(folder, error) from error
     except (ValueError, TypeError, KeyError) as error:
@@ -63,3 +65,4 @@ def _check_format(folder: Path) -> None:
         ) from error
     if found != LAYOUT_VERSION:
         raise unknown_version("format", found, (LAYOUT_VERSION,))
+    return said
