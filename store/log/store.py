@@ -423,9 +423,12 @@ class LogStore(Closing):
                     batch = self._next_batch()
                 try:
                     self._write(batch)
-                except Exception as error:
+                except BaseException as error:
+                    told = error if isinstance(error, Exception) else _interrupted()
                     for one in batch:
-                        one.result = one.result or error
+                        one.result = one.result or told
+                    if told is not error:
+                        raise
         if isinstance(request.result, Exception):
             raise request.result
         return request.result - 1
@@ -650,6 +653,10 @@ class LogStore(Closing):
             span = known.span(cid)
             if span is not None:
                 dirty.add(span[0])
+        for cid, span in placed.items():
+            older = known.span(cid)
+            if older is not None and older != span:
+                dirty.add(older[0])  # a second copy, which nothing names any more
         recent.update((cid.raw, span) for cid, span in placed.items())
         recent.update((cid.raw, None) for cid in entry.dropped)
         if entry.dropped:
@@ -787,6 +794,14 @@ class LogStore(Closing):
                 needed.update(codec.decode(data)["tables"])
         self.bucket.delete(names[CHECKPOINTS_MAX:])
         self.bucket.delete(name for name in self.bucket.sizes("tables/") if name not in needed)
+
+
+def _interrupted() -> StorageError:
+    return StorageError(
+        "object storage: the thread that wrote was interrupted; it is not known whether the change "
+        "was made",
+        hint="read the newest state, then repeat what is missing in it",
+    )
 
 
 def _missing_object(name: str) -> CorruptError:

@@ -255,6 +255,22 @@ def test_scrubbing_removes_deleted_bytes_and_nothing_else(size: int) -> None:
         assert store.get_many([BlobCid.of(part) for part in _parts(kept)]) == _parts(kept)
 
 
+def test_a_second_copy_is_scrubbed_too() -> None:
+    objects = MemoryObjects()
+    bucket = Bucket(objects)
+    with LogStore(bucket) as one, LogStore(Bucket(objects)) as other:
+        one.put(blocks_of(b"first"))
+        other.cells()
+        one.put(blocks_of(b"gone"))
+        other.put(blocks_of(b"gone", b"stays"))  # it has not seen the first copy
+        assert one.cells() == {}
+        one.delete([BlobCid.of(b"gone")])
+        one.scrub()
+        assert not any(b"gone" in _bytes(bucket, name) for name in bucket.sizes(""))
+        assert other.cells() == {}
+        assert other.get_many(blocks_of(b"first", b"stays")) == [b"first", b"stays"]
+
+
 def _parts(body: bytes) -> list[bytes]:
     return [body[at : at + 1_000_000] for at in range(0, len(body), 1_000_000)]
 
