@@ -93,11 +93,14 @@ def _other_store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     kind = os.environ.get("IBIDEM_TEST_STORE")
     if not kind:
         return
-    from tests.other_stores import other_backend
+    from tests.other_stores import EXCLUDED, other_backend
     from tests.s3_server import BUCKET
 
     from ibidem.store import backends
 
+    reason = EXCLUDED.get(request.node.name.partition("[")[0])
+    if reason is not None:
+        pytest.skip(reason)
     address = ""
     if kind == "s3":
         for name, value in request.getfixturevalue("s3_environment").items():
