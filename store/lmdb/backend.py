@@ -48,8 +48,8 @@ def check_format(folder: Path) -> dict[str, object]:
     """Returns what the file of the format says; raises as `open` does unless the folder is a
     repository that this program can read."""
     try:
-        said: dict[str, object] = json.loads((folder / _FORMAT_FILE).read_bytes())
-        found = said["version"]
+        content: dict[str, object] = json.loads((folder / _FORMAT_FILE).read_bytes())
+        found = content["version"]
     except PermissionError as error:
         raise medium_error(folder, error) from error
     except (ValueError, TypeError, KeyError) as error:
@@ -65,4 +65,4 @@ def check_format(folder: Path) -> dict[str, object]:
         ) from error
     if found != LAYOUT_VERSION:
         raise unknown_version("format", found, (LAYOUT_VERSION,))
-    return said
+    return content

@@ -424,10 +424,10 @@ class LogStore(Closing):
                 try:
                     self._write(batch)
                 except BaseException as error:
-                    told = error if isinstance(error, Exception) else _interrupted()
+                    failure = error if isinstance(error, Exception) else _interrupted()
                     for one in batch:
-                        one.result = one.result or told
-                    if told is not error:
+                        one.result = one.result or failure
+                    if failure is not error:
                         raise
         if isinstance(request.result, Exception):
             raise request.result
