@@ -3,8 +3,11 @@
 The root folders can be imported as themselves and as `ibidem.*`; only the latter is collected.
 """
 
+import os
+import uuid
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -43,6 +46,75 @@ def engine(engine_name: str) -> Iterator[str]:
     codec.use_engine(engine_name)
     yield engine_name
     codec.use_engine(before)
+
+
+@pytest.fixture(scope="session")
+def s3_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Runs an S3 server for the tests of one process; yields the variables that its clients
+    read."""
+    from tests.s3_server import ministack
+
+    with ministack(tmp_path_factory.mktemp("s3") / "log") as variables:
+        yield variables
+
+
+@pytest.fixture
+def s3_prefix(
+    s3_environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """Yields a URL without anything below it, and gives the test a data folder of its own."""
+    from tests.s3_server import BUCKET
+
+    for name, value in s3_environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return f"s3://{BUCKET}/{uuid.uuid4().hex}"
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """Runs PostgreSQL for the tests of one process."""
+    from tests.postgres_server import postgres
+
+    with postgres() as address:
+        yield address
+
+
+@pytest.fixture
+def postgres_schema(postgres_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Yields an address with the name of a new schema, and gives the test a data folder."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return f"{postgres_server}&schema=s{uuid.uuid4().hex}"
+
+
+@pytest.fixture(autouse=True)
+def _other_store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Puts the blocks of repositories elsewhere, if `IBIDEM_TEST_STORE` says so."""
+    kind = os.environ.get("IBIDEM_TEST_STORE")
+    if not kind:
+        return
+    from tests.other_stores import EXCLUDED, other_backend
+    from tests.s3_server import BUCKET
+
+    from ibidem.store import backends
+
+    reason = EXCLUDED.get(request.node.name.partition("[")[0])
+    if reason is not None:
+        pytest.skip(reason)
+    address = ""
+    if kind == "s3":
+        for name, value in request.getfixturevalue("s3_environment").items():
+            monkeypatch.setenv(name, value)
+        address = f"s3://{BUCKET}"
+    elif kind == "postgres":
+        address = request.getfixturevalue("postgres_server")
+    loaded = backends._loaded
+    other = other_backend(kind, address)
+    monkeypatch.setattr(
+        backends,
+        "_loaded",
+        lambda target: other if target == backends.FOLDER_BACKEND else loaded(target),
+    )
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:

@@ -42,14 +42,14 @@ def command(
       producer | repo add -
     """
     with session.open() as repository:
-        working = sources.working_folder(repository, session.folder(), paths)
+        working = sources.working_folder(repository, session.root(), paths)
         state = None if working is None else working.state_read
         with repository.stage.transaction(state=state) as tx:
             report = sources.ingest_paths(
                 session,
                 tx,
                 paths,
-                folder=session.folder(),
+                folder=session.root(),
                 working=working,
                 prune=prune,
                 ignore_removal=ignore_removal,

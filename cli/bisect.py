@@ -152,14 +152,12 @@ def run(
     from ibidem.repo.history.bisect import bisect
 
     with session.open() as repository:
-        if repository.folder is None:
-            raise click.UsageError("bisect run needs a repository on disk")
-        folder = str(repository.folder.parent)
+        address = session.address()
 
         def holds(commit: Commit) -> bool | None:
             environment = {
                 **session.environment,
-                "IBIDEM_REPO": folder,
+                "IBIDEM_REPO": str(address),
                 "IBIDEM_AT": str(commit.cid),
             }
             return _ended_well(arguments, environment)

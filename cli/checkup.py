@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ibidem.objects.cid import Cid
     from ibidem.objects.progress import Progress
     from ibidem.repo.repository import Repository
+    from ibidem.store.backends import Location
     from ibidem.store.protocol import Store
 
 PYTHON_MIN = (3, 11)
@@ -89,6 +90,19 @@ def check_opens(open_repository: Callable[[], Repository]) -> tuple[Repository |
             return None, Finding("repository", "failed", f"locked: {error}", hint)
         return None, Finding("repository", "failed", str(error), error.hint)
     return repository, Finding("repository", "ok", f"opens; {shapes.head_line(head)}")
+
+
+def check_service(location: Location | None) -> Iterator[Finding]:
+    """Tests whether the service that holds a repository keeps its promises; nothing for a
+    folder."""
+    if location is None or location.is_folder:
+        return
+    try:
+        location.backend.check(location.address, location.folder)
+    except IbidemError as error:
+        yield Finding("service", "failed", str(error), error.hint)
+    else:
+        yield Finding("service", "ok", f"{location.shown} keeps the promises of a store")
 
 
 def check_blocks(store: Store, *, whole: bool, progress: Progress) -> Finding:

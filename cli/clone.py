@@ -20,7 +20,7 @@ from ibidem.cli.session import (
 
 @click.command("clone")
 @click.argument("location")
-@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@click.argument("folder", required=False)
 @include_option
 @address_options
 @author_option
@@ -32,7 +32,7 @@ def command(
     session: Session,
     *,
     location: str,
-    folder: Path | None,
+    folder: str | None,
     include: tuple[str, ...],
     token_file: str | None,
     is_plain_allowed: bool,
@@ -40,23 +40,24 @@ def command(
 ) -> None:
     """Copy the repository at LOCATION into the new FOLDER
 
-    LOCATION is the URL of a `repo serve --remote`, the folder of a repository, or a file written by
-    `repo export`. It is recorded as the remote `origin`. FOLDER defaults to the last part of
-    LOCATION.
+    LOCATION is the URL of a `repo serve --remote`, a folder or URL with a repository, or a file
+    written by `repo export`. It is recorded as the remote `origin`. FOLDER may be a URL such as
+    s3://bucket/prefix; it defaults to the last part of LOCATION.
 
     \b
     Examples:
       repo clone ../notes
       repo clone http://127.0.0.1:7465 notes
       repo clone backup.car restored
+      repo clone notes s3://team/notes
     """
-    from ibidem.repo.opening import FOLDER
+    from ibidem.repo.opening import location_of
     from ibidem.repo.sync.clone import clone_from
     from ibidem.repo.sync.remotes import address_of
 
     address = address_of(location, token_file=token_file, is_plain_allowed=is_plain_allowed)
-    target = folder or Path(PurePosixPath(location.rstrip("/")).stem)
-    if folder is None and (not target.name or target.exists()):
+    target = folder or PurePosixPath(location.rstrip("/")).stem
+    if folder is None and (not target or Path(target).exists()):
         raise click.UsageError(f"FOLDER: {target} already exists; name another one")
     report = clone_from(
         address,
@@ -68,5 +69,7 @@ def command(
         progress=session.meter,
     )
     if not session.json:
-        output.say(f"created a repository in {target.resolve() / FOLDER}")
+        there = location_of(target)
+        shown = there.folder.resolve() if there.is_folder else there.shown
+        output.say(f"created a repository in {shown}")
     show_report(session, "clone", report)

@@ -63,7 +63,7 @@ def command(
             session,
             repository,
             paths,
-            folder=session.folder(),
+            folder=session.root(),
             author=session.author(author),
             message=message,
             prune=prune,

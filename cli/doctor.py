@@ -44,7 +44,7 @@ def command(context: click.Context, session: Session, *, full: bool) -> None:
 
 def _repository_findings(session: Session, *, full: bool) -> list[Finding]:
     try:
-        session.folder()
+        session.address()
     except NotFoundError as error:
         return [Finding("repository", "note", f"none here; {error.hint}")]
     repository, opened = checkup.check_opens(lambda: session.open(finish_erasing=False))
@@ -53,6 +53,7 @@ def _repository_findings(session: Session, *, full: bool) -> list[Finding]:
     with repository:
         return [
             opened,
+            *checkup.check_service(repository.core.location),
             checkup.check_blocks(repository.core.store, whole=full, progress=session.meter),
             checkup.check_history(repository),
             checkup.check_index(repository),

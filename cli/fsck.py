@@ -55,10 +55,10 @@ def command(
         raise click.UsageError("--from needs --repair")
     from ibidem.repo.maintenance.folder import fsck_folder, repair_folder
 
-    folder = session.folder()
-    report = fsck_folder(folder, deep=deep, progress=session.meter)
+    address = session.address()
+    report = fsck_folder(address, deep=deep, progress=session.meter)
     if repair and not report.is_clean:
-        report = repair_folder(folder, report, source, progress=session.meter)
+        report = repair_folder(address, report, source, progress=session.meter)
     if session.json:
         output.emit("fsck", report_json(report))
     else:

@@ -8,7 +8,6 @@ import click
 
 from ibidem.cli.render import output
 from ibidem.cli.session import (
-    FOLDER,
     Session,
     author_option,
     color_option,
@@ -18,33 +17,37 @@ from ibidem.cli.session import (
 
 
 @click.command("init")
-@click.argument("path", type=click.Path(path_type=Path), default=".")
+@click.argument("path", default=".")
 @author_option
 @json_option
 @color_option
 @pass_session
-def command(session: Session, path: Path, author: str | None) -> None:
+def command(session: Session, path: str, author: str | None) -> None:
     """Create an empty repository in PATH
 
-    If there is one already, it stays as it is.
+    PATH is a folder, or a URL such as s3://bucket/prefix. If there is a repository already, it
+    stays as it is.
 
     \b
-    Example:
+    Examples:
       repo init knowledge
+      repo init s3://team/knowledge
     """
     import ibidem
+    from ibidem.repo.opening import is_taken, location_of
 
-    is_new = not (path / FOLDER).is_dir()
+    address = path if "://" in path else str(Path(path).resolve())
+    is_new = not is_taken(location_of(address))
     if is_new:
-        opened = ibidem.init(path.resolve(), author=session.author(author), clock=session.clock())
+        opened = ibidem.init(address, author=session.author(author), clock=session.clock())
     else:
-        opened = ibidem.open(path.resolve(), clock=session.clock())
+        opened = ibidem.open(address, clock=session.clock())
     with opened as repository:
-        folder = repository.folder
+        shown = repository.core.shown
     if session.json:
-        output.emit("init", {"path": str(folder), "is_new": is_new})
+        output.emit("init", {"path": shown, "is_new": is_new})
     elif not is_new:
-        output.say(f"there is a repository in {folder} already; nothing was changed")
+        output.say(f"there is a repository in {shown} already; nothing was changed")
     else:
-        output.say(f"created an empty repository in {folder}")
+        output.say(f"created an empty repository in {shown}")
         output.note(output.faint("next: repo commit PATH -m MESSAGE, or repo demo to look around"))

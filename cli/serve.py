@@ -8,7 +8,7 @@ import click
 
 from ibidem.cli.options.copies import TOKEN
 from ibidem.cli.render import output
-from ibidem.cli.session import FOLDER, Session, color_option, pass_session, repository_option
+from ibidem.cli.session import Session, color_option, pass_session, repository_option
 
 
 @click.command("serve")
@@ -62,7 +62,7 @@ def command(
 
     with session.open() as repository:
         token = session.environment.get(TOKEN)
-        path = token_file or session.folder() / FOLDER / "local" / "serve-token"
+        path = token_file or session.local_folder() / "local" / "serve-token"
         if not token:
             path.parent.mkdir(exist_ok=True)
             token = token_in(path)

@@ -35,7 +35,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class Session:
     """The common options and the environment of this run."""
 
-    path: Path | None = None
+    path: str | None = None
+    """The value of `--repo`: a folder or a URL."""
     json: bool = False
     color: Color = "auto"
     is_quiet: bool = False
@@ -45,32 +46,49 @@ class Session:
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     _settings: dict[str, Any] | None = None
 
-    def folder(self) -> Path:
-        """Returns the folder that holds the repository.
+    def address(self) -> str | Path:
+        """Returns the address of the repository: a URL, or the folder that holds it.
 
         `--repo`, else `IBIDEM_REPO`, else the nearest one at or above the working directory.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: there is no folder with a repository.
         """
-        given = self.path or (Path(p) if (p := self.environment.get("IBIDEM_REPO")) else None)
-        if given is not None:
-            if not (given / FOLDER).is_dir():
+        given = self.path or self.environment.get("IBIDEM_REPO")
+        if given:
+            if "://" in given:
+                return given
+            if not (Path(given) / FOLDER).is_dir():
                 raise _no_repository(f"repository: no {FOLDER}/ in {given}")
-            return given
+            return Path(given)
         here = Path.cwd()
         for folder in (here, *here.parents):
             if (folder / FOLDER).is_dir():
                 return folder
         raise _no_repository(f"repository: no {FOLDER}/ in {here} or any folder above it")
 
+    def root(self) -> Path:
+        """Returns the folder that names of documents are relative to: that of the repository, and
+        for a repository elsewhere the working directory."""
+        address = self.address()
+        return address if isinstance(address, Path) else Path.cwd()
+
+    def local_folder(self) -> Path:
+        """Returns the folder of this machine's files: the settings, the token of the server."""
+        address = self.address()
+        if isinstance(address, Path):
+            return address / FOLDER
+        from ibidem.store.backends import location_at
+
+        return location_at(address).folder
+
     def open(self, *, finish_erasing: bool = True) -> Repository:
         """Opens the repository of this run for the caller, as `ibidem.open` does; use it as a
         context manager."""
-        folder = self.folder()
+        address = self.address()
         import ibidem
 
-        found = ibidem.open(folder, clock=self.clock(), finish_erasing=finish_erasing)
+        found = ibidem.open(address, clock=self.clock(), finish_erasing=finish_erasing)
         found.core.embedder_for = self._embedder
         found.show_progress(self.meter)
         viewer = self.caller()
@@ -115,7 +133,7 @@ class Session:
 
     def _settings_file(self) -> Path | None:
         try:
-            return self.folder() / FOLDER / SETTINGS_FILE
+            return self.local_folder() / SETTINGS_FILE
         except NotFoundError:
             return None
 
@@ -223,12 +241,11 @@ def repository_option(function: Function) -> Function:
         "-R",
         "--repo",
         metavar="PATH",
-        type=click.Path(path_type=Path),
         expose_value=False,
         callback=_set("path"),
         help=(
-            "Folder of the repository [env IBIDEM_REPO; default: the nearest one at or above the "
-            "working directory]."
+            "Folder or URL of the repository [env IBIDEM_REPO; default: the nearest folder at or "
+            "above the working directory]."
         ),
     )(function)
 

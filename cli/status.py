@@ -67,10 +67,13 @@ def command(session: Session) -> None:
 
 
 def _folder_status(session: Session, repository: Repository) -> FolderStatus:
-    from ibidem.ingest.folder_status import folder_status
+    from ibidem.ingest.folder_status import FolderStatus, folder_status
     from ibidem.ingest.working_folder import WorkingFolder
 
-    folder = Path(os.path.abspath(session.folder()))  # noqa: PTH100  resolve() would follow links
+    location = repository.core.location
+    if location is None or not location.is_folder:
+        return FolderStatus()
+    folder = Path(os.path.abspath(session.root()))  # noqa: PTH100  resolve() would follow links
     working = WorkingFolder.open(repository.core, folder)
     found = folder_status(working)
     working.save()

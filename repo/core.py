@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ibidem.repo.signing.key import SigningKey
     from ibidem.repo.signing.keyring import Keyring
     from ibidem.retrieve.access.policy import Viewer
+    from ibidem.store.backends import Location
     from ibidem.store.protocol import Store
 
 Clock = Callable[[], int]
@@ -46,10 +47,15 @@ T = TypeVar("T")
 class Core(Closing):
     """A store with its log, guard, keys and index; a context manager that closes it."""
 
-    def __init__(self, store: Store, folder: Path | None, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, folder: Path | None, clock: Clock, location: Location | None = None
+    ) -> None:
         self.store = store
         self.folder = folder
-        """The `.ibidem` folder; None in memory."""
+        """The files of this machine, for a repository in a folder its `.ibidem`; None in
+        memory."""
+        self.location = location
+        """Where it was opened; None for one in memory, or under construction."""
         self.receipts = ReceiptLog(None if folder is None else folder / "receipts")
         self.operation_log = OperationLog(store, clock)
         self.guard = ErasureGuard(self.operation_log, self._forget_logs)
@@ -84,7 +90,17 @@ class Core(Closing):
         """The erasures that could not be completed here, which is not tried again."""
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.folder or 'in memory'}>"
+        return f"<{type(self).__name__} {self.shown}>"
+
+    @property
+    def shown(self) -> str:
+        """The address for messages."""
+        location = self.location
+        return (
+            str(self.folder or "in memory")
+            if location is None or location.is_folder
+            else location.shown
+        )
 
     def close(self) -> None:
         """Closes the files; closing twice is allowed."""

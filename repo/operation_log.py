@@ -277,12 +277,12 @@ class OperationLog:
                 except NotFoundError as error:
                     if not self.is_overtaken(state, error):
                         raise
-                    pause(losses)
+                    pause(losses, self.store)
                     state = self.state()
                 except ConflictError as error:
                     if error.kind is not ErrorKind.HEAD_MOVED:
                         raise
-                    pause(losses)
+                    pause(losses, self.store)
                     state = self.state()
                     if is_lost(state):
                         raise

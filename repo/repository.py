@@ -16,23 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.commit import Commit
-from ibidem.objects.errors import (
-    InvalidInputError,
-    StorageError,
-)
+from ibidem.objects.errors import InvalidInputError, StorageError
 from ibidem.objects.progress import Progress
 from ibidem.repo import branches
-from ibidem.repo.arguments import checked_path, commit_info
+from ibidem.repo.arguments import commit_info
 from ibidem.repo.core import Clock, Core
 from ibidem.repo.erasure.redacted_graph import without_erased
 from ibidem.repo.layers import Ingesting, Layers, Recalling
-from ibidem.repo.opening import FOLDER, open_core, system_clock, write_format
+from ibidem.repo.opening import created, is_taken, location_of, open_core, system_clock
 from ibidem.repo.questions import Questions
 from ibidem.repo.refs import HEADS, TAGS
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
 from ibidem.store.closing import Closing
-from ibidem.store.files import built_whole
 from ibidem.store.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -67,10 +63,11 @@ def init(
     author: str = "",
     clock: Clock = system_clock,
 ) -> Repository:
-    """Creates a repository in the folder `path`, completely or not at all, and opens it.
+    """Creates a repository, completely or not at all, and opens it.
 
     Args:
-        path: created if it is missing; existing files stay. `memory:` for one in memory.
+        path: a folder, created if it is missing; existing files stay. Or `s3://bucket/prefix`; or
+            `memory:` for one in memory.
         config: the configuration on which answers depend, recorded in every root.
         author: of the first operation.
 
@@ -84,18 +81,8 @@ def init(
     check_choice(config)
     if path == MEMORY:
         return Repository(Core(bootstrapped(MemoryStore(), config, author, clock), None, clock))
-    from ibidem.store.lmdb.store import LmdbStore
-
-    folder = checked_path("path", path) / FOLDER
-    if os.path.lexists(folder):
-        raise InvalidInputError(
-            f"path: {folder} exists, expected a folder without a repository",
-            hint="open the existing one: ibidem.open(path), or any other command of repo",
-        )
-    with built_whole(folder) as building:
-        with LmdbStore.create(building / "blocks") as store:
-            bootstrapped(store, config, author, clock)
-        write_format(building)
+    with created(location_of(path)) as (store, _):
+        bootstrapped(store, config, author, clock)
     try:
         return open(path, clock=clock)
     except StorageError as error:
@@ -116,9 +103,11 @@ def open(  # noqa: A001
     clock: Clock = system_clock,
     finish_erasing: bool = True,
 ) -> Repository:
-    """Opens the repository in the folder `path`.
+    """Opens the repository at an address.
 
     Args:
+        path: a folder, or a URL such as `s3://bucket/prefix`; other schemes come with packages that
+            have an entry point `ibidem.stores`.
         create: creates it if there is none, with the default configuration; `init` takes another.
         author: of the first operation, if it is created.
         finish_erasing: completes an interrupted erasure before anything is read, as far as the
@@ -129,7 +118,7 @@ def open(  # noqa: A001
         FormatError: it was created by a newer version.
         CorruptError: one of its files is damaged.
     """
-    if create and path != MEMORY and not os.path.lexists(checked_path("path", path) / FOLDER):
+    if create and path != MEMORY and not is_taken(location_of(path)):
         # If another process is creating it at this moment, it is opened.
         with suppress(InvalidInputError):
             return init(path, author=author, clock=clock)
@@ -144,7 +133,7 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
         """The core below this API, for layers built on a repository."""
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.folder or 'in memory'}>"
+        return f"<{type(self).__name__} {self.core.shown}>"
 
     def close(self) -> None:
         """Closes all files; closing twice is allowed."""
@@ -152,7 +141,8 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
 
     @property
     def folder(self) -> Path | None:
-        """The `.ibidem` folder; None in memory."""
+        """The files of this machine, for a repository in a folder its `.ibidem`; None in
+        memory."""
         return self.core.folder
 
     def show_progress(self, progress: Progress) -> None:

@@ -17,24 +17,39 @@ _RANDOM_BYTES = 4
 
 
 @runtime_checkable
-class SupportsTurns(Protocol):
+class SupportsQueue(Protocol):
     """A store whose writers can queue."""
 
-    def turn(self) -> AbstractContextManager[bool]:
+    def queued(self) -> AbstractContextManager[bool]:
         """Holds the turn to publish; yields whether it was free."""
+        ...
+
+
+@runtime_checkable
+class SupportsRoundTrip(Protocol):
+    """A store behind a network."""
+
+    @property
+    def round_trip_seconds(self) -> float:
+        """The average time that a write took lately."""
         ...
 
 
 def queued(store: object) -> AbstractContextManager[bool]:
     """Holds the turn to publish into a store; yields whether it was free."""
-    return store.turn() if isinstance(store, SupportsTurns) else nullcontext(True)
+    return store.queued() if isinstance(store, SupportsQueue) else nullcontext(True)
 
 
-def pause(losses: int) -> None:
+def pause(losses: int, store: object = None) -> None:
     """Waits after a number of races lost in a row, at least 1: for a random time from a range that
     doubles with every loss.
+
+    Args:
+        store: what the race was for; the range begins at a share of its round trip.
     """
-    longest = min(LONGEST_SECONDS, FIRST_SECONDS * 2.0 ** min(losses, 16))
+    trip = store.round_trip_seconds if isinstance(store, SupportsRoundTrip) else 0.0
+    first, most = max(FIRST_SECONDS, trip / 4), max(LONGEST_SECONDS, 8 * trip)
+    longest = min(most, first * 2.0 ** min(losses, 16))
     # Importing `random` would slow down every process, for the few that lose a race.
     share = int.from_bytes(os.urandom(_RANDOM_BYTES), "big") / 256**_RANDOM_BYTES
     time.sleep(share * longest)

@@ -43,6 +43,16 @@ class StoreStats:
     """Bytes that the store occupies on its medium, including free pages."""
 
 
+@record
+class LayoutReport:
+    """What a check of a store's files found."""
+
+    where: str = ""
+    """The file, relative to the folder of the repository."""
+    faults: tuple[str, ...] = ()
+    page_count: int = 0
+
+
 class Guard(Protocol):
     """A rule for blocks that a store must not hold, such as erased ones."""
 
@@ -173,6 +183,32 @@ class Store(Protocol):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None: ...
+
+
+@runtime_checkable
+class SupportsFileCheck(Protocol):
+    """A store in a file of this machine, whose bytes can be checked without reading blocks."""
+
+    def check_layout(self) -> LayoutReport:
+        """Checks the structure of the file."""
+        ...
+
+    def unscrubbed_bytes(self) -> int:
+        """Returns how many bytes of deleted data the file still holds."""
+        ...
+
+
+@runtime_checkable
+class SupportsLocalCopies(Protocol):
+    """A store elsewhere, of which this machine keeps copies of blocks."""
+
+    def forget_copies(self, cids: Iterable[Cid]) -> None:
+        """Destroys the copies of blocks that were deleted, perhaps by another machine.
+
+        Raises:
+            StorageError: they may still be readable.
+        """
+        ...
 
 
 def check_block(cid: Cid, block: bytes) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibidem.cli.session import Session
-from ibidem.objects.errors import NotFoundError
+from ibidem.objects.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,13 +31,23 @@ def document_name(session: Session, path: str) -> str:
 
 def working_path(session: Session) -> Path:
     """Returns the folder that contains the repository."""
-    return Path(os.path.abspath(session.folder()))  # noqa: PTH100  resolve() would follow links
+    return Path(os.path.abspath(session.root()))  # noqa: PTH100  resolve() would follow links
 
 
 def open_folder(session: Session, repository: Repository) -> WorkingFolder:
-    """Returns the working folder, compared with the head and the stage."""
+    """Returns the working folder, compared with the head and the stage.
+
+    Raises:
+        InvalidInputError: the repository is in no folder.
+    """
     from ibidem.ingest.working_folder import WorkingFolder
 
+    location = repository.core.location
+    if location is None or not location.is_folder:
+        raise InvalidInputError(
+            f"repository: {repository.core.shown} is in no folder whose files could be compared",
+            hint="clone it into a folder",
+        )
     return WorkingFolder.open(repository.core, working_path(session))
 
 

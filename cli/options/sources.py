@@ -115,7 +115,11 @@ def ingest_paths(
 def working_folder(
     repository: Repository, folder: Path, paths: Sequence[Path]
 ) -> WorkingFolder | None:
-    """Returns the files below the folder of the repository, None if no path names some."""
+    """Returns the files below the folder of the repository, None if no path names some, or if the
+    repository is in no folder."""
+    location = repository.core.location
+    if location is None or not location.is_folder:
+        return None
     if not any(str(path) != "-" and _is_below(path, folder) for path in paths):
         return None
     from ibidem.ingest.working_folder import WorkingFolder

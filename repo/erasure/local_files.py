@@ -12,7 +12,7 @@ Spec: format 5.14.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -70,6 +70,7 @@ class LocalFiles:
 LOCAL_FILES = (
     LocalFiles("format", "the version of the layout", Rule.NO_WORDS),
     LocalFiles("blocks/*", "the blocks and cells of the store, and its locks", Rule.STORE),
+    LocalFiles("copies/*", "blocks of a store elsewhere, which deletes them", Rule.STORE),
     LocalFiles("index/*", "terms, vectors and properties of nodes", Rule.DERIVED),
     LocalFiles("reranks/*", "scores that rerankers gave, under digests of texts", Rule.DERIVED),
     LocalFiles("*/lock", "nothing", Rule.NO_WORDS),
@@ -84,6 +85,7 @@ LOCAL_FILES = (
     LocalFiles("local/serve-token", "the token of a server", Rule.SETTINGS),
     LocalFiles("local/tokens.json", "hashes of tokens, with their viewers", Rule.SETTINGS),
     LocalFiles("local/reads.*", "who asked a server, without texts", Rule.QUOTING),
+    LocalFiles("local/erasures", "the CID of the erasures known here", Rule.NO_WORDS),
     LocalFiles("local/key", "a random key", Rule.NO_WORDS),
     LocalFiles("local/last.json", "the last answer of each session", Rule.QUOTING),
     LocalFiles("local/stat-table", "paths, and digests of sources", Rule.QUOTING),
@@ -110,14 +112,29 @@ def purge(repository: Core, copies: Copies) -> None:
     folder = repository.folder
     repository.drop_derived()
     if folder is not None:
-        for row in LOCAL_FILES:
-            if row.rule is Rule.DERIVED:
-                sweep_index(folder / row.pattern.partition("/")[0], repository.search_index.folder)
-        _blank_receipts(folder, copies)
+        _sweep_derived(repository, folder)
+        _blank_receipts(folder, partial(_holds, copies=copies))
         sweep(folder)
-        _remove_quoting(folder, copies)
+        _remove_quoting(folder, lambda data: _quotes(data, copies.quotations))
     repository.receipts.forget(lambda block: _concerns(block, copies))
     repository.vector_cache.discard(copies.digests)
+
+
+def remove_derived(repository: Core) -> None:
+    """Removes every file that may quote a node, because nobody can tell any more what was erased.
+
+    Raises:
+        StorageError, OSError: a disk error.
+    """
+    folder = repository.folder
+    assert folder is not None, "BUG: files of a repository in memory"
+    repository.drop_derived()
+    _sweep_derived(repository, folder)
+    _blank_receipts(folder, lambda data, block: True)
+    sweep(folder)
+    _remove_quoting(folder, lambda data: True)
+    for path in _files(folder, Rule.VECTORS):
+        path.unlink(missing_ok=True)
 
 
 def remaining(repository: Core, copies: Copies) -> Iterator[str]:
@@ -154,6 +171,20 @@ def unlisted(folder: Path) -> list[str]:
     return [path.relative_to(folder).as_posix() for path, row in _rows(folder) if row is UNLISTED]
 
 
+def _sweep_derived(repository: Core, folder: Path) -> None:
+    for row in LOCAL_FILES:
+        if row.rule is Rule.DERIVED:
+            sweep_index(folder / row.pattern.partition("/")[0], repository.search_index.folder)
+
+
+def _holds(data: bytes, block: bytes | None, *, copies: Copies) -> bool:
+    """Returns whether a part of a receipt log, with its receipt if it is whole, concerns the
+    nodes."""
+    if block is None:
+        return _quotes(data, (*copies.cids, *copies.quotations))
+    return _concerns(block, copies)
+
+
 def _concerns(block: bytes, copies: Copies) -> bool:
     """Returns whether a receipt names one of the nodes or quotes their text."""
     if any(raw in block for raw in copies.cids):
@@ -177,12 +208,13 @@ def _files(folder: Path, rule: Rule) -> list[Path]:
     return [path for path, row in _rows(folder) if row.rule is rule]
 
 
-def _blank_receipts(folder: Path, copies: Copies) -> None:
-    """Overwrites the receipts that concern the nodes, including remains of them from an earlier
-    attempt or a crash.
+def _blank_receipts(folder: Path, is_gone: Callable[[bytes, bytes | None], bool]) -> None:
+    """Overwrites the chosen receipts, including remains of them from an earlier attempt or a
+    crash.
+
+    Args:
+        is_gone: takes a part of a log, and the receipt in it if it is whole.
     """
-    needles = (*copies.cids, *copies.quotations)
-    concerned = partial(_concerns, copies=copies)
     with folder_lock(folder / RECEIPTS):  # prevents appending and rotation meanwhile
         path = folder / RECEIPTS / GENERATION_FILE
         write_file(path, b"%d\n" % (generation_in(str(path)) + 1))
@@ -191,21 +223,20 @@ def _blank_receipts(folder: Path, copies: Copies) -> None:
             spans = [
                 (start, stop)
                 for start, stop, block in log_frames(data)
-                if (_quotes(data[start:stop], needles) if block is None else concerned(block))
+                if is_gone(data[start:stop], block)
             ]
             if spans:
                 blank(path, spans)
 
 
-def _remove_quoting(folder: Path, copies: Copies) -> None:
-    quotations = copies.quotations
+def _remove_quoting(folder: Path, is_gone: Callable[[bytes], bool]) -> None:
     with ExitStack() as locks:
         for name in _LOCKED:
             if (folder / name).is_dir():
                 locks.enter_context(folder_lock(folder / name))
         for path in _files(folder, Rule.QUOTING):
             with suppress(FileNotFoundError):  # replaced or removed meanwhile
-                if _quotes(path.read_bytes(), quotations):
+                if is_gone(path.read_bytes()):
                     path.unlink(missing_ok=True)
 
 

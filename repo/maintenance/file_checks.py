@@ -22,36 +22,19 @@ from ibidem.repo.maintenance.report import Fault, FaultKind
 from ibidem.repo.receipts.log import HEAD_BYTES, MARK, frame_at
 from ibidem.repo.signing import keyring
 from ibidem.store.files import folder_lock, read_file
-from ibidem.store.lmdb import file as lmdb_file
 from ibidem.store.lock import writer_lock
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
+    from ibidem.store.protocol import LayoutReport
 
 _CUT_OFF = "cut off"
 _WAIT_SECONDS = 5.0
 
 
-def check_layout(folder: Path) -> tuple[list[Fault], int]:
-    """Returns the faults of the pages of the store's file, and the number of pages.
-
-    Call it before opening the store: opening a file with a damaged layout can crash the process.
-    """
-    try:
-        report = lmdb_file.check_layout(folder / "blocks")
-    except OSError as error:
-        fault = Fault(FaultKind.PAGE, "blocks/data.mdb", f"it cannot be read: {error}")
-        return [fault], 0
-    faults = [Fault(FaultKind.PAGE, "blocks/data.mdb", text) for text in report.faults]
-    return faults, report.page_count
-
-
-def unscrubbed_bytes(folder: Path) -> int:
-    """Returns how many bytes of deleted records the store's file still holds."""
-    try:
-        return lmdb_file.unscrubbed_bytes(folder / "blocks")
-    except OSError:
-        return 0
+def layout_faults(report: LayoutReport) -> list[Fault]:
+    """Returns the faults of the structure of the store's file."""
+    return [Fault(FaultKind.PAGE, report.where, text) for text in report.faults]
 
 
 def check_receipts(folder: Path) -> tuple[list[Fault], list[str], int]:

@@ -1,24 +1,23 @@
-"""Checks and repairs the repository in a folder, in whatever state it is."""
+"""Checks and repairs the repository at an address, in whatever state it is."""
 
 from __future__ import annotations
 
 import os
 from contextlib import ExitStack
-from pathlib import Path
 
 from ibidem.objects.errors import CorruptError
 from ibidem.objects.progress import Progress, silent
-from ibidem.repo.maintenance.file_checks import check_layout
+from ibidem.repo.maintenance.file_checks import layout_faults
 from ibidem.repo.maintenance.fsck import UNREAD, fsck
 from ibidem.repo.maintenance.repair import repair
 from ibidem.repo.maintenance.report import FaultKind, FsckReport
-from ibidem.repo.opening import FOLDER, check_format, open_core
+from ibidem.repo.opening import location_of, open_core
 
 
 def fsck_folder(
     path: str | os.PathLike[str], *, deep: bool = False, progress: Progress = silent
 ) -> FsckReport:
-    """Checks the repository in a folder, in whatever state it is, and opens it only if that is
+    """Checks the repository at an address, in whatever state it is, and opens it only if that is
     safe.
 
     Args:
@@ -30,10 +29,12 @@ def fsck_folder(
         CorruptError: the file `format` is damaged.
         StorageError: a disk error.
     """
-    check_format(Path(path) / FOLDER)
-    faults, page_count = check_layout(Path(path) / FOLDER)
-    if faults:
-        return FsckReport(tuple(faults), (UNREAD,), counts={"page": page_count})
+    location = location_of(path)
+    layout = location.backend.check(location.address, location.folder)
+    if layout.faults:
+        return FsckReport(
+            tuple(layout_faults(layout)), (UNREAD,), counts={"page": layout.page_count}
+        )
     with open_core(path, finish_erasing=False) as opened:
         opened.progress = progress
         return fsck(opened, deep=deep)
@@ -52,9 +53,10 @@ def repair_folder(
         CorruptError: the layout of the store's file is damaged, which cannot be repaired in place.
         NotFoundError: there is no repository in `source`.
     """
-    if any(fault.kind is FaultKind.PAGE for fault in report.faults):
+    layout = next((fault for fault in report.faults if fault.kind is FaultKind.PAGE), None)
+    if layout is not None:
         raise CorruptError(
-            "blocks/data.mdb: its layout is damaged and cannot be mended in place",
+            f"{layout.where}: its layout is damaged and cannot be mended in place",
             hint="clone the repository again from another copy, or restore a backup",
         )
     with ExitStack() as stack:

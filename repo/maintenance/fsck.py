@@ -39,6 +39,7 @@ from ibidem.repo.maintenance.report import Fault, FaultKind, FsckReport
 from ibidem.repo.maintenance.source_check import SourceCheck
 from ibidem.repo.state import ERASING_CELL
 from ibidem.repo.view_check import check_log, check_view
+from ibidem.store.protocol import SupportsFileCheck
 
 if TYPE_CHECKING:
     from ibidem.objects.operation import Operation
@@ -83,10 +84,12 @@ def _checked(repository: Core, *, deep: bool) -> FsckReport:
     faults: list[Fault] = []
     notes: list[str] = []
     counts: Counter[str] = Counter()
-    if repository.folder is not None:
-        page_faults, counts["page"] = file_checks.check_layout(repository.folder)
-        if page_faults:
-            return FsckReport(tuple(page_faults), (UNREAD,), counts=dict(counts))
+    if isinstance(store, SupportsFileCheck):
+        layout = store.check_layout()
+        counts["page"] = layout.page_count
+        if layout.faults:
+            faults = file_checks.layout_faults(layout)
+            return FsckReport(tuple(faults), (UNREAD,), counts=dict(counts))
     erased = _erased(repository)
     total = store.stats().block_count
     second = _SecondReading()
@@ -185,7 +188,8 @@ def _unfinished(repository: Core, erased: Erased, here: list[Cid]) -> Iterator[F
             detail = f"it may still say what was erased; {_FINISH}"
             yield Fault(FaultKind.UNFINISHED, file, detail)
     if not blocks:
-        size = 0 if repository.folder is None else file_checks.unscrubbed_bytes(repository.folder)
+        store = repository.store
+        size = store.unscrubbed_bytes() if isinstance(store, SupportsFileCheck) else 0
         detail = (
             "it is not finished; no block is left, "
             f"and {size:,} bytes of deleted records are still readable in the file; {_FINISH}"

@@ -1,6 +1,6 @@
 """Clone: creates a new repository from a remote, completely or not at all.
 
-It is built in a hidden folder, which is renamed when everything in it has been checked. All
+It can be opened when everything in it has been checked: a folder is built under a hidden name. All
 branches of the remote become branches here, and its current branch the current one.
 
 Spec: sync 6.
@@ -9,9 +9,7 @@ Spec: sync 6.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ibidem.objects.blocks import WriteBatch
@@ -19,10 +17,9 @@ from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.progress import Progress, silent
 from ibidem.repo import refs, repository
-from ibidem.repo.arguments import checked_path
 from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.core import Core
-from ibidem.repo.opening import FOLDER, system_clock, write_format
+from ibidem.repo.opening import created, location_of, system_clock
 from ibidem.repo.sync.backup import restore
 from ibidem.repo.sync.erasures import SentErasures, fetched_erasures
 from ibidem.repo.sync.fetch_push import Counted
@@ -33,8 +30,6 @@ from ibidem.repo.sync.receive import intake
 from ibidem.repo.sync.remotes import ORIGIN, RemoteAddress, Remotes, address_of, connected
 from ibidem.repo.sync.report import CopyReport, Move, RefMove
 from ibidem.repo.view_check import erasure_problem
-from ibidem.store.files import built_whole
-from ibidem.store.lmdb.store import LmdbStore
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Clock
@@ -51,13 +46,13 @@ def clone(
     author: str = "",
     clock: Clock = system_clock,
 ) -> repository.Repository:
-    """Creates a repository in the folder `path` as a copy of another, and opens it.
+    """Creates a repository as a copy of another, and opens it.
 
     The source is recorded as the remote `origin`.
 
     Args:
-        location: a URL, the folder of a repository, or a bundle.
-        path: the folder of the new repository.
+        location: the URL of a server or of a repository, a folder with one, or a bundle.
+        path: where the new repository will be: a folder, or a URL such as `s3://bucket/prefix`.
         token: for a URL.
         include: out of `notes`, `runs`, `receipts`.
 
@@ -81,37 +76,23 @@ def clone_from(
     clock: Clock = system_clock,
     progress: Progress = silent,
 ) -> CopyReport:
-    """Creates a repository in the folder `path` and returns what was copied; raises as `clone`."""
-    folder = checked_path("path", path) / FOLDER
-    if os.path.lexists(folder):
-        raise InvalidInputError(f"path: {folder} exists, expected a folder without a repository")
-    with (
-        connected(address, token=token) as remote,
-        _gone_if_empty(folder.parent),
-        built_whole(folder) as building,
-        LmdbStore.create(building / "blocks") as store,
-    ):
+    """Creates a repository and returns what was copied; raises as `clone`."""
+    location = location_of(path)
+    if location.is_folder and os.path.lexists(location.folder):  # before the source is asked
+        raise InvalidInputError(
+            f"path: {location.folder} exists, expected a folder without a repository"
+        )
+    with connected(address, token=token) as remote, created(location) as (store, building):
         offered = remote.refs(prefixes(tuple(include)))
         bootstrapped(store, Config.from_map(offered.config), author, clock)
         made = Core(store, building, clock)
         made.progress = progress
         report = _fill(made, remote, offered, author)
-        Remotes(building).add(ORIGIN, address)
-        write_format(building)
+        remotes = Remotes(building)
+        if not location.is_folder and ORIGIN in remotes.all():  # of an earlier one at this address
+            remotes.remove(ORIGIN)
+        remotes.add(ORIGIN, address)
     return report
-
-
-@contextmanager
-def _gone_if_empty(folder: Path) -> Iterator[None]:
-    """Removes a folder that did not exist before, if it is still empty."""
-    is_new = not folder.exists()
-    try:
-        yield
-    except BaseException:
-        if is_new:
-            with suppress(OSError):
-                folder.rmdir()
-        raise
 
 
 def _fill(made: Core, remote: Remote, offered: Bundle, author: str) -> CopyReport:

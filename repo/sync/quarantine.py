@@ -21,8 +21,8 @@ from ibidem.objects.cid_table import CidTable
 from ibidem.objects.errors import ErrorKind, NotFoundError
 from ibidem.objects.verify import verify_block
 from ibidem.repo.erasure.quarantines import claimed
+from ibidem.store.backends import temporary_store
 from ibidem.store.closing import Closing
-from ibidem.store.lmdb.store import LmdbStore
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -135,7 +135,7 @@ class Quarantine(Closing, Mapping[Cid, bytes]):
     def _spill(self) -> None:
         if self._spilled is None:
             self._folder = claimed(self._parent, self._lock)
-            self._spilled = LmdbStore.create(self._folder / "blocks")
+            self._spilled = temporary_store(self._folder / "blocks")
         self._spilled.put(self._pending)
         self._pending = {}
         self._pending_bytes = 0

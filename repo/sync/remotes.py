@@ -28,6 +28,7 @@ from ibidem.repo.sync.messages import Bundle, Opened, Push
 from ibidem.repo.sync.names import check_remote
 from ibidem.repo.sync.remote import Blocks, Remote
 from ibidem.repo.sync.report import RefMove
+from ibidem.store.backends import is_address, location_at
 from ibidem.store.files import change_file, medium_error, read_file
 
 FILE = Path("local") / "remotes.json"
@@ -223,6 +224,10 @@ def connected(address: RemoteAddress, *, token: str | None = None) -> Iterator[R
         StorageError: the folder or file cannot be read.
     """
     location = address.location
+    if is_address(location) and not is_url(location):
+        with open_core(location) as core:
+            yield LocalRemote(core)
+        return
     if is_url(location):
         yield HttpRemote(
             location,
@@ -244,7 +249,7 @@ def connected(address: RemoteAddress, *, token: str | None = None) -> Iterator[R
         raise NotFoundError(
             f"remote: {location} is neither a repository nor a file",
             kind=ErrorKind.REPOSITORY_NOT_FOUND,
-            hint="give an http(s) URL, the folder of a repository, or a bundle",
+            hint="give the URL of a server or a repository, a folder with one, or a bundle",
         )
 
 
@@ -257,7 +262,7 @@ def address_of(
     """Returns the address for a user's input; a path becomes absolute.
 
     Raises:
-        InvalidInputError: a URL that is not http or https, or contains a name or password.
+        InvalidInputError: a URL of no known scheme; or an http URL with a name or password.
     """
     from ibidem.repo.sync.http_client import checked_url
 
@@ -270,13 +275,16 @@ def address_of(
             return RemoteAddress(location, None, is_plain_allowed)
         kept = checked_path("token_file", token_file).absolute()
         return RemoteAddress(location, str(kept), is_plain_allowed)
+    if is_address(location):
+        location_at(location)
+        return RemoteAddress(location)
     if "://" in location or not location or "\0" in location:
         raise InvalidInputError(f"location: got {location!r:.80}, expected http(s)://… or a path")
     return RemoteAddress(str(Path(location).absolute()))
 
 
 def is_url(location: str) -> bool:
-    """Returns whether a location is a URL."""
+    """Returns whether a location is the URL of a server."""
     return location.startswith(("http://", "https://"))
 
 

@@ -25,6 +25,7 @@ from ibidem.store.files import medium_error
 from ibidem.store.lmdb.environment import DATA_FILE, LOCK_FILE, TIMEOUT_SECONDS, Environment
 from ibidem.store.lmdb.pages import PageReport, Span, check_pages, metas_of
 from ibidem.store.lock import writer_lock
+from ibidem.store.protocol import LayoutReport
 
 TABLES = ("blocks", "cells")
 _CHUNK_BYTES = 1 << 20
@@ -48,6 +49,16 @@ def check_layout(folder: Path, *, timeout_seconds: float = TIMEOUT_SECONDS) -> P
         with writer_lock(folder / LOCK_FILE, timeout_seconds=timeout_seconds):
             report = check_pages(path, TABLES)
     return report
+
+
+def layout_report(folder: Path) -> LayoutReport:
+    """Returns the report of `check_layout`; a file that cannot be read is a fault."""
+    where = f"{folder.name}/{DATA_FILE}"
+    try:
+        report = check_layout(folder)
+    except OSError as error:
+        return LayoutReport(where, (f"it cannot be read: {error}",))
+    return LayoutReport(where, tuple(report.faults), report.page_count)
 
 
 def unscrubbed_bytes(folder: Path) -> int:

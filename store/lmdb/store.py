@@ -26,6 +26,7 @@ from ibidem.store.lock import writer_lock
 from ibidem.store.protocol import (
     NO_CELLS,
     Guard,
+    LayoutReport,
     StoreStats,
     Swap,
     Unguarded,
@@ -277,6 +278,22 @@ class LmdbStore(Closing):
         )
         return StoreStats(block_count, cell_count, environment.size_bytes())
 
+    def check_layout(self) -> LayoutReport:
+        """Checks the pages of the file; see `SupportsFileCheck`."""
+        from ibidem.store.lmdb.file import layout_report
+
+        return layout_report(self._open_environment().path)
+
+    def unscrubbed_bytes(self) -> int:
+        """Returns how many bytes of deleted records the file still holds; 0 if it cannot be
+        read."""
+        from ibidem.store.lmdb.file import unscrubbed_bytes
+
+        try:
+            return unscrubbed_bytes(self._open_environment().path)
+        except OSError:
+            return 0
+
     def close(self) -> None:
         """Releases the environment; the last store of the process to do so closes the file."""
         if self._environment is not None:
@@ -288,7 +305,7 @@ class LmdbStore(Closing):
             raise closed_store()
         return self._environment
 
-    def turn(self) -> AbstractContextManager[bool]:
+    def queued(self) -> AbstractContextManager[bool]:
         """Holds the turn to publish, which saves frequently colliding writers from losing races."""
         return turn(self._open_environment().path)
 

@@ -101,7 +101,7 @@ def test_an_interrupt_has_its_code(run: Run, monkeypatch: pytest.MonkeyPatch):
     def interrupted(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(session.Session, "folder", interrupted)
+    monkeypatch.setattr(session.Session, "address", interrupted)
     assert CliRunner().invoke(cli, ["status"]).exit_code == 130
 
 

@@ -12,9 +12,10 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -92,6 +93,9 @@ def relative(page: Path) -> str:
 STARTED = f'"{sys.executable}" -m ibidem'
 """The program as users start it."""
 ALWAYS_STARTED = [HOUSE / "docs" / "how-to" / name for name in ("ingest.md", "packs.md", "sign.md")]
+ON_SERVER = HOUSE / "docs" / "how-to" / "shared-storage.md"
+"""A page whose commands need the S3 server of the tests; obstore cannot be used after a fork."""
+ALWAYS_STARTED.append(ON_SERVER)
 """Pages whose commands are started that way in the quick run too; the others are forked there."""
 ENVIRONMENT = {
     "PATH": os.environ.get("PATH", ""),
@@ -141,8 +145,11 @@ def test_readme_and_tutorial_have_samples():
     ],
     ids=relative,
 )
-def test_console_sessions_print_what_the_page_says(page: Path, tmp_path: Path):
-    _check_sessions(page, tmp_path, STARTED)
+def test_console_sessions_print_what_the_page_says(
+    page: Path, tmp_path: Path, request: pytest.FixtureRequest
+):
+    service = request.getfixturevalue("s3_environment") if page == ON_SERVER else {}
+    _check_sessions(page, tmp_path, STARTED, service)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
@@ -153,8 +160,10 @@ def test_forked_sessions_print_what_the_page_says(page: Path, tmp_path: Path, fo
     _check_sessions(page, tmp_path, forked)
 
 
-def _check_sessions(page: Path, folder: Path, program: str) -> None:
-    called = environment(folder, program)
+def _check_sessions(
+    page: Path, folder: Path, program: str, service: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    called = {**environment(folder, program), **service}
     session = folder / "session"
     session.mkdir()
     for block in blocks(page):

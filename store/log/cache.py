@@ -1,0 +1,131 @@
+"""Blocks of a remote store that this machine keeps: in memory, and in a local store.
+
+A cache decides how long a read takes, never what it returns: every block is checked against its CID
+when it enters, and again when it comes from the disk. A disk that fails is passed over.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from ibidem.objects.cid import Cid
+from ibidem.objects.errors import IbidemError, NotFoundError
+from ibidem.objects.forking import ForkLock
+from ibidem.store.protocol import Store
+
+MEMORY_BYTES_MAX = 64 << 20
+DISK_BYTES_MAX = 4 << 30
+"""A local store larger than this is emptied when it is opened."""
+_PENDING_BYTES_MAX = 4 << 20
+
+
+class BlockCache:
+    """A bounded part of the blocks of one store; safe to use from several threads."""
+
+    def __init__(
+        self,
+        folder: Path | None,
+        *,
+        memory_bytes_max: int = MEMORY_BYTES_MAX,
+        disk_bytes_max: int = DISK_BYTES_MAX,
+    ) -> None:
+        self._folder = folder
+        self._memory_bytes_max = memory_bytes_max
+        self._disk_bytes_max = disk_bytes_max
+        self._held: OrderedDict[bytes, bytes] = OrderedDict()
+        self._held_bytes = 0
+        self._pending: dict[Cid, bytes] = {}
+        self._pending_bytes = 0
+        self._disk: Store | None = None
+        self._lock = ForkLock()
+
+    def get_many(self, cids: Iterable[Cid]) -> dict[Cid, bytes]:
+        """Returns those of the blocks that are here."""
+        found: dict[Cid, bytes] = {}
+        absent: list[Cid] = []
+        with self._lock:
+            for cid in cids:
+                block = self._held.get(cid.raw)
+                if block is None:
+                    absent.append(cid)
+                else:
+                    self._held.move_to_end(cid.raw)
+                    found[cid] = block
+            disk = self._opened() if absent else None
+        if disk is not None:
+            for cid in absent:
+                with suppress(IbidemError):
+                    if disk.has(cid):
+                        found[cid] = disk.get(cid)
+        return found
+
+    def add(self, blocks: Mapping[Cid, bytes]) -> None:
+        """Keeps blocks, which the caller has checked."""
+        with self._lock:
+            for cid, block in blocks.items():
+                if cid.raw not in self._held:
+                    self._held[cid.raw] = block
+                    self._held_bytes += len(block)
+                    if self._folder is not None:
+                        self._pending[cid] = block
+                        self._pending_bytes += len(block)
+            while self._held_bytes > self._memory_bytes_max:
+                self._held_bytes -= len(self._held.popitem(last=False)[1])
+            if self._pending_bytes > _PENDING_BYTES_MAX:
+                self._flush()
+
+    def forget(self, cids: Iterable[Cid]) -> None:
+        """Destroys the copies of blocks here, on the disk too.
+
+        Raises:
+            StorageError: the disk fails, so that they may still be readable.
+        """
+        with self._lock:
+            chosen = list(cids)
+            for cid in chosen:
+                self._held_bytes -= len(self._held.pop(cid.raw, b""))
+                self._pending.pop(cid, None)
+            disk = self._opened()
+            if disk is not None and disk.delete(chosen):
+                disk.scrub()
+
+    def close(self) -> None:
+        """Writes what is not on the disk yet, and closes the local store."""
+        with self._lock:
+            if self._pending:
+                self._flush()
+            if self._disk is not None:
+                self._disk.close()
+                self._disk = None
+            self._held.clear()
+            self._held_bytes = 0
+
+    def _flush(self) -> None:
+        disk = self._opened()
+        if disk is not None:
+            with suppress(IbidemError):
+                disk.put(self._pending)
+        self._pending = {}
+        self._pending_bytes = 0
+
+    def _opened(self) -> Store | None:
+        """Returns the local store, which is created when it is first needed."""
+        if self._disk is None and self._folder is not None:
+            from ibidem.store.lmdb.store import LmdbStore
+
+            try:
+                with suppress(NotFoundError):
+                    self._disk = LmdbStore.open(self._folder)
+                if self._disk is not None and self._disk.stats().size_bytes > self._disk_bytes_max:
+                    self._disk.close()
+                    self._disk = None
+                    for name in self._folder.glob("*"):
+                        name.unlink()
+                if self._disk is None:
+                    self._disk = LmdbStore.create(self._folder)
+            except (IbidemError, OSError):
+                self._folder = None  # works without
+        return self._disk

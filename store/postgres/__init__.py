@@ -1,0 +1,1 @@
+"""A store in a PostgreSQL database: two tables of one schema."""

@@ -1,0 +1,108 @@
+"""Repositories at `postgresql://user@host/database?schema=name`: a schema of its own for each.
+
+The rest of the address is as libpq reads it; what it does not say comes from the variables and
+files of libpq, such as `PGPASSWORD` and `~/.pgpass`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError, unknown_version
+from ibidem.store.backends import needs_extra
+from ibidem.store.postgres.store import PostgresStore
+from ibidem.store.protocol import LayoutReport, Store
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+LAYOUT_VERSION = 1
+DEFAULT_SCHEMA = "ibidem"
+_SCHEMA = re.compile(r"[?&]schema=([^&]*)")
+_SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+
+
+class PostgresBackend:
+    """Creates and opens stores in schemas of databases."""
+
+    @contextmanager
+    def create(self, address: str, folder: Path) -> Iterator[Store]:
+        """Yields a new store in a new schema, which is dropped again after an error."""
+        with PostgresStore(_connector(address)) as store:
+            schema = schema_of(address)
+            if not store.create_schema(schema):
+                raise InvalidInputError(
+                    f"address: the schema {schema} exists, expected the name of a new one",
+                    hint="open it, or name another one: ?schema=NAME",
+                )
+            try:
+                yield store
+                store.complete(LAYOUT_VERSION)
+            except BaseException:
+                with suppress(Exception):
+                    store.drop_schema(schema)
+                raise
+
+    def open(self, address: str, folder: Path) -> Store:
+        """Opens a store; see `Backend`."""
+        store = PostgresStore(_connector(address))
+        try:
+            version = store.version()
+            if version is None:
+                raise NotFoundError(
+                    f"address: the schema {schema_of(address)} has no repository in it",
+                    kind=ErrorKind.REPOSITORY_NOT_FOUND,
+                    hint="create one with 'repo init', or copy one there with 'repo clone'",
+                )
+            if version != LAYOUT_VERSION:
+                raise unknown_version("format", version, (LAYOUT_VERSION,))
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def check(self, address: str, folder: Path) -> LayoutReport:
+        """Checks that the store can be opened."""
+        self.open(address, folder).close()
+        return LayoutReport()
+
+
+POSTGRES = PostgresBackend()
+
+
+def schema_of(address: str) -> str:
+    """Returns the schema that an address names.
+
+    Raises:
+        InvalidInputError: no lower-case name.
+    """
+    found = _SCHEMA.search(address)
+    name = found[1] if found else DEFAULT_SCHEMA
+    if not _SCHEMA_NAME.fullmatch(name):
+        raise InvalidInputError(
+            f"address: got the schema {name!r:.80}, expected lower-case letters, digits and '_'"
+        )
+    return name
+
+
+def _connector(address: str) -> Callable[[], Connection[Any]]:
+    try:
+        import psycopg
+    except ImportError as error:
+        raise needs_extra("postgresql", "postgres", error) from error
+    schema = schema_of(address)
+    plain = _SCHEMA.sub(lambda match: "?" if match[0].startswith("?") else "", address)
+    plain = plain.replace("?&", "?").rstrip("?")
+    try:
+        psycopg.conninfo.conninfo_to_dict(plain)
+    except psycopg.Error as error:
+        raise InvalidInputError(f"address: {' '.join(str(error).split())}") from error
+
+    def connect() -> Connection[Any]:
+        return psycopg.connect(plain, options=f"-c search_path={schema}", connect_timeout=30)
+
+    return connect

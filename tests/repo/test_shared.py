@@ -1,0 +1,134 @@
+"""A repository in a bucket or a database keeps the promises of one in a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import ibidem
+from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.repo.erasure.local_files import unlisted
+from ibidem.repo.maintenance.folder import fsck_folder
+from ibidem.repo.repository import Repository
+from ibidem.store.log.backend import bucket_at
+
+
+@pytest.fixture(params=["s3_prefix", "postgres_schema"])
+def address(request: pytest.FixtureRequest) -> str:
+    """The address of no repository yet, on each kind of server."""
+    return str(request.getfixturevalue(request.param))
+
+
+def fill(repository: Repository) -> None:
+    with repository.transaction(author="a", message="first", time=1) as tx:
+        for number in range(30):
+            tx.add_node("Note", summary=f"note {number} about pumps")
+
+
+def answer(repository: Repository) -> str:
+    return repository.retrieve("pumps 7", limit=5).to_json()
+
+
+def test_the_answers_have_the_same_bytes_as_in_a_folder(address: str, tmp_path: Path) -> None:
+    with ibidem.init(tmp_path / "here", clock=lambda: 0) as here:
+        fill(here)
+        expected, head = answer(here), here.head
+    with ibidem.init(address, clock=lambda: 0) as there:
+        fill(there)
+        assert there.head == head
+        assert answer(there) == expected
+    with ibidem.open(address, clock=lambda: 0) as again:
+        assert answer(again) == expected
+        assert again.folder is not None
+        assert unlisted(again.folder) == []
+    assert fsck_folder(address).is_clean
+
+
+def test_clones_go_between_all_kinds(address: str, tmp_path: Path) -> None:
+    with ibidem.init(tmp_path / "here") as here:
+        fill(here)
+        head = here.head
+    with ibidem.clone(tmp_path / "here", f"{address}a") as first:
+        assert first.head == head
+    with ibidem.clone(f"{address}a", f"{address}b") as second:
+        assert second.head == head
+        assert second.sync.remotes.get("origin").location == f"{address}a"
+    with ibidem.clone(f"{address}b", tmp_path / "back") as back:
+        assert back.head == head
+        with back.transaction(author="a") as tx:
+            tx.add_node("Note", summary="more")
+        back.sync.push("origin")
+        head = back.head
+    with ibidem.open(f"{address}b") as second:
+        assert second.head == head
+
+
+def test_creating_is_complete_or_leaves_nothing(address: str, tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError) as caught:
+        ibidem.open(address)
+    assert caught.value.kind is ErrorKind.REPOSITORY_NOT_FOUND
+    (tmp_path / "broken.car").write_bytes(b"no bundle")
+    with pytest.raises(ibidem.errors.IbidemError):
+        ibidem.clone(tmp_path / "broken.car", address)
+    with pytest.raises(NotFoundError):
+        ibidem.open(address)
+    ibidem.init(address).close()
+    with pytest.raises(InvalidInputError, match=r"holds a repository|exists"):
+        ibidem.init(address)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["s3://", "s3://bucket", "s3://a:b@bucket/x", "s3://bucket/x?stale=1", "ftp://a/b"]
+)
+def test_other_addresses_are_refused(wrong: str) -> None:
+    for call in (ibidem.init, ibidem.open):
+        with pytest.raises(InvalidInputError, match=r"address"):
+            call(wrong)
+
+
+def test_an_erasure_reaches_the_store_and_every_machine(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "Rumpelstiltskin"
+    with ibidem.init(address) as first, first.transaction(author="a") as tx:
+        node = tx.add_node("Note", summary=f"the name is {secret}")
+        tx.add_node("Note", summary="pumps are blue")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "other"))
+    with ibidem.open(address) as second:
+        assert secret in second.retrieve("name").text
+    if address.startswith("s3:"):
+        assert holds(tmp_path / "other", secret)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    with ibidem.open(address) as first:
+        first.maintenance.erase([node], reason="asked", author="a")
+    if address.startswith("s3:"):
+        objects = bucket_at(address)[0]
+        for name in objects.sizes(""):
+            assert secret.encode() not in (objects.get(name) or b""), name
+    assert not holds(tmp_path / "data", secret)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "other"))
+    with ibidem.open(address) as second:
+        assert not holds(tmp_path / "other", secret)
+        assert secret not in second.retrieve("name").text
+        assert "pumps" in second.retrieve("pumps").text
+    assert fsck_folder(address).is_clean
+
+
+def holds(folder: Path, text: str) -> bool:
+    """Returns whether a file below a folder contains a text."""
+    return any(text.encode() in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_collection_deletes_blocks(address: str) -> None:
+    with ibidem.init(address) as repository:
+        fill(repository)
+        repository.history.undo(author="a")
+        before = repository.core.store.stats()
+        repository.maintenance.gc(keep_operations=1)
+        after = repository.core.store.stats()
+        assert after.block_count < before.block_count
+    with ibidem.open(address) as repository:
+        assert repository.head is None
+        fill(repository)
+    assert fsck_folder(address).is_clean
