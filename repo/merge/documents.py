@@ -8,25 +8,25 @@ Spec: merge 5, format 5.1.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 from pyroaring import BitMap
 
-from ibidem.objects.child import Child
 from ibidem.objects.config import Config
 from ibidem.objects.conflict import NODE
 from ibidem.objects.errors import NotFoundError
 from ibidem.objects.ids import NodeId
-from ibidem.objects.location import CONTAINERS, document_of, own_size
+from ibidem.objects.location import document_of
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree, diff
 from ibidem.repo.history import log
 from ibidem.repo.merge.conflicts import OpenConflict, open_conflicts
 from ibidem.repo.merge.fields import LAYOUT
+from ibidem.repo.merge.sizes import resized_above, with_sizes
 from ibidem.repo.transaction.changeset import EDGES, NODES, ChangeSet, edge_at, tree_names, tree_of
 
 if TYPE_CHECKING:
@@ -34,43 +34,6 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.objects.cid import Cid, CommitCid
     from ibidem.repo.graph import Graph
-
-
-def with_sizes(node: Node, part: Callable[[NodeId], Node | None]) -> Node:
-    """Returns a node with the recorded sizes of its child sections recomputed.
-
-    Args:
-        part: returns a child; None to keep its recorded size.
-    """
-    children = tuple(_sized(child, part(child.id)) for child in node.children)
-    return node if children == node.children else replace(node, children=children)
-
-
-def resized_above(
-    node: Node, part: Callable[[NodeId], Node | None], parent: Callable[[NodeId], NodeId | None]
-) -> Iterator[Node]:
-    """Yields the updated parents of a section whose size has changed, nearest first, as long as
-    anything changes.
-    """
-    seen = {node.id}
-    while True:
-        above = parent(node.id)
-        before = None if above is None or above in seen else part(above)
-        if before is None:
-            return
-        after = with_sizes(before, {node.id: node}.get)
-        if after is before:
-            return
-        yield after
-        seen.add(after.id)
-        node = after
-
-
-def _sized(child: Child, node: Node | None) -> Child:
-    if node is None or node.ntype not in CONTAINERS:
-        return child
-    size_bytes, size_lines = own_size(node)
-    return replace(child, size_bytes=size_bytes, size_lines=size_lines)
 
 
 Since = Callable[[], "CommitCid"]

@@ -12,9 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid, ConflictCid
-from ibidem.objects.conflict import Conflict
+from ibidem.objects.conflict import NODE, Conflict
 from ibidem.objects.constants import CONFLICT_LINKS_MAX
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.location import document_of
+from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.repo.merge.fields import (
     Fields,
@@ -71,7 +73,7 @@ def merge_element(
             sides = _sides(base, kept, buffer)
             record = union(Conflict(what, sides, base.value, deleted=True), record)
         return Element(kept.value, _put(record, buffer))
-    value, clashes = _merged_value(base, ours, theirs, buffer, sensitivity)
+    value, clashes = _merged_value(what, base, ours, theirs, buffer, sensitivity)
     if clashes is not None:
         sides = _smallest(*_sides(base, ours, buffer), *_sides(base, theirs, buffer))
         record = union(Conflict(what, sides, base.value, clashes), record)
@@ -100,6 +102,7 @@ def read(source: Source, cid: Cid) -> Conflict:
 
 
 def _merged_value(
+    what: str,
     base: Element,
     ours: Element,
     theirs: Element,
@@ -119,7 +122,12 @@ def _merged_value(
     one = Side(fields_of(block, version), _settled(base, ours, buffer))
     two = Side(fields_of(other, version), _settled(base, theirs, buffer))
     fields, clashes = merge_fields(
-        before, one, two, is_ours_first=is_ours_first, sensitivity=sensitivity
+        before,
+        one,
+        two,
+        is_ours_first=is_ours_first,
+        is_part=what == NODE and _is_part(block, other),
+        sensitivity=sensitivity,
     )
     try:
         merged = block_of(block, fields, version)
@@ -132,6 +140,12 @@ def _merged_value(
     if cid not in (ours.value, theirs.value):
         buffer.put(cid, merged)
     return cid, tuple(sorted(clashes)) or None
+
+
+def _is_part(*blocks: bytes) -> bool:
+    """Returns whether versions of a node are of one document, or of a part of it."""
+    owners = {document_of(Node.decode(block)) for block in blocks}
+    return len(owners) == 1 and None not in owners
 
 
 def _merged_record(

@@ -1,8 +1,8 @@
 """The fields of a node or an edge in a merge, and the three-way rule for them.
 
 A property is a field of its own, and so is every field that this version does not know. `children`
-and `tail` are one field, `layout`: together they describe how one source is put together, so they
-cannot be mixed from two sources. Values are compared by their bytes.
+and `tail` are one field, `layout`: together they describe how one source is put together. That of a
+document or a part of one is merged child by child. Values are compared by their bytes.
 
 Spec: merge 3.
 """
@@ -18,6 +18,7 @@ from ibidem.objects.constants import FORMAT_VERSION
 from ibidem.objects.edge import Edge
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
+from ibidem.repo.merge.layout import merge_layouts
 from ibidem.retrieve.access.policy import TrustPolicy, strictness
 
 LAYOUT = "layout"
@@ -114,6 +115,7 @@ def merge_fields(
     theirs: Side,
     *,
     is_ours_first: bool,
+    is_part: bool = False,
     sensitivity: Sensitivity | None = None,
 ) -> tuple[Fields, frozenset[str]]:
     """Returns the merged fields, and the names of those that both sides changed differently.
@@ -123,12 +125,14 @@ def merge_fields(
 
     Args:
         base: empty if the node or edge did not exist.
+        is_part: it is a document or a part of one.
         sensitivity: for nodes under a trust policy.
 
     Spec: merge 3.
     """
     merged: Fields = {}
     clashes = set()
+    settled = ours.settled | theirs.settled
     for name in base.keys() | ours.fields.keys() | theirs.fields.keys():
         was, one, other = base.get(name), ours.fields.get(name), theirs.fields.get(name)
         is_ours_changed = one != was or name in ours.settled
@@ -145,9 +149,13 @@ def merge_fields(
         elif not is_ours_changed:
             value = other
         else:
-            clashes.add(name)
-            first, second = (one, other) if is_ours_first else (other, one)
-            value = second if first is None else first
+            value = None
+            if name == LAYOUT and is_part and was is not None and name not in settled:
+                value = merge_layouts(was, one, other)
+            if value is None:
+                clashes.add(name)
+                first, second = (one, other) if is_ours_first else (other, one)
+                value = second if first is None else first
         if value is not None:
             merged[name] = value
     return merged, frozenset(clashes)

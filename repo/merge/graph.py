@@ -10,14 +10,19 @@ Spec: merge 2, 4.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid
 from ibidem.objects.conflict import EDGE, NODE, Conflict
 from ibidem.objects.edge import Edge
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.location import document_of
 from ibidem.objects.node import Node
 from ibidem.repo.merge.element import ABSENT, Element, merge_element, read, union
 from ibidem.repo.merge.fields import Sensitivity
+from ibidem.repo.merge.sizes import resized
 from ibidem.repo.merge.trees import Triples, lowest, three_way
 
 if TYPE_CHECKING:
@@ -69,6 +74,7 @@ class GraphMerge:
         for key in self.node_triples.changed.keys() | nodes:
             self._merge_node(key)
         self._keep_listed()
+        self._resize_documents()
         for key, triple in self.tombstone_triples.changed.items():
             value, is_both = three_way(self.attached(key, triple))
             if is_both:
@@ -157,6 +163,40 @@ class GraphMerge:
                 self.removed.discard(key)
                 gone.discard(key)
                 waiting.append(key)
+
+    def _resize_documents(self) -> None:
+        """Computes the sizes in each document of which both sides changed a layout, as equal
+        changes of two sizes cannot be told from one change, and opposite ones not from none.
+        """
+        owners = {
+            owner
+            for key in self.node_triples.changed
+            if (owner := self._resized_document(key)) is not None
+        }
+        for owner in owners:
+            try:
+                found = resized(owner, self._merged_part)
+                blocks = {id_.raw: node.encode() for id_, node in found.items()}
+            except InvalidInputError:
+                continue  # Sizes over the limits: they stay as they are recorded.
+            for key, block in blocks.items():
+                self.nodes[key] = cid = Node.CID.of(block)
+                self._buffer.put(cid, block)
+
+    def _resized_document(self, key: bytes) -> NodeId | None:
+        """Returns the document of a node whose layout both sides changed differently."""
+        base, *sides = self.node_triples.at(key)
+        if base in sides or None in sides or sides[0] == sides[1]:
+            return None
+        nodes = [Node.decode(self._buffer.get(cid)) for cid in (*sides, base) if cid is not None]
+        layouts = [(node.children, node.tail) for node in nodes]
+        if any(one == other for one, other in combinations(layouts, 2)):
+            return None
+        return document_of(nodes[0])
+
+    def _merged_part(self, id_: NodeId) -> Node | None:
+        cid = self.node(id_.raw)
+        return None if cid is None else Node.decode(self._buffer.get(cid))
 
     def _children(self, cid: Cid | None) -> frozenset[bytes]:
         """Returns the ids of the children that a node lists."""

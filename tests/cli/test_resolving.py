@@ -24,7 +24,7 @@ def meet(run: Run, tmp_path: Path) -> Callable[..., str]:
         page.unlink() if text is None else page.write_text(text, encoding="utf-8")
         run("commit", ".", "-m", "edit")
 
-    def call(ours: str | None, theirs: str | None) -> str:
+    def call(ours: str | None, theirs: str | None, *, code: int = 1) -> str:
         run("init")
         write(BASE)
         run("switch", "-c", "side")
@@ -32,7 +32,7 @@ def meet(run: Run, tmp_path: Path) -> Callable[..., str]:
         run("switch", "main")
         (tmp_path / "style.md").write_text(BASE, encoding="utf-8")
         write(ours)
-        return run("merge", "side", code=1).stdout
+        return run("merge", "side", code=code).stdout
 
     return call
 
@@ -74,11 +74,21 @@ def test_a_side_is_taken_and_not_taken_back(
     run("fsck")
 
 
-def test_changes_of_different_paragraphs_need_no_choice(meet: Callable[..., str], run: Run) -> None:
-    said = meet(BOTH_FIRST[0], BASE.replace("Third", "Third of theirs"))
-    assert "in different lines" in said
-    run("resolve", "style.md")
+def test_changes_of_different_paragraphs_are_no_conflict(
+    meet: Callable[..., str], run: Run, data: Data
+) -> None:
+    theirs = BASE.replace("Third", "Third of theirs")
+    assert "conflict" not in meet(BOTH_FIRST[0], theirs, code=0)
     assert run("cat", "style.md").stdout == BOTH_FIRST[0].replace("Third", "Third of theirs")
+    assert data("status")["documents"] == []
+    run("fsck")
+
+
+def test_changes_of_different_lines_need_no_choice(meet: Callable[..., str], run: Run) -> None:
+    ours, theirs = (BASE.replace(word, "The same") for word in ("First", "Third"))
+    assert "in different lines" in meet(ours, theirs)
+    run("resolve", "style.md")
+    assert run("cat", "style.md").stdout == ours.replace("Third", "The same")
     run("fsck")
 
 

@@ -19,6 +19,7 @@ from ibidem.objects.cid import Cid
 from ibidem.objects.derive import edge_id, node_id
 
 from . import merge_oracle as oracle
+from .merge_documents import DocumentEditor, merged_layouts
 from .merge_values import Refused, same
 from .merge_world import (
     POLICIES,
@@ -35,6 +36,7 @@ CASES = 40
 CASES_WITH_POLICY = 12
 CASES_OF_POLICIES = 12
 CASES_OF_LISTS = 8
+CASES_OF_DOCUMENTS = 8
 CASES_MADE_AGAIN = 6
 
 
@@ -48,6 +50,7 @@ def cases() -> dict[str, Any]:
     found += of_policies(source, blocks)
     found += of_lists(source, blocks)
     found += of_returned(source, blocks)
+    found += of_documents(source, blocks)
     return {"blocks": needed(found, source), "cases": found}
 
 
@@ -112,6 +115,29 @@ def of_lists(source: WriteBatch, blocks: dict[Cid, oracle.Value]) -> list[dict[s
         if kept_as_listed(merged, base, *sides):
             case = {"name": "listed as a child", "spec": "1-b 1-c 2-f"}
             found.append(case | put((base, *sides, merged), source, blocks))
+    return found
+
+
+def of_documents(source: WriteBatch, blocks: dict[Cid, oracle.Value]) -> list[dict[str, Any]]:
+    """Both sides changed the layout of a document or of a section of it."""
+    found: list[dict[str, Any]] = []
+    met: Counter[str] = Counter()
+    seed = 6_000_000
+    while len(found) < 2 * CASES_OF_DOCUMENTS:
+        seed += 1
+        rng = random.Random(seed)
+        base = DocumentEditor(rng).edited(10, is_first=True)
+        sides = [DocumentEditor(rng, base).edited(rng.randrange(1, 4)) for _ in range(2)]
+        for state in (base, *sides):
+            known(state, blocks)
+        merged = oracle.merge(base, *sides, blocks)
+        is_open = any("layout" in each.get("fields", ()) for each in merged.conflicts.values())
+        name = "layouts in conflict" if is_open else "layouts merged"
+        is_telling = is_open or merged_layouts(merged, base, *sides)
+        if is_telling and met[name] < CASES_OF_DOCUMENTS:
+            met[name] += 1
+            spec = f"1-b 1-c 3-g {'3-h' if is_open else '3-i'} 3-j"
+            found.append({"name": name, "spec": spec} | put((base, *sides, merged), source, blocks))
     return found
 
 

@@ -7,6 +7,7 @@ no blocks that need not be read. Only canonical bytes and CIDs come from the eng
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any
 
 from blake3 import blake3
@@ -14,6 +15,7 @@ from blake3 import blake3
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid
 
+from .merge_layout import document_of, layouts_merged, resize
 from .merge_values import Value, boxed, height, lists, lower, policy, same, whole
 
 Families = dict[str, dict[bytes, Value]]
@@ -60,6 +62,11 @@ class Merge:
             self.node(key)
         while self.keep_listed():
             pass
+        for document in {
+            document for key in self.out.nodes for document in self.resized_documents(key)
+        }:
+            for key, value in resize(self.out.nodes, document).items():
+                self.out.nodes[key] = self.keep(value)
         for key in sorted(self.all_ids("edges") | self.edge_conflict_ids()):
             self.edge(key)
         for key in self.all_ids("tombstones"):
@@ -156,6 +163,16 @@ class Merge:
                     return True
         return False
 
+    def resized_documents(self, key: bytes) -> list[bytes]:
+        """The document of a node whose layout is another on each side, for 3-j."""
+        values = [side.nodes.get(key) for side in self.sides]
+        if values[1] is None or values[2] is None:
+            return []
+        layouts = [[(value or {}).get(name) for name in ("children", "tail")] for value in values]
+        is_apart = all(not same(a, b) for a, b in combinations(layouts, 2))
+        document = document_of(values[1])
+        return [document] if is_apart and document is not None else []
+
     def edge(self, key: bytes) -> None:
         pairs = self.pairs("edges", key)
         for which in (1, 2):
@@ -217,6 +234,8 @@ class Merge:
                 value = b
             elif same(a, b) and name not in settled[0]:
                 value = c
+            elif (layout := self.layout(name, settled, ours[0], theirs[0], [a, b, c])) is not None:
+                value = [layout]
             else:
                 clashes.add(name)
                 present = [side for side in ((b, c) if first == 1 else (c, b)) if side is not None]
@@ -224,6 +243,15 @@ class Merge:
             if value is not None:
                 merged[name] = value[0]
         return whole(ours[0], merged), clashes
+
+    def layout(self, name: str, settled: Any, one: Any, other: Any, boxes: Any) -> Any:
+        """3.1, where it applies: the merged layout, None if it is in conflict."""
+        document = document_of(one)
+        if name != "layout" or document is None or document_of(other) != document:
+            return None
+        if boxes[0] is None or "layout" in settled[0] | settled[1]:
+            return None
+        return layouts_merged(*(box and box[0] for box in boxes))
 
     def side_cids(self, base: Any, pair: Any) -> set[Cid]:
         value, conflict = pair

@@ -23,6 +23,7 @@ from ibidem.repo.merge import merge_roots
 from ibidem.repo.merge.tombstones import with_tombstones
 
 from . import merge_oracle as oracle
+from .merge_documents import DocumentEditor, merged_layouts
 from .merge_values import Refused, boxed, height, same
 from .merge_world import (
     POLICIES,
@@ -56,6 +57,18 @@ def run(
             Editor(rng, base, has_lists=has_lists).edited(rng.randrange(1, 12)) for _ in range(2)
         )
         base = merged(base, ours, theirs, blocks, met)
+
+
+def run_document(seed: int, met: Counter[str]) -> None:
+    """Merges one random history of a document, up to three merges deep; counts what it met."""
+    rng = random.Random(seed)
+    blocks: dict[Cid, oracle.Value] = {}
+    base = DocumentEditor(rng).edited(rng.randrange(4, 24), is_first=True)
+    for _ in range(rng.choice((1, 2, 3))):
+        ours, theirs = (DocumentEditor(rng, base).edited(rng.randrange(1, 6)) for _ in range(2))
+        found = merged(base, ours, theirs, blocks, met)
+        met["layouts"] += merged_layouts(found, base, ours, theirs)
+        base = found
 
 
 def faults(source: WriteBatch, root: RootCid) -> list[Fault]:
@@ -220,6 +233,14 @@ def test_what_a_node_lists_because_of_a_side_is_there() -> None:
     assert met["listed"] > FAST // 20, met
 
 
+def test_layouts_of_documents_merge_child_by_child() -> None:
+    met: Counter[str] = Counter()
+    for seed in range(FAST * 2):
+        run_document(seed, met)
+    assert met["layouts"] > FAST // 5, met
+    assert met["conflicts"] > FAST // 10, met
+
+
 @pytest.mark.slow
 def test_many_merges_equal_the_oracle_commute_and_repeat() -> None:
     """IBIDEM_TEST_MERGES=20000 for all that the acceptance asks for."""
@@ -227,6 +248,7 @@ def test_many_merges_equal_the_oracle_commute_and_repeat() -> None:
     seed = FAST
     while met["merges"] < FULL:
         run(seed, met, policy=seed % 6 // 2 if seed % 2 else None, has_lists=seed % 4 == 0)
+        run_document(seed, met)
         seed += 1
     assert met["conflicts"] > FULL // 10, met
     assert met["settled"] > FULL // 20, met

@@ -13,6 +13,7 @@ LEVELS = "tests/repo/merge/test_levels.py::"
 POLICIES = "tests/repo/merge/test_policies.py::"
 REBASE = "tests/repo/merge/test_rebase.py::"
 DOCUMENTS = "tests/repo/merge/test_documents.py::"
+LAYOUT = "tests/repo/merge/test_layout.py::"
 FORGOTTEN = "tests/repo/test_forgotten.py::"
 VERSIONS = "tests/compat/test_versions.py::"
 CITED = {
@@ -33,6 +34,10 @@ CITED = {
     "3-d": MERGING + "test_what_together_is_too_large_for_a_block_is_a_conflict_about_the_whole",
     "3-e": LEVELS + "test_of_two_levels_the_stricter_stands_without_a_conflict",
     "3-f": VERSIONS + "test_roots_of_both_merge_alike_from_both_sides",
+    "3-g": LAYOUT + "test_changes_in_different_places_of_one_document_merge",
+    "3-h": LAYOUT + "test_changes_whose_order_is_not_certain_are_a_conflict",
+    "3-i": "tests/oracle/test_merge.py::test_layouts_of_documents_merge_child_by_child",
+    "3-j": LAYOUT + "test_changes_of_different_paragraphs_never_meet",
     "4-a": MERGING + "test_an_edge_to_a_node_that_the_other_side_removed_is_kept_aside",
     "4-b": MERGING + "test_an_edge_to_a_node_that_the_other_side_removed_is_kept_aside",
     "4-c": MERGING + "test_an_edge_whose_ends_are_back_stays_in_its_conflict_until_it_is_settled",

@@ -23,10 +23,11 @@ PATH = "notes.md"
 DOCUMENT = document_id(PATH)
 BASE = "# T\n\none\n\ntwo\n"
 OURS = "# T\n\none here\n\ntwo\n"
-THEIRS = "# T\n\none\n\ntwo there\n"
+THEIRS = "# T\n\none there\n\ntwo there\n"
 EDITS = {
     "one passage": (BASE, OURS, "# T\n\none there\n\ntwo\n"),
     "two passages": (BASE, OURS, THEIRS),
+    "removed and changed": (BASE, "# T\n\ntwo\n", "# T\n\none there\n\ntwo\n"),
     "both added": (BASE, BASE + "\nhere\n", BASE + "\n## U\n\nthere\n\nand there\n"),
     "all of it": (BASE, "plain here\n", "# V\n\nplain\n\n# W\n\nthere\n"),
     "no base": ("", OURS, THEIRS),
@@ -230,7 +231,7 @@ def test_a_part_with_a_conflict_of_its_own_waits_for_that() -> None:
     repo = forked(BASE, BASE, BASE)
     two = named(repo, "two")
     write(repo, OURS.replace("two", ""))
-    write(repo, THEIRS.replace("one", "one there").replace("two there", "two"), branch="side")
+    write(repo, THEIRS.replace("two there", "two"), branch="side")
     with repo.transaction(branch="side") as tx:
         tx.update_node(two, set_props={"read": True})
     repo.merge("side")
