@@ -51,7 +51,7 @@ class RemoteAddress:
     def __post_init__(self) -> None:
         """Raises `InvalidInputError` if a field has the wrong type."""
         if not isinstance(self.location, str) or not self.location:
-            raise InvalidInputError(f"location: got {self.location!r:.80}, expected an URL or path")
+            raise InvalidInputError(f"location: got {self.location!r:.80}, expected a URL or path")
         if not isinstance(self.token_file, str | None):
             raise InvalidInputError(f"token_file: got {self.token_file!r:.80}, expected text")
         if not isinstance(self.is_plain_allowed, bool):
@@ -98,7 +98,7 @@ class Remotes:
         if not isinstance(address, RemoteAddress):
             raise InvalidInputError(
                 f"address: got {address!r:.80}, expected a RemoteAddress",
-                hint="ibidem.repo.sync.remotes.address_of(location) makes one of an URL or a path",
+                hint="ibidem.repo.sync.remotes.address_of(location) makes one of a URL or a path",
             )
 
         def added(known: dict[str, RemoteAddress]) -> dict[str, RemoteAddress]:
