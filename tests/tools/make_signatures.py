@@ -74,6 +74,7 @@ RECORDS = (
 SETS: dict[str, dict[str, str]] = {
     "retrieve": RETRIEVE,
     "packs": PACKS,
+    "context": {name: text for name, text in PACKS.items() if name != "sources"},
     "records": RECORDS,
     "memory": {name: text for name, text in RECORDS.items() if name not in ("viewer", "notes")},
     "graph": parameters({one.key: one for one in members("graph") if one.key != "mode"}),
