@@ -11,7 +11,7 @@ from typing import Any
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
-from ibidem.retrieve.query import checks
+from ibidem.retrieve.query import option_checks
 from ibidem.retrieve.query.options import default
 
 DOCUMENTS, FACTS, CONVERSATION = "documents", "facts", "conversation"
@@ -48,7 +48,7 @@ def resolve_sources(given: object) -> Sources:
     Raises:
         InvalidInputError: an option is unknown, or of the wrong type or size; the message names it.
     """
-    found = Sources(**checks.parts("sources", checks.filled("sources", given) or {}))
+    found = Sources(**option_checks.parts("sources", option_checks.filled("sources", given) or {}))
     if not found.documents + found.facts + (found.thread is not None) * found.conversation:
         raise InvalidInputError("sources: got shares of 0, expected a source with a share")
     return found
