@@ -211,12 +211,13 @@ class _Making:
             visible = visible & matches(snapshot, valid.condition())
         if source.name == DOCUMENTS:
             visible = documents_of(snapshot, visible)
-        if options.expand == EDGES:
+        if options.expand == EDGES or source.name == FACTS:
             sequences = None
-        elif valid is not None or source.name is not None:
+        elif valid is not None:
             sequences = Sequences(snapshot, visible)
         else:
-            sequences = view.remembered("sequences", lambda: Sequences(snapshot, visible))
+            key = f"sequences {source.name}"
+            sequences = view.remembered(key, lambda: Sequences(snapshot, visible))
         if source.name == CONVERSATION and sequences is not None:
             self.found = found = _conversation(found, sequences, source.recent)
         ranking = found.ranking
