@@ -30,6 +30,13 @@ from ibidem.retrieve.query.options import LIMIT_OF_PACKS
     type=click.Path(path_type=Path),
     help="Also write the citation of each marker to this file, as JSON.",
 )
+@click.option(
+    "--thread",
+    metavar="NAME",
+    help="Share the budget between documents, facts and this conversation.",
+)
+@click.option("--facts", is_flag=True, help="Share the budget between documents and facts.")
+@click.option("--user", metavar="NAME", help="Of facts, only those of this user and of nobody.")
 @packs.pack_options
 @asking.limited(LIMIT_OF_PACKS)
 @viewer_option
@@ -43,6 +50,9 @@ def command(
     question: str,
     style: str,
     citations: Path | None,
+    thread: str | None,
+    facts: bool,
+    user: str | None,
     at: str,
     **given: Any,
 ) -> None:
@@ -52,12 +62,20 @@ def command(
     delimited by a fence that occurs in none of them, so no text can pass for another source. Every
     marker has a citation that can be verified.
 
+    With --thread or --facts every source has its share of the budget: documents, records that hold,
+    and the last messages of the conversation and those that QUESTION is about.
+
     \b
     Examples:
       repo prompt "how do retries work" --budget 2000
       repo prompt "what changed in the design" --style summarize --expand section
+      repo prompt "what did we agree on" --thread support --budget 2000
     """
     options = packs.taken(given) | asking.options(session, **given)
+    if thread is not None or facts:
+        options["sources"] = {"thread": thread, "user": user}
+    elif user is not None:
+        raise click.UsageError("--user needs --thread or --facts")
     with session.open() as repository:
         revision = repository.at(at, viewer=viewer_of(session))
         found = revision.packs(question, **options)

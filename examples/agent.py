@@ -10,33 +10,26 @@ USER, THREAD = "ada", "support"
 QUESTIONS = ["How often is a failed request tried again?", "How often did I ask about a request?"]
 
 
-def model(request: dict) -> dict:
-    """Stands for the call of a model: it answers with what was found, and notes a fact."""
-    asked = request["messages"][-1]["content"]
-    return {
-        "answer": f"As noted: {request['sources'][0].strip()}",
-        "fact": f"{USER} asked last: {asked}",
-    }
+def model(prompt: str) -> dict:
+    """Stands for the call of a model: it answers with the first source, and notes a fact."""
+    source = prompt.split(" [1] ")[1].splitlines()[1]
+    asked = prompt.split("\n\n")[1]
+    return {"answer": f"As noted: {source}", "fact": f"{USER} asked last: {asked}"}
 
 
 def step(run: ibidem.Run, question: str) -> str:
     """Answers a question; what it reads and what the model says are recorded, and its commit."""
-    found = run.recall(question, session=THREAD, limit=3, label="Passage", disclosure="section")
+    context = run.context(question, thread=THREAD, user=USER, token_budget=800)
     known = run.records.list(user=USER)
-    before = run.conversations.select(question, thread=THREAD, limit=4).to_messages()
-    asked = {"role": "user", "content": question}
-    request = {
-        "sources": list(found.texts),
-        "facts": [one.text for one in known],
-        "messages": [*before, asked],
-    }
-    said = run.event("model", request, lambda: model(request))
-    source = {"kind": "artifact", "ref": str(found.result.items[0].id)}
+    said = run.event("model", context.text, lambda: model(context.text))
+    best = context.packs[0].entry.id
+    source = {"kind": "artifact", "ref": str(best)}
     fact = ibidem.Record("Semantic", said["fact"], scope="", user=USER, provenance=[source])
+    asked = {"role": "user", "content": question}
     with run.transaction(author="agent", message=f"answered: {question}") as tx:
         answer = {"role": "assistant", "content": said["answer"]}
         tx.conversations.append(THREAD, [asked, answer])
-        tx.feedback.vote(found.result, found.result.items[0].id, 1)
+        tx.feedback.vote(context.packs, best, 1)
         if known:
             tx.records.supersede(known[0].id, fact)
         else:

@@ -192,6 +192,7 @@ class Questions:
         hops: int = 1,
         fanout: int = 8,
         direction: str = "both",
+        sources: Mapping[str, object] | None = None,
         # end of options
     ) -> Answer[Pack]:
         """Returns hits with their surrounding text, no passage twice.
@@ -273,6 +274,7 @@ class Questions:
         hops: int = 1,
         fanout: int = 8,
         direction: str = "both",
+        sources: Mapping[str, object] | None = None,
         # end of options
     ) -> Prompt:
         """Returns a prompt with numbered sources and their citations.
@@ -295,6 +297,110 @@ class Questions:
         from ibidem.repo.retrieval import context
 
         return context.prompt(self, text, packs, style=style, **options)
+
+    def context(
+        self,
+        text: str,
+        *,
+        thread: str | None = None,
+        recent: int = 4,
+        user: str | None = None,
+        agent: str | None = None,
+        session: str | None = None,
+        documents: int = 4,
+        facts: int = 2,
+        conversation: int = 2,
+        style: str = "qa",
+        # options: context
+        label: str | Iterable[str] | None = None,
+        where: Mapping[str, object] | Predicate | None = None,
+        include_tombstoned: bool = False,
+        model: str | Configured | None = CONFIGURED,
+        embedder: Embedder | None = None,
+        vector: tuple[str, Any] | None = None,
+        sparse: tuple[str, Any, Any] | None = None,
+        operator: str | Configured = CONFIGURED,
+        phrases: bool | Configured = CONFIGURED,
+        fuzzy: bool | Mapping[str, float] | None = None,
+        k1: float | None = 1.2,
+        b: float | None = 0.7,
+        graph: Mapping[str, object] | None = None,
+        community: Mapping[str, object] | None = None,
+        mentions: bool | Mapping[str, object] | None = None,
+        valid_at: int | datetime | None = None,
+        valid_missing: str | None = "pass",
+        fusion: str | Configured | None = CONFIGURED,
+        rrf_k: float | Configured | None = CONFIGURED,
+        weights: Mapping[str, float] | Configured | None = CONFIGURED,
+        rerank: Reranker | None = None,
+        rerank_text: str | None = None,
+        rerank_depth: int | None = 25,
+        rerank_timeout: float | None = 8.0,
+        mmr: Mapping[str, float] | None = None,
+        expansion: bool | Mapping[str, Any] | None = None,
+        recency: bool | Mapping[str, Any] | None = None,
+        importance: bool | str | None = None,
+        feedback: bool | None = None,
+        worth: bool | Mapping[str, Any] | None = None,
+        direct: bool | Mapping[str, Any] | None = None,
+        as_of: int | datetime | None = None,
+        notes: CommitCid | str | None = None,
+        adjacency: int | Configured = CONFIGURED,
+        content_chars: int | Configured = CONFIGURED,
+        estimator: str | TokenEstimator = "heuristic",
+        token_budget: int | Configured | None = CONFIGURED,
+        depth: int | Configured = CONFIGURED,
+        limit: int | Configured | None = CONFIGURED,
+        strict: bool = False,
+        viewer: Viewer | None = None,
+        expand: str = "neighbors",
+        per_hit_neighbors: int = 4,
+        window_chars: int | None = 600,
+        merge: str = "absorb",
+        overflow: str = "cut",
+        rank: str = "score",
+        spans: bool = False,
+        nodes_max: int | None = None,
+        etypes: Iterable[str] | None = None,
+        hops: int = 1,
+        fanout: int = 8,
+        direction: str = "both",
+        # end of options
+    ) -> Prompt:
+        """Returns a prompt whose numbered sources are documents, facts and messages, under one
+        budget; every one has a citation, and the receipt replays.
+
+        Labels, conditions, `expand` and `rerank` are about documents; facts are records that hold
+        at `valid_at`, by default at the time of the commit. What one source leaves of its share the
+        others have, and a larger budget never shows less.
+
+        Args:
+            text: the question for the model.
+            thread: the conversation to show; None for none.
+            recent: its last messages that are there whatever the question.
+            user: only facts of this user and of nobody in particular, None for anybody's; as are
+                `agent` and `session`.
+            documents: the share of documents in the budget, 0 for none of them.
+            facts: the share of facts.
+            conversation: the share of the conversation.
+            style: `qa`, or `summarize`.
+
+        >>> import ibidem
+        >>> repo = ibidem.init("memory:")
+        >>> _ = repo.add("Ada likes tea")
+        >>> _ = repo.conversations.append("home", [("user", "Ada wants a drink")])
+        >>> context = repo.context("What does Ada like?", thread="home", token_budget=200)
+        >>> [one.source for one in context.citations]
+        ['Semantic', 'home']
+        >>> all(repo.verify_citation(citation) for citation in context.citations)
+        True
+        """
+        shares = {"documents": documents, "facts": facts, "conversation": conversation}
+        whose = {"thread": thread, "user": user, "agent": agent, "session": session}
+        options = changed_options(locals(), Questions.packs)
+        return self.prompt(
+            text, style=style, sources={"recent": recent, **whose, **shares}, **options
+        )
 
     def query(
         self,

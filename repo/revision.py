@@ -248,6 +248,7 @@ class Revision(Questions):
         worth: bool | Mapping[str, Any] | None = None,
         as_of: int | datetime | None = None,
         notes: CommitCid | str | None = "memory",
+        token_budget: int | Configured | None = CONFIGURED,
         depth: int = 200,
         limit: int = 25,
         viewer: Viewer | None = None,

@@ -315,7 +315,7 @@ def lane_scores(
 ) -> list[dict[str, LaneScore]]:
     """Returns the results of each lane for each of some nodes."""
     found: list[dict[str, LaneScore]] = [{} for _ in range(ordinals.shape[0])]
-    if fused is None or not found:
+    if fused is None or not found or not fused.ordinals.shape[0]:
         return found
     fused_places = _places(fused.ordinals, ordinals)
     for top in tops:

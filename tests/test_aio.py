@@ -105,6 +105,7 @@ def test_a_call_does_not_block_the_loop():
             while not started.is_set():
                 await asyncio.sleep(0.001)
             assert (await repo.retrieve("tea")).items
+            assert (await repo.context("tea", token_budget=200)).citations
             done.set()
             await embedding
 

@@ -19,7 +19,8 @@ _HEAD = f"""# Options of a question
 Generated from `retrieve/query/options.py` by `python -m ibidem.cli.options.reference`; do not edit.
 `retrieve` takes all options except those of packs and records. `packs` and `prompt` also take those
 of packs, and their default of `limit` is {LIMIT_OF_PACKS}. `GraphMemory.retrieve_graph` takes those
-of records, by the name after the dot. An option with a dot is a key of the mapping before the dot:
+of records, by the name after the dot, and `context` those of `sources`. An option with a dot is a
+key of the mapping before the dot:
 `retrieve("retries", graph={{"mode": "decay", "seeds": 5}})`. Where a mapping may also be a boolean,
 `True` selects its defaults. The column "in the query" names the field of the canonical form of the
 query, which receipts keep.

@@ -15,16 +15,18 @@ if TYPE_CHECKING:
     from ibidem.retrieve.context.pack import Pack
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+_FLAGGED = [one for one in OF_PACKS.values() if one.flag is not None]
+"""The others are flags of `repo prompt` alone."""
 
 
 def pack_options(function: Function) -> Function:
     """Adds the options of packs, passed on for `taken`."""
-    return flags.added(OF_PACKS.values())(function)
+    return flags.added(_FLAGGED)(function)
 
 
 def taken(given: dict[str, Any]) -> dict[str, Any]:
     """Removes the options of packs from the given ones and returns them by their library names."""
-    return flags.taken(OF_PACKS.values(), given)
+    return flags.taken(_FLAGGED, given)
 
 
 def packs_lines(found: Answer[Pack], receipt: str | None) -> list[str]:

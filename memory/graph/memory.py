@@ -321,6 +321,7 @@ class GraphMemory:
         feedback: bool | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         as_of: int | datetime | None = None,
+        token_budget: int | Configured | None = CONFIGURED,
         depth: int = 200,
         limit: int = 25,
         min_salience: float = 0.0,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from ibidem.objects.errors import InvalidInputError, NotFoundError
+from ibidem.repo.arguments import checked_time
+from ibidem.repo.retrieval.newest import newest_time
 from ibidem.repo.retrieval.retrieve import answered, ask
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.retrieve.answer.answer import Answer, AnswerKind
@@ -43,6 +46,7 @@ def ask_packs(
     text: str | None = None,
     *,
     rank: str = SCORE,
+    sources: Mapping[str, object] | None = None,
     **options: Any,
 ) -> PreparedQuery:
     """Resolves a query for packs.
@@ -52,6 +56,8 @@ def ask_packs(
         rank: `score`; `none` for a score of 0 for all and document order; `hybrid` for 0.7 of the
             lexical and 0.3 of the dense lane, each scaled to between 0 and 1, or `weights` instead,
             with a sum of at most 1.
+        sources: what shares the budget; without `as_of`, facts and messages are those that hold at
+            `valid_at`, else at the time of the commit, never the clock's.
         options: those of packs (`retrieve.context.option`) and of `retrieving.ask`. `limit` is the
             maximal number of packs, by default 5, or with a `token_budget` any number; `depth` sets
             the number of hits.
@@ -65,6 +71,8 @@ def ask_packs(
         settings = configured(revision.config)
         has_budget = options.get("token_budget", settings.get("token_budget")) is not None
         options["limit"] = settings.get("limit", None if has_budget else LIMIT_OF_PACKS)
+    if sources is not None:
+        given["sources"] = _dated(revision, sources, options)
     if rank == HYBRID:
         options |= _hybrid(options)
     elif rank != SCORE:
@@ -147,6 +155,19 @@ def _is_cited(repository: Core, revision: Graph, span: CitedSpan) -> bool:
     text = shown_text(node, revision.config.fields, repository.content_of)
     is_inside = 0 <= span.start <= span.stop <= len(text)
     return is_inside and cited_digest(text[span.start : span.stop]) == span.digest
+
+
+def _dated(revision: Graph, sources: object, options: Mapping[str, Any]) -> Mapping[str, object]:
+    """Returns sources with their time."""
+    if not isinstance(sources, Mapping):
+        raise InvalidInputError(f"sources: got {sources!r:.80}, expected a map of options")
+    if sources.get("as_of") is not None:
+        return {**sources, "as_of": checked_time(sources["as_of"])}
+    moment = checked_time(options.get("valid_at"))
+    if moment is None:
+        graph = revision.seen_by(options.get("viewer")) if revision.viewer is None else revision
+        moment = max(newest_time(graph, name) or 0 for name in ("time", "created_at"))
+    return {**sources, "as_of": moment}
 
 
 def _hybrid(options: dict[str, Any]) -> dict[str, Any]:

@@ -50,6 +50,7 @@ class PacksOptions(RetrieveOptions, total=False):
     hops: int
     fanout: int
     direction: str
+    sources: Mapping[str, object] | None
 
 
 class RecordsOptions(RetrieveOptions, total=False):

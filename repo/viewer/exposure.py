@@ -44,9 +44,8 @@ def _commands(exposure: Exposure, *names: str) -> dict[str, Exposure]:
 EXPOSURES: Final[Mapping[str, Exposure]] = {
     # -- the repository ------------------------------------------------------------------------
     **_rows("Repository", Exposure.VISIBLE, "at as_viewer conflicts retrieve retriever packs"),
-    **_rows(
-        "Repository", Exposure.VISIBLE, "prompt verify_citation query transaction notes receipts"
-    ),
+    **_rows("Repository", Exposure.VISIBLE, "prompt context verify_citation query transaction"),
+    **_rows("Repository", Exposure.VISIBLE, "notes receipts"),
     **_rows(
         "Repository",
         Exposure.EXEMPT,
@@ -80,7 +79,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Revision", Exposure.VISIBLE, "edges edges_of vector sparse tombstone content"),
     **_rows("Revision", Exposure.VISIBLE, "document locate locate_many newest moment paths"),
     **_rows("Revision", Exposure.VISIBLE, "is_visible retrieve retrieve_many packs records"),
-    **_rows("Revision", Exposure.VISIBLE, "prompt verify_citation query page count"),
+    **_rows("Revision", Exposure.VISIBLE, "prompt context verify_citation query page count"),
     **_rows(
         "Revision", Exposure.EXEMPT, "root_cid commit_cid config viewer is_restricted erasures"
     ),

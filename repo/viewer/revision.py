@@ -104,6 +104,7 @@ class ViewerRevision(Proxy):
     retrieve_many = _read(Revision.retrieve_many)
     packs = _read(Revision.packs)
     prompt = _read(Revision.prompt)
+    context = _read(Revision.context)
     records = _read(Revision.records)
     verify_citation = _read(Revision.verify_citation)
     query = _read(Revision.query)

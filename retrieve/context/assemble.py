@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,9 +31,17 @@ from ibidem.retrieve.answer.render import render
 from ibidem.retrieve.answer.staleness import count_stale
 from ibidem.retrieve.context.clip import cut_to_fit
 from ibidem.retrieve.context.group import Group, grouped, ids_of, in_order
-from ibidem.retrieve.context.option import EDGES, NEIGHBORS, PackOptions
-from ibidem.retrieve.context.pack import BETWEEN, Hit, Member, Pack, pack_cid
+from ibidem.retrieve.context.option import EDGES, NEIGHBORS
+from ibidem.retrieve.context.pack import BETWEEN, MESSAGE_SCOPE, Hit, Member, Pack, pack_cid
 from ibidem.retrieve.context.sequence import Sequences
+from ibidem.retrieve.context.source_option import CONVERSATION, DOCUMENTS, FACTS
+from ibidem.retrieve.context.sources import (
+    Source,
+    SourceOrder,
+    conversation_order,
+    documents_of,
+    sources_of,
+)
 from ibidem.retrieve.context.spans import Matcher, Span
 from ibidem.retrieve.context.window import fitting
 from ibidem.retrieve.filter import matches
@@ -42,6 +50,7 @@ from ibidem.retrieve.node_source import Content, NodeSource
 from ibidem.retrieve.pipeline import Ranked, count_conflicted, ranked
 from ibidem.retrieve.protocol import Snapshot
 from ibidem.retrieve.query.query import Query
+from ibidem.retrieve.ranking import SnapshotRanking
 from ibidem.retrieve.recall.factors import Opinions
 from ibidem.retrieve.rerank import Reranker, RerankRecord
 from ibidem.retrieve.tokens import check_estimator
@@ -68,26 +77,48 @@ def execute_packs(
         check_estimator(query, nodes.estimator)
         return _empty(snapshot, query)
     snapshot = restrict(snapshot, query.viewer, nodes.load)
-    found = ranked(snapshot, query, nodes, reranker=reranker, dense=dense, opinions=opinions)
-    making = _Making(found.scope.view.snapshot, query, options, found)
-    packs = making.packs
+    makings = []
+    for source in sources_of(snapshot, query, options):
+        scorer = reranker if source.query.rerank is not None else None
+        top = dense if source.name is None else None
+        found = ranked(snapshot, source.query, nodes, reranker=scorer, dense=top, opinions=opinions)
+        makings.append(_Making(found.scope.view.snapshot, source, options.policy(), found))
+    if not makings:
+        return _empty(snapshot, query)
+    order = SourceOrder(
+        [one.source.share for one in makings],
+        [len(one.groups) for one in makings],
+        lambda source, position: makings[source].packs(position).tokens,
+    )
     taken, left = fitting(
-        len(making.groups),
-        lambda position: packs(position).tokens,
+        order.count,
+        order.cost,
         limit=query.limit,
         budget=query.token_budget,
         overflow=options.overflow,
-        cut=making.cut,
+        cut=lambda index, tokens: makings[order[index][0]].cut(order[index][1], tokens),
     )
+    order.end()
     counts = {str(reason): 0 for reason in DropReason}
     for _, reason, _ in left:
         counts[reason] += 1
-    chosen = tuple(packs(position) for position in taken)
-    return found.answer(
-        chosen,
-        making.drops(left[:DROPS_LISTED_MAX]),
+    by_source: list[list[int]] = [[] for _ in makings]
+    for index in taken:
+        by_source[order[index][0]].append(order[index][1])
+    first = makings[0].found
+    answer = first.answer(
+        tuple(makings[order[index][0]].packs(order[index][1]) for index in taken),
+        _drops(makings, order, left[:DROPS_LISTED_MAX]),
         MappingProxyType(counts),
-        found.warnings(making.stale(taken), making.conflicted(taken)),
+        first.warnings(
+            sum(one.stale(mine) for one, mine in zip(makings, by_source, strict=True)),
+            sum(one.conflicted(mine) for one, mine in zip(makings, by_source, strict=True)),
+        ),
+    )
+    return replace(
+        answer,
+        query=query,
+        candidates_seen=sum(len(one.found.ranking) for one in makings),
     )
 
 
@@ -106,6 +137,50 @@ def _empty(snapshot: Snapshot, query: Query) -> Answer[Pack]:
     return Answer(snapshot.root, query, (), 0, 0, Drops(), counts, (), MappingProxyType({}))
 
 
+def _drops(
+    makings: Sequence[_Making], order: SourceOrder, dropped: Sequence[tuple[int, str, int | None]]
+) -> Drops:
+    """Returns the drops for the packs that are left out, each represented by its best hit.
+
+    The last ones were not counted and share one reason; they are kept as columns.
+    """
+    counted = max((at for at, one in enumerate(dropped, 1) if one[2] is not None), default=0)
+    entries = []
+    for index, _, _ in dropped:
+        source, position = order[index]
+        making = makings[source]
+        entries.append(making.hits[making.groups[position].hits[0]])
+    ordinals = np.array([hit.ordinal for hit in entries], np.uint32)
+    ids = makings[0].found.scope.view.snapshot.node_ids(ordinals)
+    first = [
+        Drop(NodeId(ids[at].tobytes()), DropReason(reason), tokens, entries[at].score)
+        for at, (_, reason, tokens) in enumerate(dropped[:counted])
+    ]
+    reason = DropReason(dropped[-1][1]) if counted < len(dropped) else DropReason.LIMIT
+    scores = np.array([hit.score for hit in entries[counted:]], np.float64)
+    return Drops(first, reason, ids[counted:], scores)
+
+
+def _conversation(found: Ranked, sequences: Sequences, count: int) -> Ranked:
+    """Returns the candidates of a conversation with its newest messages among them; those that the
+    question does not find have a score of 0."""
+    ranking = found.ranking
+    ordinals, positions = conversation_order(
+        found.scope.view.snapshot,
+        ranking.ordinals,
+        found.scope.nodes.members,
+        sequences,
+        count,
+    )
+    scores = [0.0 if one < 0 else ranking.score(one) for one in positions]
+    made = SnapshotRanking(found.scope.view.snapshot, ordinals, np.array(scores, np.float64))
+    return replace(found, ranking=made)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
 class _Said(NamedTuple):
     """A hit and its results in the lanes."""
 
@@ -114,15 +189,18 @@ class _Said(NamedTuple):
 
 
 class _Making:
-    """The packs of one answer, built when they are needed."""
+    """The packs of one source, built when they are needed."""
 
     def __init__(
-        self, snapshot: Snapshot, query: Query, options: PackOptions, found: Ranked
+        self, snapshot: Snapshot, source: Source, policy: Mapping[str, Any], found: Ranked
     ) -> None:
+        query, options = source.query, source.options
+        self.source = source
+        self.found = found
         self._snapshot = snapshot
         self._query = query
         self._options = options
-        self._found = found
+        self._policy = policy
         self._nodes: dict[int, tuple[NodeCid, Node]] = {}
         self._texts: dict[int, str] = {}
         self._made: dict[int, Pack] = {}
@@ -131,23 +209,30 @@ class _Making:
         visible = view.members
         if valid is not None:
             visible = visible & matches(snapshot, valid.condition())
-        if options.expand == EDGES:
+        if source.name == DOCUMENTS:
+            visible = documents_of(snapshot, visible)
+        if options.expand == EDGES or source.name == FACTS:
             sequences = None
         elif valid is not None:
             sequences = Sequences(snapshot, visible)
         else:
-            sequences = view.remembered("sequences", lambda: Sequences(snapshot, visible))
+            key = f"sequences {source.name}"
+            sequences = view.remembered(key, lambda: Sequences(snapshot, visible))
+        if source.name == CONVERSATION and sequences is not None:
+            self.found = found = _conversation(found, sequences, source.recent)
         ranking = found.ranking
-        self._hits = in_order(
+        self.hits = in_order(
             snapshot,
             ranking.ordinals,
             [score for _, score in ranking.span(0, len(ranking))],
             sequences,
             options,
-            is_moved=query.rerank is not None or query.mmr is not None,
+            is_moved=query.rerank is not None
+            or query.mmr is not None
+            or source.name == CONVERSATION,
         )
         groups = grouped(
-            snapshot, visible, self._hits, options, self._heading, lambda one: len(self._shown(one))
+            snapshot, visible, self.hits, options, self._heading, lambda one: len(self._shown(one))
         )
         self.groups = groups if options.expand != NEIGHBORS else self._without_copies(groups)
 
@@ -180,50 +265,34 @@ class _Making:
         """Cuts a pack to at most so many tokens; returns whether that is enough for any text."""
         found = cut_to_fit(
             self.packs(position),
-            self._options.policy(),
-            self._found.reader.estimator,
+            self._policy,
+            self.found.reader.estimator,
             lambda pack: pack.tokens <= tokens,
         )
         if found is not None:
             self._made[position] = found
         return found is not None
 
-    def drops(self, left: Sequence[tuple[int, str, int | None]]) -> Drops:
-        """Returns the drops for the packs that are left out, each represented by its best hit.
-
-        The last ones were not counted and share one reason; they are kept as columns.
-        """
-        seen = max((at for at, one in enumerate(left, 1) if one[2] is not None), default=0)
-        entries = [self._hits[self.groups[position].hits[0]] for position, _, _ in left]
-        ids = self._snapshot.node_ids(np.array([hit.ordinal for hit in entries], np.uint32))
-        first = [
-            Drop(NodeId(ids[at].tobytes()), DropReason(reason), tokens, entries[at].score)
-            for at, (_, reason, tokens) in enumerate(left[:seen])
-        ]
-        reason = DropReason(left[-1][1]) if seen < len(left) else DropReason.LIMIT
-        scores = np.array([hit.score for hit in entries[seen:]], np.float64)
-        return Drops(first, reason, ids[seen:], scores)
-
     def stale(self, taken: Sequence[int]) -> int:
         """Returns the number of hits of some packs that were ranked by a stale vector."""
         if self._query.vector is None:
             return 0
-        ranked = [self._hits[rank] for position in taken for rank in self.groups[position].hits]
+        ranked = [self.hits[rank] for position in taken for rank in self.groups[position].hits]
         nodes = [self._node(hit.ordinal)[1] for hit in ranked]
-        ordinals = self._found.ranking.ordinals[[hit.place for hit in ranked]]
-        lanes = self._found.lane_scores(ordinals, [node.id for node in nodes])
+        ordinals = self.found.ranking.ordinals[[hit.place for hit in ranked]]
+        lanes = self.found.lane_scores(ordinals, [node.id for node in nodes])
         return count_stale(
             self._snapshot,
             self._query,
             ordinals,
             [_Said(node, said) for node, said in zip(nodes, lanes, strict=True)],
-            self._found.reader.content,
+            self.found.reader.content,
         )
 
     def conflicted(self, taken: Sequence[int]) -> int:
         """Returns the number of hits of some packs that are in conflict."""
         ranks = [rank for position in taken for rank in self.groups[position].hits]
-        ids = [self._id(self._hits[rank].ordinal) for rank in ranks]
+        ids = [self._id(self.hits[rank].ordinal) for rank in ranks]
         return count_conflicted(self._snapshot, ids)
 
     def _pack(self, group: Group) -> Pack:
@@ -234,13 +303,13 @@ class _Making:
         document = None if sequence is None else sequence.document
         scope, alias = self._name(group, members, hits[0])
         found = Pack(
-            id=pack_cid(self._options.policy(), document, [member.cid for member in members]),
+            id=pack_cid(self._policy, document, [member.cid for member in members]),
             alias=alias,
             scope=scope,
             document=document,
-            source=self._source(group),
+            source=self._source(group, members[0]),
             section=None if group.section is None else self._id(group.section),
-            heading_path=path,
+            heading_path=(*path, *self._message_heading(members[0])),
             hits=hits,
             members=members,
             score=hits[0].score,
@@ -248,7 +317,7 @@ class _Making:
             tokens=0,
             fallback=group.fallback,
         )
-        return replace(found, tokens=self._found.reader.estimator.estimate(found.rendered))
+        return replace(found, tokens=self.found.reader.estimator.estimate(found.rendered))
 
     def _members(self, group: Group) -> tuple[tuple[str, ...], tuple[Member, ...], str]:
         """Returns the headings above all members of a group, the members, and their texts with the
@@ -281,10 +350,10 @@ class _Making:
         return [text for one in containers if one in sections and (text := self._heading(one))]
 
     def _group_hits(self, group: Group, shown: Mapping[NodeId, Member]) -> tuple[Hit, ...]:
-        found = [self._hits[rank] for rank in group.hits]
+        found = [self.hits[rank] for rank in group.hits]
         nodes = [self._node(hit.ordinal) for hit in found]
-        ordinals = self._found.ranking.ordinals[[hit.place for hit in found]]
-        lanes = self._found.lane_scores(ordinals, [node.id for _, node in nodes])
+        ordinals = self.found.ranking.ordinals[[hit.place for hit in found]]
+        lanes = self.found.lane_scores(ordinals, [node.id for _, node in nodes])
         return tuple(
             Hit(
                 node.id,
@@ -307,18 +376,33 @@ class _Making:
         """Returns the scope of a pack and its name for people."""
         if self._options.expand == EDGES:
             return EDGES, f"e:{entry.id}"
+        if self.source.name == CONVERSATION:
+            return MESSAGE_SCOPE, f"m:{members[0].id}"
         if group.sequence is None:
             return "node", f"n:{entry.id}"
         if group.section is not None:
             return "section", f"s:{self._id(group.section)}"
         return "neighbors", f"o:{members[0].ord}-{members[-1].ord}"
 
-    def _source(self, group: Group) -> str | None:
+    def _source(self, group: Group, member: Member) -> str | None:
+        """Returns the path of a document, the thread of a message, or the type of a fact."""
+        if self.source.name == CONVERSATION:
+            return _text(self._node_of(member).props.get("thread"))
+        if self.source.name == FACTS:
+            return self._node_of(member).ntype
         if group.sequence is None:
             return None
         top = group.sequence.containers[0].ordinal
-        source = self._node(top)[1].props.get("source")
-        return source if isinstance(source, str) else None
+        return _text(self._node(top)[1].props.get("source"))
+
+    def _message_heading(self, member: Member) -> tuple[str, ...]:
+        """Returns the place of a message in its thread and who said it; nothing for other nodes."""
+        if self.source.name != CONVERSATION:
+            return ()
+        props = self._node_of(member).props
+        if "role" in props:
+            return (f"message {props.get('ord')}, {props['role']}",)
+        return (f"summary of messages {props.get('first')} to {props.get('last')}",)
 
     def _heading(self, ordinal: int) -> str:
         return self._node(ordinal)[1].summary or ""
@@ -327,9 +411,14 @@ class _Making:
         """Returns the text of a node, read once."""
         if ordinal not in self._texts:
             self._texts[ordinal] = shown_text(
-                self._node(ordinal)[1], self._snapshot.config.fields, self._found.reader.content
+                self._node(ordinal)[1], self._snapshot.config.fields, self.found.reader.content
             )
         return self._texts[ordinal]
+
+    def _node_of(self, member: Member) -> Node:
+        ordinal = self._snapshot.ordinal(member.id)
+        assert ordinal is not None, "BUG: a member is in the snapshot"
+        return self._node(ordinal)[1]
 
     def _node(self, ordinal: int) -> tuple[NodeCid, Node]:
         if ordinal not in self._nodes:
@@ -341,7 +430,7 @@ class _Making:
         wanted = [ordinal for ordinal in ordinals if ordinal not in self._nodes]
         cids = self._snapshot.node_cids(np.array(wanted, np.uint32))
         for ordinal, cid in zip(wanted, cids, strict=True):
-            self._nodes[ordinal] = cid, self._found.reader.load(cid)
+            self._nodes[ordinal] = cid, self.found.reader.load(cid)
 
     def _id(self, ordinal: int) -> NodeId:
         return NodeId(ids_of(self._snapshot, [ordinal]))

@@ -120,13 +120,14 @@ def grouped(
     aims: dict[bytes, list[Aim]] = {}
     wholes: dict[int, Container] = {}
     for rank, hit in enumerate(hits):
-        if hit.spot is None:
+        position = hit.spot
+        if position is None:
             continue
-        start, stop, whole = _around(hit.spot, options, heading, sections, chars)
+        start, stop, whole = _around(position, options, heading, sections, chars)
         if whole is not None:
             wholes[rank] = whole
-        key = hit.spot.sequence.document.raw
-        aims.setdefault(key, []).append(Aim(rank, hit.spot.place, start, stop))
+        key = position.sequence.document.raw
+        aims.setdefault(key, []).append(Aim(rank, position.place, start, stop))
     for mine in aims.values():
         groups += _of_document(hits, mine, wholes, options)
     return _apart(sorted(groups, key=lambda group: group.hits[0]), hits)

@@ -9,6 +9,7 @@
                there
     rank       `score`, or `none`: every score is 0, document order
     spans      whether hits record where in their text the query matches
+    sources    the sources that share the budget; see `sources.py`
 
 Spec: packs 1.
 """
@@ -20,6 +21,7 @@ from typing import Any, Self
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
+from ibidem.retrieve.context.source_option import Sources, resolve_sources
 from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import OF_PACKS, default
 
@@ -67,9 +69,12 @@ class PackOptions:
     spans: bool = default("spans")
     edges: EdgeWalk | None = None
     """The edges to follow, with `expand` `edges`."""
+    sources: Sources | None = None
+    """The sources that share the budget; None for one source, every node."""
 
     def form(self) -> dict[str, Any]:
-        """Returns the canonical form, every field present."""
+        """Returns the canonical form: every field, but `sources` only if there are several."""
+        sources = {} if self.sources is None else {"sources": self.sources.form()}
         return {
             "expand": self.expand,
             "per_hit_neighbors": self.per_hit_neighbors,
@@ -80,6 +85,7 @@ class PackOptions:
             "nodes_max": self.nodes_max,
             "spans": self.spans,
             "edges": None if self.edges is None else self.edges.form(),
+            **sources,
         }
 
     def policy(self) -> dict[str, Any]:
@@ -91,7 +97,7 @@ class PackOptions:
     @classmethod
     def from_form(cls, form: object) -> Self:
         """Returns the options of a canonical form."""
-        if not isinstance(form, dict) or set(form) != set(cls().form()):
+        if not isinstance(form, dict) or form.keys() - {"sources"} != cls().form().keys():
             raise InvalidInputError(f"packs: got {checks.show(form)}, expected its nine fields")
         flat = {name: value for name, value in form.items() if name != "edges"}
         edges = form["edges"]
@@ -154,6 +160,7 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
         option_checks.option("nodes_max", values["nodes_max"]),
         option_checks.option("spans", values["spans"]),
         _walk(values) if is_walk else None,
+        None if values["sources"] is None else resolve_sources(values["sources"]),
     )
 
 

@@ -29,6 +29,8 @@ from ibidem.retrieve.answer.render import contain
 
 BETWEEN = "\n\n"
 """The separator between the texts of a pack's members."""
+MESSAGE_SCOPE = "message"
+"""The scope of a message of a conversation, which is a pack of its own in a context."""
 
 
 class Member(NamedTuple):
@@ -62,17 +64,19 @@ class Pack:
     id: PackCid
     alias: str
     """A short name for people: `o:1-3` is a range of positions in the document, `s:ID` a section,
-    `e:ID` nodes reached by edges, `n:ID` a node."""
+    `e:ID` nodes reached by edges, `n:ID` a node, `m:ID` a message."""
     scope: str
-    """`neighbors`, `section`, `edges` or `node`."""
+    """`neighbors`, `section`, `edges`, `node` or `message`."""
     document: NodeId | None
     """The document whose passages the members are."""
     source: str | None
-    """The path of the document, if it has one."""
+    """The path of the document, if it has one; in a context also the thread of a message, and the
+    type of a fact."""
     section: NodeId | None
     """The section that is shown as a whole."""
     heading_path: tuple[str, ...]
-    """The headings above all its members, the outermost first."""
+    """The headings above all its members, the outermost first; of a message in a context its place
+    and who said it."""
     hits: tuple[Hit, ...]
     """Best first."""
     members: tuple[Member, ...]

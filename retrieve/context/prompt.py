@@ -26,7 +26,7 @@ from ibidem.retrieve.answer.protocol import json_text
 from ibidem.retrieve.answer.receipt import Receipt
 from ibidem.retrieve.answer.warning import AnswerWarning
 from ibidem.retrieve.context.clip import cut_to_fit
-from ibidem.retrieve.context.pack import Pack
+from ibidem.retrieve.context.pack import MESSAGE_SCOPE, Pack
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.tokens import TokenEstimator
 
@@ -225,6 +225,8 @@ def assemble(
     policy = {} if result.query.packs is None else result.query.packs.policy()
     made = _Writing(system, text, result.packs, estimator)
     shown = made.fitting(budget, policy)
+    if result.query.packs is not None and result.query.packs.sources is not None:
+        shown = _conversation_last(shown)
     citations = tuple(
         _citation(marker(number), pack, result.root, commit, policy)
         for number, pack in enumerate(shown, 1)
@@ -286,6 +288,19 @@ class _Writing:
             )
             return taken if part is None else [*taken, part]
         return taken
+
+
+def _conversation_last(packs: Sequence[Pack]) -> list[Pack]:
+    """Returns packs with the messages of the conversation at the end, in its order, summaries
+    first."""
+
+    def position(pack: Pack) -> tuple[bool, int]:
+        if pack.scope != MESSAGE_SCOPE:
+            return False, 0
+        found = pack.members[0].ord
+        return True, -1 if found is None else found
+
+    return sorted(packs, key=position)
 
 
 def marker(number: int) -> str:

@@ -649,6 +649,48 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             help="With `edges`, the direction",
             flag=Flag("--walk-direction", "With --expand edges, the direction"),
         ),
+        Option(
+            "sources", "Mapping[str, object]", none=_NO, form="packs.sources",
+            help="Shares the budget between documents, facts and a conversation",
+        ),
+    ),
+    "sources of a context": (
+        Option(
+            "sources.thread", "str", none="no conversation", form="packs.sources.thread",
+            help="The conversation",
+        ),
+        Option(
+            "sources.recent", "int", 4, high=1000, form="packs.sources.recent",
+            help="Its last messages that are there whatever the question",
+        ),
+        Option(
+            "sources.user", "str", none="anybody", form="packs.sources.user",
+            help="Only facts of this user, and of nobody in particular",
+        ),
+        Option(
+            "sources.agent", "str", none="any", form="packs.sources.agent",
+            help="Only facts of this agent, and of none",
+        ),
+        Option(
+            "sources.session", "str", none="any", form="packs.sources.session",
+            help="Only facts of this session, and of none",
+        ),
+        Option(
+            "sources.documents", "int", 4, high=1000, form="packs.sources.documents",
+            help="The share of documents in the budget, 0 for none of them",
+        ),
+        Option(
+            "sources.facts", "int", 2, high=1000, form="packs.sources.facts",
+            help="The share of facts",
+        ),
+        Option(
+            "sources.conversation", "int", 2, high=1000, form="packs.sources.conversation",
+            help="The share of the conversation",
+        ),
+        Option(
+            "sources.as_of", "int", low=TIME_MIN, high=TIME_MAX, form="packs.sources.as_of",
+            help="When facts are valid, and up to when messages count",
+        ),
     ),
 }  # fmt: skip
 """All options, grouped by subject."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
@@ -78,15 +76,18 @@ def add_factors(
     fused: Fused | None,
     factors: Sequence[Adjusted],
 ) -> None:
-    """Adds the effect of each factor on some nodes to their results in the lanes.
+    """Adds the effect of each factor on some nodes to their results in the lanes; those that are
+    not ranked have none.
 
     The rank is the node's before the factor, the score is the factor, the contribution its share.
     """
     if fused is None or not factors:
         return
-    order = np.argsort(fused.ordinals, kind="stable")
-    positions = order[np.searchsorted(fused.ordinals[order], ordinals)]
-    for said, position in zip(lanes, positions.tolist(), strict=True):
+    positions = {ordinal: position for position, ordinal in enumerate(fused.ordinals.tolist())}
+    for said, ordinal in zip(lanes, ordinals.tolist(), strict=True):
+        if ordinal not in positions:
+            continue
+        position = positions[ordinal]
         for factor in factors:
             said[factor.name] = LaneScore(
                 factor.ranks[position],

@@ -1,7 +1,7 @@
 """Executes a query for records: the query's own ranking is one of four lanes, whose best nodes are
 roots, and relations are walked from them.
 
-    candidates -> lanes -> sum of reciprocal ranks -> roots -> walk -> answer
+    candidates -> lanes -> sum of reciprocal ranks -> roots -> walk -> budget -> answer
 
 A pure function of a snapshot as its caller sees it, a query and the events at its notes head. The
 lanes count by rank, so none can dominate another: the query's ranking, the entities that the
@@ -91,10 +91,12 @@ def execute_records(
     roots: list[int] = fused.ordinals[order][: options.root_limit].tolist()
     eligible = found.scope.nodes.members
     walked = walk(view, roots, eligible, records.may_return, options)
-    items = _items(found, records, walked.hops, tops, fused)
+    every = _items(found, records, walked.hops, tops, fused)
+    items = _fitting(every, query.token_budget)
+    ids = {one.id for one in items}
     graph = RecordGraph(
-        edges=tuple(walked.edges),
-        root_ids=tuple(id_of(view, one) for one in roots[: options.limit]),
+        edges=tuple(one for one in walked.edges if {one.src, one.dst} <= ids),
+        root_ids=tuple(one for at in roots[: options.limit] if (one := id_of(view, at)) in ids),
         selection=selection,
         edges_skipped=walked.edges_skipped,
         withheld=_withheld(view, items, nodes.load),
@@ -109,7 +111,7 @@ def execute_records(
         dropped_counts=MappingProxyType(
             {
                 DropReason.LIMIT.value: walked.nodes_skipped,
-                DropReason.BUDGET.value: 0,
+                DropReason.BUDGET.value: len(every) - len(items),
             }
         ),
         warnings=_warnings(found, view, items),
@@ -282,6 +284,20 @@ def _items(
             )
         )
     return tuple(sorted(items, key=lambda one: (one.hop, -one.salience, one.id.raw)))
+
+
+def _fitting(items: tuple[RecordItem, ...], budget: int | None) -> tuple[RecordItem, ...]:
+    """Returns the items that a budget holds: the roots by their score, then the others in order,
+    up to the first one that does not fit."""
+    if budget is None:
+        return items
+    chosen: set[NodeId] = set()
+    for one in sorted(items, key=lambda one: (one.hop > 0, -one.score)):
+        budget -= one.tokens
+        if budget < 0:
+            break
+        chosen.add(one.id)
+    return tuple(one for one in items if one.id in chosen)
 
 
 def _status(

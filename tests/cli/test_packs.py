@@ -79,3 +79,14 @@ def test_a_thread_that_is_not_there_and_input_that_is_none(run):
     run("thread", "show", "t", code=3)
     run("thread", "append", "t", code=2)
     assert "line 1" in run("thread", "append", "t", "--stdin", stdin="{", code=2)
+
+
+def test_a_prompt_of_documents_facts_and_a_conversation(run):
+    run("thread", "append", "support", "do we retry?")
+    run("thread", "append", "support", "twice", "--role", "assistant")
+    shown = run("prompt", "do we retry", "--thread", "support", "--budget", "300")
+    assert "a.md > Retries" in shown
+    assert "support > message 0, user" in shown
+    assert shown.index("a.md") < shown.index("message 0") < shown.index("message 1")
+    assert "support" not in run("prompt", "do we retry", "--facts")
+    assert "--user needs --thread" in run("prompt", "retry", "--user", "ada", code=2)

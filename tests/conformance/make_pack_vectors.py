@@ -120,6 +120,34 @@ def fits() -> list[dict[str, Any]]:
     return made
 
 
+def sources() -> list[dict[str, Any]]:
+    rng = random.Random(20260102)
+    cases = [([4, 2, 2], [[10, 10, 10], [10], [5, 5]]), ([1], [[3, 9]]), ([1, 1], [[], [2, 2]])]
+    for _ in range(20):
+        count = rng.randrange(1, 4)
+        costs = [[rng.randrange(1, 40) for _ in range(rng.randrange(5))] for _ in range(count)]
+        cases.append(([rng.randrange(1, 6) for _ in range(count)], costs))
+    made = []
+    for shares, costs in cases:
+        order: list[list[int]] = []
+        counts = [0] * len(shares)
+        while sum(counts) < sum(map(len, costs)):
+            best = None
+            for source, share in enumerate(shares):
+                if counts[source] == len(costs[source]):
+                    continue
+                had = sum(costs[source][: counts[source]])
+                # a/b < c/d without fractions
+                if best is None or had * best[1] < best[0] * share:
+                    best = (had, share, source)
+            assert best is not None
+            order.append([best[2], counts[best[2]]])
+            counts[best[2]] += 1
+        given = {"shares": shares, "costs": costs}
+        made.append({"name": f"{shares} {costs}", "spec": "10-d", "input": given, "output": order})
+    return made
+
+
 def markers() -> list[dict[str, Any]]:
     return [
         {"name": str(number), "spec": "8-a", "input": number, "output": f"[{number}]"}
@@ -129,7 +157,12 @@ def markers() -> list[dict[str, Any]]:
 
 def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for name, cases in (("windows", windows()), ("fits", fits()), ("markers", markers())):
+    for name, cases in (
+        ("windows", windows()),
+        ("fits", fits()),
+        ("markers", markers()),
+        ("sources", sources()),
+    ):
         text = json.dumps(cases, ensure_ascii=False, indent=1) + "\n"
         (FOLDER / f"{name}.json").write_text(text, encoding="utf-8")
 

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from ibidem.retrieve.context.prompt import marker
+from ibidem.retrieve.context.sources import SourceOrder
 from ibidem.retrieve.context.window import Aim, absorb, coalesce, fitting
 
 HOUSE = Path(__file__).parents[2]
 FOLDER = HOUSE / "spec" / "vectors" / "packs"
+CONTEXT = "tests/repo/test_context.py"
 PACKS, SEARCH = "tests/seeds/test_packs.py", "tests/seeds/test_search.py"
 CITED = {
     "1-a": (PACKS, "test_pk12_nothing_fits_nothing_was_asked_nothing_is_found"),
@@ -36,6 +38,10 @@ CITED = {
     "8-c": (SEARCH, "test_pk25_without_packs_the_question_stands_alone"),
     "8-d": (SEARCH, "test_a_prompt_is_within_its_budget"),
     "9-a": (SEARCH, "test_pk26_citations_can_be_verified"),
+    "10-a": (CONTEXT, "test_documents_facts_and_the_conversation_are_apart"),
+    "10-b": (CONTEXT, "test_a_fact_that_does_not_hold_is_left_out"),
+    "10-c": (CONTEXT, "test_the_last_messages_are_there_whatever_the_question"),
+    "10-e": (CONTEXT, "test_every_source_has_a_citation_that_is_true"),
 }
 
 
@@ -82,6 +88,21 @@ def test_fits_json(case):
 @pytest.mark.parametrize("case", cases("markers"), ids=ids)
 def test_markers_json(case):
     assert marker(case["input"]) == case["output"]
+
+
+@pytest.mark.parametrize("case", cases("sources"), ids=ids)
+def test_sources_json(case):
+    given = case["input"]
+    order = SourceOrder(
+        given["shares"],
+        [len(one) for one in given["costs"]],
+        lambda source, position: given["costs"][source][position],
+    )
+    made = []
+    for index in range(order.count):
+        made.append(list(order[index]))
+        order.cost(index)
+    assert made == case["output"]
 
 
 def test_every_anchor_is_cited():

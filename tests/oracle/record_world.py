@@ -97,6 +97,7 @@ def asked(rng: random.Random, facts: Facts) -> Query:
         valid_at=records["as_of"],
         depth=rng.choice((1, 3, 200)),
         limit=None,
+        token_budget=rng.choice((None, None, 60, 200)),
         records=records,
         **options,
     )

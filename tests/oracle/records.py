@@ -45,7 +45,7 @@ def answer_records(world: World, form: dict[str, Any], events: list[Event]) -> b
     """Returns the bytes of the answer to a query about records."""
     asked = form["records"]
     plain = {name: value for name, value in form.items() if name != "records"}
-    found = dag_cbor.decode(answer(world, plain))
+    found = dag_cbor.decode(answer(world, {**plain, "token_budget": None}))
     by_dense: dict[bytes, float] = {}
     if form["vector"] and world.config.models[form["vector"]["model"]].metric == "cosine":
         rows = [(one["id"], one["lanes"].get("dense")) for one in found["items"]]
@@ -102,6 +102,17 @@ def answer_records(world: World, form: dict[str, Any], events: list[Event]) -> b
                 "lanes": said[key] if hops[key] == 0 else {},
             }
         )
+    budget, every = form["token_budget"], len(records)
+    if budget is not None:
+        left, kept = budget, []
+        for one in sorted(records, key=lambda one: (one["hop"] > 0, -one["score"])):
+            left -= one["tokens"]
+            if left < 0:
+                break
+            kept.append(one["id"])
+        records = [one for one in records if one["id"] in kept]
+        met = [edge for edge in met if edge[2] in kept and edge[3] in kept]
+        roots = [one for one in roots[: asked["limit"]] if one in kept]
     return dag_cbor.encode(
         {
             "kind": "records",
@@ -110,10 +121,10 @@ def answer_records(world: World, form: dict[str, Any], events: list[Event]) -> b
             "query": linked(form),
             "records": records,
             "tokens_used": sum(one["tokens"] for one in records),
-            "token_budget": None,
+            "token_budget": budget,
             "candidates_seen": len(candidates),
             "dropped": [],
-            "dropped_counts": {"limit": nodes_skipped, "budget": 0},
+            "dropped_counts": {"limit": nodes_skipped, "budget": every - len(records)},
             "warnings": [
                 one for one in found["warnings"] if one[0] != "unknown_label" and one[2] != "status"
             ],

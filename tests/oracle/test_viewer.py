@@ -87,6 +87,7 @@ def asks(rng: random.Random, world: World) -> dict[str, Callable[[ViewerReposito
             found[f"retrieve {name} {said}"] = lambda v, s=said, o=options: v.retrieve(s, **o)
         found[f"packs {said}"] = lambda v, s=said: v.packs(s, expand="section")
         found[f"prompt {said}"] = lambda v, s=said: cited(v, s)
+        found[f"sources {said}"] = lambda v, s=said: v.context(s, thread="a", token_budget=200)
         found[f"records {said}"] = lambda v, s=said: GraphMemory(v).retrieve_graph(s, hops=2)
         found[f"recall {said}"] = lambda v, s=said: recall(v, s, disclosure="raw")
         found[f"offers {said}"] = lambda v, s=said: procedures.offers(v.at(), s)

@@ -30,11 +30,16 @@ FULL: dict[str, Any] = {
     "text": "words", "vector": ("m", [1.0]), "sparse": ("v", [1], [1.0]), "label": "Text",
     "where": {"a": 1}, "fuzzy": True, "graph": {"mode": "ppr"}, "community": {}, "mentions": {},
     "valid_at": 1, "rerank": Reranker(), "mmr": {}, "expansion": True, "recency": True,
-    "importance": True, "feedback": True, "worth": True, "direct": True, "as_of": 1, "packs": {},
+    "importance": True, "feedback": True, "worth": True, "direct": True, "as_of": 1,
+    "packs": {"sources": {"as_of": 1}},
     "viewer": Viewer(level=4, scopes=()),
 }  # fmt: skip
 """Asks for everything, with as few values as that takes."""
-OTHER: dict[str, Any] = {**FULL, "graph": {"mode": "decay"}, "packs": {"expand": "edges"}}
+OTHER: dict[str, Any] = {
+    **FULL,
+    "graph": {"mode": "decay"},
+    "packs": {"expand": "edges", "sources": {"as_of": 1}},
+}
 """Asks for what cannot be asked for together with that."""
 RECORDS: dict[str, Any] = {
     **{name: value for name, value in FULL.items() if name != "packs"},
@@ -65,6 +70,8 @@ def given(option: Option, value: object) -> dict[str, Any]:
     base = OTHER if option.name in ("hops", "fanout", "etypes", "direction") else FULL
     if option.name in OF_PACKS:
         return {**base, "packs": {**base["packs"], option.name: value}}
+    if mapping == "sources":
+        return {**base, "packs": {"sources": {"as_of": 1, key: value}}}
     if option.name == "rrf_k":
         return {**base, "fusion": "rrf", "rrf_k": value}
     if "records" in (mapping, option.name):
@@ -133,7 +140,7 @@ def test_the_canonical_form_has_every_option_at_its_place(option: Option):
 )
 def test_what_is_not_given_holds_as_the_table_says(option: Option):
     assert option.place is not None
-    if option.name in ("graph.mode", "notes", "records.as_of") or option.none in (
+    if option.name in ("graph.mode", "notes", "records.as_of", "sources.as_of") or option.none in (
         "as configured",
         "the question's",
     ):

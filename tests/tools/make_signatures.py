@@ -28,7 +28,7 @@ FILES = (
     "repo/revision.py",
 )
 NOT_OF_RECORDS = frozenset(
-    ("adjacency", "content_chars", "direct", "estimator", "label", "strict", "token_budget")
+    ("adjacency", "content_chars", "direct", "estimator", "label", "strict")
 ) | {"valid_at"}
 """Options of `retrieve` that would have no effect on records, or have another name there."""
 BLOCK = re.compile(r"( +)# options: (\w+)\n(.*?) +# end of options\n", re.DOTALL)
@@ -74,6 +74,7 @@ RECORDS = (
 SETS: dict[str, dict[str, str]] = {
     "retrieve": RETRIEVE,
     "packs": PACKS,
+    "context": {name: text for name, text in PACKS.items() if name != "sources"},
     "records": RECORDS,
     "memory": {name: text for name, text in RECORDS.items() if name not in ("viewer", "notes")},
     "graph": parameters({one.key: one for one in members("graph") if one.key != "mode"}),

@@ -259,6 +259,26 @@ def test_a_question_without_text_gives_records_by_salience(memory: GraphMemory):
     assert texts(memory.retrieve_graph("  ", hops=0)) == ["a", "b"]
 
 
+def test_a_budget_holds_the_best_records_and_more_never_fewer(memory: GraphMemory):
+    star(memory, 12)
+    whole = memory.retrieve_graph("hub")
+    before: set[NodeId] = set()
+    for budget in range(0, whole.tokens_used + 20, 10):
+        answer = memory.retrieve_graph("hub", token_budget=budget)
+        ids = {one.id for one in answer.items}
+        assert answer.tokens_used <= budget
+        assert before <= ids
+        assert answer.dropped_counts["budget"] == len(whole.items) - len(ids)
+        assert all({edge.src, edge.dst} <= ids for edge in answer.graph.edges)
+        assert set(answer.graph.root_ids) <= ids
+        assert memory.repository.receipts.replay(answer.receipt).to_bytes() == answer.to_bytes()
+        before = ids
+    assert before == {one.id for one in whole.items}
+    assert max(whole.items, key=lambda one: one.score).id == whole.graph.root_ids[0]
+    best = memory.retrieve_graph("hub", token_budget=whole.items[0].tokens + 5)
+    assert texts(best) == ["the hub of it all"]
+
+
 def test_an_answer_is_repeated_from_its_receipt_after_commits_and_notes(memory: GraphMemory):
     ids = star(memory, 30)
     answer = memory.retrieve_graph("hub")

@@ -39,7 +39,6 @@ def facts(memory: GraphMemory) -> list[NodeId]:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("token_budget", 10),
         ("content_chars", 100),
         ("adjacency", 1),
         ("direct", True),
