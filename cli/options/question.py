@@ -64,6 +64,8 @@ def options(session: Session, *, limit: int | Unset | None, **given: Any) -> dic
             found["model"] = None
         else:
             found["embedder"] = embedders.embedder(session.environment, model)
+    if reranker := found.get("rerank"):
+        found["rerank"] = embedders.reranker(session.environment, reranker)
     return _walks(found)
 
 
