@@ -108,3 +108,6 @@ TREE_KEY_BYTES_MAX = 64
 BM25_K1, BM25_B = 1.2, 0.7
 """Default BM25 parameters of a question; the impacts of an index are computed for them. Spec:
 retrieval 3.3."""
+
+COUNT_MAX = 2**53
+"""The greatest count that an option takes: integers to here are exact as floats too."""

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
-from ibidem.retrieve.query import checks
+from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import default, defaults
 
 Similarity = Callable[[int, Sequence[int]], Sequence[float]]
@@ -37,7 +37,7 @@ class Mmr:
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> Self:
         """Returns the option of a canonical form."""
-        parts = checks.parts("mmr", form)
+        parts = option_checks.parts("mmr", form)
         return cls(parts["lambda"], parts["depth"])
 
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol, Self
 from ibidem.objects.errors import InvalidInputError, ReplayError
 from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.record import record
-from ibidem.retrieve.query import checks
+from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import default
 
 LANE = "rerank"
@@ -89,7 +89,7 @@ class Rerank:
             checks.name("rerank.name", name),
             digest,
             checks.name("rerank_text", text),
-            checks.option("rerank_depth", depth),
+            option_checks.option("rerank_depth", depth),
         )
 
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 import click
 
-from ibidem.retrieve.query.options import COUNT_MAX, DEFAULT, GROUPS, LIMIT_OF_PACKS, Option
+from ibidem.objects.constants import COUNT_MAX
+from ibidem.retrieve.query.options import DEFAULT, GROUPS, LIMIT_OF_PACKS, Option
 
 _HEAD = f"""# Options of a question
 

@@ -37,7 +37,7 @@ from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.repo.transaction.writing import OPEN
 from ibidem.repo.viewer.exposure import guarded_methods
 from ibidem.retrieve.access.derived import labels_of
-from ibidem.retrieve.query import checks
+from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.configured import CONFIGURED
 from ibidem.retrieve.query.options import default
 from ibidem.retrieve.query.predicate import VALUES_MAX
@@ -413,7 +413,7 @@ class Conversations:
         options = changed_options(locals(), Questions.retrieve, but=_OF_SELECTION)
         options |= {"order": order, "window": window, "ttl": ttl, "as_of": as_of, "depth": depth}
         checks.count("require_last", require_last)
-        checks.option("overflow", overflow)
+        option_checks.option("overflow", overflow)
         view = self.view(thread, as_of=as_of, at=at)
         raw = [one for one in view if not one.is_summary]
         whole = [Unit((one,)) for one in view if one.is_summary] + units(raw, unit)

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
-from ibidem.retrieve.query import checks
+from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import OF_PACKS, default
 
 NEIGHBORS, SECTION, EDGES = "neighbors", "section", "edges"
@@ -132,8 +132,8 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
             f"{unknown[0]}: got an unknown option, expected one of {', '.join(sorted(OF_PACKS))}"
         )
     values = {name: given.get(name, one.default) for name, one in OF_PACKS.items()}
-    expand = checks.option("expand", values["expand"])
-    merge = checks.option("merge", values["merge"])
+    expand = option_checks.option("expand", values["expand"])
+    merge = option_checks.option("merge", values["merge"])
     is_walk = expand == EDGES
     around_names = ("per_hit_neighbors", "window_chars")
     _check_effect(given, EdgeWalk().form() if not is_walk else around_names, expand)
@@ -142,17 +142,17 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
             "nodes_max: got it with expand 'edges' and merge 'coalesce', expected merge 'absorb'"
         )
     around, chars = (
-        None if is_walk else checks.option(name, values[name]) for name in around_names
+        None if is_walk else option_checks.option(name, values[name]) for name in around_names
     )
     return PackOptions(
         expand,
         around,
         chars,
         merge,
-        checks.option("overflow", values["overflow"]),
+        option_checks.option("overflow", values["overflow"]),
         checks.choice("rank", values["rank"], (SCORE, NONE)),
-        checks.option("nodes_max", values["nodes_max"]),
-        checks.option("spans", values["spans"]),
+        option_checks.option("nodes_max", values["nodes_max"]),
+        option_checks.option("spans", values["spans"]),
         _walk(values) if is_walk else None,
     )
 
@@ -160,9 +160,9 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
 def _walk(values: Mapping[str, object]) -> EdgeWalk:
     return EdgeWalk(
         _etypes(values["etypes"]),
-        checks.option("direction", values["direction"]),
-        checks.option("hops", values["hops"]),
-        checks.option("fanout", values["fanout"]),
+        option_checks.option("direction", values["direction"]),
+        option_checks.option("hops", values["hops"]),
+        option_checks.option("fanout", values["fanout"]),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from ibidem.objects.block import empty
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
-from ibidem.retrieve.query import checks
+from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import OPTIONS, defaults
 
 _GRAPH = defaults("graph")
@@ -101,7 +101,7 @@ def graph(value: object) -> Graph:
             or one is out of bounds.
     """
     given = _mapping("graph", value, {"mode": "ppr"})
-    mode = checks.present("graph.mode", given.pop("mode", None))
+    mode = option_checks.present("graph.mode", given.pop("mode", None))
     if mode == "decay":
         return _build("graph", Decay, given)
     return _build("graph", PageRank, given)
@@ -120,7 +120,7 @@ def _build(name: str, kind: type[O], given: dict[str, Any]) -> O:
         )
     return kind(
         **{
-            key: _OWN.get(key, checks.option)(f"{name}.{key}", value)
+            key: _OWN.get(key, option_checks.option)(f"{name}.{key}", value)
             for key, value in given.items()
         }
     )
@@ -171,4 +171,4 @@ def _weights(name: str, value: object) -> Mapping[str, float]:
     return MappingProxyType(dict(sorted(pairs.items())))
 
 
-_OWN: Mapping[str, checks.Check] = {"etypes": _etypes, "weights": _weights}
+_OWN: Mapping[str, option_checks.Check] = {"etypes": _etypes, "weights": _weights}

@@ -15,7 +15,7 @@ from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve.identity_cache import IdentityCache
-from ibidem.retrieve.query import checks
+from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import OPTIONS
 from ibidem.retrieve.query.vector import VECTOR_OPTIONS
 
@@ -103,7 +103,7 @@ def resolve_fusion(
         )
     if weights is None:
         weights = own.weights if chosen == own.name else {}
-    damping = own.k if k is None else checks.present("rrf_k", k)
+    damping = own.k if k is None else option_checks.present("rrf_k", k)
     return Fusion(chosen, damping, checked_weights(weights))
 
 
@@ -112,7 +112,7 @@ def _configured(config: Config) -> Fusion:
     try:
         return Fusion(
             checks.name("fusion", given.get("name", "rrf")),
-            checks.present("rrf_k", given.get("k", RRF_K)),
+            option_checks.present("rrf_k", given.get("k", RRF_K)),
             checked_weights(given.get("weights", {})),
         )
     except InvalidInputError as error:

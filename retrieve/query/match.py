@@ -14,7 +14,7 @@ from typing import Any
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
-from ibidem.retrieve.query import checks
+from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import default, defaults
 
 OR, AND = "or", "and"
@@ -60,7 +60,9 @@ def resolve_match(operator: object, phrases: object, fuzzy: object) -> Match:
         InvalidInputError: a value is of another form; the message names the option.
     """
     return Match(
-        checks.option("operator", operator), checks.option("phrases", phrases), _fuzzy(fuzzy)
+        option_checks.option("operator", operator),
+        option_checks.option("phrases", phrases),
+        _fuzzy(fuzzy),
     )
 
 
@@ -86,4 +88,4 @@ def _fuzzy(fuzzy: object) -> Fuzzy | None:
         raise InvalidInputError(
             f"fuzzy.{unknown[0]}: got an unknown option, expected weight, terms, length or rare"
         )
-    return Fuzzy(**checks.parts("fuzzy", {**known, **fuzzy}))
+    return Fuzzy(**option_checks.parts("fuzzy", {**known, **fuzzy}))

@@ -18,10 +18,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ibidem.objects.constants import BM25_B, BM25_K1, TIME_MAX, TIME_MIN
+from ibidem.objects.constants import BM25_B, BM25_K1, COUNT_MAX, TIME_MAX, TIME_MIN
 from ibidem.objects.record import record
 
-COUNT_MAX = 2**53
 DEFAULT = "the default"
 """The meaning of None for options where None selects the default."""
 LIMIT_OF_PACKS = 5

@@ -21,7 +21,7 @@ from ibidem.objects.record import record
 from ibidem.retrieve.access.policy import Viewer, checked_viewer, policy_of
 from ibidem.retrieve.diversity import Mmr, resolve_mmr
 from ibidem.retrieve.graph import option as graph_option
-from ibidem.retrieve.query import checks, predicate
+from ibidem.retrieve.query import checks, option_checks, predicate
 from ibidem.retrieve.query.fusion import Fusion, resolve_fusion
 from ibidem.retrieve.query.match import OR, Match, match_of_form, resolve_match
 from ibidem.retrieve.query.options import DEFAULT, OF_QUERY, OF_RECALL, default
@@ -217,7 +217,11 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         records=_optional(_records, options["records"]),
         viewer=checked_viewer(policy_of(config), options["viewer"]),
         **vectors,
-        **{name: checks.option(name, value) for name, value in chosen.items() if name in _SIMPLE},
+        **{
+            name: option_checks.option(name, value)
+            for name, value in chosen.items()
+            if name in _SIMPLE
+        },
     )
     is_blank = packs is not None and text is not None
     if not query.has_ranker and not query.is_narrowed and not is_blank:
@@ -404,7 +408,7 @@ _FIELDS = tuple(one.name for one in fields(Query) if one.init and one.name != "s
 _SIMPLE = frozenset(_FIELDS) - _COMPOSED.keys() - _OPTIONAL_READERS.keys()
 """The fields that contain the value of an option."""
 _READERS: Mapping[str, Callable[[Any], Any]] = {
-    name: _COMPOSED.get(name) or partial(checks.option, name)
+    name: _COMPOSED.get(name) or partial(option_checks.option, name)
     for name in _FIELDS
     if name not in _OPTIONAL_READERS
 }

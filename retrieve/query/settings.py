@@ -16,7 +16,7 @@ from typing import Any
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.retrieve.identity_cache import IdentityCache
-from ibidem.retrieve.query import checks
+from ibidem.retrieve.query import option_checks
 from ibidem.retrieve.query.fusion import RRF_K, configured_fusion, resolve_fusion
 from ibidem.retrieve.query.options import SETTINGS
 
@@ -51,7 +51,7 @@ def changed_fields(config: Config, given: Mapping[str, object]) -> dict[str, Any
                 f"{name}: got an unknown setting, expected one of {', '.join(SETTINGS)}"
             )
     found: dict[str, Any] = {
-        name: None if value is None else checks.present(name, value)
+        name: None if value is None else option_checks.present(name, value)
         for name, value in given.items()
         if name not in FUSION_SETTINGS
     }
@@ -93,7 +93,7 @@ def _fusion_field(config: Config, requested: Mapping[str, Any]) -> dict[str, Any
 def _configured(config: Config) -> Mapping[str, Any]:
     try:
         return {
-            name: checks.present(name, config.extra[name])
+            name: option_checks.present(name, config.extra[name])
             for name in _FIELDS
             if name in config.extra
         }

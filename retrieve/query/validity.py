@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
-from ibidem.retrieve.query import checks
+from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import default
 from ibidem.retrieve.query.predicate import And, Between, Equal, Exists, Not, Or, Predicate
 
@@ -37,8 +37,8 @@ class Valid:
     @classmethod
     def checked(cls, at: object, missing: object) -> Self:
         """Returns the option; raises `InvalidInputError` that names what is wrong."""
-        wanted = checks.option("valid_missing", missing)
-        return cls(checks.present("valid_at", at), wanted)
+        wanted = option_checks.option("valid_missing", missing)
+        return cls(option_checks.present("valid_at", at), wanted)
 
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> Self:

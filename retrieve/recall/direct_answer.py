@@ -18,7 +18,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.plain import fields_of, plain
 from ibidem.objects.record import record
-from ibidem.retrieve.query import checks
+from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import default
 from ibidem.retrieve.recall.words import words
 
@@ -75,7 +75,7 @@ class Direct:
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> Self:
         """Returns the option of a canonical form."""
-        return cls(**checks.parts("direct", form, buckets=_names, entities=_names))
+        return cls(**option_checks.parts("direct", form, buckets=_names, entities=_names))
 
 
 @record
@@ -101,7 +101,7 @@ class DirectAnswer:
 
 def resolve_direct(given: object) -> Direct | None:
     """Returns the option that a caller gave: True, or a mapping of parts of it."""
-    parts = checks.filled("direct", given)
+    parts = option_checks.filled("direct", given)
     return None if parts is None else Direct.from_form(parts)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from ibidem.objects.record import record
-from ibidem.retrieve.query import checks
+from ibidem.retrieve.query import option_checks
 from ibidem.retrieve.query.options import default
 from ibidem.retrieve.recall.words import words
 
@@ -44,12 +44,12 @@ class Expansion:
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> Self:
         """Returns the option of a canonical form."""
-        return cls(**checks.parts("expansion", form))
+        return cls(**option_checks.parts("expansion", form))
 
 
 def resolve_expansion(given: object) -> Expansion | None:
     """Returns the option that a caller gave: True, or a mapping of parts of it."""
-    parts = checks.filled("expansion", given)
+    parts = option_checks.filled("expansion", given)
     return None if parts is None else Expansion.from_form(parts)
 
 

@@ -20,7 +20,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.retrieve.numbers import Float64s
-from ibidem.retrieve.query import checks
+from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import default
 from ibidem.retrieve.recall.feedback import halved
 
@@ -53,7 +53,7 @@ class Recency:
     def from_form(cls, form: Mapping[str, Any]) -> Self:
         """Returns the option of a canonical form."""
         as_of = checks.count("recency.as_of", form["as_of"], high=TIME_MAX)
-        return cls(as_of, **checks.parts("recency", form))
+        return cls(as_of, **option_checks.parts("recency", form))
 
     def factor(self, node: Node) -> float:
         """Returns the factor of one node."""

@@ -12,7 +12,7 @@ from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.constants import TIME_MAX
 from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.record import record
-from ibidem.retrieve.query import checks
+from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.recall.direct_answer import Direct, resolve_direct
 from ibidem.retrieve.recall.expansion import Expansion, resolve_expansion
 from ibidem.retrieve.recall.factors import (
@@ -111,7 +111,7 @@ def resolve_recall(
 
 
 def _recency(given: object, as_of: int | None) -> Recency | None:
-    parts = checks.filled("recency", given)
+    parts = option_checks.filled("recency", given)
     if parts is None:
         return None
     return Recency.from_form({**parts, "as_of": _needed("recency", "as_of", as_of)})
@@ -130,7 +130,7 @@ def _feedback(given: object, notes: CommitCid | None) -> Feedback | None:
 
 
 def _worth(given: object, notes: CommitCid | None, as_of: int | None) -> Worth | None:
-    parts = checks.filled("worth", given)
+    parts = option_checks.filled("worth", given)
     if parts is None:
         return None
     times = _worth_times(_needed("worth", "as_of", as_of), parts["half_life"])
@@ -140,7 +140,7 @@ def _worth(given: object, notes: CommitCid | None, as_of: int | None) -> Worth |
 def _worth_times(as_of: object, half_life: object) -> tuple[int, int | None]:
     return (
         checks.count("worth.as_of", as_of, high=TIME_MAX),
-        checks.option("worth.half_life", half_life),
+        option_checks.option("worth.half_life", half_life),
     )
 
 
