@@ -113,7 +113,7 @@ class BertModel:
             model = cls(**found)
         except FileNotFoundError as error:
             raise NotFoundError(
-                f"model {name!r} is not installed in {folder}",
+                f"model {name!r} is not installed",
                 kind=ErrorKind.UNKNOWN_MODEL,
                 hint=f"run 'repo embed install {name} --from FOLDER'",
             ) from error

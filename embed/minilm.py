@@ -71,7 +71,7 @@ class ExactMiniLM:
         weights, tokenizer = self._folder / WEIGHTS_FILE, self._folder / TOKENIZER_FILE
         if not weights.is_file() or not tokenizer.is_file():
             raise NotFoundError(
-                f"model {NAME!r} is not installed in {self._folder}",
+                f"model {NAME!r} is not installed",
                 kind=ErrorKind.UNKNOWN_MODEL,
                 hint="run 'repo embed install minilm'",
             )

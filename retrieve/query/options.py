@@ -143,6 +143,14 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             ),
         ),
         Option(
+            "degrade", "bool", False, form=None,
+            help="Without the model on this machine, ranks by words alone, with a warning",
+            flag=Flag(
+                "--degrade", "Without the model on this machine, rank by words alone, and say so",
+                is_switch=True,
+            ),
+        ),
+        Option(
             "vector", "tuple[str, Any]", none=_NO, help="A model and a query vector, (d,) float32",
             flag=Flag("--vector", "Also rank by this query vector", "MODEL=FILE.npy"),
         ),

@@ -199,6 +199,22 @@ def test_a_model_from_a_folder_embeds_and_another_reranks(
     assert all("rerank" not in item["lanes"] for item in data(*question)["items"])
 
 
+def test_a_configured_model_that_is_missing_is_named_or_words_rank(
+    notes: Run, data: Callable[..., dict[str, Any]], models: Path, monkeypatch: pytest.MonkeyPatch
+):
+    notes("embed", "install", "base", "--from", str(models / "encoder"))
+    notes("embed", "--model", "base")
+    notes("config", "set", "model", "base")
+    assert any("dense" in item["lanes"] for item in data("retrieve", "retries")["items"])
+    monkeypatch.setenv("XDG_DATA_HOME", str(models / "elsewhere"))
+    error = notes("retrieve", "retries", code=exits.NOT_FOUND).stderr
+    assert "repo embed install base --from FOLDER" in error
+    for options in ((), ("--model", "base")):
+        answer = data("retrieve", "retries", "--degrade", *options)
+        assert [warning["code"] for warning in answer["warnings"]] == ["model_missing"]
+        assert data("replay", answer["receipt"])["is_identical"] is True
+
+
 def test_a_model_that_is_used_as_what_it_is_not_is_refused(notes: Run, models: Path):
     target = models / "there"
     said = notes("embed", "install", "x", "--from", str(models / "cross"), "--to", str(target))
