@@ -2,10 +2,11 @@
 
     python bench/embed.py MODEL_FOLDER [--variations] [--locomo DATA/locomo] [--json OUT]
 
-MODEL_FOLDER is where `repo embed install minilm --to` put it. Texts are random words, 5 to 60, the
-same in every run. Every measurement is a process of its own. `--locomo` embeds all turns and
-questions (minutes), compares them with the float32 vectors beside the data, and scores dense
-retrieval alone by the published rule: a session scores the best of its turns among the top 50.
+MODEL_FOLDER is where `repo embed install NAME --to` put minilm or another sentence encoder. Texts
+are random words, 5 to 60, the same in every run. Every measurement is a process of its own.
+`--locomo` embeds all turns and questions (minutes), compares them with the float32 vectors beside
+the data, and scores dense retrieval alone by the published rule: a session scores the best of its
+turns among the top 50.
 """
 
 import argparse
@@ -23,10 +24,13 @@ from pathlib import Path
 WORDS = """alpha commit graph retrieval budget token memory agent snapshot replay hash block index
 vector python deterministic stored conversation policy trust engine latency incident runbook
 deploy"""
+THREADS = "THREADS"
+"""The setting of a variation that is an argument of the model."""
 VARIATIONS: tuple[tuple[int, dict[str, str]], ...] = (
     *((batch, {"OPENBLAS_NUM_THREADS": n}) for n in ("1", "2") for batch in (1, 8, 32)),
     *((32, {"OPENBLAS_CORETYPE": name}) for name in ("Prescott", "Haswell", "SkylakeX", "Zen")),
     (32, {"NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL"}),
+    *((256, {THREADS: n}) for n in ("1", "2", "4")),
 )
 
 
@@ -38,11 +42,13 @@ def random_texts(count: int) -> list[str]:
 def measure(folder: Path, count: int, batch: int) -> dict[str, object]:
     """Returns the figures of this process."""
     started = time.perf_counter()
+    from ibidem.embed.bert import MANIFEST, ExactEncoder
     from ibidem.embed.minilm import ExactMiniLM
 
     imported = time.perf_counter()
-    model = ExactMiniLM(folder)
-    model.load()
+    kind = ExactEncoder if (folder / MANIFEST).exists() else ExactMiniLM
+    model = kind(folder, threads=int(os.environ.get(THREADS, "1")))
+    model.embed(["load"])
     loaded = time.perf_counter()
     texts = random_texts(count)
     hasher = hashlib.sha256()
@@ -50,14 +56,11 @@ def measure(folder: Path, count: int, batch: int) -> dict[str, object]:
     for at in range(0, count, batch):
         hasher.update(model.embed(texts[at : at + batch]).astype("<f4").tobytes())
     seconds, work = time.perf_counter() - begun, time.process_time() - worked
-    tokens = sum(len(model.token_ids(text)) for text in texts)
     return {
         "import_s": round(imported - started, 3),
         "load_s": round(loaded - imported, 3),
         "ms_per_text": round(1000 * seconds / count, 2),
         "cpu_ms_per_text": round(1000 * work / count, 2),
-        "tokens_per_text": round(tokens / count, 1),
-        "tokens_per_s": round(tokens / seconds),
         "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         "sha256": hasher.hexdigest(),
     }
@@ -153,7 +156,6 @@ def main() -> None:
         figures[name] = found
         print(
             f"{found['ms_per_text']:6.1f} ms/text  {found['cpu_ms_per_text']:6.1f} ms cpu  "
-            f"{found['tokens_per_s']:6} tokens/s  "
             f"load {found['load_s']:.3f} s  {found['rss_mb']:4} MB  {found['sha256'][:16]}  {name}"
         )
     print(f"{len(digests)} digest{'s' * (len(digests) > 1)} over {len(runs)} runs")

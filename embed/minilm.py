@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from blake3 import blake3
 
-from ibidem.embed.encoder import TOKENS_MAX, Encoder
+from ibidem.embed.encoder import Encoder
 from ibidem.embed.files import sha256_of
 from ibidem.embed.prepared import ALGORITHM, prepared_weights
 from ibidem.embed.protocol import Float32s, batches, identity
@@ -26,6 +26,7 @@ from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, NotFound
 NAME = "minilm"
 DIM = 384
 HEADS = 12
+TOKENS_MAX = 256
 WEIGHTS_FILE = "model.safetensors"
 TOKENIZER_FILE = "tokenizer.json"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -52,8 +53,9 @@ class ExactMiniLM:
     digest = DIGEST
     dim = DIM
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, *, threads: int = 1) -> None:
+        """`threads` compute the texts of a batch; their number changes no bit."""
+        self._folder, self._threads = folder, threads
         self._loaded: tuple[WordPiece, Encoder] | None = None
 
     def load(self) -> None:
@@ -69,7 +71,7 @@ class ExactMiniLM:
         weights, tokenizer = self._folder / WEIGHTS_FILE, self._folder / TOKENIZER_FILE
         if not weights.is_file() or not tokenizer.is_file():
             raise NotFoundError(
-                f"model {NAME!r} is not installed in {self._folder}",
+                f"model {NAME!r} is not installed",
                 kind=ErrorKind.UNKNOWN_MODEL,
                 hint="run 'repo embed install minilm'",
             )
@@ -81,7 +83,8 @@ class ExactMiniLM:
             )
         pieces = json.loads(tokenizer.read_bytes())["model"]["vocab"]
         words = WordPiece(sorted(pieces, key=pieces.__getitem__))
-        encoder = Encoder(prepared_weights(weights, WEIGHTS_SHA256), heads=HEADS)
+        prepared = prepared_weights(weights, WEIGHTS_SHA256)
+        encoder = Encoder(prepared, heads=HEADS, threads=self._threads)
         found = blake3(_embed(words, encoder, [SELF_TEST_TEXT]).astype("<f4").tobytes()).hexdigest()
         if found != SELF_TEST_BLAKE3:
             raise FormatError(

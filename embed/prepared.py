@@ -26,6 +26,9 @@ from ibidem.store.files import write_file
 
 ALGORITHM = "bert-exact-1"
 """The name of the arithmetic in `encoder.py`; a different arithmetic needs a different name."""
+_LAYOUT = "2"
+"""The names and shapes of the arrays in the cache; a cache of another layout is built again."""
+_PREFIX = "bert."
 
 
 def prepared_weights(weights: Path, sha256: str) -> Mapping[str, NDArray[Any]]:
@@ -49,7 +52,9 @@ def prepared_weights(weights: Path, sha256: str) -> Mapping[str, NDArray[Any]]:
             f"weights: {weights} has sha256 {actual}, expected {sha256}",
             hint="install the model again",
         )
-    arrays = prepare(safetensors.read(weights)[0])
+    arrays = prepare(
+        {name.removeprefix(_PREFIX): a for name, a in safetensors.read(weights)[0].items()}
+    )
     return _kept(weights, sha256, arrays) or arrays
 
 
@@ -88,4 +93,9 @@ def _kept(
 
 
 def _manifest(sha256: str, blake3_hex: str) -> dict[str, str]:
-    return {"algorithm": ALGORITHM, "weights_sha256": sha256, "blake3": blake3_hex}
+    return {
+        "algorithm": ALGORITHM,
+        "layout": _LAYOUT,
+        "weights_sha256": sha256,
+        "blake3": blake3_hex,
+    }

@@ -19,7 +19,7 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError
 
 Float32s = NDArray[np.float32]
 
-BATCH_TEXTS = 32
+BATCH_TEXTS = 256
 BATCH_CHARS = 1 << 18
 
 

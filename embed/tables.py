@@ -1,4 +1,5 @@
-"""The two curves of the exact encoder, as tables for interpolation: exp below 0, and GELU's tail.
+"""The curves of the exact encoder, as tables for interpolation: exp below 0, the tails of GELU and
+tanh.
 
 A table holds a value and the step to the next one, so that a point costs one multiplication and one
 addition, each rounded on its own: the same bits on every processor. No library's transcendental
@@ -22,6 +23,8 @@ EXP_UNITS = 16
 """The argument range of exp; exp(-16) rounds to 0 at 2^-20."""
 GELU_UNITS = 8
 """Beyond 8, GELU is its argument or 0 to within 2^-48."""
+TANH_UNITS = 8
+"""Beyond 8, tanh is 1 or -1 to within 2^-22."""
 
 _CONTEXT = Context(prec=40, rounding=ROUND_HALF_EVEN, Emin=-999_999, Emax=999_999, traps=[])
 """The context is our own, because that of the running thread belongs to the caller."""
@@ -51,6 +54,13 @@ def gelu_table() -> tuple[Float64s, Float64s]:
         total = total + term
     tail = np.maximum(0.5 - density * total, 0.0)
     return _with_steps(a * tail * float(2**18))
+
+
+def tanh_table() -> tuple[Float64s, Float64s]:
+    """Returns values and steps of 2^18 (1 - tanh a) at a = i/1024, (8193,) float64; the last is
+    0."""
+    falls = np.array([_exp(-part, STEPS // 2) for part in range(TANH_UNITS * STEPS)])
+    return _with_steps(2.0 * falls / (1.0 + falls) * float(2**18))
 
 
 def _exp(numerator: int, power_of_two: int) -> float:

@@ -44,6 +44,11 @@ class WordPiece:
         self._unknown = [self._ids[UNKNOWN]]
         self._words: dict[str, list[int]] = {}
 
+    @property
+    def size(self) -> int:
+        """The number of pieces."""
+        return len(self._ids)
+
     @classmethod
     def read(cls, path: Path) -> WordPiece:
         """Returns the tokenizer of a `vocab.txt`: one piece per line; the line number from 0 is the
@@ -56,7 +61,24 @@ class WordPiece:
         Raises:
             InvalidInputError: the text has a lone surrogate.
         """
-        room = tokens_max - 2
+        return [self._ids[BEGIN], *self._ids_of(text, tokens_max - 2), self._ids[END]]
+
+    def tokenize_pair(self, first: str, second: str, *, tokens_max: int) -> tuple[list[int], int]:
+        """Returns the ids of [CLS], a text, [SEP], another text and [SEP], at most `tokens_max` in
+        all, and the number of them up to the first [SEP], included. What is too long is cut from
+        the longer text.
+
+        Raises:
+            InvalidInputError: a text has a lone surrogate.
+        """
+        room = tokens_max - 3
+        one, other = self._ids_of(first, room), self._ids_of(second, room)
+        count = min(len(one), max(room - len(other), -(-room // 2)))
+        begin, end = self._ids[BEGIN], self._ids[END]
+        head = [begin, *one[:count], end]
+        return [*head, *other[: room - count], end], len(head)
+
+    def _ids_of(self, text: str, room: int) -> list[int]:
         ids: list[int] = []
         for span in _stretches(text):
             for part in _SPECIAL.split(span) if "[" in span else (span,):
@@ -69,7 +91,7 @@ class WordPiece:
                         ids += self._words.get(word) or self._pieces(word)
             if len(ids) >= room:
                 break
-        return [self._ids[BEGIN], *ids[:room], self._ids[END]]
+        return ids[:room]
 
     def _pieces(self, word: str) -> list[int]:
         if len(self._words) >= _CACHE_MAX:

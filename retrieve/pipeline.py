@@ -353,6 +353,8 @@ def _warnings(
     status = {top.lane: top.status for top in tops}
     if status.get("lexical") is LaneStatus.NO_TERMS:
         yield AnswerWarning(WarningCode.NO_QUERY_TERMS, "text")
+    if query.degraded is not None:
+        yield AnswerWarning(WarningCode.MODEL_MISSING, "model", query.degraded)
     if query.vector is not None and status["dense"] is LaneStatus.NO_VECTORS:
         yield AnswerWarning(WarningCode.NO_VECTORS, "vector", query.vector.model)
     if query.sparse is not None and status["sparse"] is LaneStatus.NO_VECTORS:

@@ -12,6 +12,7 @@ from ibidem.cli.options import dates, flags, parse
 from ibidem.cli.options.limit import UNSET, Unset, limit_option
 from ibidem.cli.options.settings import question_defaults
 from ibidem.cli.session import Session
+from ibidem.objects.errors import NotFoundError
 from ibidem.retrieve.query.options import OF_PACKS, OPTIONS, default
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -64,7 +65,14 @@ def options(session: Session, *, limit: int | Unset | None, **given: Any) -> dic
         if model == NO_MODEL:
             found["model"] = None
         else:
-            found["embedder"] = embedders.embedder(session.environment, model)
+            try:
+                found["embedder"] = embedders.embedder(session.environment, model)
+            except NotFoundError:
+                if "degrade" not in found:
+                    raise
+                found["model"] = model
+    if reranker := found.get("rerank"):
+        found["rerank"] = embedders.reranker(session.environment, reranker)
     return _walks(found)
 
 

@@ -296,6 +296,7 @@ class GraphMemory:
         include_tombstoned: bool = False,
         model: str | Configured | None = CONFIGURED,
         embedder: Embedder | None = None,
+        degrade: bool = False,
         vector: tuple[str, Any] | None = None,
         sparse: tuple[str, Any, Any] | None = None,
         operator: str | Configured = CONFIGURED,

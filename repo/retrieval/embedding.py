@@ -42,6 +42,7 @@ def query_vector(
         embedder = repository.embedders.get(name)
         if embedder is None and repository.embedder_for is not None:
             embedder = repository.embedder_for(name)
+            model = embedder.name
         if embedder is None:
             known = repository.embedders
             others = f", only for {_named(known)}" if known else " or any other model"

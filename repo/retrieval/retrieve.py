@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.repo.arguments import microseconds
@@ -23,6 +23,7 @@ from ibidem.retrieve.answer.warning import AnswerWarning
 from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import dense_tops
+from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.query.settings import configured
 from ibidem.retrieve.rerank import Reranker, RerankRecord
@@ -104,6 +105,7 @@ def ask(
     if not {"model", "embedder", "vector"} & options.keys() and _has_words(options.get("text")):
         options["model"] = configured(config).get("model")
     model, embedder = options.pop("model", None), options.pop("embedder", None)
+    degrade, degraded = options.pop("degrade", False), None
     valid_at, rerank = options.pop("valid_at", None), options.pop("rerank", None)
     timeout, strict = options.pop("rerank_timeout", None), options.pop("strict", False)
     if revision.viewer is not None:
@@ -114,9 +116,14 @@ def ask(
             raise InvalidInputError("vector: got one beside a model, expected one of them")
         from ibidem.repo.retrieval.embedding import query_vector
 
-        options["vector"] = query_vector(
-            repository, config, options.get("text"), model=model, embedder=embedder
-        )
+        try:
+            options["vector"] = query_vector(
+                repository, config, options.get("text"), model=model, embedder=embedder
+            )
+        except IbidemError as error:
+            if not degrade or error.kind not in _MISSING:
+                raise
+            degraded = model if embedder is None or model is not None else embedder.name
     if any(options.get(name) for name in ("recency", "feedback", "worth")):
         from ibidem.repo.retrieval.feedback import resolve_as_of
 
@@ -129,7 +136,13 @@ def ask(
         estimator=counter,
         **options,
     )
+    if degraded is not None:
+        query = replace(query, degraded=checks.name("model", degraded))
     return PreparedQuery(query, counter, limited(rerank, timeout), strict)
+
+
+_MISSING = frozenset((ErrorKind.UNKNOWN_MODEL, ErrorKind.MISSING_PACKAGE))
+"""The kinds of errors of a model that is not on this machine."""
 
 
 def _has_words(text: object) -> bool:

@@ -23,6 +23,7 @@ class RetrieveOptions(SharedOptions, total=False):
     """A notes head, or the name of a space."""
     model: str | None
     embedder: Embedder | None
+    degrade: bool
     rerank_timeout: float | None
     strict: bool
 

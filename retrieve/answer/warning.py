@@ -21,6 +21,7 @@ class WarningCode(StrEnum):
     """Stable codes, append-only."""
 
     NO_QUERY_TERMS = "no_query_terms"
+    MODEL_MISSING = "model_missing"
     NO_VECTORS = "no_vectors"
     NO_SPARSE_VECTORS = "no_sparse_vectors"
     STALE_VECTORS = "stale_vectors"
@@ -36,6 +37,7 @@ class WarningCode(StrEnum):
 
 _TEXTS = {
     WarningCode.NO_QUERY_TERMS: "the text has no term to look for",
+    WarningCode.MODEL_MISSING: "the model was missing, so words alone rank",
     WarningCode.NO_VECTORS: "no visible node has a vector of this model",
     WarningCode.NO_SPARSE_VECTORS: "no visible node has a sparse vector of this vocabulary",
     WarningCode.STALE_VECTORS: "vectors of returned nodes were made from another text",

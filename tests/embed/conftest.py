@@ -1,7 +1,8 @@
-"""A small random BERT, and the installed model where there is one."""
+"""A small random BERT, as weights and as a folder, and the installed model where there is one."""
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ibidem.embed import safetensors
 from ibidem.embed.minilm import ExactMiniLM
 from ibidem.objects.errors import NotFoundError
 
 HIDDEN, HEADS, WIDE, LAYERS, WORDS = 48, 4, 96, 2, 60
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "ibidem", "in", "the", "same", "place"]
+PIECES += [f"word{at}" for at in range(WORDS - len(PIECES))]
 
 
 def tiny_weights(seed: int = 7, *, scale: float = 0.08) -> dict[str, np.ndarray[Any, Any]]:
@@ -48,6 +52,47 @@ def tiny_weights(seed: int = 7, *, scale: float = 0.08) -> dict[str, np.ndarray[
             out[f"{name}.weight"] = 1 + numbers(HIDDEN)
             out[f"{name}.bias"] = numbers(HIDDEN)
     return out
+
+
+def tiny_pair_weights(seed: int = 7, *, scale: float = 0.08) -> dict[str, np.ndarray[Any, Any]]:
+    """Returns the checkpoint of a cross-encoder."""
+    head = tiny_weights(seed + 1, scale=scale)
+    return {
+        **tiny_weights(seed, scale=scale),
+        "pooler.dense.weight": head["encoder.layer.0.attention.self.query.weight"],
+        "pooler.dense.bias": head["encoder.layer.0.attention.self.query.bias"],
+        "classifier.weight": head["encoder.layer.0.attention.self.key.weight"][:1],
+        "classifier.bias": head["encoder.layer.0.attention.self.key.bias"][:1],
+    }
+
+
+def tiny_folder(
+    folder: Path,
+    *,
+    is_cross: bool = False,
+    weights: dict[str, np.ndarray[Any, Any]] | None = None,
+) -> Path:
+    """Writes a model into a new folder, in the layout of Hugging Face."""
+    folder.mkdir(parents=True)
+    kind, prefix = ("BertForSequenceClassification", "bert.") if is_cross else ("BertModel", "")
+    made = weights or (tiny_pair_weights() if is_cross else tiny_weights())
+    named = {
+        name if name.startswith("classifier") else prefix + name: array
+        for name, array in made.items()
+    }
+    safetensors.write(folder / "model.safetensors", named, {})
+    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in PIECES))
+    config = {
+        "architectures": [kind],
+        "model_type": "bert",
+        "hidden_act": "gelu",
+        "hidden_size": HIDDEN,
+        "num_attention_heads": HEADS,
+        "num_hidden_layers": LAYERS,
+        "max_position_embeddings": 300,
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
 
 
 def tiny_texts() -> list[list[int]]:

@@ -60,6 +60,12 @@ def table_g(i: int) -> float:
     return a * max(0.5 - falls * total, 0.0) * 2.0**18
 
 
+@cache
+def table_h(i: int) -> float:
+    falls = exp(-2 * i, 1024)
+    return 0.0 if i == 8192 else 2.0 * falls / (1.0 + falls) * 2.0**18
+
+
 def between(table: Any, last: int, at: float) -> float:
     i = int(at)
     step = table(i + 1) - table(i) if i < last else 0.0
@@ -74,13 +80,34 @@ class PlainEncoder:
         self.heads, self.layers = heads, layers
         self._rows: dict[str, list[tuple[int, Row]]] = {}
 
-    def encode(self, ids: Sequence[int]) -> bytes:
+    def encode(self, ids: Sequence[int], *, pooling: str = "mean") -> bytes:
         """Returns the vector, float32 little-endian."""
+        x = self._states(ids, len(ids))
+        kept = x[:1] if pooling == "first" else x
+        mean = [sum(column) / len(kept) for column in zip(*kept, strict=True)]
+        squares = sum(rint(m * m * 2.0**-4) for m in mean)
+        unit = [m / (4.0 * math.sqrt(squares)) + 0.0 for m in mean]
+        return struct.pack(f"<{len(unit)}f", *unit)
+
+    def score(self, ids: Sequence[int], first: int) -> float:
+        """Returns the score of a pair whose first text has the first tokens."""
+        state = self._states(ids, first)[0]
+        pooled = [
+            rint(math.copysign(2**18 - between(table_h, 8192, min(abs(f), 8192.0)), f))
+            for f in self._dense(state, "pooler.dense", 10)
+        ]
+        (score,) = self._dense(pooled, "classifier", 18)
+        return rint(score) * 2.0**-18
+
+    def _states(self, ids: Sequence[int], first: int) -> list[Row]:
         words, places = self._embeddings("word"), self._embeddings("position")
-        kind = self._embeddings("token_type")[0]
+        kinds = self._embeddings("token_type")
         x = [
             self._norm(
-                [(a + b + c) * 2.0**22 for a, b, c in zip(words[i], places[t], kind, strict=True)],
+                [
+                    (a + b + c) * 2.0**22
+                    for a, b, c in zip(words[i], places[t], kinds[int(t >= first)], strict=True)
+                ],
                 "embeddings.LayerNorm",
                 22,
             )
@@ -88,11 +115,7 @@ class PlainEncoder:
         ]
         for layer in range(self.layers):
             x = self._layer(x, f"encoder.layer.{layer}")
-        count = len(x)
-        mean = [sum(column) / count for column in zip(*x, strict=True)]
-        squares = sum(rint(m * m * 2.0**-4) for m in mean)
-        unit = [m / (4.0 * math.sqrt(squares)) + 0.0 for m in mean]
-        return struct.pack(f"<{len(unit)}f", *unit)
+        return x
 
     def _embeddings(self, kind: str) -> Any:
         return self.w[f"embeddings.{kind}_embeddings.weight"]

@@ -1,4 +1,4 @@
-"""Prints the digest of the tiny model's vectors: run in processes with other settings."""
+"""Prints the digest of the tiny model's results: run in processes with other settings."""
 
 from __future__ import annotations
 
@@ -20,11 +20,14 @@ def main() -> None:
     assert spec.loader is not None
     tiny = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tiny)
-    prepared = prepare(tiny.tiny_weights())
+    prepared = prepare(tiny.tiny_pair_weights())
     encoder = Encoder(prepared, heads=tiny.HEADS)
     texts, size = tiny.tiny_texts(), int(sys.argv[1])
     rows = [encoder.encode(texts[at : at + size]) for at in range(0, len(texts), size)]
     hasher = hashlib.sha256(np.concatenate(rows).astype("<f4").tobytes())
+    pairs = [(ids, len(ids) // 2) for ids in texts]
+    scores = [encoder.score(pairs[at : at + size]) for at in range(0, len(pairs), size)]
+    hasher.update(repr([score for part in scores for score in part]).encode())
     for name in sorted(prepared):
         hasher.update(name.encode() + prepared[name].tobytes())
     print(hasher.hexdigest())

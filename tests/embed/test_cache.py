@@ -88,16 +88,16 @@ def test_repeats_are_embedded_once_and_rows_keep_their_order(cache: VectorCache)
 def test_what_was_embedded_before_a_failure_is_kept(cache: VectorCache):
     class Failing(Letters):
         def embed(self, texts):
-            if "note 40" in texts:
+            if "note 300" in texts:
                 raise OSError("gone")
             return super().embed(texts)
 
-    texts = [f"note {at}" for at in range(50)]
+    texts = [f"note {at}" for at in range(320)]
     with pytest.raises(OSError, match="gone"):
         CachedEmbedder(Failing(), cache).embed(texts)
     rest = Letters()
     CachedEmbedder(rest, cache).embed(texts)
-    assert rest.asked == texts[32:]
+    assert rest.asked == texts[256:]
 
 
 def test_an_answer_of_another_shape_is_refused_and_not_kept(cache: VectorCache):

