@@ -127,7 +127,7 @@ def signature(options: Any) -> dict[str, str]:
 @pytest.mark.parametrize("option", OPTIONS.values(), ids=lambda one: one.name)
 def test_the_canonical_form_has_every_option_at_its_place(option: Option):
     if option.place is None:
-        assert option.name in ("model", "embedder", "rerank_timeout", "strict")
+        assert option.name in ("model", "embedder", "degrade", "rerank_timeout", "strict")
     elif all(at(form, option.place) is ABSENT for form in FORMS):
         # A number that is written only where it is asked for: older receipts have none.
         assert at(resolve(CONFIG, **given(option, 7)).form(), option.place) == 7
