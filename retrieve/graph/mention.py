@@ -28,6 +28,7 @@ from pyroaring import BitMap
 
 from ibidem.index.analysis import analyse
 from ibidem.index.analysis.names import NAMED_CHARS, Name, names_of
+from ibidem.objects.cid import NodeCid
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.objects.text import node_text
@@ -41,6 +42,7 @@ from ibidem.retrieve.lexical.phrase import with_phrase
 from ibidem.retrieve.lexical.statistics import Statistics, statistics_of
 from ibidem.retrieve.lexical.view import LexicalView, lexical_view_of
 from ibidem.retrieve.node_source import Content, Load
+from ibidem.retrieve.protocol import Snapshot
 
 MENTIONS = "mentions"
 UNIT = 1 << 20
@@ -50,6 +52,8 @@ RAREST_NODES_MAX = 4096
 """A name is not followed if each of its terms is in more nodes than this."""
 SHOWN_MAX = 3
 """The most names that explain one item."""
+CACHED_MAX = 2048
+"""The number of nodes whose names are cached with a snapshot."""
 _FLOOR = 0.0
 
 
@@ -115,15 +119,29 @@ def _follow(
     ordinals = np.array(seeds, np.uint32)
     ids = snapshot.node_ids(ordinals)
     for rank, cid in enumerate(snapshot.node_cids(ordinals)):
-        node = load(cid)
-        fields = snapshot.config.fields
-        own = content(node) if "content" in fields else None
-        names = names_of(node_text(node, fields, own)[:NAMED_CHARS], analyser)
+        names = _names_of_node(scope.view.snapshot, cid, load, content)
         walk.follow(
             [name for name in names if not known.issuperset(name.terms)],
             strength=UNIT // (rank + 1),
             seed=(seeds[rank], NodeId(ids[rank].tobytes())),
         )
+
+
+def _names_of_node(
+    snapshot: Snapshot, cid: NodeCid, load: Load, content: Content
+) -> Sequence[Name]:
+    """Returns the names of a node's text. Those of some nodes are cached with the snapshot, because
+    the same nodes answer many questions."""
+    cached: dict[NodeCid, Sequence[Name]] = snapshot.cache.setdefault(("names",), {})
+    names = cached.get(cid)
+    if names is None:
+        node, fields = load(cid), snapshot.config.fields
+        own = content(node) if "content" in fields else None
+        names = names_of(node_text(node, fields, own)[:NAMED_CHARS], snapshot.config.analyser)
+        for old in list(cached)[: max(0, len(cached) + 1 - CACHED_MAX)]:
+            cached.pop(old, None)
+        cached[cid] = names
+    return names
 
 
 @record
