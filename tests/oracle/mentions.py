@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ibidem.index.analysis import analyse, analyse_positions
+from ibidem.index.analysis import analyse, analyse_positions, analyser_of
 
 ONE = 2**20
 JOINT = re.compile(r"|[ '\u2019.-]| & ")
@@ -23,7 +23,7 @@ def mentioned(
 
     analyser = world.config.analyser
     documents = {
-        key: analyse(world.indexed_text(world.nodes[key][1]), analyser) for key in sorted(view)
+        key: own_terms(world.indexed_text(world.nodes[key][1]), analyser) for key in sorted(view)
     }
 
     def shown(key: bytes) -> bytes:
@@ -67,6 +67,11 @@ def mentioned(
     tops = {seed: ONE + len(seeds) - place for place, seed in enumerate(seeds)}
     ranked = sorted((others | tops).items(), key=lambda pair: (-pair[1], pair[0]))
     return [(units / 2**20, key) for key, units in ranked[: form["depth"]]]
+
+
+def own_terms(text: str, home: str) -> list[str]:
+    """Returns the terms of a text as it is indexed, in its own language."""
+    return list(analyse(text, analyser_of(text, home)))
 
 
 def names(text: str, analyser: str) -> list[list[str]]:
