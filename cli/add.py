@@ -42,21 +42,17 @@ def command(
       producer | repo add -
     """
     with session.open() as repository:
-        working = sources.working_folder(repository, session.root(), paths)
-        state = None if working is None else working.state_read
-        with repository.stage.transaction(state=state) as tx:
-            report = sources.ingest_paths(
-                session,
-                tx,
-                paths,
-                folder=session.root(),
-                working=working,
-                prune=prune,
-                ignore_removal=ignore_removal,
-                overwrite=overwrite,
-                strict=strict,
-            )
-        sources.save_folder(working, tx)
+        report, _ = sources.ingest_paths(
+            session,
+            repository,
+            repository.stage.transaction,
+            paths,
+            folder=session.root(),
+            prune=prune,
+            ignore_removal=ignore_removal,
+            overwrite=overwrite,
+            strict=strict,
+        )
     if session.json:
         output.emit("add", sources.report_json(report))
     else:

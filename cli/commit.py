@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -120,19 +121,15 @@ def commit_paths(
     """
     if not paths:
         return None, repository.stage.commit(author=author, message=message)
-    working = sources.working_folder(repository, folder, paths)
-    state = None if working is None else working.state_read
-    with repository.stage.commit_with(author=author, message=message, state=state) as tx:
-        report = sources.ingest_paths(
-            session,
-            tx,
-            paths,
-            folder=folder,
-            working=working,
-            prune=prune,
-            ignore_removal=ignore_removal,
-            overwrite=overwrite,
-            strict=strict,
-        )
-    sources.save_folder(working, tx)
+    report, tx = sources.ingest_paths(
+        session,
+        repository,
+        partial(repository.stage.commit_with, author=author, message=message),
+        paths,
+        folder=folder,
+        prune=prune,
+        ignore_removal=ignore_removal,
+        overwrite=overwrite,
+        strict=strict,
+    )
     return report, tx.commit

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,27 +55,59 @@ def missing_options(function: Function) -> Function:
 
 def ingest_paths(
     session: Session,
-    tx: Transaction,
+    repository: Repository,
+    begin: Callable[..., AbstractContextManager[Transaction]],
     paths: Sequence[Path],
     *,
     folder: Path,
-    working: WorkingFolder | None = None,
     prune: bool = False,
     strict: bool = False,
     ignore_removal: bool = False,
     overwrite: bool = False,
-) -> IngestReport:
-    """Ingests files, folders and, for `-`, JSON lines from standard input.
+) -> tuple[IngestReport, Transaction]:
+    """Ingests files, folders and, for `-`, JSON lines from standard input in one transaction, and
+    records what it published of the working folder.
 
     Args:
-        session: determines whether a progress bar is drawn. tx: written to. paths: in the order
-        given. folder: the folder of the repository; files below it are named by their relative
-        path, others by their file name. prune: whether to remove the documents of files deleted
-        from a folder below it. strict: whether the first invalid file or line raises an error.
-        working: the files below it, compared with the base of the transaction. ignore_removal:
-        whether to keep the documents of files that are gone. overwrite: whether to ingest files
-        whose document was changed in the graph since.
+        session: determines whether a progress bar is drawn. repository: of the transaction. begin:
+        begins it, at the `state` that the files were compared with. paths: in the order given.
+        folder: the folder of the repository; files below it are named by their relative path,
+        others by their file name. prune: whether to remove the documents of files deleted from a
+        folder below it. strict: whether the first invalid file or line raises an error.
+        ignore_removal: whether to keep the documents of files that are gone. overwrite: whether to
+        ingest files whose document was changed in the graph since.
     """
+    working = _working_folder(repository, folder, paths)
+    with begin(state=None if working is None else working.state_read) as tx:
+        report = _ingested(
+            session,
+            tx,
+            paths,
+            folder=folder,
+            working=working,
+            prune=prune,
+            ignore_removal=ignore_removal,
+            overwrite=overwrite,
+            strict=strict,
+        )
+    if working is not None:
+        working.published(tx.commit)
+        working.save()
+    return report, tx
+
+
+def _ingested(
+    session: Session,
+    tx: Transaction,
+    paths: Sequence[Path],
+    *,
+    folder: Path,
+    working: WorkingFolder | None,
+    prune: bool,
+    strict: bool,
+    ignore_removal: bool,
+    overwrite: bool,
+) -> IngestReport:
     from ibidem.ingest.ingest import ingest
     from ibidem.ingest.report import IngestReport
 
@@ -112,7 +145,7 @@ def ingest_paths(
     return total
 
 
-def working_folder(
+def _working_folder(
     repository: Repository, folder: Path, paths: Sequence[Path]
 ) -> WorkingFolder | None:
     """Returns the files below the folder of the repository, None if no path names some, or if the
@@ -125,13 +158,6 @@ def working_folder(
     from ibidem.ingest.working_folder import WorkingFolder
 
     return WorkingFolder.open(repository.core, Path(os.path.abspath(folder)))  # noqa: PTH100
-
-
-def save_folder(working: WorkingFolder | None, tx: Transaction) -> None:
-    """Records what a transaction published of the working folder."""
-    if working is not None:
-        working.published(tx.commit)
-        working.save()
 
 
 def _refuse_named(report: IngestReport, paths: Sequence[Path], folder: Path) -> None:
