@@ -175,5 +175,5 @@ def test_the_stub_is_current():
 
 
 @pytest.mark.parametrize("checker", CHECKERS)
-def test_a_sample_program_is_typed(checker: list[str]):
-    assert_typed(checker, SAMPLE)
+def test_a_sample_program_is_typed(checker: str, tmp_path: Path):
+    assert_typed(checker, SAMPLE, tmp_path)

@@ -114,8 +114,8 @@ def test_an_unknown_name_is_an_attribute_error():
 
 
 @pytest.mark.parametrize("checker", CHECKERS)
-def test_a_sample_program_is_typed(checker: list[str]):
-    assert_typed(checker, SAMPLE)
+def test_a_sample_program_is_typed(checker: str, tmp_path: Path):
+    assert_typed(checker, SAMPLE, tmp_path)
 
 
 if __name__ == "__main__":
