@@ -22,8 +22,8 @@ settings.register_profile("house", settings.get_profile("explore"), derandomize=
 settings.load_profile("house")
 pytest_plugins = ["pytester"]
 collect_ignore = [
-    *("cli", "embed", "index", "ingest", "memory", "objects", "repo", "retrieve", "serve", "store"),
-    *("testing", "bench", "examples"),
+    *("adapters", "cli", "embed", "index", "ingest", "memory", "objects", "repo", "retrieve"),
+    *("serve", "store", "testing", "bench", "examples"),
 ]
 ENGINES = [name for name in ("cbor2", "cbrrr") if find_spec(name) is not None]
 """The codec engines that are installed; `cbrrr` is optional."""
