@@ -91,7 +91,7 @@ def test_status_is_empty_after_a_commit_and_after_staging(
     write(tmp_path / "notes" / "retries.md", "# Retries\n\nchanged\n")
     notes("add", "notes")
     assert folder() == {}
-    notes("unstage")
+    notes("undo", "--staged")
     assert folder() == {"modified": ["notes/retries.md"]}
     notes("commit", ".", "-m", "changed")
     assert folder() == {}
@@ -195,7 +195,7 @@ def test_a_renamed_document_keeps_what_is_attached_to_it(
 ) -> None:
     def passage() -> str:
         found = [each["id"] for each in data("query", "--label", "Passage")["nodes"]]
-        (one,) = (id_ for id_ in found if "deadline" in notes("get", id_, "--text").stdout)
+        (one,) = (id_ for id_ in found if "deadline" in notes("show", id_, "--text").stdout)
         return str(one)
 
     fact = data("node", "add", "Fact", "--summary", "thirty seconds is long")["id"]
@@ -207,7 +207,7 @@ def test_a_renamed_document_keeps_what_is_attached_to_it(
     assert done["ingested"]["renamed"] == [
         {"before": "notes/timeouts.md", "after": "notes/deadlines.md"}
     ]
-    (edge,) = data("get", fact)["edges"]
+    (edge,) = data("show", fact)["edges"]
     assert edge["target"] == passage()
     history = data("log", "--path", "notes/deadlines.md")["commits"]
     assert [each["cid"] for each in history] == [
