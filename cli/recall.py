@@ -80,7 +80,7 @@ def command(
         )
         return
     output.note(*answer.warning_lines(result))
-    output.say(*answer.answer_lines(result, locations, receipt=receipt, explain=False))
+    output.say(*answer.answer_lines(result, locations, receipt=receipt, with_ids=True))
     if found.is_escalated or disclosure in ("section", "raw"):
         output.say("", output.strong(f"disclosure: {found.disclosure}"))
         for text in found.texts:

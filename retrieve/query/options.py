@@ -504,8 +504,9 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             flag=Flag("--adjacency", metavar="N"), is_setting=True,
         ),
         Option(
-            "content_chars", "int", 0, help="Number of characters of a node's content to show",
-            is_setting=True,
+            "metadata", "bool", False,
+            help="Whether the type, id and properties of a node are shown before its text",
+            flag=Flag("--metadata", is_switch=True), is_setting=True,
         ),
         Option(
             "estimator", "str | TokenEstimator", "heuristic",
