@@ -214,6 +214,17 @@ def test_a_renamed_document_keeps_what_is_attached_to_it(
         done["commit"]["cid"],
         *(each["cid"] for each in first),
     ]
+    for node in (passage(), "notes/deadlines.md"):
+        by_node = data("log", "--node", node)["commits"]
+        assert by_node[-1]["cid"] == first[-1]["cid"]
+    blamed = {each["field"]: each["commit"]["cid"] for each in data("blame", passage())["lines"]}
+    assert blamed["summary"] == first[-1]["cid"]
+    document = {
+        each["field"]: each["commit"]["cid"]
+        for each in data("blame", "notes/deadlines.md")["lines"]
+    }
+    assert document["summary"] == first[-1]["cid"]
+    assert document["props.source"] == done["commit"]["cid"]
 
 
 @pytest.fixture
