@@ -237,7 +237,7 @@ def _apart(groups: Many[Group], hits: Many[Found]) -> list[Group]:
     for group in groups:
         own: list[int] = []
         for rank in group.hits:
-            shown = owner.get(hits[rank].ordinal)
+            shown = owner.get(_first_shown(hits[rank]))
             (own if shown is None else shown.hits).append(rank)
         if own:
             group.hits = own
@@ -247,6 +247,11 @@ def _apart(groups: Many[Group], hits: Many[Found]) -> list[Group]:
     for group in kept:
         group.hits.sort()
     return kept
+
+
+def _first_shown(hit: Found) -> int:
+    """Returns the node that stands for a hit: the passage at its place, or the node itself."""
+    return hit.ordinal if hit.spot is None else hit.spot.sequence.ordinals[hit.spot.place]
 
 
 def ids_of(snapshot: Snapshot, ordinals: Many[int]) -> bytes:
