@@ -120,14 +120,12 @@ def grouped(
     aims: dict[bytes, list[Aim]] = {}
     wholes: dict[int, Container] = {}
     for rank, hit in enumerate(hits):
-        position = hit.spot
-        if position is None:
+        if (at := hit.spot) is None:
             continue
-        start, stop, whole = _around(position, options, heading, sections, chars)
+        start, stop, whole = _around(at, options, heading, sections, chars)
         if whole is not None:
             wholes[rank] = whole
-        key = position.sequence.document.raw
-        aims.setdefault(key, []).append(Aim(rank, position.place, start, stop))
+        aims.setdefault(at.sequence.document.raw, []).append(Aim(rank, at.place, start, stop))
     for mine in aims.values():
         groups += _of_document(hits, mine, wholes, options)
     return _apart(sorted(groups, key=lambda group: group.hits[0]), hits)
@@ -185,14 +183,14 @@ def _of_document(
     made = []
     for span in stretches:
         first = span.ranks[0]
-        spot, whole = hits[first].spot, wholes.get(first)
-        assert spot is not None, "BUG: a hit of a document has a place in it"
+        at, whole = hits[first].spot, wholes.get(first)
+        assert at is not None, "BUG: a hit of a document has a place in it"
         is_whole = whole is not None and (span.start, span.stop) == (whole.start, whole.stop)
         made.append(
             Group(
                 span.ranks,
-                list(spot.sequence.ordinals[span.start : span.stop]),
-                spot.sequence,
+                list(at.sequence.ordinals[span.start : span.stop]),
+                at.sequence,
                 span.start,
                 span.stop,
                 whole.ordinal if whole is not None and is_whole else None,
@@ -211,7 +209,8 @@ def _by_edges(
         walks = [walked(snapshot, visible, hit.ordinal, walk) for hit in hits]
         return [
             Group(
-                positions, list(dict.fromkeys(node for place in positions for node in walks[place]))
+                positions,
+                list(dict.fromkeys(node for position in positions for node in walks[position])),
             )
             for positions in united(walks)
         ]
@@ -237,7 +236,8 @@ def _apart(groups: Many[Group], hits: Many[Found]) -> list[Group]:
     for group in groups:
         own: list[int] = []
         for rank in group.hits:
-            shown = owner.get(_first_shown(hits[rank]))
+            hit = hits[rank]
+            shown = owner.get(hit.ordinal if hit.spot is None else hit.spot.passage)
             (own if shown is None else shown.hits).append(rank)
         if own:
             group.hits = own
@@ -247,11 +247,6 @@ def _apart(groups: Many[Group], hits: Many[Found]) -> list[Group]:
     for group in kept:
         group.hits.sort()
     return kept
-
-
-def _first_shown(hit: Found) -> int:
-    """Returns the node that stands for a hit: the passage at its place, or the node itself."""
-    return hit.ordinal if hit.spot is None else hit.spot.sequence.ordinals[hit.spot.place]
 
 
 def ids_of(snapshot: Snapshot, ordinals: Many[int]) -> bytes:
