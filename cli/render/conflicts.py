@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ibidem.store.protocol import Store
 
 _SHOWN = 20
+_ALTERNATIVES_SHOWN = 5
+"""Values of one field, of as many writers, that are shown."""
 _LINES = 60
 _WIDTH = 40
 _CONTEXT_LINES = 2
@@ -148,7 +150,12 @@ def _values(store: Store, found: OpenConflict) -> list[str]:
     rows = []
     for name in found.fields:
         said = {side.get(name): None for side in sides}
-        cut = [output.one_line(_text(name, value), width=_WIDTH) for value in said]
+        cut = [
+            output.one_line(_text(name, value), width=_WIDTH)
+            for value in list(said)[:_ALTERNATIVES_SHOWN]
+        ]
+        if len(said) > len(cut):
+            cut.append(f"and {len(said) - len(cut)} more")
         rows.append((output.one_line(name), " | ".join(cut)))
     return output.pairs(rows)
 
