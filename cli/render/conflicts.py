@@ -149,13 +149,13 @@ def _values(store: Store, found: OpenConflict) -> list[str]:
             continue
     rows = []
     for name in found.fields:
-        said = {side.get(name): None for side in sides}
+        values = {side.get(name): None for side in sides}
         cut = [
             output.one_line(_text(name, value), width=_WIDTH)
-            for value in list(said)[:_ALTERNATIVES_SHOWN]
+            for value in list(values)[:_ALTERNATIVES_SHOWN]
         ]
-        if len(said) > len(cut):
-            cut.append(f"and {len(said) - len(cut)} more")
+        if len(values) > len(cut):
+            cut.append(f"and {len(values) - len(cut)} more")
         rows.append((output.one_line(name), " | ".join(cut)))
     return output.pairs(rows)
 
