@@ -10,7 +10,6 @@ import click
 from ibidem.cli.options.ids import document_at
 from ibidem.cli.options.viewer import check_owner, is_restricted, viewer_of, viewer_option
 from ibidem.cli.render import changes, output, shapes
-from ibidem.cli.render.stats import show_stats
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.repo.id_prefix import is_prefix
@@ -35,19 +34,11 @@ Shown = tuple[str, dict[str, Any], list[str]]
 @click.option(
     "--text", is_flag=True, help="Print only the full source text of a document or section."
 )
-@click.option(
-    "--stats",
-    is_flag=True,
-    help="Show the numbers of nodes, edges and vectors of the revision NAME, and of blocks and log "
-    "entries.",
-)
 @viewer_option
 @at_option
 @common_options
 @pass_session
-def command(
-    session: Session, *, name: str, content: bool, text: bool, stats: bool, at: str
-) -> None:
+def command(session: Session, *, name: str, content: bool, text: bool, at: str) -> None:
     """Show the commit, node, document, edge or block called NAME
 
     NAME is a revision, the id of a node or edge or a unique prefix, the path of a document, or a
@@ -58,21 +49,14 @@ def command(
     Examples:
       repo show
       repo show main~2
-      repo show --stats
       repo show notes/retries.md --at main~2
       repo show 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --text
     """
-    if content + text + stats > 1:
-        raise click.UsageError("--content, --text and --stats exclude each other; give one of them")
-    if stats and "HEAD" not in (name, at):
-        raise click.UsageError("--stats takes one revision: NAME or --at")
+    if content and text:
+        raise click.UsageError("--content and --text exclude each other; give one of them")
     if session.json and (content or text):
         raise click.UsageError("--content and --text print raw bytes and exclude --json")
     with session.open() as repository:
-        if stats:
-            check_owner(session, "the statistics")
-            show_stats(session, repository, at if name == "HEAD" else name)
-            return
         if content or text:
             revision = repository.at(at, viewer=viewer_of(session))
             node = document_at(session, revision, name) or revision.node_id(name)

@@ -82,7 +82,7 @@ def test_a_question_needs_no_quotes(notes: Run):
 
 def test_every_synonym_leads_to_a_command():
     known = {path.removeprefix("repo ") for path, _ in FOUND}
-    assert set(SYNONYMS.values()) <= known | {"--version", "undo --staged", "show --stats"}
+    assert set(SYNONYMS.values()) <= known | {"--version", "undo --staged"}
     assert not known & SYNONYMS.keys()
 
 
@@ -109,7 +109,7 @@ def test_options_are_singular_and_explained(path: str, command: click.Command):
             assert parameter.help.endswith((".", "].")), f"{path} {parameter.opts}"
 
 
-READING = {"log", "show", "query", "retrieve", "branch", "tag"}
+READING = {"log", "show", "query", "retrieve", "stats", "branch", "tag"}
 
 
 @pytest.mark.parametrize("name", sorted(READING))

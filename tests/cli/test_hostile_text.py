@@ -150,13 +150,14 @@ CALLS: dict[str, list[str]] = {
     "embed": ["embed --dry-run --model minilm", "embed --dry-run --model x"],
     "query": ["query", "query --label Note --order-by list", "query --count"],
     "show": [
-        *("show", "show --stats", "show {node}", "show {document}", "show {part}", "show {hidden}"),
+        *("show", "show {node}", "show {document}", "show {part}", "show {hidden}"),
         *("show {edge}", "show side", "show {receipt}"),
     ],
     "edge traverse": [
         "edge traverse {node} --path out:*",
         "edge traverse {node} --path out:nothing",
     ],
+    "stats": ["stats"],
     "thread list": ["thread list"],
     "thread show": ["thread show talk", "thread show talk --raw"],
     "thread append": ["thread append talk more"],

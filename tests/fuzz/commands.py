@@ -30,7 +30,7 @@ READS = frozenset(
     (
         *("status", "retrieve", "packs", "prompt", "query", "show"),
         *("memory recall", "edge traverse"),
-        *("thread list", "thread select", "thread show", "memory graph", "trust show"),
+        *("stats", "thread list", "thread select", "thread show", "memory graph", "trust show"),
         *("memory salience", "replay", "receipt list", "receipt show", "run diff", "run list"),
         *("run replay", "run show", "log", "diff", "blame", "bisect", "bisect run", "key verify"),
         *("fsck", "doctor", "remote list", "key list", "snapshot record", "snapshot check"),

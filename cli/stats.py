@@ -1,28 +1,39 @@
-"""The numbers of nodes, edges, vectors, blocks and log entries, as text and as JSON."""
+"""`repo stats`: statistics of the repository."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import click
+
 from ibidem.cli.render import output
+from ibidem.cli.session import Session, at_option, common_options, pass_session
 
 if TYPE_CHECKING:
-    from ibidem.cli.session import Session
-    from ibidem.repo.repository import Repository
     from ibidem.repo.statistics import LogSize
 
 
-def show_stats(session: Session, repository: Repository, at: str) -> None:
-    """Prints the numbers of a revision and of the repository."""
-    stats = repository.maintenance.stats(at)
-    is_current = repository.core.search_index.current.is_remembered(repository.at(at).root_cid)
-    labels = dict(sorted(repository.at(at).with_snapshot(lambda one: one.labels()).items()))
-    index = repository.core.search_index.current.stats()
-    logs = repository.maintenance.log_stats()
+@click.command("stats")
+@at_option
+@common_options
+@pass_session
+def command(session: Session, *, at: str) -> None:
+    """Show the numbers of nodes, edges, vectors, blocks and log entries
+
+    \b
+    Example:
+      repo stats --at main~10
+    """
+    with session.open() as repository:
+        stats = repository.maintenance.stats(at)
+        is_current = repository.core.search_index.current.is_remembered(repository.at(at).root_cid)
+        labels = dict(sorted(repository.at(at).with_snapshot(lambda one: one.labels()).items()))
+        index = repository.core.search_index.current.stats()
+        logs = repository.maintenance.log_stats()
     head = None if stats.head is None else str(stats.head)
     if session.json:
         output.emit(
-            "show-stats",
+            "stats",
             {
                 "commit": head,
                 "node_count": stats.node_count,
