@@ -63,7 +63,7 @@ def test_a_damaged_layout_is_told_and_not_opened(notes: Run, tmp_path: Path) -> 
 
 def test_gc_counts_before_it_deletes(notes: Run, data: Data) -> None:
     notes("node", "add", "Note", "--summary", "staged and dropped")
-    notes("unstage")
+    notes("undo", "--staged")
     would = data("gc", "--dry-run")
     assert would["is_dry_run"] is True
     assert would["block_count"] > 0
@@ -100,12 +100,12 @@ def test_erase_asks_first_and_says_what_it_did(notes: Run, data: Data, tmp_path:
     notes("erase", secret, stdin="n\n", code=130)
     assert "pass --yes" in notes("erase", secret, stdin="", code=2).stderr
     assert "pass --yes" in notes("erase", secret, "--json", code=2).stderr
-    notes("get", secret)
+    notes("show", secret)
     said = notes("erase", secret, "--reason", "asked", stdin="y\n")
     assert "erased 1 node" in said.stdout
     assert "also occurs in node" in said.stderr
-    notes("get", secret, code=3)
-    notes("get", secret, "--at", "HEAD~1", code=3)
+    notes("show", secret, code=3)
+    notes("show", secret, "--at", "HEAD~1", code=3)
     assert data("retrieve", "secret", "--at", "HEAD~1", "--allow-erased")["erased"] == [secret]
     partial = notes("retrieve", "secret", "--at", "HEAD~1", "--allow-erased")
     assert "left out" in partial.stderr

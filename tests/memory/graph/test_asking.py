@@ -275,7 +275,7 @@ def test_a_budget_holds_the_best_records_and_more_never_fewer(memory: GraphMemor
         before = ids
     assert before == {one.id for one in whole.items}
     assert max(whole.items, key=lambda one: one.score).id == whole.graph.root_ids[0]
-    best = memory.retrieve_graph("hub", token_budget=whole.items[0].tokens + 5)
+    best = memory.retrieve_graph("hub", token_budget=whole.items[0].tokens)
     assert texts(best) == ["the hub of it all"]
 
 
