@@ -125,7 +125,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_commands(Exposure.REFUSED, "config list", "config get", "config set", "config unset"),
     **_commands(Exposure.REFUSED, "add", "node add", "node remove", "node tombstone"),
     **_commands(Exposure.REFUSED, "node untombstone", "edge add", "edge remove", "commit"),
-    **_commands(Exposure.REFUSED, "status", "config", "embed", "embed install", "stats"),
+    **_commands(Exposure.REFUSED, "status", "config", "embed", "embed install", "index stats"),
     **_commands(Exposure.REFUSED, "memory feedback vote", "memory feedback not-useful"),
     **_commands(Exposure.REFUSED, "memory feedback outcome"),
     **_commands(Exposure.REFUSED, "thread append", "thread clear", "thread compact"),

@@ -166,7 +166,7 @@ CALLS: dict[str, list[str]] = {
         "edge traverse {node} --path out:*",
         "edge traverse {node} --path out:nothing",
     ],
-    "stats": ["stats"],
+    "index stats": ["index", "stats"],
     "thread list": ["thread list"],
     "thread show": ["thread show talk", "thread show talk --raw"],
     "thread append": ["thread append talk more"],

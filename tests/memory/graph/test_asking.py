@@ -190,7 +190,7 @@ def test_gr8_many_relations_are_no_better_than_one(memory: GraphMemory):
     from ibidem.retrieve.records.entity import entity_boosts
 
     snapshot = repo.at().snapshot()
-    boosts = entity_boosts(snapshot, "Ada", snapshot.live)
+    boosts = entity_boosts(snapshot, "Ada", snapshot.live, None)
     assert boosts[snapshot.ordinal(hub)] == boosts[snapshot.ordinal(one)] == 85
     assert {node.id for node in answer.items} == {hub, one, ada}
 
