@@ -29,7 +29,7 @@ SECTIONS = {
         *("init", "demo", "add", "node", "edge", "commit", "status", "config"),
         *("rm", "mv", "checkout"),
     ),
-    "Inspect": ("cat", "show", "stats"),
+    "Inspect": ("cat", "show"),
     "Conversations, memory and access": ("thread", "memory", "trust"),
     "Reproduce and test answers": ("replay", "receipt", "run", "snapshot"),
     "History": ("log", "diff", "blame", "bisect"),
@@ -40,6 +40,7 @@ SECTIONS = {
     "Copy between repositories": (
         *("clone", "remote", "fetch", "pull", "push", "export", "import", "serve"),
     ),
+    "Connect agents": ("mcp",),
     "Verify and maintain": ("fsck", "gc", "erase", "key", "index"),
     "The program": ("help", "doctor", "completion"),
 }
@@ -72,6 +73,7 @@ SYNONYMS = {
     **dict.fromkeys(("chat", "conversation", "messages"), "thread"),
     **dict.fromkeys(("remember", "facts", "records"), "memory"),
     "recall": "memory recall",
+    **dict.fromkeys(("stats", "statistics", "count", "info"), "index stats"),
     **dict.fromkeys(("feedback", "vote", "rate"), "memory feedback"),
     **dict.fromkeys(("token", "auth", "login"), "trust token"),
     **dict.fromkeys(("access", "permissions", "policy"), "trust"),

@@ -80,9 +80,8 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Revision", Exposure.VISIBLE, "document locate locate_many newest moment paths"),
     **_rows("Revision", Exposure.VISIBLE, "is_visible retrieve retrieve_many packs records"),
     **_rows("Revision", Exposure.VISIBLE, "prompt context verify_citation query page count"),
-    **_rows(
-        "Revision", Exposure.EXEMPT, "root_cid commit_cid config viewer is_restricted erasures"
-    ),
+    **_rows("Revision", Exposure.EXEMPT, "root_cid commit_cid config trust_policy viewer"),
+    **_rows("Revision", Exposure.EXEMPT, "is_restricted erasures"),
     **_rows("Revision", Exposure.REFUSED, "core root commit log snapshot with_snapshot"),
     **_rows("Transaction", Exposure.VISIBLE, "add_node update_node node find_node"),
     **_rows("Transaction", Exposure.VISIBLE, "add_edge update_edge remove_edge edge edges_of"),
@@ -121,12 +120,12 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_commands(Exposure.REFUSED, "checkout", "rm", "mv"),
     **_commands(Exposure.VISIBLE, "memory recall", "memory graph", "memory salience", "trust show"),
     **_commands(Exposure.VISIBLE, "thread list", "thread show", "thread select"),
-    **_commands(Exposure.VISIBLE, "snapshot record"),
+    **_commands(Exposure.VISIBLE, "snapshot record", "mcp"),
     **_commands(Exposure.EXEMPT, "init", "demo", "completion", "help"),
     **_commands(Exposure.REFUSED, "config list", "config get", "config set", "config unset"),
     **_commands(Exposure.REFUSED, "add", "node add", "node remove", "node tombstone"),
     **_commands(Exposure.REFUSED, "node untombstone", "edge add", "edge remove", "commit"),
-    **_commands(Exposure.REFUSED, "status", "config", "embed", "embed install", "stats"),
+    **_commands(Exposure.REFUSED, "status", "config", "embed", "embed install", "index stats"),
     **_commands(Exposure.REFUSED, "memory feedback vote", "memory feedback not-useful"),
     **_commands(Exposure.REFUSED, "memory feedback outcome"),
     **_commands(Exposure.REFUSED, "thread append", "thread clear", "thread compact"),
@@ -151,6 +150,9 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_commands(Exposure.REFUSED, "trust token log"),
     **_commands(Exposure.REFUSED, "gc", "erase", "key generate", "key list", "key require"),
     **_commands(Exposure.REFUSED, "key revoke", "key trust", "key verify", "index build", "doctor"),
+    # -- the tools of the MCP server -----------------------------------------------------------
+    **_rows("mcp", Exposure.VISIBLE, "retrieve read remember verify"),
+    **_rows("mcp", Exposure.REFUSED, "history compare"),
     # -- the routes of a server ----------------------------------------------------------------
     **_rows("", Exposure.REFUSED, "/v1/refs /v1/known /v1/fetch /v1/push"),
     **_rows("", Exposure.VISIBLE, "/v1/retrieve"),

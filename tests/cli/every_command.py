@@ -169,7 +169,7 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("index", "build")
     _keeps(run, folder)
     run("embed", "--dry-run")
-    run("stats")
+    run("index", "stats")
     run("doctor")
     run("demo")
     run("show", "nothing", code=3)

@@ -252,7 +252,7 @@ def test_stored_text_cannot_steer_the_terminal(notes: Run, data: Data):
 
 
 def test_stats_count_what_is_there(notes: Run, data: Data):
-    stats = data("stats")
+    stats = data("index", "stats")
     assert stats["node_count"] == len(data("query")["nodes"])
     assert stats["labels"]["Document"] == 2
     assert stats["blocks"]["count"] > stats["node_count"]
@@ -273,7 +273,7 @@ def test_an_empty_repository_can_be_looked_at(run: Run, data: Data):
     run("init")
     assert data("status")["head"] is None
     assert data("log")["commits"] == []
-    assert data("stats")["node_count"] == 0
+    assert data("index", "stats")["node_count"] == 0
     assert data("query")["nodes"] == []
     assert data("diff")["changes"] == []
     assert data("retrieve", "anything")["items"] == []
@@ -283,7 +283,7 @@ def test_an_empty_repository_can_be_looked_at(run: Run, data: Data):
     run("index", "build")
     run("show", code=3)
     run("undo", code=2)
-    for arguments in (["status"], ["log"], ["stats"], ["query"], ["diff"], ["tag"]):
+    for arguments in (["status"], ["log"], ["index", "stats"], ["query"], ["diff"], ["tag"]):
         run(*arguments)
 
 

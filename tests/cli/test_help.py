@@ -109,7 +109,7 @@ def test_options_are_singular_and_explained(path: str, command: click.Command):
             assert parameter.help.endswith((".", "].")), f"{path} {parameter.opts}"
 
 
-READING = {"log", "show", "query", "retrieve", "stats", "branch", "tag"}
+READING = {"log", "show", "query", "retrieve", "index stats", "branch", "tag"}
 
 
 @pytest.mark.parametrize("name", sorted(READING))

@@ -30,7 +30,16 @@ OURS = re.compile(r"\x1b\[(?:0|1|2|3[1-3]|31;1|31m\x1b\[1)m")
 
 NOTHING_OF_THE_REPOSITORY = {
     "cat",  # prints bytes on purpose; on a terminal as `get --text` does
-    *("completion", "demo", "serve", "key generate", "key trust", "key require", "key revoke"),
+    *(
+        "completion",
+        "demo",
+        "mcp",
+        "serve",
+        "key generate",
+        "key trust",
+        "key require",
+        "key revoke",
+    ),
     *(
         "thread clear",
         "gc",
@@ -157,7 +166,7 @@ CALLS: dict[str, list[str]] = {
         "edge traverse {node} --path out:*",
         "edge traverse {node} --path out:nothing",
     ],
-    "stats": ["stats"],
+    "index stats": ["index", "stats"],
     "thread list": ["thread list"],
     "thread show": ["thread show talk", "thread show talk --raw"],
     "thread append": ["thread append talk more"],

@@ -146,7 +146,14 @@ def test_every_command_that_prints_data_has_json():
         if not hasattr(command, "commands") and not any("--json" in p.opts for p in command.params)
     }
     assert without == {
-        *("repo cat", "repo completion", "repo embed install", "repo help", "repo serve")
+        *(
+            "repo cat",
+            "repo completion",
+            "repo embed install",
+            "repo help",
+            "repo mcp",
+            "repo serve",
+        )
     }
 
 

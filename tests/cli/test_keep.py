@@ -76,18 +76,18 @@ def test_gc_counts_before_it_deletes(notes: Run, data: Data) -> None:
 
 
 def test_stats_shows_the_logs_with_their_bounds(notes: Run, data: Data) -> None:
-    before = data("stats")
+    before = data("index", "stats")
     receipt_bytes = 2 * LOG_BYTES_MAX
     assert before["receipt_log"] == {"count": 0, "size_bytes": 0, "size_bytes_max": receipt_bytes}
     assert before["operation_log"]["count_max"] == OPERATIONS_KEPT
     notes("node", "add", "Note", "--summary", "the mill calculates")
     notes("commit", "-m", "one more")
     notes("retrieve", "mill")
-    after = data("stats")
+    after = data("index", "stats")
     assert after["operation_log"]["count"] == before["operation_log"]["count"] + 1
     assert after["operation_log"]["size_bytes"] > before["operation_log"]["size_bytes"]
     assert after["receipt_log"]["count"] == 1
-    said = notes("stats").stdout
+    said = notes("index", "stats").stdout
     assert f"1 receipt, {after['receipt_log']['size_bytes']:,} of at most 33,554,432 bytes" in said
     assert f"{after['operation_log']['count']} operations" in said
     assert "'repo gc' keeps the newest 10,000" in said

@@ -89,7 +89,7 @@ def test_history_and_blocks_are_for_who_may_see_everything(run):
     run("diff", "HEAD", "--viewer", "low", code=2)
     run("diff", "HEAD")
     run("blame", secret["id"])
-    run("stats")
+    run("index", "stats")
 
 
 def test_answers_of_two_revisions_are_compared_by_the_owner(run, tmp_path):

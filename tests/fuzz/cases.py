@@ -71,7 +71,14 @@ CLOCK = 1_800_000_000
 FORMS = ("import", "import", "import", "onto", "clone", "pull", "push", "plain")
 """How a copy travels; a full copy is cloned and imported only."""
 LISTING = (
-    *(("status",), ("log",), ("query",), ("stats",), ("retrieve", "retry"), ("packs", "retry")),
+    *(
+        ("status",),
+        ("log",),
+        ("query",),
+        ("index", "stats"),
+        ("retrieve", "retry"),
+        ("packs", "retry"),
+    ),
     *(
         ("memory", "recall", "retry"),
         ("run", "list"),

@@ -30,7 +30,14 @@ READS = frozenset(
     (
         *("status", "retrieve", "packs", "prompt", "query", "show"),
         *("memory recall", "edge traverse"),
-        *("stats", "thread list", "thread select", "thread show", "memory graph", "trust show"),
+        *(
+            "index stats",
+            "thread list",
+            "thread select",
+            "thread show",
+            "memory graph",
+            "trust show",
+        ),
         *("memory salience", "replay", "receipt list", "receipt show", "run diff", "run list"),
         *("run replay", "run show", "log", "diff", "blame", "bisect", "bisect run", "key verify"),
         *("fsck", "doctor", "remote list", "key list", "snapshot record", "snapshot check"),
