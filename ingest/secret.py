@@ -21,6 +21,27 @@ _NAME = re.compile("|".join(fnmatch.translate(name) for name in _NAMES.split()))
 _KEY_BEGIN = re.compile(rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_BODY = re.compile(rb"[A-Za-z0-9+/]{32,}={0,2}")
 _KEY_LOOKAHEAD_BYTES = 1024
+_KEY = re.compile(
+    _KEY_BEGIN.pattern.decode()
+    + rf'(?:[^"]{{1,{16 * _KEY_LOOKAHEAD_BYTES}}}?-----END [A-Z0-9 ]{{1,80}}-----'
+    + rf'|[^"]{{0,{_KEY_LOOKAHEAD_BYTES}}}?[A-Za-z0-9+/]{{32,}}(?:\s*[A-Za-z0-9+/=]{{16,}})*)'
+)
+"""A private key with its end, or else the lines of key data."""
+_TOKENS = {
+    "an AWS access key": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+    "a GitHub token": r"\b(?:gh[oprsu]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255})\b",
+    "a GitLab token": r"\bglpat-[A-Za-z0-9_-]{20,255}",
+    "a Slack token": r"\bxox[abeoprs]-[A-Za-z0-9-]{10,255}",
+    "a Stripe key": r"\b[rs]k_live_[A-Za-z0-9]{16,255}",
+    "an API key": r"\bsk-[A-Za-z0-9_-]{32,255}",
+    "a Google API key": r"\bAIza[A-Za-z0-9_-]{35}\b",
+    "a package registry token": r"\b(?:npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{50,255})\b",
+    "a Hugging Face token": r"\bhf_[A-Za-z0-9]{30,255}\b",
+    "a JSON web token": r"\beyJ[\w-]{10,4096}\.eyJ[\w-]{10,4096}\.[\w-]{10,4096}",
+    "a password in a URL": r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{1,255}:[^\s/@]{1,255}@",
+    "a token of a server": r"\bibidem_[A-Za-z0-9_-]{43}",
+}
+_TOKEN = re.compile("|".join(f"({form})" for form in _TOKENS.values()))
 
 
 def is_secret_name(name: str) -> bool:
@@ -33,6 +54,17 @@ def is_secret_name(name: str) -> bool:
     if lower.endswith(_SAFE_SUFFIXES) or lower.endswith(_DOCUMENTS):
         return False
     return _NAME.fullmatch(lower) is not None
+
+
+def without_secrets(text: str) -> str:
+    """Returns a text with each secret in it replaced by words that say what was there.
+
+    >>> without_secrets("the key is AKIAIOSFODNN7EXAMPLE, rotate it")
+    'the key is [removed: an AWS access key], rotate it'
+    """
+    kinds = list(_TOKENS)
+    shown = _KEY.sub("[removed: a private key]", text)
+    return _TOKEN.sub(lambda found: f"[removed: {kinds[(found.lastindex or 1) - 1]}]", shown)
 
 
 def has_private_key(data: bytes) -> bool:

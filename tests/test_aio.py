@@ -17,7 +17,7 @@ import ibidem
 from ibidem import aio
 
 SAMPLE = Path(__file__).parent / "typed_aio_sample.py"
-PURE = {"anomalies", "is_task"}
+PURE = {"without_secrets", "anomalies", "is_task"}
 """Public functions that neither read nor write."""
 
 

@@ -52,6 +52,11 @@ class Chain:
         """The newest step."""
         return self._last[0]
 
+    @property
+    def count(self) -> int:
+        """The number of steps."""
+        return self._last[1]
+
     def append(
         self,
         action: str,
@@ -59,9 +64,13 @@ class Chain:
         request: Any = None,
         answer: Any = None,
         blocks: Mapping[Cid, bytes] | None = None,
+        start: int | None = None,
         **fields: Any,
     ) -> None:
         """Appends a step; `fields` are those of `Step`.
+
+        Args:
+            start: the `count` when the action started; None if it starts and ends in this call.
 
         Raises:
             InvalidInputError: the request or answer cannot be recorded; nothing is appended.
@@ -77,6 +86,7 @@ class Chain:
                 previous=previous,
                 request=packed,
                 answer=said,
+                start=0 if start is None or start == count else start,
                 **fields,
             )
             block = step.encode()

@@ -9,7 +9,7 @@ Spec: replay 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.blocks import WriteBatch
@@ -25,8 +25,10 @@ from ibidem.repo.runs.payload import settled
 from ibidem.repo.runs.recording import Recording
 from ibidem.repo.runs.session import (
     RECORDED,
+    OpenEvent,
     RunRevision,
     Session,
+    is_nested,
     noted_request,
     retrieve_request,
     rev_text,
@@ -77,6 +79,8 @@ class Run(Session):
     def _append(self, action: str, **fields: Any) -> None:
         if not self._is_open:
             raise InvalidInputError(f"run {self.name!r}: it has ended, nothing more is recorded")
+        if is_nested(self):
+            return  # A replay takes the outcome of the event, and does nothing of what led to it.
         self._chain.append(action, **fields)
 
     # -- doors ---------------------------------------------------------------------------------
@@ -155,28 +159,14 @@ class Run(Session):
 
         return made
 
-    def _event(
-        self,
-        name: str,
-        request: Any,
-        call: Callable[[], Any] | None,
-        errors: tuple[type[Exception], ...],
-    ) -> Any:
-        if type(name) is not str or not name:
-            raise InvalidInputError(f"event: got name {name!r:.80}, expected text")
-        # A request that cannot be recorded must fail before anything is done.
-        request = settled(name, request)
-        answer: Any = None
-        if call is not None:
-            try:
-                answer = {payload.VALUE: settled(name, call())}
-            except Exception as error:
-                self._append("event", name=name, request=request, answer=payload.failed(error))
-                self._chain.publish()
-                raise
-        self._append("event", name=name, request=request, answer=answer)
-        self._chain.publish()
-        return None if answer is None else answer[payload.VALUE]
+    def _open_event(self, name: str, request: Any) -> OpenEvent:
+        start = self._chain.count
+
+        def record(outcome: Mapping[str, Any] | None) -> None:
+            self._append("event", name=name, request=request, answer=outcome, start=start)
+            self._chain.publish()
+
+        return OpenEvent(self, record)
 
     def _call(self, name: str, request: dict[str, Any]) -> Any:
         with self._chain.lock:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ibidem.ingest.ingest import ingest_text as ingest_text
     from ibidem.ingest.report import IngestReport as IngestReport
     from ibidem.ingest.report import Progress as Progress
+    from ibidem.ingest.secret import without_secrets as without_secrets
     from ibidem.memory.conversation.changes import Written as Written
     from ibidem.memory.conversation.context import Context as Context
     from ibidem.memory.conversation.conversations import Conversations as Conversations
@@ -123,6 +124,7 @@ if TYPE_CHECKING:
     from ibidem.repo.runs.recorder import Run as Run
     from ibidem.repo.runs.recording import RunSummary as RunSummary
     from ibidem.repo.runs.replay import Replay as Replay
+    from ibidem.repo.runs.session import OpenEvent as OpenEvent
     from ibidem.repo.statistics import RepositoryStats as RepositoryStats
     from ibidem.repo.sync.clone import clone as clone
     from ibidem.repo.sync.report import CopyReport as CopyReport
@@ -179,6 +181,7 @@ _HOMES = {
     "embed.remote": "OllamaEmbedder OpenAiEmbedder",
     "ingest.ingest": "ingest_text",
     "ingest.report": "IngestReport Progress",
+    "ingest.secret": "without_secrets",
     "memory.conversation.changes": "Written",
     "memory.conversation.context": "Context",
     "memory.conversation.conversations": "Conversations",
@@ -238,6 +241,7 @@ _HOMES = {
     "repo.runs.recorder": "Run",
     "repo.runs.recording": "RunSummary",
     "repo.runs.replay": "Replay",
+    "repo.runs.session": "OpenEvent",
     "repo.statistics": "RepositoryStats",
     "repo.sync.clone": "clone",
     "repo.sync.report": "CopyReport",
