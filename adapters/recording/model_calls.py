@@ -22,8 +22,8 @@ from threading import Lock
 from types import ModuleType
 from typing import Any
 
-from ibidem.adapters.recording import http_call
 from ibidem import IbidemError, InvalidInputError, UnrecordedError
+from ibidem.adapters.recording import http_call
 
 _MODULES = ("httpx", "httpx2")
 _SESSION: ContextVar[Any] = ContextVar("session", default=None)
@@ -41,7 +41,6 @@ def model_calls(session: Any) -> Iterator[None]:
         session: what `repo.runs.start`, `replay` or `fork` returned; of `ibidem` or `ibidem.aio`.
 
     Raises:
-        InvalidInputError: no client that it could record is installed.
         RunMismatchError: in a replay, at the first call that differs from the recorded one.
     """
     with _lock:
@@ -78,11 +77,6 @@ def _patch() -> None:
         for name in _MODULES
         if importlib.util.find_spec(name) is not None
     ]
-    if not modules:
-        raise InvalidInputError(
-            "model_calls: neither httpx nor httpx2 is installed, so there is no client to record",
-            hint="install the client of your model, such as 'openai' or 'anthropic'",
-        )
     for module in {id(module): module for module in modules}.values():
         for cls, name, wrap in (
             (module.HTTPTransport, "handle_request", _sync),

@@ -34,16 +34,18 @@ from ibidem.repo.runs.session import (
     rev_text,
 )
 from ibidem.repo.transaction.begin import begin, branch_publisher
-from ibidem.repo.transaction.changeset import ChangeSet, Published, laid_on
+from ibidem.repo.transaction.changeset import ChangeSet, Published, Publisher, with_edits
+from ibidem.repo.transaction.publish import BranchPublisher
 from ibidem.retrieve.answer.answer import AnswerKind
 
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
     from ibidem.objects.ids import NodeId
     from ibidem.objects.root import Root
+    from ibidem.repo.arguments import CommitInfo
     from ibidem.repo.core import Core
     from ibidem.repo.runs.replay import Replay
-    from ibidem.repo.transaction.publish import BranchPublisher, Tip
+    from ibidem.repo.transaction.publish import Tip
     from ibidem.repo.transaction.transaction import NewId, Transaction
 
 
@@ -91,7 +93,7 @@ class Run(Session):
         request = {"at": rev_text(rev)}
         with self._chain.lock:
             try:
-                found = self._live.graph(rev)
+                found = self._graph(rev)
             except IbidemError as error:
                 self._append("read", request=request, answer=payload.failed(error))
                 raise
@@ -108,7 +110,7 @@ class Run(Session):
     ) -> Any:
         request = retrieve_request(rev, options, kind)
         with self._chain.lock:
-            graph = self._live.graph(rev) if graph is None else graph
+            graph = self._graph(rev) if graph is None else graph
             try:
                 question = resolver(kind)(self._live, graph, **options)
                 result = answered(self._live, graph, question)
@@ -132,15 +134,24 @@ class Run(Session):
             )
         return result
 
+    def _graph(self, rev: object) -> Graph:
+        """Returns the graph that the run reads at a revision."""
+        return self._live.graph(rev)
+
+    def _publisher(self, request: dict[str, Any], signed: CommitInfo) -> tuple[Publisher, Tip]:
+        """Returns what publishes the commit of a transaction, and the tip that it begins on."""
+        choice = request.get("on_conflict", "record")
+        inner = branch_publisher(self._live, request["branch"], signed, on_conflict=choice)
+        return inner, inner.begun
+
     def _transaction(self, request: dict[str, Any]) -> Transaction:
         author, message, time, agent, task = (request[name] for name in _SIGNED)
         key = self._live.key_for(request.get("sign"))
         signed = commit_info(author, message, time, agent, task, key)
-        choice = request.get("on_conflict", "record")
         with self._chain.lock:
-            inner = branch_publisher(self._live, request["branch"], signed, on_conflict=choice)
-            self._append("transaction", request=request, root=inner.begun.root_cid)
-        publisher = _Recording(self, inner, inner.begun)
+            inner, base = self._publisher(request, signed)
+            self._append("transaction", request=request, root=base.root_cid)
+        publisher = _Recording(self, inner, base)
         return begin(
             self._live,
             publisher,
@@ -185,12 +196,12 @@ _SIGNED = ("author", "message", "time", "agent", "task")
 
 
 class _Recording:
-    """Publishes the edits of a transaction on its branch, and records the result."""
+    """Publishes the edits of a transaction, and records the result."""
 
-    def __init__(self, run: Run, inner: BranchPublisher, begun: Tip) -> None:
+    def __init__(self, run: Run, inner: Publisher, base: Tip) -> None:
         self._run = run
         self._inner = inner
-        self._begun = begun
+        self._base = base
 
     def base(self) -> Root:
         """Returns the root that the transaction begins on."""
@@ -228,12 +239,14 @@ class _Recording:
         blocks: Mapping[Cid, bytes],
         buffer: WriteBatch,
     ) -> RootCid:
-        begun = () if self._begun.commit is None else (self._begun.commit,)
-        if commit is not None and commit.parents == begun:
+        parents = () if self._base.commit is None else (self._base.commit,)
+        is_published = isinstance(self._inner, BranchPublisher)
+        if is_published and commit is not None and commit.parents == parents:
             return commit.root
         # Another writer was first: the parent of the commit is not the root the edits were made on.
+        # Or nothing is published, and the run alone leads to the root.
         buffer.new.update(blocks)
-        block = laid_on(self._begun.root, edits, buffer).encode()
+        block = with_edits(self._base.root, edits, buffer).encode()
         root_cid = RootCid.of(block)
         buffer.put(root_cid, block)
         return root_cid

@@ -40,7 +40,7 @@ from ibidem.repo.runs.session import (
     rev_text,
 )
 from ibidem.repo.runs.shape import ReadStep
-from ibidem.repo.transaction.changeset import ChangeSet, Published, laid_on
+from ibidem.repo.transaction.changeset import ChangeSet, Published, with_edits
 from ibidem.repo.transaction.staged_graph import staged_graph
 from ibidem.repo.transaction.transaction import Transaction
 from ibidem.retrieve.answer.answer import AnswerKind
@@ -148,12 +148,7 @@ class Replay(Session):
         self, at: Graph, receipt: Receipt, options: Mapping[str, Any], kind: AnswerKind
     ) -> PreparedQuery:
         """Resolves a query with its vector from the recording, not from a model."""
-        given = dict(options)
-        model, embedder = given.pop("model", None), given.pop("embedder", None)
-        name = model if model is not None or embedder is None else embedder.name
-        vector = receipt.query.vector
-        if name is not None and vector is not None and vector.model == name:
-            given["vector"] = (name, np.frombuffer(vector.data, "<f4"))
+        given = with_recorded_vector(receipt, options)
         counts = kind is AnswerKind.RECORDS or given.get("feedback") or given.get("worth")
         if counts and not isinstance(given.get("notes"), CommitCid):
             # The notes head is in the receipt; the head of the space may have moved since.
@@ -270,6 +265,17 @@ class Replay(Session):
         raise RunMismatchError(self.name, index, recorded, replayed, details or [])
 
 
+def with_recorded_vector(receipt: Receipt, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the options of a query with the vector of its receipt in place of its model."""
+    given = dict(options)
+    model, embedder = given.pop("model", None), given.pop("embedder", None)
+    name = model if model is not None or embedder is None else embedder.name
+    vector = receipt.query.vector
+    if name is not None and vector is not None and vector.model == name:
+        given["vector"] = (name, np.frombuffer(vector.data, "<f4"))
+    return given
+
+
 class _Comparing:
     """Receives the edits of a transaction and compares their root with the recorded one; publishes
     nothing.
@@ -301,7 +307,7 @@ class _Comparing:
             raise replay._incomplete(step, "a root or an error")
         buffer = WriteBatch(replay._store)
         buffer.new.update(blocks)
-        root = laid_on(self._root, edits, buffer)
+        root = with_edits(self._root, edits, buffer)
         if root.cid != step.root:
             recorded = Root.decode(replay._store.get(step.root))
             replay._refuse("committed something else", _changes(buffer, recorded, root), found)

@@ -121,6 +121,7 @@ if TYPE_CHECKING:
     from ibidem.repo.retrieval.token_estimators import TiktokenEstimator as TiktokenEstimator
     from ibidem.repo.retrieval.token_estimators import TokenizersEstimator as TokenizersEstimator
     from ibidem.repo.revision import Revision as Revision
+    from ibidem.repo.runs.fork import Fork as Fork
     from ibidem.repo.runs.recorder import Run as Run
     from ibidem.repo.runs.recording import RunSummary as RunSummary
     from ibidem.repo.runs.replay import Replay as Replay
@@ -238,6 +239,7 @@ _HOMES = {
     "repo.retrieval.retriever": "Retriever",
     "repo.retrieval.token_estimators": "TiktokenEstimator TokenizersEstimator",
     "repo.revision": "Revision",
+    "repo.runs.fork": "Fork",
     "repo.runs.recorder": "Run",
     "repo.runs.recording": "RunSummary",
     "repo.runs.replay": "Replay",
