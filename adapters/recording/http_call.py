@@ -102,7 +102,7 @@ def answer_value(
     }
     if failure is not None:
         value["failure"] = list(failure)
-    return _map(value, lambda text: _redacted_literals(text, secrets))
+    return _map(value, lambda text: redacted_json(text, secrets))
 
 
 def failed_value(error: str, message: str, secrets: tuple[str, ...]) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def _redacted(text: str, secrets: tuple[str, ...]) -> str:
     return without_secrets(text)
 
 
-def _redacted_literals(text: str, secrets: tuple[str, ...]) -> str:
+def redacted_json(text: str, secrets: tuple[str, ...] = ()) -> str:
     """Returns text, each string of it redacted on its own if it is JSON or has JSON in it.
 
     A form that is looked for in the whole could begin in one string and end in the next.
