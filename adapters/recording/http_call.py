@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from ibidem import without_secrets
+from ibidem import CorruptError, without_secrets
 
 EVENT = "model-call"
 """The name of these events in a run."""
@@ -39,6 +39,7 @@ _ANSWER_HEADERS = ("content-type", "request-id", "x-request-id")
 """Headers that clients show to programs."""
 _SECRET_CHARACTERS_MIN = 8
 _REMOVED = "[removed: the key of the call]"
+_STATUSES = range(200, 600)
 _INTEGERS = range(-(2**63), 2**64)
 _LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _EVENT_END = re.compile(r"(?:\r\n\r\n|\n\n|\r\r)")
@@ -109,6 +110,29 @@ def failed_value(error: str, message: str, secrets: tuple[str, ...]) -> dict[str
     """Returns the answer to a call that got none, as recorded: the class and message of an error of
     the connection."""
     return _map({"failure": [error, message]}, lambda text: _redacted(text, secrets))
+
+
+def checked(value: Any) -> dict[str, Any]:
+    """Returns a recorded answer; raises `CorruptError` if it has another form, as a run from
+    elsewhere may have.
+    """
+    fields: dict[str, Any] = value if isinstance(value, dict) else {}
+    headers, failure = fields.get("headers"), fields.get("failure")
+    is_answer = (
+        type(fields.get("status")) is int
+        and fields["status"] in _STATUSES
+        and isinstance(headers, dict)
+        and all(isinstance(item, str) for item in headers.values())
+        and isinstance(fields.get("body"), str | bytes)
+    )
+    is_failure = isinstance(failure, list) and [type(item) for item in failure] == [str, str]
+    has_form = is_failure if set(fields) == {"failure"} else is_answer
+    if not has_form or not (failure is None or is_failure):
+        raise CorruptError(
+            f"model-call: got the answer {value!r:.80}, expected status, headers and body, or "
+            "failure"
+        )
+    return fields
 
 
 def parts(value: Mapping[str, Any]) -> Iterator[bytes]:

@@ -182,6 +182,7 @@ class _Call:
 
     def recorded(self, value: dict[str, Any]) -> Any:
         """Returns the response of a recorded answer, or raises the error that was recorded."""
+        http_call.checked(value)
         if "status" not in value:
             raise self._error(value["failure"])
         return self._module.Response(
@@ -218,8 +219,10 @@ class _Call:
 
     def _error(self, failure: list[str]) -> Exception:
         name, message = failure
-        cls = getattr(self._module, name, self._module.TransportError)
-        error: Exception = cls(message, request=self._request)
+        plain: Any = self._module.TransportError
+        cls: Any = getattr(self._module, name, None)
+        is_known = isinstance(cls, type) and issubclass(cls, plain)
+        error: Exception = (cls if is_known else plain)(message, request=self._request)
         return error
 
 

@@ -219,7 +219,8 @@ class Fork(Run):
             self._take(found)
             if self._is_live():
                 return self._compared(found, super()._open_event(name, request))
-            start = found.step.start if self._is_same else None
+            # Events that overlap may come in another order than they were recorded in.
+            start = min(found.step.start or self._chain.count, self._chain.count)
             self._append("event", name=name, request=request, answer=found.answer, start=start)
             return OpenEvent(self, None, found.answer)
 

@@ -24,6 +24,15 @@ anthropic = pytest.importorskip("anthropic")
 
 KEY = "sk-" + "a1B2c3D4" * 6
 Agent = Callable[[ModelServer], Any]
+CLIENTS: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def closed_clients() -> Iterator[None]:
+    """Closes the clients of a test: a connection that is left open is a warning."""
+    yield
+    while CLIENTS:
+        CLIENTS.pop().close()
 
 
 @pytest.fixture
@@ -42,12 +51,14 @@ def repo() -> Iterator[ibidem.Repository]:
 
 def openai_client(server: ModelServer, **options: Any) -> Any:
     options = {"api_key": KEY, "max_retries": 0, **options}
-    return openai.OpenAI(base_url=f"{server.url}/v1", **options)
+    CLIENTS.append(openai.OpenAI(base_url=f"{server.url}/v1", **options))
+    return CLIENTS[-1]
 
 
 def anthropic_client(server: ModelServer, **options: Any) -> Any:
     options = {"api_key": KEY, "max_retries": 0, **options}
-    return anthropic.Anthropic(base_url=server.url, **options)
+    CLIENTS.append(anthropic.Anthropic(base_url=server.url, **options))
+    return CLIENTS[-1]
 
 
 def user(text: str) -> list[dict[str, str]]:
@@ -248,6 +259,49 @@ def test_another_prompt_stops_where_it_changes(repo: Any, server: ModelServer):
     assert server.count == 3
 
 
+# -- forks -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.__name__)
+def test_a_fork_of_the_same_agent_asks_nobody(agent: Agent, repo: Any, server: ModelServer):
+    with repo.runs.start("agent") as run, model_calls(run):
+        said = agent(server)
+    asked = server.count
+    with repo.runs.fork("agent") as fork, model_calls(fork):
+        assert agent(server) == said
+    assert (server.count, fork.difference) == (asked, None)
+
+
+def test_a_fork_asks_a_model_again_from_its_step_on(repo: Any, server: ModelServer):
+    with repo.runs.start("agent") as run, model_calls(run):
+        said = conversation(server)
+    server.suffix = ", in another mood"
+    with repo.runs.fork("agent", 2) as fork, model_calls(fork):
+        again = conversation(server)
+    assert (again[1], server.count) == (said[1], 5)
+    assert "in another mood" in again[3]
+    assert fork.difference.step_index == 2
+    with repo.runs.open(fork.name).replay() as replay, model_calls(replay):
+        assert conversation(server) == again
+    assert server.count == 5
+
+
+def test_another_prompt_asks_only_what_was_not_asked(repo: Any, server: ModelServer):
+    def agent(last: str) -> list[str]:
+        create = openai_client(server).chat.completions.create
+        made = [create(model="m", messages=user(text)) for text in ("one", last, "three")]
+        return [one.choices[0].message.content for one in made]
+
+    with repo.runs.start("agent") as run, model_calls(run):
+        said = agent("two")
+    with repo.runs.fork("agent", go_on=True) as fork, model_calls(fork):
+        again = agent("another")
+    assert (again[0], again[2], server.count) == (said[0], said[2], 4)
+    with pytest.raises(RunMismatchError), repo.runs.fork("agent") as fork, model_calls(fork):
+        agent("another")
+    assert server.count == 4
+
+
 # -- secrets -----------------------------------------------------------------------------------
 
 
@@ -317,6 +371,41 @@ def test_a_long_text_is_recorded_by_its_hash(repo: Any, server: ModelServer):
         assert agent("x") == said
     with pytest.raises(RunMismatchError), run.replay() as replay, model_calls(replay):
         agent("y")
+
+
+WHOLE = {"status": 200, "headers": {}, "body": ""}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *(5, None, {}, [WHOLE], {**WHOLE, "status": "200"}, {**WHOLE, "status": 7}),
+        *({**WHOLE, "headers": {"a": 1}}, {**WHOLE, "body": []}, {**WHOLE, "headers": []}),
+        *({"failure": "x"}, {"failure": ["x"]}, {"failure": [1, 2]}, {**WHOLE, "failure": 3}),
+    ],
+    ids=repr,
+)
+def test_an_answer_of_another_form_is_refused(answer: Any, repo: Any, server: ModelServer):
+    request = {"path": "/v1/chat/completions", "body": {"model": "m", "messages": user("x")}}
+    with repo.runs.start("forged") as run:
+        run.event(http_call.EVENT, request, lambda: answer)
+    create = openai_client(server).chat.completions.create
+    with (
+        pytest.raises(ibidem.CorruptError, match="expected status, headers and body"),
+        run.replay() as replay,
+        model_calls(replay),
+    ):
+        create(model="m", messages=user("x"))
+
+
+@pytest.mark.parametrize("name", ["Client", "nothing", "ReadTimeout"])
+def test_a_recorded_failure_is_one_of_the_connection(name: str, repo: Any, server: ModelServer):
+    request = {"path": "/v1/chat/completions", "body": {"model": "m", "messages": user("x")}}
+    with repo.runs.start("forged") as run:
+        run.event(http_call.EVENT, request, lambda: {"failure": [name, "gone"]})
+    create = openai_client(server).chat.completions.create
+    with run.replay() as replay, model_calls(replay), pytest.raises(openai.APIConnectionError):
+        create(model="m", messages=user("x"))
 
 
 # -- whose call it is --------------------------------------------------------------------------

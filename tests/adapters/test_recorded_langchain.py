@@ -40,15 +40,26 @@ def repo() -> Iterator[ibidem.Repository]:
         yield found
 
 
-def chat_model(server: ModelServer) -> Any:
+@pytest.fixture
+def http_client() -> Iterator[Any]:
+    """A client of the module that LangChain uses."""
+    openai = pytest.importorskip("openai")
+    with openai.DefaultHttpxClient() as found:
+        yield found
+
+
+def chat_model(server: ModelServer, http_client: Any) -> Any:
+    url = f"{server.url}/v1"
     return langchain_openai.ChatOpenAI(
-        model="m", api_key=KEY, base_url=f"{server.url}/v1", max_retries=0
+        model="m", api_key=KEY, base_url=url, max_retries=0, http_client=http_client
     )
 
 
-def test_models_over_http_are_recorded_and_answered(repo: Any, server: ModelServer):
+def test_models_over_http_are_recorded_and_answered(
+    repo: Any, server: ModelServer, http_client: Any
+):
     def agent() -> list[Any]:
-        model = chat_model(server)
+        model = chat_model(server, http_client)
         parallel = RunnableParallel(a=model, b=model)  # in threads
         both = parallel.invoke("wait 5")
         return [

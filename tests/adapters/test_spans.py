@@ -52,11 +52,18 @@ def spans_of(repo: Any, name: str, **options: Any) -> dict[str, Any]:
 
 def agent(run: Any, server: ModelServer) -> None:
     found = run.retrieve("parcel").items[0].node.summary
-    client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
+    options = {"api_key": "none", "max_retries": 0}
+    with (
+        openai.OpenAI(base_url=f"{server.url}/v1", **options) as client,
+        anthropic.Anthropic(base_url=server.url, **options) as claude,
+    ):
+        ask(run, found, client, claude)
+
+
+def ask(run: Any, found: str, client: Any, claude: Any) -> None:
     said = [{"role": "user", "content": found}]
     client.chat.completions.create(model="gpt", messages=said, temperature=0.5, max_tokens=9)
     client.embeddings.create(model="small", input="x", encoding_format="float")
-    claude = anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0)
     stream = claude.messages.create(model="claude", max_tokens=9, messages=said, stream=True)
     assert list(stream)
     run.tool("look up", lambda text: text.upper())(found)
