@@ -126,7 +126,10 @@ def _answered(found: ReadStep) -> str:
     if commit is not None and step.action == "commit":
         return f" {commit.cid}" + (f" {shown(commit.message)}" if commit.message else "")
     if step.action in ("event", "call") and isinstance(answer, dict):
-        return f" -> {shown(answer[payload.VALUE])}"
+        value = answer[payload.VALUE]
+        if step.name == MODEL_CALL and isinstance(value, dict) and "status" in value:
+            return f" -> {value['status']} {shown(value.get('body'))}"
+        return f" -> {shown(value)}"
     return ""
 
 

@@ -135,6 +135,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_commands(Exposure.REFUSED, "memory retract", "trust enable", "trust disable", "replay"),
     **_commands(Exposure.REFUSED, "receipt drop", "receipt keep", "receipt list", "receipt show"),
     **_commands(Exposure.REFUSED, "run diff", "run drop", "run export", "run list", "run replay"),
+    **_commands(Exposure.REFUSED, "run record", "run fork", "run test"),
     **_commands(Exposure.REFUSED, "run show", "snapshot check", "log", "diff", "blame", "bisect"),
     **_commands(Exposure.REFUSED, "bisect run", "branch", "switch", "tag", "merge", "resolve"),
     **_commands(
