@@ -121,8 +121,9 @@ def environment(folder: Path, program: str) -> dict[str, str]:
     """A clean environment: `repo` is this checkout's program, `pytest` has its plugin."""
     programs = folder / "programs"
     programs.mkdir()
-    # Whether or not a copy is installed, the plugin is that of the checkout, and only once.
+    # Whether or not a copy is installed, the plugins are those of the checkout, and only once.
     plugin = "-p no:ibidem -p ibidem.testing.plugin"
+    plugin += " -p no:ibidem_runs -p ibidem.adapters.recording.plugin"
     called = {
         "repo": program,
         "pytest": f'"{sys.executable}" -m pytest {plugin}',
