@@ -1,7 +1,10 @@
-"""Files that are never ingested: those with the name of a secret, or with a private key in them.
+"""Secrets that are never committed: files with the name of a secret or with a private key in them,
+and texts of an agent with a key or a token in them.
 
 A repository of knowledge is copied and pushed, and committed data stays in its history. So a file
-that is a secret on most machines is left out and reported, even if it is named explicitly.
+that is a secret on most machines is left out and reported, even if it is named explicitly. What an
+agent writes was often read from such a file a moment before; there the forms of keys count, whose
+prefixes their issuers chose so that a scan finds them.
 """
 
 from __future__ import annotations
@@ -77,3 +80,15 @@ def has_private_key(data: bytes) -> bool:
         if _KEY_BODY.search(data, match.end(), match.end() + _KEY_LOOKAHEAD_BYTES):
             return True
     return False
+
+
+def secret_in(text: str) -> str | None:
+    """Returns what secret a text has in it, in words that do not quote it; None without one.
+
+    >>> secret_in("the key is AKIAIOSFODNN7EXAMPLE"), secret_in("keys are rotated monthly")
+    ('an AWS access key', None)
+    """
+    if has_private_key(text.encode("utf-8", "replace")):
+        return "a private key"
+    found = _TOKEN.search(text)
+    return None if found is None else list(_TOKENS)[(found.lastindex or 1) - 1]
