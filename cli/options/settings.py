@@ -61,6 +61,10 @@ SETTINGS = {
             Option("author", "str", none="the login name", help="Author of commits made here"),
             LOCAL,
         ),
+        Setting(
+            Option("rerank", "str", none="no", help="Reranker of questions, as `--rerank` has it"),
+            LOCAL,
+        ),
     )
 }
 """Every setting by name."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder as Embedder
     from ibidem.embed.remote import OllamaEmbedder as OllamaEmbedder
     from ibidem.embed.remote import OpenAiEmbedder as OpenAiEmbedder
+    from ibidem.embed.remote_reranker import RemoteReranker as RemoteReranker
     from ibidem.ingest.ingest import ingest_text as ingest_text
     from ibidem.ingest.report import IngestReport as IngestReport
     from ibidem.ingest.report import Progress as Progress
@@ -183,6 +184,7 @@ _HOMES = {
     "embed.minilm": "ExactMiniLM",
     "embed.protocol": "Embedder",
     "embed.remote": "OllamaEmbedder OpenAiEmbedder",
+    "embed.remote_reranker": "RemoteReranker",
     "ingest.ingest": "ingest_text",
     "ingest.report": "IngestReport Progress",
     "ingest.secret": "secret_in",
