@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 
 if TYPE_CHECKING:
+    from ibidem.embed.http import Service
+    from ibidem.embed.language_model import LanguageModel
     from ibidem.embed.protocol import Embedder
     from ibidem.retrieve.rerank import Reranker
 
@@ -110,6 +112,24 @@ def reranker(environment: Mapping[str, str], model: str) -> Reranker:
     return ExactReranker(folder, name=name, threads=_threads())
 
 
+def language_model(environment: Mapping[str, str], model: str) -> LanguageModel:
+    """Returns the language model of a name; it is contacted when it is called.
+
+    Raises:
+        InvalidInputError: kind `unknown-model`: it has none of these forms.
+    """
+    provider, _, name = model.partition(":")
+    if provider not in ("openai", "ollama") or not name:
+        raise InvalidInputError(
+            f"--model: got {model!r}, expected openai:NAME or ollama:NAME",
+            kind=ErrorKind.UNKNOWN_MODEL,
+        )
+    from ibidem.embed.language_model import RemoteLanguageModel
+
+    path = "/v1/chat/completions" if provider == "ollama" else "/chat/completions"
+    return RemoteLanguageModel(_service(environment, provider, path), name)
+
+
 def _remote_reranker(environment: Mapping[str, str], provider: str, name: str) -> Reranker:
     # Imported here because it loads ssl and http, which no other command needs.
     from urllib.request import getproxies
@@ -147,25 +167,32 @@ def _threads() -> int:
 
 def _remote(environment: Mapping[str, str], provider: str, name: str) -> Embedder:
     # Imported here because it loads ssl and http, which no other command needs.
+    from ibidem.embed.remote import OllamaEmbedder, OpenAiEmbedder
+
+    if provider == "ollama":
+        return OllamaEmbedder(_service(environment, provider, "/api/embed"), name)
+    return OpenAiEmbedder(_service(environment, provider, "/embeddings"), name)
+
+
+def _service(environment: Mapping[str, str], provider: str, path: str) -> Service:
+    """Returns the address of OpenAI or Ollama for requests of one path."""
     from urllib.parse import urlsplit
     from urllib.request import getproxies
 
     from ibidem.embed.http import Service
-    from ibidem.embed.remote import OllamaEmbedder, OpenAiEmbedder
 
-    proxies = getproxies()
+    key = None
     if provider == "ollama":
         base = environment.get("OLLAMA_HOST") or _OLLAMA_URL
         base = base if "://" in base else f"http://{base}"
         # Ollama's own programs also accept an address without a port and then use this one.
         if urlsplit(base).port is None:
             base = f"{base.rstrip('/')}:11434"
-        url = f"{base.rstrip('/')}/api/embed"
-        return OllamaEmbedder(Service(url, "ollama", proxies=_proxies(proxies, url)), name)
-    base = environment.get("OPENAI_BASE_URL") or _OPENAI_URL
-    url = f"{base.rstrip('/')}/embeddings"
-    key = environment.get("OPENAI_API_KEY") or None
-    return OpenAiEmbedder(Service(url, "openai", key, proxies=_proxies(proxies, url)), name)
+    else:
+        base = environment.get("OPENAI_BASE_URL") or _OPENAI_URL
+        key = environment.get("OPENAI_API_KEY") or None
+    url = f"{base.rstrip('/')}{path}"
+    return Service(url, provider, key, proxies=_proxies(getproxies(), url))
 
 
 def _proxies(proxies: dict[str, str], url: str) -> dict[str, str]:

@@ -62,6 +62,10 @@ SETTINGS = {
             LOCAL,
         ),
         Setting(
+            Option("language_model", "str", none="no", help="Model that writes summaries"),
+            LOCAL,
+        ),
+        Setting(
             Option("rerank", "str", none="no", help="Reranker of questions, as `--rerank` has it"),
             LOCAL,
         ),
