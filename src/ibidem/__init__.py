@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from ibidem.objects.commit import Commit as Commit
     from ibidem.objects.config import Config as Config
     from ibidem.objects.config import Model as Model
+    from ibidem.objects.derive import node_id as node_id
     from ibidem.objects.edge import Edge as Edge
     from ibidem.objects.erasure import Erasure as Erasure
     from ibidem.objects.errors import ConflictError as ConflictError
@@ -209,6 +210,7 @@ _HOMES = {
     "objects.cid": "Cid CommitCid NodeCid ReceiptCid ResultCid RootCid",
     "objects.commit": "Commit",
     "objects.config": "Config Model",
+    "objects.derive": "node_id",
     "objects.edge": "Edge",
     "objects.erasure": "Erasure",
     "objects.errors": (

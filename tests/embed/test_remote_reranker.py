@@ -132,13 +132,14 @@ def test_commands_take_it_from_the_flag_or_the_local_setting(
         return json.loads(done.stdout)
 
     assert "rerank" not in run("retrieve", "parcel arrives")["status"]
-    for command in ("retrieve", "packs", "recall"):
-        assert run(command, "parcel arrives", "--rerank", "http:m")["status"]["rerank"] == "ok"
+    commands = (["retrieve"], ["packs"], ["memory", "recall"])
+    for command in commands:
+        assert run(*command, "parcel arrives", "--rerank", "http:m")["status"]["rerank"] == "ok"
     run("config", "set", "rerank", "http:m", "--local")
-    for command in ("retrieve", "packs", "recall"):
-        found = run(command, "parcel arrives")
+    for command in commands:
+        found = run(*command, "parcel arrives")
         assert found["status"]["rerank"] == "ok"
-        assert "rerank" not in run(command, "parcel arrives", "--rerank", "none")["status"]
+        assert "rerank" not in run(*command, "parcel arrives", "--rerank", "none")["status"]
     calls = len(server.asked)
     run("replay", found["receipt"])
     assert run("retrieve", "--label", "Semantic")["items"]
