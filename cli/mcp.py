@@ -75,8 +75,8 @@ def command(
     The tools are retrieve, read, remember, history, compare and verify; each write is a commit with
     the agent and its task. `repo integrate` enters the server into the configuration of a client.
 
-    With --http each request needs a token: the owner's, or one of `repo trust token create`, which may
-    have a viewer and be read-only. Needs pip install 'ibidem[mcp]'.
+    With --http each request needs a token: the owner's, or one of `repo trust token create`, which
+    may have a viewer and be read-only. Needs pip install 'ibidem[mcp]'.
 
     \b
     Examples:
