@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 
 if TYPE_CHECKING:
+    from ibidem.embed.http import Service
+    from ibidem.embed.language_model import LanguageModel
     from ibidem.embed.protocol import Embedder
     from ibidem.retrieve.rerank import Reranker
 
@@ -22,6 +24,18 @@ FORMS = (
 )
 """The values of `--model`; also `minilm:FOLDER` and `bert:FOLDER` for models installed with
 `--to`."""
+RERANK_FORMS = (
+    "the NAME of an installed cross-encoder, bert:FOLDER, cohere:NAME, jina:NAME or http:NAME"
+)
+"""The values of `--rerank`."""
+_RERANK_TRIES = 2
+"""A reranker that has not answered after some seconds is given up."""
+_RERANK_URLS = {
+    "cohere": "https://api.cohere.com/v2/rerank",
+    "jina": "https://api.jina.ai/v1/rerank",
+}
+_RERANK_URL = "IBIDEM_RERANK_URL"
+_RERANK_KEYS = {"cohere": "COHERE_API_KEY", "jina": "JINA_API_KEY", "http": "IBIDEM_RERANK_KEY"}
 _OPENAI_URL = "https://api.openai.com/v1"
 _OLLAMA_URL = "http://127.0.0.1:11434"
 
@@ -77,22 +91,62 @@ def embedder(environment: Mapping[str, str], model: str) -> Embedder:
 
 
 def reranker(environment: Mapping[str, str], model: str) -> Reranker:
-    """Returns the reranker that `--rerank` names: an installed cross-encoder.
+    """Returns the reranker that `--rerank` names: an installed cross-encoder, or a service.
 
     Raises:
-        InvalidInputError: it is no name of a model, or that of a model of another kind.
+        InvalidInputError: it has no form of RERANK_FORMS, or is a model of another kind, or the
+            address of `http:` is not set.
         NotFoundError: kind `unknown-model`: it is not installed.
     """
+    provider, _, name = model.partition(":")
+    if provider in _RERANK_KEYS and name:
+        return _remote_reranker(environment, provider, name)
     found = _installed(environment, model)
     if found is None:
         raise InvalidInputError(
-            f"--rerank: got {model!r}, expected the NAME of an installed model or bert:FOLDER",
-            kind=ErrorKind.UNKNOWN_MODEL,
+            f"--rerank: got {model!r}, expected {RERANK_FORMS}", kind=ErrorKind.UNKNOWN_MODEL
         )
     from ibidem.embed.bert import ExactReranker
 
     folder, name = found
     return ExactReranker(folder, name=name, threads=_threads())
+
+
+def language_model(environment: Mapping[str, str], model: str) -> LanguageModel:
+    """Returns the language model of a name; it is contacted when it is called.
+
+    Raises:
+        InvalidInputError: kind `unknown-model`: it has none of these forms.
+    """
+    provider, _, name = model.partition(":")
+    if provider not in ("openai", "ollama") or not name:
+        raise InvalidInputError(
+            f"--model: got {model!r}, expected openai:NAME or ollama:NAME",
+            kind=ErrorKind.UNKNOWN_MODEL,
+        )
+    from ibidem.embed.language_model import RemoteLanguageModel
+
+    path = "/v1/chat/completions" if provider == "ollama" else "/chat/completions"
+    return RemoteLanguageModel(_service(environment, provider, path), name)
+
+
+def _remote_reranker(environment: Mapping[str, str], provider: str, name: str) -> Reranker:
+    # Imported here because it loads ssl and http, which no other command needs.
+    from urllib.request import getproxies
+
+    from ibidem.embed.http import Service
+    from ibidem.embed.remote_reranker import RemoteReranker
+
+    url = environment.get(_RERANK_URL) if provider == "http" else _RERANK_URLS[provider]
+    if not url:
+        raise InvalidInputError(
+            f"--rerank: got {provider}:{name} without an address",
+            hint=f"set {_RERANK_URL} to the whole URL, such as http://127.0.0.1:8000/v1/rerank",
+        )
+    key = environment.get(_RERANK_KEYS[provider]) or None
+    proxies = _proxies(getproxies(), url)
+    service = Service(url, provider, key, tries=_RERANK_TRIES, proxies=proxies)
+    return RemoteReranker(service, name)
 
 
 def _installed(environment: Mapping[str, str], model: str) -> tuple[Path, str] | None:
@@ -113,25 +167,32 @@ def _threads() -> int:
 
 def _remote(environment: Mapping[str, str], provider: str, name: str) -> Embedder:
     # Imported here because it loads ssl and http, which no other command needs.
+    from ibidem.embed.remote import OllamaEmbedder, OpenAiEmbedder
+
+    if provider == "ollama":
+        return OllamaEmbedder(_service(environment, provider, "/api/embed"), name)
+    return OpenAiEmbedder(_service(environment, provider, "/embeddings"), name)
+
+
+def _service(environment: Mapping[str, str], provider: str, path: str) -> Service:
+    """Returns the address of OpenAI or Ollama for requests of one path."""
     from urllib.parse import urlsplit
     from urllib.request import getproxies
 
     from ibidem.embed.http import Service
-    from ibidem.embed.remote import OllamaEmbedder, OpenAiEmbedder
 
-    proxies = getproxies()
+    key = None
     if provider == "ollama":
         base = environment.get("OLLAMA_HOST") or _OLLAMA_URL
         base = base if "://" in base else f"http://{base}"
         # Ollama's own programs also accept an address without a port and then use this one.
         if urlsplit(base).port is None:
             base = f"{base.rstrip('/')}:11434"
-        url = f"{base.rstrip('/')}/api/embed"
-        return OllamaEmbedder(Service(url, "ollama", proxies=_proxies(proxies, url)), name)
-    base = environment.get("OPENAI_BASE_URL") or _OPENAI_URL
-    url = f"{base.rstrip('/')}/embeddings"
-    key = environment.get("OPENAI_API_KEY") or None
-    return OpenAiEmbedder(Service(url, "openai", key, proxies=_proxies(proxies, url)), name)
+    else:
+        base = environment.get("OPENAI_BASE_URL") or _OPENAI_URL
+        key = environment.get("OPENAI_API_KEY") or None
+    url = f"{base.rstrip('/')}{path}"
+    return Service(url, provider, key, proxies=_proxies(getproxies(), url))
 
 
 def _proxies(proxies: dict[str, str], url: str) -> dict[str, str]:

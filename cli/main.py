@@ -40,7 +40,7 @@ SECTIONS = {
     "Copy between repositories": (
         *("clone", "remote", "fetch", "pull", "push", "export", "import", "serve"),
     ),
-    "Connect agents": ("mcp",),
+    "Connect agents": ("mcp", "integrate"),
     "Verify and maintain": ("fsck", "gc", "erase", "key", "index"),
     "The program": ("help", "doctor", "completion"),
 }

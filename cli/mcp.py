@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ibidem.adapters.mcp.access import Access
     from ibidem.adapters.mcp.http import Identify
     from ibidem.repo.repository import Repository
+    from ibidem.serve.tokens import Token
 
 
 @click.command("mcp")
@@ -74,8 +75,8 @@ def command(
     The tools are retrieve, read, remember, history, compare and verify; each write is a commit with
     the agent and its task. `repo integrate` enters the server into the configuration of a client.
 
-    With --http each request needs a token: the owner's, or one of `repo token create`, which may
-    have a viewer and be read-only. Needs pip install 'ibidem[mcp]'.
+    With --http each request needs a token: the owner's, or one of `repo trust token create`, which
+    may have a viewer and be read-only. Needs pip install 'ibidem[mcp]'.
 
     \b
     Examples:
@@ -108,7 +109,7 @@ def command(
 
 
 def _serve_http(session: Session, access: Access, port: int, token_file: Path | None) -> None:
-    from ibidem.adapters.mcp.http import HOST, PATH, listener, serve_http
+    from ibidem.adapters.mcp.http import HOST, PATH, application, listener, serve_http
     from ibidem.repo.sync.files import token_in
 
     token = session.environment.get(TOKEN)
@@ -116,12 +117,12 @@ def _serve_http(session: Session, access: Access, port: int, token_file: Path | 
     if not token:
         path.parent.mkdir(exist_ok=True)
         token = token_in(path)
-    identify = callers_of(session, access, token)
+    app = application(callers_of(session, access, token))
     with listener(port) as at:
         where = f"token in {path}" if TOKEN not in session.environment else f"token of {TOKEN}"
         url = f"http://{HOST}:{at.getsockname()[1]}{PATH}"
         output.say(f"{url}  {output.faint(output.one_line(where))}")
-        serve_http(identify, at)
+        serve_http(app, at)
 
 
 def callers_of(session: Session, access: Access, owner: str) -> Identify:
@@ -133,15 +134,27 @@ def callers_of(session: Session, access: Access, owner: str) -> Identify:
         owner: the text of the owner's token.
     """
     from dataclasses import replace
+    from functools import partial
 
+    from ibidem.objects.cid import RootCid
     from ibidem.objects.errors import CorruptError, StorageError
+    from ibidem.serve.read_log import ReadLog, Subject
     from ibidem.serve.tokens import Scope, Tokens, matching, owner_token
 
     folder, owners = session.local_folder(), owner_token(owner)
-    tokens = Tokens(folder)
+    tokens, reads = Tokens(folder), ReadLog(folder)
     repository = access.repository
 
     def identify(text: str) -> Access | None:
+        found = _accepted(text)
+        return None if found is None else replace(found[0], audit=partial(record, found[1]))
+
+    def record(token: Token, name: str, result: str, root: str | None) -> None:
+        subject = Subject()
+        subject.root = None if root is None else RootCid.parse(root)
+        reads.append(token, name, time=repository.now(), result=result, subject=subject)
+
+    def _accepted(text: str) -> tuple[Access, Token] | None:
         try:
             known = tokens.all()
         except (CorruptError, StorageError):
@@ -150,19 +163,21 @@ def callers_of(session: Session, access: Access, owner: str) -> Identify:
         if found is None:
             return None
         if found is owners:
-            return access
+            return access, found
         if access.is_restricted and found.viewer != access.viewer:
             return None
         is_read_only = access.is_read_only or found.scope != Scope.WRITE
         if found.viewer.everything or access.is_restricted:
-            return replace(access, viewer=found.viewer, is_read_only=is_read_only, agent=found.name)
+            made = replace(access, viewer=found.viewer, is_read_only=is_read_only, agent=found.name)
+            return made, found
         own = cast("Repository", repository).as_viewer(found.viewer, author=access.author)
-        return replace(
+        restricted = replace(
             access,
             repository=own,
             viewer=found.viewer,
             is_read_only=is_read_only,
             agent=found.name,
         )
+        return restricted, found
 
     return identify

@@ -35,7 +35,7 @@ def command(session: Session, /, *, query: str, explain: bool, at: str, **given:
       repo packs "retries" --expand section
       repo packs "retries" --expand edges --walk-etype cites --walk-hops 2
     """
-    options = packs.taken(given) | question.options(session, **given)
+    options = packs.taken(given) | question.options(session, text=query, **given)
     with session.open() as repository:
         revision = repository.at(at, viewer=viewer_of(session))
         found = revision.packs(query, **options)

@@ -71,7 +71,7 @@ def command(
       repo prompt "what changed in the design" --style summarize --expand section
       repo prompt "what did we agree on" --thread support --budget 2000
     """
-    options = packs.taken(given) | questions.options(session, **given)
+    options = packs.taken(given) | questions.options(session, text=question, **given)
     if thread is not None or facts:
         options["sources"] = {"thread": thread, "user": user}
     elif user is not None:

@@ -55,7 +55,7 @@ def command(
     """
     from ibidem.memory.recall.recall import recall
 
-    options = question.options(session, **given)
+    options = question.options(session, text=query, **given)
     viewer = viewer_of(session)
     options |= viewer_options(session)
     with session.open() as repository:

@@ -55,7 +55,7 @@ def command(
       repo retrieve "retries" --graph ppr --etype cites
       repo retrieve "retries" --at main~3 --json
     """
-    options = question.options(session, **given)
+    options = question.options(session, text=query, **given)
     with session.open() as repository:
         revision = repository.at(at, viewer=viewer_of(session), allow_erased=allow_erased)
         result = revision.retrieve(query, strict=strict, **options)

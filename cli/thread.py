@@ -215,8 +215,14 @@ def select(
 @click.argument("thread")
 @click.argument("first", type=int)
 @click.argument("last", type=int)
-@click.argument("text")
-@click.option("--made-by", metavar="NAME", help="Author or model of the summary, stored with it.")
+@click.argument("text", required=False)
+@click.option("--made-by", metavar="NAME", help="Author or model of TEXT, stored with it.")
+@click.option(
+    "--model",
+    metavar="MODEL",
+    help="Language model that writes the summary in place of TEXT: openai:NAME or ollama:NAME "
+    "[default: `repo config`, language_model].",
+)
 @level_option("summary")
 @click.option(
     "--scope",
@@ -232,20 +238,32 @@ def compact(
     thread: str,
     first: int,
     last: int,
-    text: str,
+    text: str | None,
     made_by: str | None,
+    model: str | None,
     level: int | str | None,
     scope: str | None,
     author: str | None,
 ) -> None:
     """Add TEXT as a summary of messages FIRST to LAST of THREAD
 
+    Without TEXT a language model writes it. The messages are sent to the model once; its text and
+    its name are stored, and nothing is sent again.
+
     \b
-    Example:
+    Examples:
       repo thread compact support-17 0 9 "The printer burnt; a new one was sent."
+      repo thread compact support-17 0 9 --model ollama:llama3.2
     """
+    if text is not None and model is not None:
+        raise click.UsageError("TEXT and --model: got both, expected one of them")
+    if text is None and made_by is not None:
+        raise click.UsageError("--made-by needs TEXT")
     with session.open() as repository:
-        written = _memory(session, repository, None, author).compact(
+        memory = _memory(session, repository, None, author)
+        if text is None:
+            text, made_by = _summary(session, memory, thread, first, last, model)
+        written = memory.compact(
             thread,
             first,
             last,
@@ -276,6 +294,24 @@ def clear(session: Session, *, thread: str, before: int | None, author: str | No
         memory = _memory(session, repository, None, author)
         written = memory.clear(thread) if before is None else memory.purge(thread, before)
     _report(session, "clear", written)
+
+
+def _summary(
+    session: Session, memory: Conversations, thread: str, first: int, last: int, model: str | None
+) -> tuple[str, str]:
+    """Returns what the language model writes about messages, and its name."""
+    from ibidem.memory.conversation.summary import summary_of
+
+    name = model or session.settings().get("language_model")
+    if not name:
+        raise click.UsageError(
+            "TEXT is missing: write the summary, or name a model with --model or "
+            "`repo config set language_model NAME --local`"
+        )
+    writer = embedders.language_model(session.environment, name)
+    messages = memory.messages(thread, first=max(first, 0), limit=max(last - first + 1, 1))
+    found = [one for one in messages if first <= one.ord <= last]
+    return summary_of(found, writer), writer.name
 
 
 def _memory(

@@ -54,6 +54,8 @@ def check_name(field: str, name: object) -> str:
 
 def read(source: Source, view: View, full_name: str) -> Ref | None:
     """Returns the ref of that full name, None if there is none."""
+    if not full_name.isascii():  # as no name is, and lone surrogates have no bytes
+        return None
     cid = Tree(source, view.refs).get(ref_key(full_name))
     if cid is None:
         return None

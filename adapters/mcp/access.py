@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import ibidem
 
 if TYPE_CHECKING:
     from ibidem import Repository, Revision, Viewer, ViewerRepository, ViewerRevision
 
+T = TypeVar("T")
 HEAD = "HEAD"
 
 
@@ -28,6 +29,8 @@ class Access:
     task: str | None = None
     tools: frozenset[str] | None = None
     """The tools that are offered; None for all."""
+    audit: Callable[[str, str, str | None], None] | None = None
+    """Records a call before it is answered: its name, `ok` or the kind of the error, the root."""
 
     @property
     def is_restricted(self) -> bool:
@@ -51,6 +54,27 @@ class Access:
     def at(self, rev: object = HEAD) -> Revision | ViewerRevision:
         """Returns the graph at a revision, as the caller sees it."""
         return self.repository.at(rev, viewer=self.viewer)
+
+    def audited(self, name: str, call: Callable[[], T], root: Callable[[T], str | None]) -> T:
+        """Returns the result of a call, recorded whether it fails or not.
+
+        Args:
+            name: of the call.
+            call: what is done.
+            root: returns the root that its result is of.
+
+        Raises:
+            IbidemError: what the call raises, or the record.
+        """
+        if self.audit is None:
+            return call()
+        try:
+            found = call()
+        except ibidem.IbidemError as error:
+            self.audit(name, error.kind.value, None)
+            raise
+        self.audit(name, "ok", root(found))
+        return found
 
     def offers(self, name: str) -> bool:
         """Returns whether a tool is there for this caller."""

@@ -25,11 +25,13 @@ PATH = "/mcp"
 BODY_BYTES_MAX = 4 << 20
 Identify = Callable[[str], Access | None]
 """Returns the caller that a token belongs to, None if it is not accepted. Runs in a thread."""
+Application = Callable[..., Awaitable[None]]
+"""An ASGI application."""
 _CALLER = "ibidem_caller"
 _UNAUTHORIZED = b'{"error":"unauthorized","error_description":"the token is missing or wrong"}'
 
 
-def application(identify: Identify) -> Callable[..., Awaitable[None]]:
+def application(identify: Identify) -> Application:
     """Returns the ASGI application.
 
     Raises:
@@ -106,9 +108,8 @@ def listener(port: int = PORT) -> socket.socket:
     return found
 
 
-def serve_http(identify: Identify, at: socket.socket) -> None:
+def serve_http(app: Application, at: socket.socket) -> None:
     """Serves until interrupted."""
-    app = application(identify)
     import uvicorn
 
     config = uvicorn.Config(app, log_level="warning", access_log=False)

@@ -50,7 +50,7 @@ def server(access_of: AccessOf) -> Server[Any]:
         from mcp.shared.exceptions import MCPError
     except ImportError as error:
         raise ibidem.InvalidInputError(
-            f"mcp: it needs the package {error.name}, which is not installed",
+            "mcp: it needs the package 'mcp', which is not installed",
             hint="pip install 'ibidem[mcp]'",
         ) from error
     limiter = anyio.CapacityLimiter(THREADS)
@@ -60,10 +60,11 @@ def server(access_of: AccessOf) -> Server[Any]:
         found: T = await anyio.to_thread.run_sync(call, limiter=limiter)
         return found
 
-    async def answered(function: Callable[..., T], *arguments: Any) -> T:
+    async def answered(name: str, function: Callable[..., T], access: Access, *more: Any) -> T:
         """Returns what a function returns; its errors are errors of the protocol."""
+        call = functools.partial(function, access, *more)
         try:
-            return await run(function, *arguments)
+            return await run(access.audited, f"mcp.{name}", call, lambda _: None)
         except ibidem.IbidemError as error:
             raise MCPError(types.INVALID_PARAMS, _message(error), _data(error)) from error
 
@@ -82,7 +83,7 @@ def server(access_of: AccessOf) -> Server[Any]:
                     annotations=types.ToolAnnotations(
                         read_only_hint=not tool.is_writing,
                         destructive_hint=False,
-                        idempotent_hint=True,
+                        idempotent_hint=not tool.is_writing,
                         open_world_hint=False,
                     ),
                 )
@@ -144,7 +145,9 @@ def server(access_of: AccessOf) -> Server[Any]:
     async def read_resource(
         context: Any, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        kind, text = await answered(resources.read_resource, caller(context), params.uri)
+        kind, text = await answered(
+            "resource", resources.read_resource, caller(context), params.uri
+        )
         part = types.TextResourceContents(uri=params.uri, mime_type=kind, text=text)
         return types.ReadResourceResult(contents=[part])
 
@@ -170,13 +173,15 @@ def server(access_of: AccessOf) -> Server[Any]:
         context: Any, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
         given = params.arguments or {}
-        text = await answered(prompts.written, caller(context), params.name, given)
+        text = await answered("prompt", prompts.written, caller(context), params.name, given)
         content = types.TextContent(type="text", text=text)
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
 
     async def complete(context: Any, params: types.CompleteRequestParams) -> types.CompleteResult:
         argument = params.argument
-        found = await answered(resources.completed, caller(context), argument.name, argument.value)
+        found = await answered(
+            "completion", resources.completed, caller(context), argument.name, argument.value
+        )
         return types.CompleteResult(completion=types.Completion(values=found, total=len(found)))
 
     return Server(

@@ -291,8 +291,12 @@ def called(access: Access, name: str, arguments: Mapping[str, Any]) -> Reply:
     if tool is None:
         names = ", ".join(one.name for one in offered(access))
         raise ibidem.NotFoundError(f"tool: got {name!r:.80}, expected one of {names}")
-    check(name, arguments)
-    return tool.call(access, **arguments)
+
+    def call() -> Reply:
+        check(name, arguments)
+        return tool.call(access, **arguments)
+
+    return access.audited(f"mcp.{name}", call, lambda reply: reply.structured.get("root"))
 
 
 def check(name: str, arguments: Mapping[str, Any]) -> None:

@@ -23,7 +23,7 @@ _FLAGGED = tuple(
 )
 """`limit` differs between commands."""
 NO_MODEL = "none"
-"""The value of `--model` that ranks by words alone."""
+"""The value of `--model` that ranks by words alone; also of `--rerank`, which rescores nothing."""
 _WITH_MODEL = frozenset(("model", "vector"))
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     "where": parse.conditions,
@@ -59,9 +59,18 @@ def limited(default: int) -> Callable[[Function], Function]:
     return add
 
 
-def options(session: Session, *, limit: int | Unset | None, **given: Any) -> dict[str, Any]:
+def options(
+    session: Session, *, limit: int | Unset | None, text: str | None = None, **given: Any
+) -> dict[str, Any]:
     """Returns the arguments of `Revision.retrieve` for a command line; where it says nothing, the
-    local settings do."""
+    local settings do.
+
+    Args:
+        session: of this run.
+        limit: number of items.
+        text: the question, if it is asked once and the reranker of the settings may rescore it.
+        given: the other options of the command line.
+    """
     found: dict[str, Any] = {} if limit is UNSET else {"limit": limit}
     for name, value in flags.taken(_FLAGGED, given).items():
         if name == "valid_at":
@@ -83,7 +92,9 @@ def options(session: Session, *, limit: int | Unset | None, **given: Any) -> dic
                 if "degrade" not in found:
                     raise
                 found["model"] = model
-    if reranker := found.get("rerank"):
+    if text and text.strip() and "rerank" in session.settings():
+        found.setdefault("rerank", session.settings()["rerank"])
+    if (reranker := found.pop("rerank", None)) and reranker != NO_MODEL:
         found["rerank"] = embedders.reranker(session.environment, reranker)
     return _walks(found)
 

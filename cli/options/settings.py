@@ -61,6 +61,14 @@ SETTINGS = {
             Option("author", "str", none="the login name", help="Author of commits made here"),
             LOCAL,
         ),
+        Setting(
+            Option("language_model", "str", none="no", help="Model that writes summaries"),
+            LOCAL,
+        ),
+        Setting(
+            Option("rerank", "str", none="no", help="Reranker of questions, as `--rerank` has it"),
+            LOCAL,
+        ),
     )
 }
 """Every setting by name."""

@@ -121,7 +121,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_commands(Exposure.VISIBLE, "memory recall", "memory graph", "memory salience", "trust show"),
     **_commands(Exposure.VISIBLE, "thread list", "thread show", "thread select"),
     **_commands(Exposure.VISIBLE, "snapshot record", "mcp"),
-    **_commands(Exposure.EXEMPT, "init", "demo", "completion", "help"),
+    **_commands(Exposure.EXEMPT, "init", "demo", "completion", "help", "integrate"),
     **_commands(Exposure.REFUSED, "config list", "config get", "config set", "config unset"),
     **_commands(Exposure.REFUSED, "add", "node add", "node remove", "node tombstone"),
     **_commands(Exposure.REFUSED, "node untombstone", "edge add", "edge remove", "commit"),

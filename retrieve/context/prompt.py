@@ -106,7 +106,9 @@ class Citation:
             InvalidInputError: the value has another form.
         """
         try:
-            commit, document = value["commit"], value["document"]
+            commit, document, policy = value["commit"], value["document"], value["policy"]
+            if not isinstance(policy, Mapping):
+                raise InvalidInputError(f"policy: got {checks.show(policy)}, expected a map")
             return cls(
                 str(value["marker"]),
                 PackCid.parse(value["pack"]),
@@ -115,7 +117,7 @@ class Citation:
                 None if document is None else NodeId.parse(document),
                 value["source"],
                 tuple(map(str, value["heading_path"])),
-                codec.decode(codec.encode(value["policy"])),
+                codec.decode(codec.encode(policy)),
                 tuple(
                     CitedSpan(
                         NodeId.parse(span["id"]),

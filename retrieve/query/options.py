@@ -357,7 +357,8 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             help="Rescores the first nodes of the fused order; its scores are kept in the receipt",
             flag=Flag(
                 "--rerank",
-                "Rescore the best items with this cross-encoder, installed by `repo embed install`",
+                "Rescore the best items with this model: an installed cross-encoder, or the "
+                "service cohere:NAME, jina:NAME or http:NAME; `none` for no model",
                 "NAME",
             ),
         ),

@@ -19,12 +19,15 @@ from ibidem.repo import layers
 
 if TYPE_CHECKING:
     from ibidem.embed.http import Service as Service
+    from ibidem.embed.language_model import LanguageModel as LanguageModel
+    from ibidem.embed.language_model import RemoteLanguageModel as RemoteLanguageModel
     from ibidem.embed.local import OnnxEmbedder as OnnxEmbedder
     from ibidem.embed.local import SentenceTransformersEmbedder as SentenceTransformersEmbedder
     from ibidem.embed.minilm import ExactMiniLM as ExactMiniLM
     from ibidem.embed.protocol import Embedder as Embedder
     from ibidem.embed.remote import OllamaEmbedder as OllamaEmbedder
     from ibidem.embed.remote import OpenAiEmbedder as OpenAiEmbedder
+    from ibidem.embed.remote_reranker import RemoteReranker as RemoteReranker
     from ibidem.ingest.ingest import ingest_text as ingest_text
     from ibidem.ingest.report import IngestReport as IngestReport
     from ibidem.ingest.report import Progress as Progress
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from ibidem.memory.conversation.message import Stored as Stored
     from ibidem.memory.conversation.message import ThreadInfo as ThreadInfo
     from ibidem.memory.conversation.selection import Selection as Selection
+    from ibidem.memory.conversation.summary import summary_of as summary_of
     from ibidem.memory.conversation.units import Unit as Unit
     from ibidem.memory.graph.consolidate import Consolidated as Consolidated
     from ibidem.memory.graph.memory import GraphMemory as GraphMemory
@@ -183,10 +187,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 _HOMES = {
     "embed.http": "Service",
+    "embed.language_model": "LanguageModel RemoteLanguageModel",
     "embed.local": "OnnxEmbedder SentenceTransformersEmbedder",
     "embed.minilm": "ExactMiniLM",
     "embed.protocol": "Embedder",
     "embed.remote": "OllamaEmbedder OpenAiEmbedder",
+    "embed.remote_reranker": "RemoteReranker",
     "ingest.ingest": "ingest_text",
     "ingest.report": "IngestReport Progress",
     "ingest.secret": "secret_in without_secrets",
@@ -195,6 +201,7 @@ _HOMES = {
     "memory.conversation.conversations": "Conversations",
     "memory.conversation.message": "Message Stored ThreadInfo",
     "memory.conversation.selection": "Selection",
+    "memory.conversation.summary": "summary_of",
     "memory.conversation.units": "Unit",
     "memory.graph.consolidate": "Consolidated",
     "memory.graph.memory": "GraphMemory",

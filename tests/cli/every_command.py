@@ -177,6 +177,9 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("embed", "--dry-run")
     run("index", "stats")
     run("doctor")
+    for _ in range(2):
+        run("integrate", "cursor", "--yes")
+        run("integrate", "cursor", "--remove", "--yes")
     run("demo")
     run("show", "nothing", code=3)
     run("nonsense", code=2)

@@ -33,6 +33,7 @@ NOTHING_OF_THE_REPOSITORY = {
     *(
         "completion",
         "demo",
+        "integrate",
         "mcp",
         "serve",
         "key generate",

@@ -135,6 +135,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, A
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("IBIDEM_AUTHOR", "ada")
+        patch.setenv("HOME", str(folder / "home"))
         patch.setenv("SOURCE_DATE_EPOCH", "1767225600")
         return session(folder)
 

@@ -246,3 +246,10 @@ def test_an_older_revision_is_asked_for_what_was_known_then(repo):
     assert "again again" not in repo.context(QUESTION, thread="support").text
     assert "and a request again" in repo.context(QUESTION, thread="support").text
     assert "and a request again" not in repo.at(before).context(QUESTION, thread="support").text
+
+
+@pytest.mark.parametrize("policy", [1, True, None, "text", ["pair"]])
+def test_a_citation_whose_policy_is_no_map_is_refused(repo: ibidem.Repository, policy: object):
+    [citation, *_] = repo.prompt(QUESTION).citations
+    with pytest.raises(InvalidInputError, match="policy"):
+        ibidem.Citation.from_dict({**citation.to_dict(), "policy": policy})

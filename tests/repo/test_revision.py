@@ -104,6 +104,7 @@ def test_an_ambiguous_beginning_is_refused(repo: Repository, history: list[Commi
         "heads/",
         "main@",
         "é",
+        "\ud800",
         " main",
         "\x00",
     ],

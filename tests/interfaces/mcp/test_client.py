@@ -142,6 +142,7 @@ async def test_the_older_handshake_is_answered_too(folder: Path):
 
 async def test_http_needs_a_token_and_the_token_decides_who_asks(folder: Path):
     from ibidem.retrieve.access.policy import Viewer
+    from ibidem.serve.read_log import ReadLog
     from ibidem.serve.tokens import Tokens
 
     with ibidem.open(folder) as repo:
@@ -174,6 +175,63 @@ async def test_http_needs_a_token_and_the_token_decides_who_asks(folder: Path):
                 "verify", {"receipt": found.structured_content["receipt"]}
             )
             assert refused_too.structured_content["error"]["kind"] == "not-permitted"
+    with ibidem.open(folder) as repo:
+        lines = [(one.token, one.route, one.result) for one in ReadLog(repo.folder).lines()]
+        root = next(iter(ReadLog(repo.folder).lines())).root
+        assert root == str(repo.at(viewer=ibidem.ALL).root_cid)
+    assert lines == [
+        ("owner", "mcp.retrieve", "ok"),
+        ("reader", "mcp.retrieve", "ok"),
+        ("reader", "mcp.verify", "ok"),
+        ("reader", "mcp.verify", "not-permitted"),
+    ]
+
+
+async def test_a_revoked_token_is_refused_at_once(folder: Path):
+    from mcp.shared.exceptions import MCPError
+
+    from ibidem.serve.tokens import Scope, Tokens
+
+    with ibidem.open(folder) as repo:
+        tokens = Tokens(repo.folder)
+        made = tokens.create("desk", viewer=ibidem.ALL, scope=Scope.WRITE, time=repo.now())
+    with programs.http_server(folder) as url:
+        async with programs.over_http(url, made.text) as client:
+            added = await client.call_tool("remember", {"text": "Bob waits", "why": "he said so"})
+            assert not added.is_error
+            tokens.revoke("desk")
+            with pytest.raises(MCPError):
+                await client.call_tool("retrieve", {"query": "Bob"})
+    with ibidem.open(folder) as repo:
+        assert repo.commit_at().agent == "desk"
+
+
+async def test_calls_at_the_same_time_are_all_answered(folder: Path):
+    import anyio
+
+    replies: dict[int, Any] = {}
+    with programs.http_server(folder) as url:
+
+        async def one(number: int) -> None:
+            async with programs.over_http(url) as client:
+                if number % 3:
+                    sent = {"query": "parcel", "at": "main~0", "token_budget": 300}
+                    replies[number] = await client.call_tool("retrieve", sent)
+                else:
+                    sent = {"text": f"visitor {number} waits", "why": "they came"}
+                    replies[number] = await client.call_tool("remember", sent)
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(24):
+                tasks.start_soon(one, number)
+    assert not [reply for reply in replies.values() if reply.is_error]
+    with ibidem.open(folder) as repo:
+        texts = {node.summary for node in repo.at().nodes()}
+        assert {f"visitor {number} waits" for number in range(0, 24, 3)} <= texts
+        for number in range(24):
+            if number % 3:
+                found = replies[number].structured_content
+                assert str(repo.receipts.replay(found["receipt"]).cid) == found["result"]
 
 
 async def test_a_page_of_another_origin_is_refused(folder: Path):
