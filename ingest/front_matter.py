@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from ibidem.objects.record import record
 
 FRONT_MATTER_CHARS_MAX = 32_768
 """Longer front matter is read as ordinary text: it would crowd the document's block."""
@@ -37,7 +39,7 @@ _BOOLEANS = {
 }
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class FrontMatter:
     """The front matter that was read; `stop` is the offset of the body (0 without front matter)."""
 

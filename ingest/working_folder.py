@@ -18,7 +18,7 @@ import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -81,7 +81,7 @@ class Renamed:
     after: str
 
 
-@dataclass
+@record(frozen=False)
 class WorkingFolder:
     """The files below the folder of a repository, compared with one state of its graph."""
 

@@ -26,6 +26,7 @@ from ibidem.repo.argument_checks import check_id, check_ids
 from ibidem.repo.history import log
 from ibidem.repo.id_prefix import resolve_prefix
 from ibidem.repo.transaction.changeset import EDGES, NODES, TOMBSTONES, tree_of
+from ibidem.retrieve.access.policy import checked_viewer, policy_of
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
@@ -104,9 +105,12 @@ class Graph:
         Raises:
             InvalidInputError: kind `viewer-required`: there is a policy, and no caller was given.
         """
-        from ibidem.repo.access import restricted
+        caller = checked_viewer(policy_of(self.config), viewer)
+        if caller is None:
+            return self
+        from ibidem.repo.access import RestrictedGraph, UnrestrictedGraph  # loads the index
 
-        return restricted(self, viewer)
+        return (UnrestrictedGraph if caller.everything else RestrictedGraph)(self, caller)
 
     def node(self, id: NodeId | str, *, include_tombstoned: bool = False) -> Node:  # noqa: A002
         """Returns a node.
@@ -286,8 +290,6 @@ class Graph:
     def _check_open(self) -> None:
         """Raises `InvalidInputError` if there is a trust policy and no caller was given."""
         if TRUST_SETTING in self.root.config:
-            from ibidem.retrieve.access.policy import checked_viewer, policy_of
-
             checked_viewer(policy_of(self.config), None)
 
     def is_visible(self, id: NodeId | str) -> bool:  # noqa: A002

@@ -8,7 +8,7 @@ Spec: merge 5, format 5.1.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from ibidem.objects.errors import NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import document_of
 from ibidem.objects.node import Node
+from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree, diff
 from ibidem.repo.history import log
@@ -42,7 +43,7 @@ COMMITS_MAX = 1000
 """Maximal number of commits searched for a missing part, newest first."""
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Parts:
     """The effects of resolving a conflict on the parts of a document."""
 

@@ -7,7 +7,7 @@ CIDs, and the same edits can be applied to another root after a lost race.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ibidem.objects.block import empty
@@ -36,7 +36,7 @@ _ATTACHED = frozenset(family.name for family in FAMILIES if family.is_attached)
 _NAMED_IN_CONFLICT = 5
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class ChangeSet:
     """Changes by tree and 16-byte id; None deletes. Models are registered, never changed."""
 

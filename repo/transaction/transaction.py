@@ -31,7 +31,6 @@ from ibidem.repo.argument_checks import check_content, check_digest, check_id, c
 from ibidem.repo.arguments import checked_time
 from ibidem.repo.events import checked_event
 from ibidem.repo.layers import Embedding, Ingesting, Layers
-from ibidem.repo.merge.conflicts import new_conflicts
 from ibidem.repo.revspec import HEAD
 from ibidem.repo.transaction.changeset import EDGES, NODES, TOMBSTONES, Publisher
 from ibidem.repo.transaction.pending import Incident, PendingGraph
@@ -161,6 +160,8 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         """
         if self.commit is None or not self.commit.parents:
             return ()
+        from ibidem.repo.merge.conflicts import new_conflicts
+
         return new_conflicts(self._draft.source, self.commit)
 
     def add_trailers(self, lines: Iterable[str]) -> None:
@@ -213,7 +214,6 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         Raises:
             InvalidInputError: another revision than `HEAD`.
         """
-        from ibidem.repo.access import restricted
         from ibidem.repo.transaction.staged_graph import StagedRevision
 
         self._check_open()
@@ -226,14 +226,12 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         count = self._draft.change_count
         if self._read is None or self._read[0] != count:
             self._read = count, self._graph(*self._draft.staged())
-        return StagedRevision(restricted(self._read[1], viewer) if viewer else self._read[1])
+        return StagedRevision(self._read[1].seen_by(viewer) if viewer else self._read[1])
 
     def before(self) -> Graph:
         """Returns the graph that the transaction began on, for its owner."""
         assert self._graph is not None, "BUG: a transaction that is not read"
-        from ibidem.repo.access import restricted
-
-        return restricted(self._graph(self.base, WriteBatch(self._draft.source)), ALL)
+        return self._graph(self.base, WriteBatch(self._draft.source)).seen_by(ALL)
 
     def require_unchanged(self, id: NodeId | str) -> None:  # noqa: A002
         """Makes the changes depend on a node: publishing raises `ConflictError` if another writer
