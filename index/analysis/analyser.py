@@ -40,6 +40,7 @@ _OTHER_WORDS_MIN = 2
 _CHUNK = re.compile("[^ ]+")
 _GENERATION_MAX = 1 << 16
 _REMEMBERED_LENGTH_MAX = 64
+_NONE: frozenset[str] = frozenset()
 
 
 def analyse(text: str, analyser: str) -> list[str]:
@@ -181,14 +182,16 @@ class TermCache(_Generations):
 
 
 class _Stemmed(TermCache):
-    def __init__(self, name: str, dropped: frozenset[str]) -> None:
+    def __init__(self, name: str, *, drops: bool) -> None:
         super().__init__()
+        self._name = name
         self._stem = stems(name)
-        self._dropped = dropped
-        self._is_english = name == "english"
+        self._drops = drops
 
     def spans(self, chunk: str) -> Iterator[Span]:
-        return stemmed_spans(chunk, self._stem, self._dropped, is_english=self._is_english)
+        is_english = self._name == "english"
+        dropped = stop_words(self._name, chunk.isascii()) if self._drops else _NONE
+        return stemmed_spans(chunk, self._stem, dropped, is_english=is_english)
 
 
 @cache
@@ -213,7 +216,7 @@ def remembered_terms(analyser: str) -> tuple[TermCache, TermCache | None]:
     if analyser == UNICODE:
         return TermCache(), None
     name = analyser.removesuffix("-1")
-    return _Stemmed(name, stop_words(name)), _Stemmed(name, frozenset())
+    return _Stemmed(name, drops=True), _Stemmed(name, drops=False)
 
 
 def _positions(
