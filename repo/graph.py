@@ -18,14 +18,12 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError, S
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.location import Location, source_text
 from ibidem.objects.node import Node
-from ibidem.objects.root import VECTOR_FAMILIES, Root, TreeName
+from ibidem.objects.root import EDGES, NODES, TOMBSTONES, VECTOR_FAMILIES, Root, TreeName
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import Tree
 from ibidem.objects.vector import NodeVector
 from ibidem.repo.argument_checks import check_id, check_ids
-from ibidem.repo.history import log
 from ibidem.repo.id_prefix import resolve_prefix
-from ibidem.repo.transaction.changeset import EDGES, NODES, TOMBSTONES, tree_of
 from ibidem.retrieve.access.policy import checked_viewer, policy_of
 
 if TYPE_CHECKING:
@@ -262,6 +260,8 @@ class Graph:
 
     def log(self) -> Iterator[Commit]:
         """Yields the commit of this revision and its ancestors, newest first."""
+        from ibidem.repo.history import log
+
         return log.commits(self._store, self.commit_cid)
 
     def snapshot(self) -> Snapshot:
@@ -304,7 +304,7 @@ class Graph:
     def _tree(self, tree_name: TreeName) -> Tree:
         tree = self._trees.get(tree_name)
         if tree is None:
-            tree = self._trees[tree_name] = Tree(self._store, tree_of(self.root, tree_name))
+            tree = self._trees[tree_name] = Tree(self._store, self.root.tree(*tree_name))
         return tree
 
 

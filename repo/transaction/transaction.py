@@ -24,6 +24,7 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.gc_pause import gc_paused
 from ibidem.objects.ids import ID_BYTES, EdgeId, NodeId
 from ibidem.objects.node import Node, split_content
+from ibidem.objects.root import EDGES, NODES, TOMBSTONES
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo import refs
@@ -32,7 +33,7 @@ from ibidem.repo.arguments import checked_time
 from ibidem.repo.events import checked_event
 from ibidem.repo.layers import Embedding, Ingesting, Layers
 from ibidem.repo.revspec import HEAD
-from ibidem.repo.transaction.changeset import EDGES, NODES, TOMBSTONES, Publisher
+from ibidem.repo.transaction.changeset import Publisher
 from ibidem.repo.transaction.pending import Incident, PendingGraph
 from ibidem.retrieve.access.policy import ALL, TrustPolicy
 from ibidem.retrieve.semantics import check_version
