@@ -279,7 +279,7 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
         return ViewerRepository(self.core, viewer, author)
 
     def _answer(self, method: str, **options: Any) -> Any:
-        return self.core.of_head(lambda head: getattr(Revision(head), method)(**options))
+        return self.core.of_head(lambda head: Revision(head)._answer(method, **options))
 
     def retriever(self, at: object = HEAD) -> Retriever:
         """Returns a builder for a query."""

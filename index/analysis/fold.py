@@ -51,14 +51,15 @@ def fold(text: str) -> str:
 def fold_with_origins(text: str) -> tuple[str, list[int]]:
     """Returns `fold(text)`, and for each of its code points the index in `text` that it came
     from."""
-    replacements = ASCII_FOLD if text.isascii() else _replacements()
+    if text.isascii():
+        return text.translate(ASCII_FOLD), list(range(len(text)))
+    replacements = _replacements()
     pairs = [
         (char, index) for index, source in enumerate(text) for char in replacements[ord(source)]
     ]
-    if not text.isascii():
-        pairs = _sub_pairs(pairs, _mark_runs("".join(char for char, _ in pairs)), _order)
-        pairs = _sub_pairs(pairs, _DOTTED_I, lambda found: [("i", found[0][1])])
-        pairs = _sub_pairs(pairs, re.compile(_JAMO), _compose)
+    pairs = _sub_pairs(pairs, _mark_runs("".join(char for char, _ in pairs)), _order)
+    pairs = _sub_pairs(pairs, _DOTTED_I, lambda found: [("i", found[0][1])])
+    pairs = _sub_pairs(pairs, re.compile(_JAMO), _compose)
     return "".join(char for char, _ in pairs), [index for _, index in pairs]
 
 

@@ -115,11 +115,13 @@ def _follow(
     snapshot, text = scope.view.snapshot, scope.query.text or ""
     analyser = snapshot.config.analyser
     walk.follow(names_of(text, analyser), strength=UNIT)
+    cids = snapshot.node_cids(np.array(seeds, np.uint32))
+    found = [_names_of_node(snapshot, cid, load, content) for cid in cids]
+    if not any(found):
+        return
     known = frozenset(analyse(text, analyser))
-    ordinals = np.array(seeds, np.uint32)
-    ids = snapshot.node_ids(ordinals)
-    for rank, cid in enumerate(snapshot.node_cids(ordinals)):
-        names = _names_of_node(scope.view.snapshot, cid, load, content)
+    ids = snapshot.node_ids(np.array(seeds, np.uint32))
+    for rank, names in enumerate(found):
         walk.follow(
             [name for name in names if not known.issuperset(name.terms)],
             strength=UNIT // (rank + 1),

@@ -35,7 +35,7 @@ def words_of(text: str, home: str, analysers: Sequence[str]) -> Counter[Word]:
     analysers = analysers or (home,)
     own = analyser_of(text, home, analysers)
     if len(analysers) == 1:
-        return Counter((term,) for term in analyse(text, own))
+        return Counter(zip(analyse(text, own), strict=True))
     others = [
         {(start, stop): term for term, start, stop in analyse_positions(text, one)}
         for one in analysers
