@@ -115,7 +115,7 @@ def analyser_of_chunks(chunks: Sequence[str], home: str, among: Sequence[str] = 
     """Returns the same for the chunks of a folded text."""
     if home not in among:
         home = among[0]
-    if home == UNICODE or len(among) == 1:
+    if home == UNICODE:
         return home
     votes = _votes()
     words = Counter(word for chunk in chunks for word in votes[chunk])
