@@ -76,9 +76,9 @@ def analyse_positions(text: str, analyser: str) -> list[tuple[str, int, int]]:
 
     Spec: analysis 2.
     """
-    remembered, whole = remembered_terms(analyser)
+    known_terms, whole = remembered_terms(analyser)
     plain, origins = fold_with_origins(text)
-    found = _positions(plain, origins, len(text), remembered)
+    found = _positions(plain, origins, len(text), known_terms)
     if not found and whole is not None:
         return _positions(plain, origins, len(text), whole)
     return found
@@ -220,7 +220,7 @@ def remembered_terms(analyser: str) -> tuple[TermCache, TermCache | None]:
 
 
 def _positions(
-    text: str, origins: list[int], size: int, remembered: TermCache
+    text: str, origins: list[int], size: int, known_terms: TermCache
 ) -> list[tuple[str, int, int]]:
     """Returns terms with ranges; a range ends at the origin of the next folded character.
 
@@ -231,7 +231,7 @@ def _positions(
     out = []
     for match in _CHUNK.finditer(text):
         at = match.start()
-        for term, start, stop in remembered.spans(match[0]):
+        for term, start, stop in known_terms.spans(match[0]):
             covered = origins[at + start : at + stop]
             out.append((term, min(covered), max(*covered, origins[at + stop] - 1) + 1))
     return out
