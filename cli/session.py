@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import update_wrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar, cast
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar, cast
 import click
 
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError, NotFoundError
+from ibidem.objects.record import record
 
 if TYPE_CHECKING:
     from ibidem.cli.render.progress import Meter
@@ -31,7 +32,7 @@ Color = Literal["auto", "always", "never"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Session:
     """The common options and the environment of this run."""
 

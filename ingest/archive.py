@@ -11,11 +11,12 @@ import lzma
 import posixpath
 import zipfile
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import unquote
 
 from ibidem.ingest.html_tree import Element, parse
 from ibidem.objects.errors import ErrorKind, InvalidInputError
+from ibidem.objects.record import record
 
 PARTS_MAX = 20_000
 UNPACKED_BYTES_MAX = 128 << 20
@@ -35,7 +36,7 @@ _BROKEN = (
 method."""
 
 
-@dataclass
+@record(frozen=False)
 class Archive:
     """An archive that is open for reading."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ibidem.ingest.group import group
 from ibidem.ingest.outline import Outline, Passage, Section
@@ -60,7 +60,7 @@ class _Item:
     level: int
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Drafting:
     document: NodeId
     made: list[Draft] = field(default_factory=list)

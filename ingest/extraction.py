@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from blake3 import blake3
 
@@ -50,7 +50,7 @@ class Extraction:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass
+@record(frozen=False)
 class Writer:
     """Builds text from blocks, with a blank line between two, and records their marks."""
 

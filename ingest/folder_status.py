@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ibidem.ingest.formats import format_of
 from ibidem.ingest.skip_reason import skip_reason
@@ -11,9 +11,10 @@ from ibidem.ingest.stat_table import stat_of
 from ibidem.ingest.walk import Found, Skipped, opened, printable, read, walk
 from ibidem.ingest.working_folder import Difference, Renamed, WorkingFolder, is_document
 from ibidem.objects.constants import DOCUMENT_BYTES_MAX
+from ibidem.objects.record import record
 
 
-@dataclass
+@record(frozen=False)
 class FolderStatus:
     """The differences of a working folder from the graph, each list by path."""
 

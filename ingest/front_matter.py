@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from ibidem.objects.record import record
 
 FRONT_MATTER_CHARS_MAX = 32_768
 """Longer front matter is read as ordinary text: it would crowd the document's block."""
@@ -20,12 +22,12 @@ Scalar = bool | int | float | str
 _FENCED = re.compile(
     r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
 )
-_ENTRY = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*:(?:[ \t]+(.*))?$")
-_ITEM = re.compile(r"[ \t]*-[ \t]+(.*)$")
-_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
-_FLOAT = re.compile(r"-?[0-9]{1,17}\.[0-9]{1,17}(?:[eE][+-]?[0-9]{1,2})?")
+_ENTRY = r"([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*:(?:[ \t]+(.*))?$"
+_ITEM = r"[ \t]*-[ \t]+(.*)$"
+_INTEGER = r"-?(?:0|[1-9][0-9]{0,17})"
+_FLOAT = r"-?[0-9]{1,17}\.[0-9]{1,17}(?:[eE][+-]?[0-9]{1,2})?"
 _FLOW_ITEM = re.compile(r"\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*'|[^,\[\]{}\"']*)\s*(?:,|$)")
-_COMMENT = re.compile(r"(?:^|[ \t])#.*$")
+_COMMENT = r"(?:^|[ \t])#.*$"
 _NULLS = ("", "~", "null", "Null", "NULL")
 _BOOLEANS = {
     "true": True,
@@ -37,7 +39,7 @@ _BOOLEANS = {
 }
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class FrontMatter:
     """The front matter that was read; `stop` is the offset of the body (0 without front matter)."""
 
@@ -75,7 +77,7 @@ def _read_lines(lines: list[str], result: FrontMatter) -> None:
         if not line or line.lstrip(" \t").startswith("#"):
             continue
         try:
-            item = _ITEM.match(line)
+            item = re.match(_ITEM, line)
             if item is not None and key is not None:
                 values = result.values.setdefault(key, [])
                 assert isinstance(values, list), "BUG: an open key holds a list"
@@ -92,14 +94,14 @@ def _read_lines(lines: list[str], result: FrontMatter) -> None:
 
 def _read_entry(line: str, result: FrontMatter) -> str | None:
     """Reads a `key: value` line; returns the key if a list may follow."""
-    entry = _ENTRY.match(line)
+    entry = re.match(_ENTRY, line)
     if entry is None:
         raise ValueError("expected 'key: value' or '- item'")
     key, text = entry[1], entry[2] or ""
     if key in result.values:
         raise ValueError(f"{key!r} is there already")
-    if not _is_quoted(text) and _COMMENT.sub("", text).strip() in _NULLS:
-        return key if not _COMMENT.sub("", text).strip() else None
+    if not _is_quoted(text) and re.sub(_COMMENT, "", text).strip() in _NULLS:
+        return key if not re.sub(_COMMENT, "", text).strip() else None
     result.values[key] = _flow_list(text) if text.startswith("[") else _scalar(text)
     return None
 
@@ -109,7 +111,7 @@ def _is_quoted(text: str) -> bool:
 
 
 def _flow_list(text: str) -> list[Scalar]:
-    body = _COMMENT.sub("", text).rstrip()
+    body = re.sub(_COMMENT, "", text).rstrip()
     if not body.endswith("]"):
         raise ValueError("a list in brackets must close on its line")
     inner, at, values = body[1:-1], 0, list[Scalar]()
@@ -132,7 +134,7 @@ def _scalar(text: str) -> Scalar:
         if match is None:
             raise ValueError("quote that does not close")
         return match[1].replace("''", "'")
-    text = _COMMENT.sub("", text).strip()
+    text = re.sub(_COMMENT, "", text).strip()
     if text[:1] in "|>&*!{[%@`" and text:
         raise ValueError(f"{text[:1]!r} begins a form that is not read here")
     if re.search(r":(?:[ \t]|$)", text):
@@ -155,9 +157,9 @@ def _double_quoted(text: str) -> str:
 def _typed(text: str) -> Scalar:
     if text in _BOOLEANS:
         return _BOOLEANS[text]
-    if _INTEGER.fullmatch(text) and text != "-0":
+    if re.fullmatch(_INTEGER, text) and text != "-0":
         return int(text)
-    if _FLOAT.fullmatch(text):
+    if re.fullmatch(_FLOAT, text):
         number = float(text)
         if math.isfinite(number) and number != 0.0:
             return number

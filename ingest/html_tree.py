@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from html import unescape
+
+from ibidem.objects.record import record
 
 DEPTH_MAX = 100
 
@@ -54,7 +56,7 @@ _ENDED_BY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 stops."""
 
 
-@dataclass
+@record(frozen=False)
 class Element:
     """An element with its text and child elements; names are in lower case."""
 

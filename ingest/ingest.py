@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -170,7 +170,7 @@ def _check(options: _Options, paths: Sequence[str], stdin: BinaryIO | None) -> N
         raise InvalidInputError("paths: got '-' without stdin, expected a stream to read")
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Ingest:
     tx: Transaction
     options: _Options

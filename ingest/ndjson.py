@@ -8,7 +8,7 @@ is bounded. A rejected line is reported with its number and changes nothing; the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, BinaryIO
 
 from ibidem.ingest.fields import Reference
@@ -26,6 +26,7 @@ from ibidem.objects.derive import content_node_id, node_id
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError
 from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.node import Node, split_content
+from ibidem.objects.record import record
 
 if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
@@ -70,7 +71,7 @@ def ingest_records(
     applying.finish()
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Applying:
     tx: Transaction
     path: str
@@ -97,9 +98,9 @@ class _Applying:
             self._refuse(number, error)
 
     def finish(self) -> None:
-        for number, record in [*self._waiting, *self._last]:
+        for number, each in [*self._waiting, *self._last]:
             try:
-                self._apply(record)
+                self._apply(each)
             except IbidemError as error:
                 self._refuse(number, error)
         if self._refused_count > ERRORS_MAX:

@@ -9,7 +9,7 @@ of a section belongs to the next part, so that appending text changes no finishe
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ibidem.ingest.mark import Block, Heading, Mark
 from ibidem.objects.record import record
@@ -68,7 +68,7 @@ def source_of(part: Outline | Section | Passage) -> str:
     return "".join(pieces)
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Open:
     """A section that is still being filled; `start` is where the lead of its first child begins."""
 

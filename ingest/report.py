@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ibidem.objects.record import record
 
 
-@dataclass
+@record(frozen=False)
 class IngestReport:
     """Filled while ingest runs. A path is the document's name in the repository if it has one."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ibidem.ingest.mark import BLANK, Heading, Mark
 from ibidem.ingest.plain import blocks
@@ -62,7 +62,7 @@ class _Line:
         return self.text[:1] in (" ", "\t", "\f", "\v")
 
 
-@dataclass
+@record(frozen=False)
 class _Scan:
     source: str
     lines: list[_Line]

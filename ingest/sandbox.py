@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Timer
 from typing import TYPE_CHECKING
 
@@ -44,7 +44,7 @@ class Limits:
     patience: int = 5
 
 
-@dataclass
+@record(frozen=False)
 class Sandbox(Closing):
     """A child process that extracts text; it must be closed."""
 

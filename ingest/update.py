@@ -9,7 +9,7 @@ removed with their edges.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ibidem.ingest.document import EXTRACTION_PROPS, stored_name
@@ -22,6 +22,7 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import DOCUMENT, document_of
 from ibidem.objects.node import Node
+from ibidem.objects.record import record
 
 if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
@@ -32,7 +33,7 @@ _OWNED: Mapping[str, frozenset[str]] = {
 }
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Change:
     """The changes that ingesting one document makes."""
 

@@ -15,13 +15,11 @@ Files of JSON lines are no documents, so they are not compared.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Self
 
 from ibidem.ingest.draft import document_id
@@ -46,6 +44,7 @@ from ibidem.objects.root import Root
 from ibidem.repo.history.ancestry import is_ancestor
 from ibidem.repo.history.documents import touched_documents
 from ibidem.repo.transaction import stage
+from ibidem.store.files import file_system_time
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import CommitCid, RootCid
@@ -81,7 +80,7 @@ class Renamed:
     after: str
 
 
-@dataclass
+@record(frozen=False)
 class WorkingFolder:
     """The files below the folder of a repository, compared with one state of its graph."""
 
@@ -350,7 +349,6 @@ def is_document(path: str) -> bool:
 def _file_system_time(folder: Path) -> int:
     """Returns the time that a file changed now would get."""
     try:
-        with TemporaryFile(dir=folder) as probe:
-            return os.fstat(probe.fileno()).st_mtime_ns
+        return file_system_time(folder)
     except OSError:
         return _NO_FILE

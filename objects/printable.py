@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 _INVISIBLE = (
     "\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
 )
-_UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f{_INVISIBLE}]")
-_UNSAFE_ON_A_LINE = re.compile(f"[\x00-\x08\x0a-\x1f{_INVISIBLE}]")
-_UNSAFE_IN_JSON = re.compile(f"[{_INVISIBLE}]")
-_LINE_BREAKS = re.compile(r"[\t\n]+")
+_UNSAFE = f"[\x00-\x08\x0b-\x1f{_INVISIBLE}]"
+_UNSAFE_ON_A_LINE = f"[\x00-\x08\x0a-\x1f{_INVISIBLE}]"
+_UNSAFE_IN_JSON = f"[{_INVISIBLE}]"
+_LINE_BREAKS = r"[\t\n]+"
 
 
 def printable(text: str) -> str:
@@ -26,24 +26,24 @@ def printable(text: str) -> str:
     >>> printable("a\\x1b[2Jb\\u202ec")
     'a\\\\x1b[2Jb\\\\u202ec'
     """
-    return _UNSAFE.sub(_escape, text)
+    return re.sub(_UNSAFE, _escape, text)
 
 
 def printable_line(text: str) -> str:
     """Returns `text` with every unsafe character, and every line feed, as an escape."""
-    return _UNSAFE_ON_A_LINE.sub(_escape, text)
+    return re.sub(_UNSAFE_ON_A_LINE, _escape, text)
 
 
 def one_line(text: str, *, width: int | None = None) -> str:
     """Returns `text` printable on one line, with line breaks as spaces, truncated to `width`
     characters with an ellipsis."""
-    flat = printable(_LINE_BREAKS.sub(" ", text)).strip()
+    flat = printable(re.sub(_LINE_BREAKS, " ", text)).strip()
     return flat if width is None or len(flat) <= width else flat[: width - 1].rstrip() + "…"
 
 
 def printable_json(text: str) -> str:
     """Returns the same JSON value with unsafe characters in strings written as JSON escapes."""
-    return _UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return re.sub(_UNSAFE_IN_JSON, lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def moment(microseconds: int, *, seconds_only: bool = False) -> str:

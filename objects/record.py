@@ -1,11 +1,11 @@
-"""Records: frozen dataclasses with slots that are quick to define.
+"""Records: dataclasses with slots that are quick to define, frozen unless they say otherwise.
 
 `dataclasses` generates, compiles and runs six methods for every class, which takes half a
 millisecond; a process that answers one question defines a hundred classes, makes objects of half of
 them and then ends. A record compiles only `__init__`, when its first object is made: its other
 methods are functions over the names of its fields. In all other respects a record equals a
-`@dataclass(frozen=True, slots=True)`, also for `dataclasses.fields` and `replace`, and for
-`inspect.signature`; tests compare the two.
+`@dataclass(frozen=True, slots=True)`, or with `frozen=False` a `@dataclass(slots=True)`, also for
+`dataclasses.fields` and `replace`, and for `inspect.signature`; tests compare them.
 """
 
 from __future__ import annotations
@@ -37,26 +37,34 @@ _NO_CHECKS: Mapping[str, Check] = MappingProxyType({})
 @overload
 def record(defined: Class, /) -> Class: ...
 @overload
-def record(*, eq: bool = ..., checks: Mapping[str, Check] = ...) -> Callable[[Class], Class]: ...
+def record(
+    *, frozen: bool = ..., eq: bool = ..., checks: Mapping[str, Check] = ...
+) -> Callable[[Class], Class]: ...
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
 def record(
-    defined: Any = None, /, *, eq: bool = True, checks: Mapping[str, Check] = _NO_CHECKS
+    defined: Any = None,
+    /,
+    *,
+    frozen: bool = True,
+    eq: bool = True,
+    checks: Mapping[str, Check] = _NO_CHECKS,
 ) -> Any:
-    """Turns a class into a frozen dataclass with slots.
+    """Turns a class into a dataclass with slots.
 
     Args:
         defined: the class; its fields are declared as for `dataclasses`, without `kw_only` and
             `InitVar`.
+        frozen: whether its fields are set once and for all; otherwise it has no hash.
         eq: whether equality and hash are derived from the fields; otherwise they are left
             unchanged.
         checks: the constructor's checks by field, which run before `__post_init__`.
     """
     if defined is None:
-        return lambda defined: _made(defined, eq=eq, checks=checks)
-    return _made(defined, eq=eq, checks=checks)
+        return lambda defined: _made(defined, frozen, eq, checks)
+    return _made(defined, frozen, eq, checks)
 
 
-def _made(defined: type, *, eq: bool, checks: Mapping[str, Check]) -> type:
+def _made(defined: type, frozen: bool, eq: bool, checks: Mapping[str, Check]) -> type:
     own = vars(defined)
     has_repr, has_eq, has_hash = (name in own for name in ("__repr__", "__eq__", "__hash__"))
     made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True)(defined)
@@ -64,7 +72,8 @@ def _made(defined: type, *, eq: bool, checks: Mapping[str, Check]) -> type:
     if "__init__" not in own:
         made.__init__ = init = _uncompiled(made, fields, checks)
         made.__signature__ = _Signature(init, lambda: _compiled(made, fields, checks))
-    made.__setattr__, made.__delattr__ = _refuse_to_set, _refuse_to_delete
+    if frozen:
+        made.__setattr__, made.__delattr__ = _refuse_to_set, _refuse_to_delete
     made.__getstate__, made.__setstate__ = _state, _set_state
     if not has_repr:
         made.__repr__ = _repr([one.name for one in fields if one.repr])
@@ -73,7 +82,7 @@ def _made(defined: type, *, eq: bool, checks: Mapping[str, Check]) -> type:
         if not has_eq:
             made.__eq__ = _eq(values)
         if not has_hash:
-            made.__hash__ = _hash(values)
+            made.__hash__ = _hash(values) if frozen else None
     return made  # type: ignore[no-any-return]
 
 
@@ -114,12 +123,14 @@ def _named(init: Any, made: type, fields: Sequence[dataclasses.Field[Any]]) -> A
 def _compiled(
     made: type, fields: Sequence[dataclasses.Field[Any]], checks: Mapping[str, Check]
 ) -> Any:
-    """Returns a constructor that sets each slot directly, which is the only way in a frozen
-    class."""
+    """Returns a constructor that sets each slot directly, which is the only way in a frozen class
+    and the fastest in any."""
     scope: dict[str, Any] = {"_absent": _ABSENT}
     arguments, lines = [], []
     for field in fields:
         name = field.name
+        if not field.init and field.default_factory is field.default is _ABSENT:
+            continue  # left to `__post_init__`
         value = _checked(field, checks[name], scope) if name in checks else name
         if field.default_factory is not _ABSENT:
             scope[f"_new_{name}"] = field.default_factory

@@ -37,6 +37,10 @@ class Family:
 TreeName = tuple[str, str]
 """The name of a tree of a root: its family, and its model or vocabulary, "" if the family has only
 one tree."""
+NODES: TreeName = ("nodes", "")
+EDGES: TreeName = ("edges", "")
+TOMBSTONES: TreeName = ("tombstones", "")
+CONFLICTS: TreeName = ("conflicts", "")
 
 FAMILIES = (
     Family("nodes", "node", "node"),

@@ -20,25 +20,13 @@ from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Node
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.graph import Graph, V
-from ibidem.retrieve.access.policy import Viewer, checked_viewer, policy_of
+from ibidem.retrieve.access.policy import Viewer
 from ibidem.retrieve.access.restricted_snapshot import loader, restrict
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
 
 T = TypeVar("T")
-
-
-def restricted(graph: Graph, viewer: Viewer | None) -> Graph:
-    """Returns a graph as a caller sees it; the same graph if it has no trust policy.
-
-    Raises:
-        InvalidInputError: kind `viewer-required`.
-    """
-    caller = checked_viewer(policy_of(graph.config), viewer)
-    if caller is None:
-        return graph
-    return UnrestrictedGraph(graph, caller) if caller.everything else RestrictedGraph(graph, caller)
 
 
 class UnrestrictedGraph(Graph):

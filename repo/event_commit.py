@@ -16,10 +16,11 @@ from ibidem.objects.constants import EVENT_PLACE_BYTES
 from ibidem.objects.derive import event_node_id
 from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.root import NODES
 from ibidem.objects.tree import Tree
 from ibidem.repo.arguments import commit_of
 from ibidem.repo.events import EVENT, Event
-from ibidem.repo.transaction.changeset import NODES, ChangeSet, with_edits
+from ibidem.repo.transaction.changeset import ChangeSet, with_edits
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch

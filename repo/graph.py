@@ -18,14 +18,13 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError, S
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.location import Location, source_text
 from ibidem.objects.node import Node
-from ibidem.objects.root import VECTOR_FAMILIES, Root, TreeName
+from ibidem.objects.root import EDGES, NODES, TOMBSTONES, VECTOR_FAMILIES, Root, TreeName
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import Tree
 from ibidem.objects.vector import NodeVector
 from ibidem.repo.argument_checks import check_id, check_ids
-from ibidem.repo.history import log
 from ibidem.repo.id_prefix import resolve_prefix
-from ibidem.repo.transaction.changeset import EDGES, NODES, TOMBSTONES, tree_of
+from ibidem.retrieve.access.policy import checked_viewer, policy_of
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
@@ -104,9 +103,12 @@ class Graph:
         Raises:
             InvalidInputError: kind `viewer-required`: there is a policy, and no caller was given.
         """
-        from ibidem.repo.access import restricted
+        caller = checked_viewer(policy_of(self.config), viewer)
+        if caller is None:
+            return self
+        from ibidem.repo.access import RestrictedGraph, UnrestrictedGraph  # loads the index
 
-        return restricted(self, viewer)
+        return (UnrestrictedGraph if caller.everything else RestrictedGraph)(self, caller)
 
     def node(self, id: NodeId | str, *, include_tombstoned: bool = False) -> Node:  # noqa: A002
         """Returns a node.
@@ -258,6 +260,8 @@ class Graph:
 
     def log(self) -> Iterator[Commit]:
         """Yields the commit of this revision and its ancestors, newest first."""
+        from ibidem.repo.history import log
+
         return log.commits(self._store, self.commit_cid)
 
     def snapshot(self) -> Snapshot:
@@ -286,8 +290,6 @@ class Graph:
     def _check_open(self) -> None:
         """Raises `InvalidInputError` if there is a trust policy and no caller was given."""
         if TRUST_SETTING in self.root.config:
-            from ibidem.retrieve.access.policy import checked_viewer, policy_of
-
             checked_viewer(policy_of(self.config), None)
 
     def is_visible(self, id: NodeId | str) -> bool:  # noqa: A002
@@ -302,7 +304,7 @@ class Graph:
     def _tree(self, tree_name: TreeName) -> Tree:
         tree = self._trees.get(tree_name)
         if tree is None:
-            tree = self._trees[tree_name] = Tree(self._store, tree_of(self.root, tree_name))
+            tree = self._trees[tree_name] = Tree(self._store, self.root.tree(*tree_name))
         return tree
 
 

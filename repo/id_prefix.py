@@ -16,12 +16,12 @@ from ibidem.objects.ids import ID_BYTES, StableId
 Id = TypeVar("Id", bound=StableId)
 DIGITS_MIN = 4
 CANDIDATES_SHOWN_MAX = 4
-_BEGINNING = re.compile(f"[0-9a-f]{{{DIGITS_MIN},{2 * ID_BYTES - 1}}}")
+_BEGINNING = f"[0-9a-f]{{{DIGITS_MIN},{2 * ID_BYTES - 1}}}"
 
 
 def is_prefix(text: str) -> bool:
     """Returns whether a text has the form of a prefix of an id, but not of a whole id."""
-    return _BEGINNING.fullmatch(text) is not None
+    return re.fullmatch(_BEGINNING, text) is not None
 
 
 def resolve_prefix(

@@ -46,15 +46,15 @@ def changed_options(
     """
     defaults: Mapping[str, Any] = of.__kwdefaults__ or {}
     return {
-        name: arguments[name]
+        name: value
         for name, default in defaults.items()
-        if name in arguments and name not in but and not _is_same(arguments[name], default)
+        if (value := arguments.get(name, default)) is not default
+        and name not in but
+        and not _is_equal(value, default)
     }
 
 
-def _is_same(value: Any, default: Any) -> bool:
-    if value is default:
-        return True
+def _is_equal(value: Any, default: Any) -> bool:
     return type(value) is type(default) and type(value) in _SCALARS and value == default
 
 

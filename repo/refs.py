@@ -24,8 +24,8 @@ HEADS = "heads/"
 TAGS = "tags/"
 DEFAULT_BRANCH = "main"
 NAME_BYTES_MAX = 255
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
-_CID_LIKE = re.compile(r"bafy[a-z2-7]{4,}|bafk[a-z2-7]{4,}")
+_NAME = r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*"
+_CID_LIKE = r"bafy[a-z2-7]{4,}|bafk[a-z2-7]{4,}"
 
 
 def check_name(field: str, name: object) -> str:
@@ -38,14 +38,14 @@ def check_name(field: str, name: object) -> str:
             taken for the beginning of a CID.
     """
     expected = "lower-case letters, digits and . _ - /, such as 'feature/retries'"
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > NAME_BYTES_MAX:
+    if not isinstance(name, str) or not re.fullmatch(_NAME, name) or len(name) > NAME_BYTES_MAX:
         raise InvalidInputError(f"{field}: got {name!r:.80}, expected {expected}")
     parts = name.split("/")
     if ".." in name or any(part.endswith((".", ".lock")) for part in parts):
         raise InvalidInputError(
             f"{field}: got {name!r:.80}, expected no '..' and no part that ends with '.' or '.lock'"
         )
-    if name.startswith((HEADS, TAGS, RUNS, RECEIPTS)) or _CID_LIKE.fullmatch(name):
+    if name.startswith((HEADS, TAGS, RUNS, RECEIPTS)) or re.fullmatch(_CID_LIKE, name):
         raise InvalidInputError(
             f"{field}: got {name!r:.80}, expected what cannot be taken for a CID or a full name"
         )

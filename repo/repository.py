@@ -21,7 +21,6 @@ from ibidem.objects.progress import Progress
 from ibidem.repo import branches
 from ibidem.repo.arguments import commit_info
 from ibidem.repo.core import Clock, Core
-from ibidem.repo.erasure.redacted_graph import without_erased
 from ibidem.repo.layers import Ingesting, Layers, Recalling
 from ibidem.repo.opening import created, is_taken, location_of, open_core, system_clock
 from ibidem.repo.questions import Questions
@@ -29,7 +28,6 @@ from ibidem.repo.refs import HEADS, TAGS
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
 from ibidem.store.closing import Closing
-from ibidem.store.memory import MemoryStore
 
 if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
@@ -80,6 +78,8 @@ def init(
 
     check_choice(config)
     if path == MEMORY:
+        from ibidem.store.memory import MemoryStore
+
         return Repository(Core(bootstrapped(MemoryStore(), config, author, clock), None, clock))
     with created(location_of(path)) as (store, _):
         bootstrapped(store, config, author, clock)
@@ -262,6 +262,8 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
         """
         if not allow_erased:
             return Revision(self.core.graph(rev, viewer=viewer))
+        from ibidem.repo.erasure.redacted_graph import without_erased
+
         partial = without_erased(self.core.graph(rev))
         return Revision(partial if viewer is None else partial.seen_by(viewer))
 
@@ -277,7 +279,7 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
         return ViewerRepository(self.core, viewer, author)
 
     def _answer(self, method: str, **options: Any) -> Any:
-        return self.core.of_head(lambda head: getattr(Revision(head), method)(**options))
+        return self.core.of_head(lambda head: Revision(head)._answer(method, **options))
 
     def retriever(self, at: object = HEAD) -> Retriever:
         """Returns a builder for a query."""

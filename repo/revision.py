@@ -131,8 +131,8 @@ class Revision(Questions):
         Raises:
             InvalidInputError: kind `viewer-required`: there is a policy, and no caller was given.
         """
-        seen = self.graph.seen_by(viewer)
-        return self if seen is self.graph else Revision(seen)
+        visible = self.graph.seen_by(viewer)
+        return self if visible is self.graph else Revision(visible)
 
     # -- reading -------------------------------------------------------------------------------
 

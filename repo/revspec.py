@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 HEAD = "HEAD"
 PREFIX_CHARACTERS_MIN = 8
 _CID_CHARACTERS = 59
-_STEP = re.compile(r"([~^])(\d{0,9})")
-_DAY = re.compile(r"\d{4}-\d\d(-\d\d)?([ ~^]|$)")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_STEP = r"([~^])(\d{0,9})"
+_DAY = r"\d{4}-\d\d(-\d\d)?([ ~^]|$)"
+_DATE = r"\d{4}-\d\d-\d\d"
 _DAY_US = timedelta(days=1) // timedelta(microseconds=1)
-_DATED = re.compile(r"(.*)@\{(.*)\}")
+_DATED = r"(.*)@\{(.*)\}"
 
 
 def resolve(operations: OperationLog, state: State, rev: object) -> CommitCid | None:
@@ -69,7 +69,7 @@ def time_of(text: str) -> int:
         InvalidInputError: a malformed time, or one without an offset.
     """
     try:
-        if _DATE.fullmatch(text):
+        if re.fullmatch(_DATE, text):
             return microseconds(datetime.fromisoformat(f"{text}T00:00:00Z"))
         moment = datetime.fromisoformat(text)
     except ValueError as error:
@@ -81,7 +81,7 @@ def time_of(text: str) -> int:
 
 def _end_of(text: str) -> int:
     """Returns a time, the last moment of the day for a date."""
-    return time_of(text) + (_DAY_US - 1 if _DATE.fullmatch(text) else 0)
+    return time_of(text) + (_DAY_US - 1 if re.fullmatch(_DATE, text) else 0)
 
 
 def _split(text: str) -> tuple[str, list[tuple[str, int]]]:
@@ -91,7 +91,7 @@ def _split(text: str) -> tuple[str, list[tuple[str, int]]]:
     )
     steps, rest = [], text[start:]
     while rest:
-        match = _STEP.match(rest)
+        match = re.match(_STEP, rest)
         if match is None:
             raise InvalidInputError(f"revision: got {text!r:.80}, expected ~N or ^N after the name")
         steps.append((match[1], int(match[2] or 1)))
@@ -100,7 +100,7 @@ def _split(text: str) -> tuple[str, list[tuple[str, int]]]:
 
 
 def _named(operations: OperationLog, state: State, name: str) -> CommitCid | None:
-    if match := _DATED.fullmatch(name):
+    if match := re.fullmatch(_DATED, name):
         entry = _entry_at(operations, state, _end_of(match[2]))
         full_name = entry.view.head if match[1] in ("", HEAD) else None
         return _ref(operations, entry, match[1], full_name)
@@ -113,7 +113,7 @@ def _named(operations: OperationLog, state: State, name: str) -> CommitCid | Non
         return found
     if state.view.head in (name, HEADS + name):
         return None
-    if _DATE.fullmatch(name):
+    if re.fullmatch(_DATE, name):
         return _at_time(operations, state, _end_of(name))
     by_cid = _by_prefix(operations, name)
     if by_cid is None:
@@ -224,7 +224,7 @@ def _not_found(text: str, reason: str) -> NotFoundError:
     hint = "run 'repo log', 'repo branch' or 'repo tag' to list what exists"
     if re.match(r"bafyr?[a-z2-7]{0,2}([~^]|$)", text):
         hint = f"the beginning of a CID has {PREFIX_CHARACTERS_MIN} characters or more"
-    if _DAY.match(text):
+    if re.match(_DAY, text):
         hint = "a time is a date such as 2026-01-31, or 2026-01-31T12:00:00Z with an offset"
     return NotFoundError(
         f"revision {text!r:.80}: {reason}", kind=ErrorKind.REVISION_NOT_FOUND, hint=hint

@@ -20,6 +20,7 @@ from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.record import record
 from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import default
+from ibidem.retrieve.query.vector import plain
 
 LANE = "rerank"
 
@@ -223,7 +224,7 @@ def _checked(record: RerankRecord, ids: list[NodeId]) -> RerankRecord:
 
 def _score(value: object) -> float | None:
     """Returns a finite number as float64 without -0.0, or None; raises for anything else."""
-    value = checks.plain(value)
+    value = plain(value)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):

@@ -29,9 +29,9 @@ SCHEMES = {
 }
 """Backends by scheme, as module and name: imported when an address needs them."""
 FOLDER_BACKEND = "ibidem.store.lmdb.backend:FOLDER"
-_URL = re.compile(r"([a-z][a-z0-9+.-]*)://")
-_PASSWORD = re.compile(r"(://[^/@:]*):[^/@]*@")
-_STALENESS = re.compile(r"[?&]staleness=[^&]*")
+_URL = r"([a-z][a-z0-9+.-]*)://"
+_CREDENTIALS = r"(://[^/@:]*):[^/@]*@"
+_STALENESS = r"[?&]staleness=[^&]*"
 _NAME_CHARACTERS = 32
 
 
@@ -81,12 +81,12 @@ class Location:
     @property
     def shown(self) -> str:
         """The address for messages, without a password."""
-        return self.address if self.is_folder else _PASSWORD.sub(r"\1:***@", self.address)
+        return self.address if self.is_folder else re.sub(_CREDENTIALS, r"\1:***@", self.address)
 
 
 def is_address(text: object) -> bool:
     """Returns whether text is a URL and not a path."""
-    return isinstance(text, str) and _URL.match(text) is not None
+    return isinstance(text, str) and re.match(_URL, text) is not None
 
 
 def location_at(address: str) -> Location:
@@ -95,7 +95,7 @@ def location_at(address: str) -> Location:
     Raises:
         InvalidInputError: no backend has its scheme, or it needs a package that is not installed.
     """
-    matched = _URL.match(address)
+    matched = re.match(_URL, address)
     assert matched is not None, "BUG: a path given as a URL"
     return Location(
         address.rstrip("/"), local_folder(address), _backend(matched[1]), is_folder=False
@@ -112,7 +112,7 @@ def local_folder(address: str) -> Path:
     from platformdirs import user_data_path
 
     # The password and the staleness of answers do not make another repository.
-    plain = _STALENESS.sub("", _PASSWORD.sub(r"\1@", address)).rstrip("/")
+    plain = re.sub(_STALENESS, "", re.sub(_CREDENTIALS, r"\1@", address)).rstrip("/")
     name = blake3(plain.encode("utf-8", "surrogateescape")).hexdigest()[:_NAME_CHARACTERS]
     return user_data_path("ibidem") / "repositories" / name
 

@@ -224,6 +224,20 @@ def medium_error(path: Path, error: OSError) -> StorageError:
     return failure
 
 
+def file_system_time(folder: Path) -> int:
+    """Returns the time in nanoseconds that the file system gives a file that is made now.
+
+    Raises:
+        OSError: nothing can be written into the folder.
+    """
+    probe, descriptor = _draft(folder / "time", 0o600)
+    try:
+        return os.fstat(descriptor).st_mtime_ns
+    finally:
+        os.close(descriptor)
+        probe.unlink()
+
+
 def _draft(path: Path, mode: int) -> tuple[Path, int]:
     """Opens a new temporary file next to `path`; names that other processes left behind are
     skipped."""

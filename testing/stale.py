@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ibidem.objects.record import record
+
 
 @dataclass(frozen=True, slots=True)
 class Stale:
@@ -23,7 +25,7 @@ class Stale:
     """Of a file that is used otherwise."""
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Ledger:
     """What was collected, what ran and what it used, in one process or in several."""
 

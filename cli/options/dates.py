@@ -17,8 +17,8 @@ from ibidem.objects.printable import moment as shown
 Clock = Callable[[], int]
 """Returns the time in microseconds since 1970 UTC."""
 _DAYS = {"today": 0, "yesterday": 1}
-_AGO = re.compile(r"(\d{1,6}) (minute|hour|day|week)s? ago")
-_AT = re.compile(r"(.*@\{)(.*)(\}.*)", re.DOTALL)
+_AGO = r"(\d{1,6}) (minute|hour|day|week)s? ago"
+_AT = r"(?s)(.*@\{)(.*)(\}.*)"
 _DATE = len("2026-01-31")
 
 
@@ -33,7 +33,7 @@ def moment(clock: Clock, text: str | None) -> int | None:
 
 def revision(clock: Clock, text: str) -> str:
     """Returns a revision with the words for times replaced, also in `main@{yesterday}`."""
-    found = _AT.fullmatch(text)
+    found = re.fullmatch(_AT, text)
     if found is None:
         return absolute(clock, text)
     return found[1] + absolute(clock, found[2]) + found[3]
@@ -42,7 +42,7 @@ def revision(clock: Clock, text: str) -> str:
 def absolute(clock: Clock, text: str) -> str:
     """Returns a text with words for a time replaced; any other text is returned as it is."""
     words = text.strip().lower()
-    ago = _AGO.fullmatch(words)
+    ago = re.fullmatch(_AGO, words)
     if words != "now" and words not in _DAYS and ago is None:
         return text
     now = clock()

@@ -17,9 +17,9 @@ from ibidem.objects.errors import InvalidInputError
 if TYPE_CHECKING:
     import numpy as np
 
-_COMPARISON = re.compile(r"(?s)^(?P<name>[^=<>!?]+)(?P<operator>!=|>=|<=|=|>|<)(?P<value>.*)$")
+_COMPARISON = r"(?s)^(?P<name>[^=<>!?]+)(?P<operator>!=|>=|<=|=|>|<)(?P<value>.*)$"
 _OPERATORS = {"=": "eq", "!=": "ne", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
-_EXISTS = re.compile(r"^(?P<name>[^=<>!?]+)\?$")
+_EXISTS = r"^(?P<name>[^=<>!?]+)\?$"
 
 
 def value(text: str) -> Any:
@@ -68,9 +68,9 @@ def conditions(texts: Iterable[str]) -> dict[str, Any] | None:
 
 
 def _condition(text: str) -> tuple[str, str, Any]:
-    if match := _EXISTS.match(text):
+    if match := re.match(_EXISTS, text):
         return match["name"].strip(), "exists", True
-    if match := _COMPARISON.match(text):
+    if match := re.match(_COMPARISON, text):
         written = match["value"].strip()
         return match["name"].strip(), _OPERATORS[match["operator"]], value(written)
     raise InvalidInputError(

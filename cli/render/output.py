@@ -11,7 +11,6 @@ import json
 import os
 import re
 import sys
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -28,13 +27,15 @@ repository cannot contain, so a marker is always our own.
 _STYLES = {_STRONG: "\x1b[1m", _FAINT: "\x1b[2m", _GOOD: "\x1b[32m", _BAD: "\x1b[31m"}
 _STYLES |= {_GOOD_WORD: "\x1b[7;32m", _BAD_WORD: "\x1b[7;31m"}
 _RESET = "\x1b[0m"
-_MARKS = re.compile(f"([{_PLAIN}{''.join(_STYLES)}])")
+_MARKS = f"([{_PLAIN}{''.join(_STYLES)}])"
 PADDED_MAX = 80
 """Width to which the columns of a table are padded at most."""
 
 
 def wrapped(text: str, *, width: int) -> list[str]:
     """Returns `text` in lines of at most `width` characters, broken between words."""
+    import textwrap
+
     return textwrap.wrap(text, width=width) or [""]
 
 
@@ -68,7 +69,7 @@ def table(rows: Sequence[Sequence[str]], *, indent: str = "") -> list[str]:
 
 
 def _width(cell: str) -> int:
-    return len(_MARKS.sub("", cell))
+    return len(re.sub(_MARKS, "", cell))
 
 
 def say(*lines: str) -> None:
@@ -112,14 +113,14 @@ def note(*lines: str) -> None:
 
 def _escaped(line: str) -> str:
     """Returns the line with everything escaped except the markers of styles."""
-    parts = _MARKS.split(line)
+    parts = re.split(_MARKS, line)
     return "".join(
         part if position % 2 else printable_line(part) for position, part in enumerate(parts)
     )
 
 
 def _styled(line: str) -> str:
-    return _MARKS.sub(lambda mark: _STYLES.get(mark[0], _RESET), _escaped(line))
+    return re.sub(_MARKS, lambda mark: _STYLES.get(mark[0], _RESET), _escaped(line))
 
 
 def strong(text: str) -> str:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ibidem.cli.render import output
+from ibidem.objects.record import record
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -24,7 +25,7 @@ LINE_S = 5.0
 """Time between two lines where there is no terminal."""
 
 
-@dataclass
+@record(frozen=False)
 class Meter:
     """Shows one piece of work after the other; an `objects.progress.Progress`."""
 

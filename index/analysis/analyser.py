@@ -40,6 +40,7 @@ _OTHER_WORDS_MIN = 2
 _CHUNK = re.compile("[^ ]+")
 _GENERATION_MAX = 1 << 16
 _REMEMBERED_LENGTH_MAX = 64
+_NONE: frozenset[str] = frozenset()
 
 
 def analyse(text: str, analyser: str) -> list[str]:
@@ -75,9 +76,9 @@ def analyse_positions(text: str, analyser: str) -> list[tuple[str, int, int]]:
 
     Spec: analysis 2.
     """
-    remembered, whole = remembered_terms(analyser)
+    known_terms, whole = remembered_terms(analyser)
     plain, origins = fold_with_origins(text)
-    found = _positions(plain, origins, len(text), remembered)
+    found = _positions(plain, origins, len(text), known_terms)
     if not found and whole is not None:
         return _positions(plain, origins, len(text), whole)
     return found
@@ -181,14 +182,16 @@ class TermCache(_Generations):
 
 
 class _Stemmed(TermCache):
-    def __init__(self, name: str, dropped: frozenset[str]) -> None:
+    def __init__(self, name: str, *, drops: bool) -> None:
         super().__init__()
+        self._name = name
         self._stem = stems(name)
-        self._dropped = dropped
-        self._is_english = name == "english"
+        self._drops = drops
 
     def spans(self, chunk: str) -> Iterator[Span]:
-        return stemmed_spans(chunk, self._stem, self._dropped, is_english=self._is_english)
+        is_english = self._name == "english"
+        dropped = stop_words(self._name, chunk.isascii()) if self._drops else _NONE
+        return stemmed_spans(chunk, self._stem, dropped, is_english=is_english)
 
 
 @cache
@@ -213,11 +216,11 @@ def remembered_terms(analyser: str) -> tuple[TermCache, TermCache | None]:
     if analyser == UNICODE:
         return TermCache(), None
     name = analyser.removesuffix("-1")
-    return _Stemmed(name, stop_words(name)), _Stemmed(name, frozenset())
+    return _Stemmed(name, drops=True), _Stemmed(name, drops=False)
 
 
 def _positions(
-    text: str, origins: list[int], size: int, remembered: TermCache
+    text: str, origins: list[int], size: int, known_terms: TermCache
 ) -> list[tuple[str, int, int]]:
     """Returns terms with ranges; a range ends at the origin of the next folded character.
 
@@ -228,7 +231,7 @@ def _positions(
     out = []
     for match in _CHUNK.finditer(text):
         at = match.start()
-        for term, start, stop in remembered.spans(match[0]):
+        for term, start, stop in known_terms.spans(match[0]):
             covered = origins[at + start : at + stop]
             out.append((term, min(covered), max(*covered, origins[at + stop] - 1) + 1))
     return out

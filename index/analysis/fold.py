@@ -28,7 +28,7 @@ ASCII_LOWER = {code: chr(code + 32) for code in range(ord("A"), ord("Z") + 1)}
 
 _LEAD, _VOWEL, _TRAIL, _SYLLABLE = 0x1100, 0x1161, 0x11A7, 0xAC00
 _VOWEL_COUNT, _TRAIL_COUNT = 21, 28
-_JAMO = re.compile("[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?|[\uac00-\ud7a3][\u11a8-\u11c2]")
+_JAMO = "[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?|[\uac00-\ud7a3][\u11a8-\u11c2]"
 # The dot that lower-casing a Turkish or Lithuanian capital leaves on an i, which has one already.
 _DOT = "\u0307"
 _DOTTED_I = re.compile(f"[iI]{_DOT}")
@@ -45,20 +45,21 @@ def fold(text: str) -> str:
     ordered = _mark_runs(folded).sub(_order_match, folded)
     if _DOT in ordered:
         ordered = _DOTTED_I.sub("i", ordered)
-    return _JAMO.sub(_compose_match, ordered)
+    return re.sub(_JAMO, _compose_match, ordered)
 
 
 def fold_with_origins(text: str) -> tuple[str, list[int]]:
     """Returns `fold(text)`, and for each of its code points the index in `text` that it came
     from."""
-    replacements = ASCII_FOLD if text.isascii() else _replacements()
+    if text.isascii():
+        return text.translate(ASCII_FOLD), list(range(len(text)))
+    replacements = _replacements()
     pairs = [
         (char, index) for index, source in enumerate(text) for char in replacements[ord(source)]
     ]
-    if not text.isascii():
-        pairs = _sub_pairs(pairs, _mark_runs("".join(char for char, _ in pairs)), _order)
-        pairs = _sub_pairs(pairs, _DOTTED_I, lambda found: [("i", found[0][1])])
-        pairs = _sub_pairs(pairs, _JAMO, _compose)
+    pairs = _sub_pairs(pairs, _mark_runs("".join(char for char, _ in pairs)), _order)
+    pairs = _sub_pairs(pairs, _DOTTED_I, lambda found: [("i", found[0][1])])
+    pairs = _sub_pairs(pairs, re.compile(_JAMO), _compose)
     return "".join(char for char, _ in pairs), [index for _, index in pairs]
 
 

@@ -88,9 +88,11 @@ def _stemmer(language: str) -> Callable[[str], str]:
 
 
 @cache
-def stop_words(language: str) -> frozenset[str]:
-    """Returns the stop words of a language, folded, and the Russian ones, which no other has."""
-    return _folded(language) | _folded("russian")
+def stop_words(language: str, in_ascii: bool = False) -> frozenset[str]:
+    """Returns the stop words of a language, folded, and the Russian ones, which no other has; for
+    a text `in_ascii` those of the language are enough."""
+    own = _folded(language)
+    return own if in_ascii else own | _folded("russian")
 
 
 @cache

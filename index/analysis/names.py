@@ -35,12 +35,15 @@ def names_of(text: str, analyser: str) -> list[Name]:
     """Returns the names of a text, each once, in order of their first occurrence.
 
     Raises:
-        FormatError: `analyser` is unknown (kind unsupported-semantics).
+        FormatError: the text may have names, and `analyser` is unknown (kind
+            unsupported-semantics).
 
     >>> [name.text for name in names_of("See the Retry Policy, and open_file.", "english-1")]
     ['See', 'Retry Policy', 'open_file']
     """
     text = text[:NAMED_CHARS]
+    if not _begins_name(text):
+        return []
     terms = analyse_positions(text, analyser)
     words = _words(terms)
     found: dict[tuple[str, ...], str] = {}
@@ -78,7 +81,7 @@ def _words(terms: list[tuple[str, int, int]]) -> list[tuple[int, int, int, int]]
 
 
 def _begins_name(word: str) -> bool:
-    return "_" in word or any(char.isupper() for char in word)
+    return "_" in word or (not word.islower() and any(map(str.isupper, word)))
 
 
 def _goes_on(word: str) -> bool:

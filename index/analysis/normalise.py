@@ -37,9 +37,7 @@ _HINDI = {
 _TABLE = str.maketrans({chr(code): "" for code in range(0x300, 0x370)} | _LATIN | _ARABIC | _HINDI)
 _DEAD_N = "\u0928\u094d"
 _ANUSVARA = "\u0902"
-_ARTICLE = re.compile(
-    "(?:[\u0648\u0628\u0643\u0641]?\u0627\u0644|\u0644\u0644)(?=[\u0621-\u064a]{2})"
-)
+_ARTICLE = "(?:[\u0648\u0628\u0643\u0641]?\u0627\u0644|\u0644\u0644)(?=[\u0621-\u064a]{2})"
 """al-, also after wa-, bi-, ka-, fa- and li-."""
 
 
@@ -52,5 +50,5 @@ def normalised(term: str) -> str:
     if term.isascii():
         return term
     plain = term.replace(_DEAD_N, _ANUSVARA).translate(_TABLE)
-    article = _ARTICLE.match(plain)
+    article = re.match(_ARTICLE, plain)
     return plain if article is None else plain[article.end() :]

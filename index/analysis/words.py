@@ -24,7 +24,7 @@ Span = tuple[str, int, int]
 
 _WORD = re.compile(r"[^.']+(?:(?<=[0-9])\.(?=[0-9])[^.']+)*")
 _CONTRACTION = re.compile(r"'(?:[sStTdDmM]|[lL][lL]|[rR][eE]|[vV][eE])(?![^.'])")
-_CAMEL_PART = re.compile(r"[A-Z]{2,}s?[0-9]*(?![a-z])|[A-Z]?[a-z]+[0-9]*|[A-Z]+(?![a-z])[0-9]*")
+_CAMEL_PART = r"[A-Z]{2,}s?[0-9]*(?![a-z])|[A-Z]?[a-z]+[0-9]*|[A-Z]+(?![a-z])[0-9]*"
 _CAMEL_WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*\Z")
 _CAMEL_STEP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]{2}")
 _PLAIN = re.compile(r"[^_.]+")
@@ -173,7 +173,7 @@ def _identifier_spans(word: str, at: int) -> Iterator[Span]:
 
 def _part_pattern(piece: str) -> re.Pattern[str]:
     is_camel = _CAMEL_WORD.match(piece) is not None and _CAMEL_STEP.search(piece) is not None
-    return _CAMEL_PART if is_camel else _PLAIN
+    return re.compile(_CAMEL_PART) if is_camel else _PLAIN
 
 
 def _pair_spans(word: str, bounds: list[int], classes: list[int], at: int) -> Iterator[Span]:

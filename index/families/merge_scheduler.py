@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from pyroaring import BitMap
 
@@ -22,9 +22,10 @@ from ibidem.index.segments.merge_rows import Part
 from ibidem.index.segments.segment import Segment
 from ibidem.index.segments.store import SegmentStore
 from ibidem.index.tuning import TUNING, Tuning
+from ibidem.objects.record import record
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Job:
     """A merge in progress: its sources, and its result or failure."""
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ibidem.repo.revspec import HEAD
-from ibidem.repo.signing import keyring
-from ibidem.repo.signing.verify import Verifier
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
@@ -36,6 +34,8 @@ class Keys:
 
     def verify(self, at: object = HEAD) -> Iterator[Verdict]:
         """Yields the verdict on the signature of a revision and each ancestor, newest first."""
+        from ibidem.repo.signing.verify import Verifier
+
         start = self._core.commit_cid_of(at)
         return Verifier(self._core.store, self.ring.trust()).history(start)
 
@@ -50,11 +50,15 @@ class Keys:
         Raises:
             NotFoundError: no such key is trusted, or no such revision.
         """
+        from ibidem.repo.signing.keyring import revoke
+
         found = [self._core.commit_cid_of(rev) for rev in good]
-        return keyring.revoke(self.ring, name, found, reason)
+        return revoke(self.ring, name, found, reason)
 
     def require_signed(self, refs: Iterable[str]) -> None:
         """Requires signatures by trusted keys on commits that arrive on refs with these prefixes,
         such as `heads/`; none to require nothing.
         """
-        keyring.require_signed(self.ring, refs)
+        from ibidem.repo.signing.keyring import require_signed
+
+        require_signed(self.ring, refs)

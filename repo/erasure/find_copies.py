@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from ibidem.objects.fields import KEY, NODE, TABLES
 from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.links import links_in
 from ibidem.objects.node import Node, join_content
+from ibidem.objects.record import record
 from ibidem.objects.text import TEXT_FIELDS, node_text, text_digest
 from ibidem.objects.tree.block import decode
 from ibidem.objects.vector import VECTORS
@@ -38,7 +39,7 @@ _RESULT = "result"
 """The kind of a record that has no table."""
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Copies:
     """Everything stored of some nodes."""
 

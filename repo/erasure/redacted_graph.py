@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid
+from ibidem.objects.root import NODES
 from ibidem.repo.core import Core
 from ibidem.repo.graph import Graph
 from ibidem.repo.maintenance.cleaned import entries_of_erased
-from ibidem.repo.transaction.changeset import NODES, applied
+from ibidem.repo.transaction.changeset import applied
 
 if TYPE_CHECKING:
     from ibidem.store.protocol import Store

@@ -21,7 +21,7 @@ from ibidem.objects.root import Root
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import diff
 from ibidem.repo.history.ancestry import newest_first, read_commit
-from ibidem.repo.transaction.changeset import tree_names, tree_of
+from ibidem.repo.transaction.changeset import tree_names
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -63,7 +63,7 @@ def commits(source: Source, start: CommitCid | None) -> Iterator[Commit]:
 def changes(source: Source, before: Root, after: Root) -> Iterator[Change]:
     """Yields what differs between two roots, by family, name and id."""
     for family, name in tree_names(before, after):
-        old, new = tree_of(before, (family, name)), tree_of(after, (family, name))
+        old, new = before.tree(family, name), after.tree(family, name)
         for key, was, now in diff(source, old, new):
             identifier = EdgeId(key) if family == "edges" else NodeId(key)
             fields, properties = _fields(source, family, was, now)

@@ -16,20 +16,11 @@ from typing import TYPE_CHECKING
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.links import links
-from ibidem.objects.root import Root
+from ibidem.objects.root import CONFLICTS, EDGES, NODES, TOMBSTONES, Root
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import Tree
 from ibidem.repo.arguments import commit_of
-from ibidem.repo.transaction.changeset import (
-    CONFLICTS,
-    EDGES,
-    NODES,
-    TOMBSTONES,
-    ChangeSet,
-    applied,
-    tree_names,
-    tree_of,
-)
+from ibidem.repo.transaction.changeset import ChangeSet, applied, tree_names
 
 MESSAGE = "leave out what was erased"
 
@@ -56,7 +47,7 @@ def entries_of_erased(
     for key in gone:
         edits.of(NODES)[key] = None
         for tree_name in tree_names(root):
-            if tree_name[1] and key in Tree(source, tree_of(root, tree_name)):
+            if tree_name[1] and key in Tree(source, root.tree(*tree_name)):
                 edits.of(tree_name)[key] = None
     tree = Tree(source, root.edges)
     if edges is not None:

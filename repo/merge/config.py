@@ -9,7 +9,7 @@ Spec: merge 7, trust 1.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from blake3 import blake3
@@ -17,6 +17,7 @@ from blake3 import blake3
 from ibidem.objects import codec
 from ibidem.objects.config import TRUST_SETTING
 from ibidem.objects.errors import ConflictError, InvalidInputError
+from ibidem.objects.record import record
 from ibidem.retrieve.access.policy import TrustPolicy
 
 _STRICTER: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
@@ -73,7 +74,7 @@ _SUFFIX_DIGITS = 8
 _ABSENT: Any = object()
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Names:
     """The new names of renamed models, for each side, by their old name."""
 

@@ -8,7 +8,7 @@ Spec: merge 5, format 5.1.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -21,13 +21,14 @@ from ibidem.objects.errors import NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import document_of
 from ibidem.objects.node import Node
-from ibidem.objects.root import Root
+from ibidem.objects.record import record
+from ibidem.objects.root import EDGES, NODES, Root
 from ibidem.objects.tree import Tree, diff
 from ibidem.repo.history import log
 from ibidem.repo.merge.conflicts import OpenConflict, open_conflicts
 from ibidem.repo.merge.fields import LAYOUT
 from ibidem.repo.merge.sizes import resized_above, with_sizes
-from ibidem.repo.transaction.changeset import EDGES, NODES, ChangeSet, edge_at, tree_names, tree_of
+from ibidem.repo.transaction.changeset import ChangeSet, edge_at, tree_names
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
@@ -42,7 +43,7 @@ COMMITS_MAX = 1000
 """Maximal number of commits searched for a missing part, newest first."""
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Parts:
     """The effects of resolving a conflict on the parts of a document."""
 
@@ -175,7 +176,7 @@ class _Settling:
             for tree_name in tree_names(root):
                 kind, name = tree_name
                 if name and (kind != "vectors" or before.get(name) == models.get(name)):
-                    cid = Tree(self._source, tree_of(root, tree_name)).get(raw)
+                    cid = Tree(self._source, root.tree(*tree_name)).get(raw)
                     if cid is not None:
                         self.edits.of(tree_name)[raw] = cid
         for edges in {root.edges for root in self._back.values()}:

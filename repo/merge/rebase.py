@@ -9,7 +9,7 @@ Spec: merge 9.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -54,7 +54,7 @@ class AppliedCommits:
     """
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Plan:
     """The planned state of a branch, and how it was reached."""
 

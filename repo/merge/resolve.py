@@ -21,7 +21,7 @@ from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Node, split_content
 from ibidem.objects.record import record
-from ibidem.objects.root import Root
+from ibidem.objects.root import CONFLICTS, EDGES, NODES, Root
 from ibidem.objects.tree import Tree
 from ibidem.repo.argument_checks import check_content
 from ibidem.repo.arguments import CommitInfo
@@ -30,14 +30,7 @@ from ibidem.repo.merge.documents import settled_parts
 from ibidem.repo.merge.element import read
 from ibidem.repo.merge.fields import block_of, class_of, fields_of, version_of, with_value
 from ibidem.repo.root_check import conflict_problem
-from ibidem.repo.transaction.changeset import (
-    CONFLICTS,
-    EDGES,
-    NODES,
-    ChangeSet,
-    Published,
-    Publisher,
-)
+from ibidem.repo.transaction.changeset import ChangeSet, Published, Publisher
 from ibidem.repo.transaction.publish import BranchPublisher, Tip
 from ibidem.repo.transaction.transaction import Transaction
 

@@ -402,13 +402,13 @@ class RunGraph(Graph):
 
     def seen_by(self, viewer: Viewer | None) -> Graph:
         """Raises unless it is the same view; the view of a retrieval is one of its options."""
-        seen = super().seen_by(viewer)
-        if seen is not self:
+        visible = super().seen_by(viewer)
+        if visible is not self:
             raise InvalidInputError(
                 "viewer: a run does not record reads for a viewer",
                 hint="pass viewer= to retrieve, or read in run.event",
             )
-        return seen
+        return visible
 
     def log(self) -> Iterator[Commit]:
         """Raises: a run contains what it read, and not the history behind it."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 TRUST_FILE = "trusted"
 SUFFIX = ".key"
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_NAME = r"[a-z0-9][a-z0-9._-]{0,63}"
 _CHECK_DIGITS = 16
 
 
@@ -248,7 +248,7 @@ class Keyring:
 
 def check_name(name: object) -> None:
     """Raises unless a name is lower-case letters, digits and `. _ -`."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not re.fullmatch(_NAME, name):
         raise InvalidInputError(f"key: got name {name!r:.80}, expected a-z, 0-9 and . _ -")
 
 

@@ -22,13 +22,12 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
 from ibidem.objects.record import record
-from ibidem.objects.root import Root
+from ibidem.objects.root import NODES, Root
 from ibidem.objects.verify import verify_block
 from ibidem.repo.erasure.erase import MOVED, carry_out
 from ibidem.repo.erasure.guard import id_in, index_of
 from ibidem.repo.maintenance.cleaned import entries_of_erased
 from ibidem.repo.signing.verify import may_erase
-from ibidem.repo.transaction.changeset import NODES
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source

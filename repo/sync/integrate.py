@@ -23,7 +23,8 @@ from ibidem.repo import refs
 from ibidem.repo.arguments import CommitInfo, commit_of
 from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased, read_erased
 from ibidem.repo.maintenance.cleaned import cleaned_commit
-from ibidem.repo.merge import common_root, merge_to_commit
+from ibidem.repo.merge.base import common_root
+from ibidem.repo.merge.three_way import merge_to_commit
 from ibidem.repo.sync.erasures import SentErasures, is_erased_in
 from ibidem.repo.sync.fetch_push import Counted
 from ibidem.repo.sync.have_set import HaveSet

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice, pairwise, repeat
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +23,7 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.errors import CorruptError, IbidemError, NotFoundError
 from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.links import check_kind
+from ibidem.objects.record import record
 from ibidem.objects.root import VALUE_KINDS, Root, TreeName
 from ibidem.objects.tree import Tree, diff
 from ibidem.objects.tree.block import EMPTY_TREE, check_child, load
@@ -260,7 +261,7 @@ _TARGET_KINDS: Mapping[type[Cid], tuple[str, ...]] = {
 _ANY_TARGET = ("commit", "step", "receipt")
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Records:
     """Steps and receipts reachable from some refs, and the states that they refer to."""
 

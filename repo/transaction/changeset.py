@@ -7,7 +7,7 @@ CIDs, and the same edits can be applied to another root after a lost race.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ibidem.objects.block import empty
@@ -20,7 +20,7 @@ from ibidem.objects.errors import (
     InvalidInputError,
 )
 from ibidem.objects.record import record
-from ibidem.objects.root import FAMILIES, NOUNS, Root, TreeName
+from ibidem.objects.root import CONFLICTS, FAMILIES, NODES, NOUNS, Root, TreeName
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, Tree, diff, mutate
 
 if TYPE_CHECKING:
@@ -28,15 +28,11 @@ if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
     from ibidem.repo.events import Event
 
-NODES: TreeName = ("nodes", "")
-EDGES: TreeName = ("edges", "")
-TOMBSTONES: TreeName = ("tombstones", "")
-CONFLICTS: TreeName = ("conflicts", "")
 _ATTACHED = frozenset(family.name for family in FAMILIES if family.is_attached)
 _NAMED_IN_CONFLICT = 5
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class ChangeSet:
     """Changes by tree and 16-byte id; None deletes. Models are registered, never changed."""
 
@@ -80,11 +76,6 @@ class Publisher(Protocol):
         ...
 
 
-def tree_of(root: Root, tree_name: TreeName) -> TreeCid:
-    """Returns a tree of a root; the empty tree if the root has none of that name."""
-    return root.tree(*tree_name)
-
-
 def tree_names(*roots: Root) -> list[TreeName]:
     """Returns the names of all trees of some roots, except conflicts."""
     return sorted({tree_name for root in roots for tree_name in root.trees()} - {CONFLICTS})
@@ -94,7 +85,7 @@ def between(source: Source, before: Root, after: Root) -> ChangeSet:
     """Returns the edits that turn `before` into `after`."""
     edits = ChangeSet()
     for tree_name in (*tree_names(before, after), CONFLICTS):
-        old, new = tree_of(before, tree_name), tree_of(after, tree_name)
+        old, new = before.tree(*tree_name), after.tree(*tree_name)
         if old != new:
             edits.trees[tree_name] = {key: cid for key, _, cid in diff(source, old, new)}
     known = Config.from_map(before.config).models
@@ -118,7 +109,7 @@ def applied(root: Root, edits: ChangeSet, buffer: WriteBatch) -> Root:
     trees: dict[TreeName, TreeCid] = {}
     for tree_name, entries in sorted(edits.trees.items()):
         if entries:
-            trees[tree_name] = mutate(tree_of(root, tree_name), entries, buffer)
+            trees[tree_name] = mutate(root.tree(*tree_name), entries, buffer)
     if EMPTY_TREE in trees.values():
         buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
     config = _registered(root, edits.models)

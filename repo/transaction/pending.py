@@ -26,6 +26,7 @@ from ibidem.objects.errors import (
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.location import Part
 from ibidem.objects.node import Node, join_content
+from ibidem.objects.root import CONFLICTS, EDGES, NODES
 from ibidem.objects.text import node_text, text_digest
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import EMPTY_TREE, Tree
@@ -33,15 +34,7 @@ from ibidem.objects.tree.read import BATCH_BLOCKS
 from ibidem.objects.vector import NodeVector, Sparse, Vector
 from ibidem.repo.id_prefix import resolve_prefix
 from ibidem.repo.maintenance.source_check import KnownParts, new_parts, part_in
-from ibidem.repo.transaction.changeset import (
-    CONFLICTS,
-    EDGES,
-    NODES,
-    ChangeSet,
-    applied,
-    dimension_mismatch,
-    tree_of,
-)
+from ibidem.repo.transaction.changeset import ChangeSet, applied, dimension_mismatch
 from ibidem.retrieve.access.policy import policy_of
 
 if TYPE_CHECKING:
@@ -328,7 +321,7 @@ class PendingGraph:
 
     def committed_vector(self, tree_name: TreeName, raw: bytes) -> NodeVector | None:
         """Returns the vector of a node in the base, None if it has none."""
-        cid = Tree(self.source, tree_of(self.base, tree_name)).get(raw)
+        cid = Tree(self.source, self.base.tree(*tree_name)).get(raw)
         if cid is None:
             return None
         cls = Vector if tree_name[0] == "vectors" else Sparse
@@ -432,7 +425,7 @@ class PendingGraph:
     def _tree(self, tree_name: TreeName) -> Tree:
         tree = self._trees.get(tree_name)
         if tree is None:
-            cid = tree_of(self.base, tree_name)
+            cid = self.base.tree(*tree_name)
             if cid == EMPTY_TREE:
                 cid = EMPTY_TREE  # the same object, which `cid` looks for
             tree = self._trees[tree_name] = Tree(self._buffer, cid, leaves_kept=_LEAVES_KEPT)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from ibidem.index.index import Index
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.core import Core
@@ -58,6 +57,8 @@ class _StagedGraph(Graph):
     def snapshot(self) -> Snapshot:
         """Returns the index snapshot of the staged root, advanced in memory from the base's."""
         if self._snapshot is None:
+            from ibidem.index.index import Index
+
             self._snapshot = self._before.with_snapshot(
                 lambda base: Index(None, self._store).snapshot_from(base, self.root_cid)
             )

@@ -24,6 +24,7 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.gc_pause import gc_paused
 from ibidem.objects.ids import ID_BYTES, EdgeId, NodeId
 from ibidem.objects.node import Node, split_content
+from ibidem.objects.root import EDGES, NODES, TOMBSTONES
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo import refs
@@ -31,9 +32,8 @@ from ibidem.repo.argument_checks import check_content, check_digest, check_id, c
 from ibidem.repo.arguments import checked_time
 from ibidem.repo.events import checked_event
 from ibidem.repo.layers import Embedding, Ingesting, Layers
-from ibidem.repo.merge.conflicts import new_conflicts
 from ibidem.repo.revspec import HEAD
-from ibidem.repo.transaction.changeset import EDGES, NODES, TOMBSTONES, Publisher
+from ibidem.repo.transaction.changeset import Publisher
 from ibidem.repo.transaction.pending import Incident, PendingGraph
 from ibidem.retrieve.access.policy import ALL, TrustPolicy
 from ibidem.retrieve.semantics import check_version
@@ -161,6 +161,8 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         """
         if self.commit is None or not self.commit.parents:
             return ()
+        from ibidem.repo.merge.conflicts import new_conflicts
+
         return new_conflicts(self._draft.source, self.commit)
 
     def add_trailers(self, lines: Iterable[str]) -> None:
@@ -213,7 +215,6 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         Raises:
             InvalidInputError: another revision than `HEAD`.
         """
-        from ibidem.repo.access import restricted
         from ibidem.repo.transaction.staged_graph import StagedRevision
 
         self._check_open()
@@ -226,14 +227,12 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         count = self._draft.change_count
         if self._read is None or self._read[0] != count:
             self._read = count, self._graph(*self._draft.staged())
-        return StagedRevision(restricted(self._read[1], viewer) if viewer else self._read[1])
+        return StagedRevision(self._read[1].seen_by(viewer) if viewer else self._read[1])
 
     def before(self) -> Graph:
         """Returns the graph that the transaction began on, for its owner."""
         assert self._graph is not None, "BUG: a transaction that is not read"
-        from ibidem.repo.access import restricted
-
-        return restricted(self._graph(self.base, WriteBatch(self._draft.source)), ALL)
+        return self._graph(self.base, WriteBatch(self._draft.source)).seen_by(ALL)
 
     def require_unchanged(self, id: NodeId | str) -> None:  # noqa: A002
         """Makes the changes depend on a node: publishing raises `ConflictError` if another writer

@@ -17,8 +17,8 @@ from ibidem.objects.node import Node
 CLIP_CHARS = 8192
 """The number of characters of a text that are shown."""
 
-_BREAK = re.compile("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
-_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
+_BREAK = "\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]"
+_CONTROL = "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]"
 _UNSAFE = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -66,8 +66,8 @@ def _escaped(text: str, line_break: str) -> str:
     """Returns `text` with this for each line break, and control characters escaped."""
     if _UNSAFE.search(text) is None:
         return text
-    escaped = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
-    return _BREAK.sub(line_break, escaped)
+    escaped = re.sub(_CONTROL, lambda found: f"\\x{ord(found[0]):02x}", text)
+    return re.sub(_BREAK, line_break, escaped)
 
 
 def _metadata(node: Node) -> list[str]:

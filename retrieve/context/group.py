@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Sequence as Many
-from dataclasses import dataclass
 
 import numpy as np
 from pyroaring import BitMap
@@ -37,7 +36,7 @@ class Found:
     spot: Spot | None
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Group:
     """Nodes that are shown together."""
 

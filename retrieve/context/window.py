@@ -10,8 +10,9 @@ Spec: packs 4.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from ibidem.objects.record import record
 
 CUT, SKIP, STOP = "cut", "skip", "stop"
 CUT_SHARE = 2
@@ -29,7 +30,7 @@ class Aim(NamedTuple):
     """Exclusive; the range contains `place`."""
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Stretch:
     """A group: positions start..stop, and the ranks of its hits, best first."""
 

@@ -60,6 +60,8 @@ def run_graph_lanes(scope: Universe, tops: Sequence[LaneTop]) -> list[GraphTop]:
 
 def seeds_of(scope: Universe, tops: Sequence[LaneTop], count: int) -> Ordinals:
     """Returns the best nodes of the first fusion, best first."""
+    if len(tops) == 1:
+        return tops[0].ordinals[:count]
     fused = rules(scope.query.semantics).fuse(tops, scope.query.fusion)
     nodes, _ = best(scope.view.snapshot, [fused.ordinals], [fused.scores], count)
     return nodes

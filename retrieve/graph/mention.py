@@ -28,7 +28,6 @@ from pyroaring import BitMap
 
 from ibidem.index.analysis import analyse
 from ibidem.index.analysis.names import NAMED_CHARS, Name, names_of
-from ibidem.objects.cid import NodeCid
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.objects.text import node_text
@@ -115,11 +114,12 @@ def _follow(
     snapshot, text = scope.view.snapshot, scope.query.text or ""
     analyser = snapshot.config.analyser
     walk.follow(names_of(text, analyser), strength=UNIT)
+    found = [_names_of_node(snapshot, seed, load, content) for seed in seeds]
+    if not any(found):
+        return
     known = frozenset(analyse(text, analyser))
-    ordinals = np.array(seeds, np.uint32)
-    ids = snapshot.node_ids(ordinals)
-    for rank, cid in enumerate(snapshot.node_cids(ordinals)):
-        names = _names_of_node(scope.view.snapshot, cid, load, content)
+    ids = snapshot.node_ids(np.array(seeds, np.uint32))
+    for rank, names in enumerate(found):
         walk.follow(
             [name for name in names if not known.issuperset(name.terms)],
             strength=UNIT // (rank + 1),
@@ -128,19 +128,20 @@ def _follow(
 
 
 def _names_of_node(
-    snapshot: Snapshot, cid: NodeCid, load: Load, content: Content
+    snapshot: Snapshot, ordinal: int, load: Load, content: Content
 ) -> Sequence[Name]:
     """Returns the names of a node's text. Those of some nodes are cached with the snapshot, because
     the same nodes answer many questions."""
-    cached: dict[NodeCid, Sequence[Name]] = snapshot.cache.setdefault(("names",), {})
-    names = cached.get(cid)
+    cached: dict[int, Sequence[Name]] = snapshot.cache.setdefault(("names",), {})
+    names = cached.get(ordinal)
     if names is None:
+        (cid,) = snapshot.node_cids(np.array([ordinal], np.uint32))
         node, fields = load(cid), snapshot.config.fields
         own = content(node) if "content" in fields else None
         names = names_of(node_text(node, fields, own)[:NAMED_CHARS], snapshot.config.analyser)
         for old in list(cached)[: max(0, len(cached) + 1 - CACHED_MAX)]:
             cached.pop(old, None)
-        cached[cid] = names
+        cached[ordinal] = names
     return names
 
 

@@ -139,10 +139,18 @@ class Scorer:
         return cached(self.view.snapshot, key, build).take(lengths)
 
 
-def frequency(lexical_view: LexicalView, statistics: Statistics, word: Word, query: Query) -> int:
+def forms(
+    lexical_view: LexicalView, statistics: Statistics, word: Word, query: Query
+) -> list[MergedPostings]:
+    """Returns the postings of each form of a word."""
+    return [lexical_view.term(text, statistics, query.k1, query.b) for text in word]
+
+
+def frequency(found: Sequence[MergedPostings], statistics: Statistics) -> int:
     """Returns the df of a word: those of its forms added up, at most N."""
-    found = sum(lexical_view.term(text, statistics, query.k1, query.b).frequency for text in word)
-    return min(found, statistics.documents)
+    if len(found) == 1:
+        return found[0].frequency
+    return min(sum(term.frequency for term in found), statistics.documents)
 
 
 def weighted(
@@ -157,18 +165,17 @@ def weighted(
         query: gives k1 and b.
     """
     weights: dict[str, float] = {}
+    postings: dict[str, MergedPostings] = {}
     for word in sorted(counts):
-        df = frequency(lexical_view, statistics, word, query)
-        if df:
-            if len(word) == 1:
-                idf = lexical_view.term(word[0], statistics, query.k1, query.b).idf
-            else:
-                idf = ln_ratio(2 * statistics.documents + 2, 2 * df + 1)
-            weight = counts[word] * idf
-            for text in word:
+        found = forms(lexical_view, statistics, word, query)
+        if len(word) == 1:
+            idf = found[0].idf
+        else:
+            df = frequency(found, statistics)
+            idf = ln_ratio(2 * statistics.documents + 2, 2 * df + 1) if df else 0.0
+        weight = counts[word] * idf
+        for text, term in zip(word, found, strict=True):
+            if term.frequency:
+                postings[text] = term
                 weights[text] = weights.get(text, 0.0) + weight
-    return [
-        WeightedTerm(postings, weights[text])
-        for text in sorted(weights)
-        if (postings := lexical_view.term(text, statistics, query.k1, query.b)).frequency
-    ]
+    return [WeightedTerm(postings[text], weights[text]) for text in sorted(weights)]

@@ -12,10 +12,9 @@ Spec: retrieval 4.1.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Collection, Iterable, Iterator
 
-from ibidem.retrieve.lexical.bm25 import frequency
+from ibidem.retrieve.lexical.bm25 import forms, frequency
 from ibidem.retrieve.lexical.statistics import Statistics
 from ibidem.retrieve.lexical.view import LexicalView
 from ibidem.retrieve.lexical.words import Word
@@ -27,31 +26,35 @@ _SURROGATES = range(0xD800, 0xE000)
 
 
 def near_terms(
-    lexical_view: LexicalView, statistics: Statistics, words: Iterable[Word], query: Query
+    lexical_view: LexicalView, statistics: Statistics, words: Collection[Word], query: Query
 ) -> dict[Word, list[str]]:
-    """Returns, for each distinct word of the query, the terms that it brings in.
+    """Returns the terms that each word of the query brings in, for the words that may bring in any.
 
     In the spec's order: most documents first, then by text; `fuzzy.terms` of them at most.
     """
     fuzzy = query.match.fuzzy
     assert fuzzy is not None, "BUG: asked for near terms without the option"
-    words = sorted(words)
-    query_texts = set(chain.from_iterable(words))
+    expanded: Iterable[Word] = words
+    if fuzzy.rare is not None:
+        expanded = [
+            word
+            for word in words
+            if frequency(forms(lexical_view, statistics, word, query), statistics) < fuzzy.rare
+        ]
     found: dict[Word, list[str]] = {}
-    for word in words:
+    for word in expanded:
         ranked: list[tuple[int, str]] = []
-        if fuzzy.rare is None or frequency(lexical_view, statistics, word, query) < fuzzy.rare:
-            candidates = {
-                other
-                for text in word
-                if len(text) >= fuzzy.length
-                for segment in lexical_view.segments
-                for other in _terms_near(segment, text)
-            }
-            for other in candidates - query_texts:
-                count = lexical_view.term(other, statistics, query.k1, query.b).frequency
-                if count:
-                    ranked.append((-count, other))
+        candidates = {
+            other
+            for text in word
+            if len(text) >= fuzzy.length
+            for segment in lexical_view.segments
+            for other in _terms_near(segment, text)
+        }
+        for other in candidates.difference(*words):
+            count = lexical_view.term(other, statistics, query.k1, query.b).frequency
+            if count:
+                ranked.append((-count, other))
         found[word] = [other for _, other in sorted(ranked)[: fuzzy.terms]]
     return found
 

@@ -57,11 +57,15 @@ def ranked_with_headings(universe: Universe, scorer: Scorer, top: LaneTop) -> La
 
 
 def containers_of(view: NodeSet) -> BitMap:
-    """Returns the documents and sections of a view."""
-    found = BitMap()
-    for name in sorted(CONTAINERS):
-        found |= view.snapshot.label(name)
-    return found & view.members
+    """Returns the documents and sections of a view, computed once."""
+
+    def build() -> BitMap:
+        found = BitMap()
+        for name in sorted(CONTAINERS):
+            found |= view.snapshot.label(name)
+        return found & view.members
+
+    return view.remembered("containers", build)
 
 
 def first_passage(view: NodeSet, containers: BitMap, heading: int) -> int | None:

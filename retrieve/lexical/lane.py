@@ -137,7 +137,7 @@ def _words(
             for other in others:
                 repeats[(other,)] += counts[word]
         words |= {word: fuzzy.weight * count for word, count in repeats.items()}
-        groups = [[*word, *others] for word, others in near.items()]
+        groups = [[*word, *near.get(word, ())] for word in counts]
     return words, groups
 
 

@@ -33,9 +33,9 @@ def words_of(text: str, home: str, analysers: Sequence[str]) -> Counter[Word]:
     Counter({('haus', 'hauser'): 1})
     """
     analysers = analysers or (home,)
-    own = analyser_of(text, home, analysers)
     if len(analysers) == 1:
-        return Counter((term,) for term in analyse(text, own))
+        return Counter(zip(analyse(text, analysers[0]), strict=True))
+    own = analyser_of(text, home, analysers)
     others = [
         {(start, stop): term for term, start, stop in analyse_positions(text, one)}
         for one in analysers

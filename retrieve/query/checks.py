@@ -8,36 +8,8 @@ Spec: retrieval 3.3.
 
 from __future__ import annotations
 
-import numpy as np
-
 from ibidem.objects.constants import COUNT_MAX
 from ibidem.objects.errors import InvalidInputError
-from ibidem.retrieve.numbers import Float32s
-
-
-def float32s(option: str, values: object) -> Float32s:
-    """Returns finite float32 numbers without -0.0, rounded to nearest from the given values."""
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind not in "fiu":
-            raise ValueError(f"numbers of type {array.dtype}")
-        with np.errstate(over="ignore"):
-            array = array.astype(np.float32)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{option}: got {error}, expected a list of numbers") from error
-    if array.ndim != 1:
-        raise InvalidInputError(f"{option}: got shape {array.shape}, expected one dimension")
-    if not np.isfinite(array).all():
-        index = int(np.flatnonzero(~np.isfinite(array))[0])
-        raise InvalidInputError(
-            f"{option}: got {array[index]} at {index}, expected finite float32 numbers"
-        )
-    return array + np.float32(0.0)
-
-
-def plain(value: object) -> object:
-    """Returns a numpy scalar as a Python value, and anything else unchanged."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def count(option: str, value: object, *, low: int = 0, high: int = COUNT_MAX) -> int:

@@ -70,12 +70,37 @@ class QuerySparse:
         return checked_sparse((form["vocab"], form["tokens"], form["weights"]))
 
 
+def float32s(option: str, values: object) -> Float32s:
+    """Returns finite float32 numbers without -0.0, rounded to nearest from the given values."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "fiu":
+            raise ValueError(f"numbers of type {array.dtype}")
+        with np.errstate(over="ignore"):
+            array = array.astype(np.float32)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{option}: got {error}, expected a list of numbers") from error
+    if array.ndim != 1:
+        raise InvalidInputError(f"{option}: got shape {array.shape}, expected one dimension")
+    if not np.isfinite(array).all():
+        index = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise InvalidInputError(
+            f"{option}: got {array[index]} at {index}, expected finite float32 numbers"
+        )
+    return array + np.float32(0.0)
+
+
+def plain(value: object) -> object:
+    """Returns a numpy scalar as a Python value, and anything else unchanged."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def checked_vector(vector: object) -> QueryVector:
     """Returns a dense query given as (model, numbers)."""
     if not isinstance(vector, tuple) or len(vector) != 2:
         raise InvalidInputError(f"vector: got {type(vector).__name__}, expected (model, numbers)")
     model = checks.name("vector", vector[0])
-    values = checks.float32s("vector", vector[1])
+    values = float32s("vector", vector[1])
     if not 1 <= values.shape[0] <= DIM_MAX:
         raise InvalidInputError(
             f"vector: got {values.shape[0]} components, expected 1 to {DIM_MAX}",
@@ -91,10 +116,8 @@ def checked_sparse(sparse: object) -> QuerySparse:
             f"sparse: got {type(sparse).__name__}, expected (vocabulary, tokens, weights)"
         )
     vocab = checks.name("sparse", sparse[0])
-    tokens = [
-        checks.count("sparse.tokens", checks.plain(token), high=2**32 - 1) for token in sparse[1]
-    ]
-    weights = checks.float32s("sparse.weights", sparse[2])
+    tokens = [checks.count("sparse.tokens", plain(token), high=2**32 - 1) for token in sparse[1]]
+    weights = float32s("sparse.weights", sparse[2])
     if len(tokens) != weights.shape[0] or not 1 <= len(tokens) <= TOKENS_MAX:
         raise InvalidInputError(
             f"sparse: got {len(tokens)} tokens and {weights.shape[0]} weights, "

@@ -10,19 +10,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from pyroaring import BitMap
 
 from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.record import record
 from ibidem.retrieve.context.edge_walk import WalkEdge, edges_in_order
 from ibidem.retrieve.protocol import Snapshot
 from ibidem.retrieve.records.item import Relation
 from ibidem.retrieve.records.option import RecordOptions
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Walked:
     """The result of a walk."""
 

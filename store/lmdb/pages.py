@@ -16,10 +16,12 @@ import mmap
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
+
+from ibidem.objects.record import record
 
 HEAD_BYTES = 16
 _MAGIC, _VERSION = 0xBEEFC0DE, 1
@@ -67,7 +69,7 @@ class Meta(NamedTuple):
     last_page: int
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class PageReport:
     """The result of checking the pages of a file."""
 

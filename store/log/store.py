@@ -16,7 +16,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 
 from blake3 import blake3
@@ -105,7 +105,7 @@ class _Known:
         return None
 
 
-@dataclass
+@record(frozen=False)
 class _Request:
     """A change that waits to be written, alone or with others."""
 

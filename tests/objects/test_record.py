@@ -139,6 +139,33 @@ def test_nothing_can_be_set_or_deleted(kind: Any) -> None:
     assert not hasattr(one, "__dict__")
 
 
+def test_a_record_that_is_not_frozen_is_a_dataclass_with_slots() -> None:
+    ours, theirs = defined(record(frozen=False)), defined(dataclass(slots=True))
+    for kind in (ours, theirs):
+        one = kind(1)
+        one.x = 7
+        assert (one.x, one) == (7, kind(6))
+        assert not hasattr(one, "__dict__")
+        assert copy.copy(one) == copy.deepcopy(one) == one
+        del one.x
+        assert not hasattr(one, "x")
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(one)
+    assert repr(ours(1)) == repr(theirs(1))
+
+
+def test_a_field_without_a_value_is_left_to_post_init() -> None:
+    @record
+    class Doubled:
+        number: int = 1
+        twice: int = field(init=False)
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "twice", 2 * self.number)
+
+    assert (Doubled(3).twice, Doubled().twice) == (6, 2)
+
+
 def test_a_record_is_copied_and_kept_by_pickle() -> None:
     one = Wider(1, {"k": 2}, "d")
     assert pickle.loads(pickle.dumps(one)) == copy.deepcopy(one) == copy.copy(one) == one

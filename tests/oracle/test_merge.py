@@ -19,7 +19,7 @@ from ibidem.objects.links import links
 from ibidem.objects.root import Root
 from ibidem.repo.maintenance.history_checks import HistoryCheck
 from ibidem.repo.maintenance.report import Fault
-from ibidem.repo.merge import merge_roots
+from ibidem.repo.merge.three_way import merge_roots
 from ibidem.repo.merge.tombstones import with_tombstones
 
 from . import merge_oracle as oracle

@@ -12,7 +12,7 @@ from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import CorruptError
 from ibidem.repo.history.ancestry import commits_between, is_ancestor, merge_bases, read_ends
-from ibidem.repo.merge import common_root
+from ibidem.repo.merge.base import common_root
 
 
 class History:

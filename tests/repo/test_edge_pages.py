@@ -11,11 +11,11 @@ from ibidem.objects.cid import Cid
 from ibidem.objects.config import Config
 from ibidem.objects.edge import Edge
 from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.root import EDGES
 from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.core import Core
 from ibidem.repo.repository import Repository
 from ibidem.repo.revision import Revision
-from ibidem.repo.transaction.changeset import EDGES
 from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
 from ibidem.store.memory import MemoryStore
 

@@ -26,6 +26,7 @@ from ibidem.objects.errors import (
 from ibidem.objects.fields import CONTENT, EDGE, NODE, TABLES, TEXT
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.root import CONFLICTS
 from ibidem.objects.table import Field, Table, Type
 from ibidem.objects.text import text_digest
 from ibidem.objects.tree import build
@@ -34,7 +35,6 @@ from ibidem.repo.erasure.guard import Erased
 from ibidem.repo.maintenance.cleaned import entries_of_erased
 from ibidem.repo.maintenance.folder import fsck_folder
 from ibidem.repo.repository import Repository
-from ibidem.repo.transaction.changeset import CONFLICTS
 
 from .conftest import SECRET, fill
 from .secret import NEEDLES, add_secret, places_of, said_in_fields

@@ -12,9 +12,9 @@ from ibidem.ingest.ingest import ingest_text
 from ibidem.objects import codec
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.errors import NotFoundError
-from ibidem.repo.merge import merge_roots
 from ibidem.repo.merge.layout import merge_layouts
 from ibidem.repo.merge.text import merge_texts
+from ibidem.repo.merge.three_way import merge_roots
 from ibidem.repo.repository import Repository
 
 from .test_documents import DOCUMENT, PATH, forked, missized, named, settle, unlisted, write
