@@ -319,7 +319,8 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
                 default that of `keys.sign_with`.
             on_conflict: what to do if another writer has changed the same thing meanwhile: `record`
                 merges by property and records a conflict where both differ; `raise` rejects
-                everything with `ConflictError`, for changes that depend on values read before.
+                everything with `ConflictError`, for changes that depend on values read before;
+                `unmoved` rejects everything if the branch has moved at all.
         """
         signed = commit_info(author, message, time, agent, task, self.core.key_for(sign))
         from ibidem.repo.transaction.begin import begin, branch_publisher

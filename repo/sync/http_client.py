@@ -136,7 +136,7 @@ class HttpRemote:
         try:
             answer = self._answer(connection, method, self._path + path, body, headers)
             if answer.status != http.client.OK:
-                raise wire.read_error(answer.status, self._read_small(answer))
+                raise wire.read_problem(answer.status, self._read_small(answer))
             yield answer
         except (OSError, http.client.HTTPException) as error:
             host = f"[{self._host}]" if ":" in self._host else self._host
