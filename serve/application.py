@@ -323,7 +323,7 @@ def _response(request: Request, answer: Answer, *, is_last: bool = False) -> Res
     headers = {
         "content-type": answer.content_type,
         "x-content-type-options": "nosniff",
-        "vary": "authorization",
+        "vary": "authorization, accept",
         **answer.headers,
     }
     if is_last:

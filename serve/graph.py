@@ -5,11 +5,13 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
+from ibidem.objects import codec
 from ibidem.objects.block_json import block_json
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.plain import fields_of
 from ibidem.repo.history.diff_json import change_json
 from ibidem.repo.revspec import HEAD
+from ibidem.repo.sync.wire import CBOR
 from ibidem.serve.exchange import Answer, Call, count_in, is_cid
 from ibidem.serve.question import parsed, written
 
@@ -40,6 +42,8 @@ def node(call: Call) -> Answer:
     at = call.options("at").get("at", HEAD)
     revision = call.revision(at)
     found = revision.node(call.path["id"])
+    if call.headers.get("accept") == CBOR:
+        return Answer(found.encode(), CBOR, tag=str(found.cid), is_immutable=is_cid(at))
     location = revision.locate(found.id)
     names = ("source", "heading_path", "byte_start", "byte_stop", "line_start", "line_stop")
     source = None
@@ -83,6 +87,8 @@ def log(call: Call) -> Answer:
     limit = count_in(options, "limit", default=LOG_COMMITS, high=LOG_COMMITS_MAX)
     at = options.get("at", HEAD)
     commits = list(islice(call.served.repository.history.log(at), limit))
+    if call.headers.get("accept") == CBOR:
+        return Answer(codec.encode([one.encode() for one in commits]), CBOR)
     body = {"commits": [block_json(one) for one in commits]}
     return _tagged(body, is_immutable=is_cid(at))
 

@@ -55,19 +55,7 @@ class HttpRemote:
         Raises:
             InvalidInputError: the URL or the token is malformed, or the URL would leak the token.
         """
-        scheme, host, port, self._path = checked_url(url)
-        shown = f"[{host}]" if ":" in host else host
-        self._address = f"{scheme}://{shown}:{port}"
-        if scheme == "http" and not is_plain_allowed and not is_loopback(host):
-            raise InvalidInputError(
-                f"url: got {url!r:.80}, which shows the token to the network, expected https",
-                hint="--allow-plain-http where the network is your own",
-            )
-        if not token or not token.isascii() or not token.isprintable():
-            raise InvalidInputError(
-                "token: expected the printable text that the server was started with",
-                hint="set IBIDEM_TOKEN, or give the remote a --token-file",
-            )
+        self._address = server_address(url, token, is_plain_allowed=is_plain_allowed)
         self._token = token
         self._timeout_seconds = timeout_seconds
         self.sent_bytes = 0
@@ -138,7 +126,7 @@ class HttpRemote:
         try:
             with http_pool.response(
                 method,
-                self._address + self._path + path,
+                self._address + path,
                 headers=headers,
                 body=body,
                 timeout_seconds=self._timeout_seconds,
@@ -149,7 +137,7 @@ class HttpRemote:
         except http_pool.FAILURES as error:
             if isinstance(error, IbidemError):
                 raise
-            raise _unreachable(self._address, error) from error
+            raise unreachable(self._address, error) from error
 
 
 class _Counting:
@@ -212,7 +200,29 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _unreachable(address: str, error: Exception) -> RemoteError:
+def server_address(url: str, token: str, *, is_plain_allowed: bool) -> str:
+    """Returns the address of a server that a token may be sent to, without a `/` at its end.
+
+    Raises:
+        InvalidInputError: the URL or the token is malformed, or the URL would leak the token.
+    """
+    scheme, host, port, path = checked_url(url)
+    if scheme == "http" and not is_plain_allowed and not is_loopback(host):
+        raise InvalidInputError(
+            f"url: got {url!r:.80}, which shows the token to the network, expected https",
+            hint="--allow-plain-http where the network is your own",
+        )
+    if not token or not token.isascii() or not token.isprintable():
+        raise InvalidInputError(
+            "token: expected the printable text that the server was started with",
+            hint="set IBIDEM_TOKEN, or give the remote a --token-file",
+        )
+    shown = f"[{host}]" if ":" in host else host
+    return f"{scheme}://{shown}:{port}{path}"
+
+
+def unreachable(address: str, error: Exception) -> RemoteError:
+    """Returns the error for a server that does not answer."""
     what = http_pool.reason(error)
     return RemoteError(
         f"remote: {address} cannot be reached or broke off: {wire.harmless(what)}",
