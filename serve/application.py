@@ -238,9 +238,11 @@ class Application:
             f"request: there is no {request.method:.20} of that path"
         )
         answer = problem(failure, status=error.status_code)
+        token = getattr(request.state, "token", None)
         try:
-            kind = failure.kind.value
-            await self._run(self._record, request.state.token, "unknown", kind, Subject())
+            if token is not None:
+                kind = failure.kind.value
+                await self._run(self._record, token, "unknown", kind, Subject())
         except IbidemError as unrecorded:
             answer = problem(unrecorded)
         await self._drain(request)

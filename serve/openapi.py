@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from ibidem.repo.questions import Questions
+from ibidem.repo.refs import HEADS, TAGS
 from ibidem.repo.sync import wire
+from ibidem.repo.sync.names import NOTES, RECEIPTS, RUNS
 from ibidem.repo.viewer.exposure import Exposure, exposure_of
 from ibidem.retrieve.query.options import OPTIONS, Option
 from ibidem.serve.exchange import JSON
@@ -84,6 +86,13 @@ _ANSWER: Schema = {
     },
 }
 _LIST: Schema = {"type": "array", "items": _OBJECT}
+_TAG: Schema = {"type": "string", "pattern": '^"b[a-z2-7]{58}"$'}
+_HEADERS: dict[str, Schema] = {
+    "If-Match": {**_TAG, "description": "The commit that the branch must be at."},
+    "If-None-Match": {"const": "*", "description": "The branch must have no commits."},
+    "Idempotency-Key": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+    "Last-Event-ID": _CID,
+}
 _FORMS = ("node", "edge", "vector", "sparse", "remove", "tombstone")
 _RECORD: Schema = {
     "type": "object",
@@ -179,7 +188,8 @@ def _parameters(path: str) -> list[Schema]:
         if name == "limit":
             schema = {"type": "integer", "minimum": 1, "maximum": limits[path]}
         if name == "prefix":
-            schema = {"type": "array", "items": _TEXT, "maxItems": 16}
+            prefix = {**_TEXT, "enum": [HEADS, TAGS, NOTES, RUNS, RECEIPTS]}
+            schema = {"type": "array", "items": prefix, "maxItems": 16}
         if name == "where":
             schema = {**_TEXT, "description": "Conditions on properties, an object in JSON."}
         found.append({"name": name, "in": "query", "required": name == "before", "schema": schema})
@@ -187,7 +197,7 @@ def _parameters(path: str) -> list[Schema]:
         "/v1/transactions": ("If-Match", "If-None-Match", "Idempotency-Key"),
         "/v1/events": ("Last-Event-ID",),
     }.get(path, ())
-    found += [{"name": name, "in": "header", "schema": _TEXT} for name in headers]
+    found += [{"name": name, "in": "header", "schema": _HEADERS[name]} for name in headers]
     return found
 
 

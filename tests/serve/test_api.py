@@ -89,6 +89,7 @@ def test_every_route_is_described_and_served(server: Server):
 def test_health_needs_no_token_and_tells_nothing(server: Server):
     assert asked(server, "/v1/health", token="")[0::2] == (200, {"status": "ok"})
     assert asked(server, "/v1/health", Host="evil.example")[0] == 400
+    assert asked(server, "/v1/health", {}, token="")[0] == 405
 
 
 def test_a_problem_has_its_parts(server: Server):
