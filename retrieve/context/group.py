@@ -98,6 +98,8 @@ def grouped(
     options: PackOptions,
     heading: Heading,
     chars: Callable[[int], int],
+    *,
+    valid_at: int | None,
 ) -> list[Group]:
     """Returns the groups of some hits, the group of the best hit first.
 
@@ -108,9 +110,10 @@ def grouped(
         options: how hits are expanded and merged.
         heading: of a section.
         chars: the length of a node's text.
+        valid_at: only edges that hold at this microsecond are followed; None for all.
     """
     if options.expand == EDGES:
-        return _by_edges(snapshot, visible, hits, options)
+        return _by_edges(snapshot, visible, hits, options, valid_at)
     sections = snapshot.label("Section")
     groups = [
         Group([rank], [hit.ordinal], fallback=NO_SEQUENCE)
@@ -201,12 +204,16 @@ def _of_document(
 
 
 def _by_edges(
-    snapshot: Snapshot, visible: BitMap, hits: Many[Found], options: PackOptions
+    snapshot: Snapshot,
+    visible: BitMap,
+    hits: Many[Found],
+    options: PackOptions,
+    valid_at: int | None,
 ) -> list[Group]:
     walk = options.edges
     assert walk is not None, "BUG: edges are followed"
     if options.merge != ABSORB:
-        walks = [walked(snapshot, visible, hit.ordinal, walk) for hit in hits]
+        walks = [walked(snapshot, visible, hit.ordinal, walk, at=valid_at) for hit in hits]
         return [
             Group(
                 positions,
@@ -221,7 +228,13 @@ def _by_edges(
             owner[hit.ordinal].hits.append(rank)
             continue
         nodes = walked(
-            snapshot, visible, hit.ordinal, walk, taken=owner, nodes_max=options.nodes_max
+            snapshot,
+            visible,
+            hit.ordinal,
+            walk,
+            at=valid_at,
+            taken=owner,
+            nodes_max=options.nodes_max,
         )
         groups.append(Group([rank], nodes))
         owner.update(dict.fromkeys(nodes, groups[-1]))
