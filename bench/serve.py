@@ -20,20 +20,10 @@ import ibidem
 from ibidem.serve.server import Server
 
 TOKEN = "bench-token-0123456789"
-WORDS = [
-    "retry",
-    "queue",
-    "cache",
-    "lock",
-    "index",
-    "graph",
-    "merge",
-    "commit",
-    "branch",
-    "vector",
-    "token",
-    "budget",
-]
+WORDS = (
+    *("retry", "queue", "cache", "lock", "index", "graph", "merge", "commit"),
+    *("branch", "vector", "token", "budget"),
+)
 PROCESSES = 2
 
 

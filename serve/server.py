@@ -180,7 +180,8 @@ def _modules() -> tuple[Any, Any, Any]:
 def _listening(host: str, port: int) -> socket.socket:
     """Returns a socket that listens on an address; raises `RemoteError` if it cannot."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sends small answers at once only on sockets that name their protocol.
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":
             found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
