@@ -131,15 +131,11 @@ class ServedTransaction(Transaction):
         props: Mapping[str, Any] | None = None,
         key: Any = None,
         replace: bool = False,
-        **validity: Any,
     ) -> EdgeId:
         """Collects an edge and returns its id; as `Transaction.add_edge`, but it always replaces
         the one of that id.
         """
         self._check_open()
-        for name, value in validity.items():
-            if value is not None:
-                raise not_served(f"Transaction.add_edge({name}=…)")
         ends = check_id("src", src, NodeId), check_id("dst", dst, NodeId)
         record = {"source": str(ends[0]), "etype": etype, "target": str(ends[1])}
         more = {"weight": weight, "props": dict(props or {})}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from urllib.parse import quote
 import pytest
 
 import ibidem
-from ibidem.objects.errors import ConflictError, ErrorKind
+from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.access.policy import TrustPolicy, Viewer
 from ibidem.serve import openapi
@@ -326,3 +327,12 @@ def test_metrics_count_by_route_and_never_by_what_was_sent(server: Server):
     assert 'route="unknown",status="404"' in text
     assert "4711" not in text
     assert "ibidem_requests_in_progress 1" in text
+
+
+def test_without_the_extra_the_error_names_it(repo: Repository, monkeypatch: pytest.MonkeyPatch):
+    for name in ("uvicorn", "ibidem.serve.application"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(InvalidInputError, match=r"pip install 'ibidem\[server\]'") as error:
+        Server(repo, token=TOKEN, port=0)
+    assert error.value.kind is ErrorKind.MISSING_PACKAGE

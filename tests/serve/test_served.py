@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import ibidem
+from ibidem import aio
 from ibidem.objects.errors import (
     ConflictError,
     ErrorKind,
@@ -226,3 +228,15 @@ def test_opening_says_what_is_wrong(here: Repository):
     with Server(here, token=TOKEN, port=0) as server, pytest.raises(IbidemError) as error:
         ibidem.open(server.start().url, token="b" * 40)
     assert error.value.kind is ErrorKind.UNAUTHORIZED
+
+
+def test_a_server_is_opened_without_blocking_too(here: Repository):
+    async def asking(url: str) -> Any:
+        async with aio.open(url, token=TOKEN) as there:
+            async with there.transaction() as tx:
+                await tx.add_node("Doc", summary="retry from a loop")
+            return await there.retrieve("loop")
+
+    with Server(here, token=TOKEN, port=0) as server:
+        found = asyncio.run(asking(server.start().url))
+    assert found.cid == here.retrieve("loop").cid
