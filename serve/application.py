@@ -35,10 +35,11 @@ from ibidem.objects.errors import (
 from ibidem.repo.sync import wire
 from ibidem.repo.viewer.exposure import check_exposed
 from ibidem.serve.connection import LINGER_BYTES, LINGER_SECONDS
-from ibidem.serve.exchange import JSON, Answer, Call, Served
+from ibidem.serve.exchange import JSON, Answer, Call
 from ibidem.serve.guard import Guard
 from ibidem.serve.read_log import ReadLog, Subject
 from ibidem.serve.routes import HEALTH, ROUTES, Route
+from ibidem.serve.served import Served
 from ibidem.serve.tokens import Scope, Token, Tokens, matching
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from asyncio import sleep
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING
 
 from anyio import to_thread
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ibidem.objects.view import View
     from ibidem.repo.core import Core
     from ibidem.serve.exchange import Call
+    from ibidem.serve.served import Listeners
 
 EVENT_STREAM = "text/event-stream"
 LISTENERS_MAX = 32
@@ -33,14 +34,6 @@ QUIET_SECONDS = 15.0
 """Seconds after which a comment shows that the server is still there."""
 
 Heads = Mapping[str, CommitCid]
-
-
-class Listeners:
-    """The listeners of one server."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.is_closing: Callable[[], bool] = lambda: False
 
 
 def events(call: Call) -> Answer:

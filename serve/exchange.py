@@ -16,14 +16,10 @@ from ibidem.objects.record import record
 from ibidem.retrieve.access.policy import ALL
 
 if TYPE_CHECKING:
-    from ibidem.repo.repository import Repository
     from ibidem.repo.revision import Revision
     from ibidem.repo.viewer.revision import ViewerRevision
-    from ibidem.serve.events import Listeners
-    from ibidem.serve.metrics import Metrics
     from ibidem.serve.read_log import Subject
-    from ibidem.serve.remote import Copying
-    from ibidem.serve.request_keys import RequestKeys
+    from ibidem.serve.served import Served
     from ibidem.serve.tokens import Token
 
 JSON = "application/json"
@@ -48,19 +44,6 @@ class Stream(Protocol):
     def read(self, size: int, /) -> bytes:
         """Returns at most `size` bytes, none at the end."""
         ...
-
-
-@record
-class Served:
-    """What a server answers from."""
-
-    repository: Repository
-    copying: Copying | None
-    """Answers the protocol of copies; None if it is not served."""
-    keys: RequestKeys
-    metrics: Metrics
-    listeners: Listeners
-    is_read_only: bool
 
 
 @record

@@ -1,7 +1,7 @@
 """The description of the server: OpenAPI 3.1, from the tables of the routes and of the query
 options.
 
-`docs/openapi.json` is written by `python -m ibidem.serve.openapi`; a test compares
+`docs/openapi.json` is written by `python -m ibidem.serve.routes`; a test compares
 them. Answers are described as far as a client may rely on them.
 """
 
@@ -11,7 +11,6 @@ import inspect
 import json
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from ibidem.repo.questions import Questions
@@ -104,18 +103,17 @@ _RECORD: Schema = {
 }
 
 
-def text() -> str:
-    """Returns the description as JSON."""
-    return json.dumps(description(), indent=1, ensure_ascii=False) + "\n"
+def description(routes: Mapping[str, Any]) -> bytes:
+    """Returns the description of some routes by path, as JSON."""
+    text = json.dumps(_description(routes), indent=1, ensure_ascii=False) + "\n"
+    return text.encode()
 
 
-def description() -> Schema:
-    """Returns the description."""
+def _description(routes: Mapping[str, Any]) -> Schema:
     from ibidem import __version__
-    from ibidem.serve.routes import ROUTES
 
     paths: Schema = {}
-    for path, route in ROUTES.items():
+    for path, route in routes.items():
         paths[path] = {route.method.lower(): _operation(route)}
     return {
         "openapi": "3.1.0",
@@ -314,8 +312,3 @@ def _problem_schema() -> Schema:
             "expected": {**_TEXT, "description": "What should have been there."},
         },
     }
-
-
-if __name__ == "__main__":
-    page = Path(__file__).resolve().parent.parent / "docs" / "openapi.json"
-    page.write_text(text(), "utf-8")

@@ -13,26 +13,16 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.refs import HEADS, TAGS
 from ibidem.repo.sync import wire
 from ibidem.repo.sync.car import CarLimits, car_header, car_section
-from ibidem.repo.sync.local_remote import LocalRemote
 from ibidem.repo.sync.names import NOTES, RECEIPTS, RUNS
 from ibidem.repo.sync.receive import receive_container
 from ibidem.serve.exchange import Answer
 
 if TYPE_CHECKING:
-    from ibidem.repo.core import Core
     from ibidem.serve.exchange import Call
+    from ibidem.serve.served import Copying
 
 _PREFIXES = (HEADS, TAGS, NOTES, RUNS, RECEIPTS)
 _PREFIXES_MAX = 16
-
-
-class Copying:
-    """What answers the four requests."""
-
-    def __init__(self, core: Core, *, push_bytes_max: int) -> None:
-        self.core = core
-        self.remote = LocalRemote(core)
-        self.push_bytes_max = push_bytes_max
 
 
 def refs(call: Call) -> Answer:

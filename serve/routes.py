@@ -5,10 +5,11 @@ and `openapi.py` describes it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from ibidem.objects.record import record
 from ibidem.repo.sync import wire
-from ibidem.serve import changes, events, graph, question, remote
+from ibidem.serve import changes, events, graph, openapi, question, remote
 from ibidem.serve.exchange import JSON, Answer, Call
 from ibidem.serve.tokens import Scope
 
@@ -47,9 +48,7 @@ def _metrics(call: Call) -> Answer:
 
 def _openapi(call: Call) -> Answer:
     """Returns the description of this interface."""
-    from ibidem.serve.openapi import text
-
-    return Answer(text().encode())
+    return Answer(openapi.description(ROUTES))
 
 
 ROUTES = {
@@ -80,3 +79,7 @@ ROUTES = {
     )
 }
 """Routes by path."""
+
+if __name__ == "__main__":
+    page = Path(__file__).resolve().parent.parent / "docs" / "openapi.json"
+    page.write_bytes(openapi.description(ROUTES))

@@ -17,12 +17,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ibidem.objects.errors import ErrorKind, InvalidInputError, RemoteError
 from ibidem.repo.sync.http_client import is_loopback
-from ibidem.serve.events import Listeners
-from ibidem.serve.exchange import Served
 from ibidem.serve.guard import hosts_of
 from ibidem.serve.metrics import Metrics
-from ibidem.serve.remote import Copying
 from ibidem.serve.request_keys import RequestKeys
+from ibidem.serve.served import Copying, Listeners, Served
 from ibidem.serve.tokens import owner_token
 from ibidem.store.closing import Closing
 
