@@ -47,7 +47,7 @@ def command(
 ) -> None:
     """Serve this repository over HTTP until interrupted
 
-    Answers questions, each for the viewer of its token, and writes for tokens that may; `repo
+    Answers questions, each for the viewer of its token, and writes for tokens that may; `repo trust
     token` creates tokens. The access token of --token-file is the owner's own, who sees everything.
     Only this machine can connect. For access from other machines, put an https reverse proxy in
     front and pass its name with --allow-host. Needs pip install 'ibidem[server]'.
