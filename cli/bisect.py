@@ -9,7 +9,7 @@ import click
 from ibidem.cli import exits
 from ibidem.cli.options import question
 from ibidem.cli.options.viewer import viewer_of, viewer_option, viewer_options
-from ibidem.cli.render import answer_diff, output, shapes
+from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, common_options, complete_revision, pass_session
 
 if TYPE_CHECKING:
@@ -211,10 +211,12 @@ def _run_lines(found: Bisection) -> list[str]:
 
 
 def _json(found: Bisection) -> dict[str, Any]:
+    from ibidem.repo.history.diff_json import cause_json
+
     first, cause = found.first_bad, found.cause
     return {
         "first_bad": None if first is None else shapes.block_json(first),
-        "cause": None if cause is None else answer_diff.cause_json(cause),
+        "cause": None if cause is None else cause_json(cause),
         **_search_json(found, found.last_good),
     }
 

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 PYTHON_MIN = (3, 11)
 REQUIRED = (
     *("blake3", "cbor2", "click", "dag-cbor", "lmdb", "markdown-it-py", "multiformats"),
-    *("numpy", "pathspec", "platformdirs", "pynacl", "pyroaring", "rich", "simsimd", "xxhash"),
+    *("numpy", "pathspec", "platformdirs", "pynacl", "pyroaring", "rich", "simsimd"),
+    *("urllib3", "xxhash"),
 )
 OPTIONAL = {
     "cbrrr": "makes commits faster: pip install 'ibidem[fast]'",

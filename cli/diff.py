@@ -14,7 +14,7 @@ from ibidem.cli.options.documents import document_name, is_below, open_folder
 from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.limit import UNSET, Unset
 from ibidem.cli.options.viewer import viewer_option, viewer_options
-from ibidem.cli.render import answer_diff, changes, output, text_diff
+from ibidem.cli.render import changes, output, text_diff
 from ibidem.cli.session import Session, common_options, pass_session
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 
@@ -101,11 +101,13 @@ def _changes(
             [] if session.json else changes.change_lines(repository.core.store, others, limit=limit)
         )
     if session.json:
+        from ibidem.repo.history.diff_json import change_json
+
         output.emit(
             "diff",
             {
                 "counts": changes.counts_json(found),
-                "changes": [changes.change_json(change) for change in found[:limit]],
+                "changes": [change_json(change) for change in found[:limit]],
                 "documents": [text_diff.document_json(each) for each in documents[:limit]],
                 "extracted": extracted,
             },
@@ -220,18 +222,9 @@ def _answers(
         lines = [] if session.json else _lines(repository, found)
     is_different = any(move.kind != "same" for move in found.moves)
     if session.json:
-        output.emit(
-            "diff-query",
-            {
-                "before": answer_diff.end_json(found.before),
-                "after": answer_diff.end_json(found.after),
-                "is_different": is_different,
-                "items": [answer_diff.move_json(move) for move in found.moves],
-                "causes": [answer_diff.cause_json(cause) for cause in found.causes],
-                "evaluation_count": found.evaluations_count,
-                "is_related": found.is_related,
-            },
-        )
+        from ibidem.repo.history.diff_json import comparison_json
+
+        output.emit("diff-query", comparison_json(found))
     else:
         output.say(*lines)
     return is_different

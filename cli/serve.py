@@ -30,7 +30,7 @@ from ibidem.cli.session import Session, color_option, pass_session, repository_o
 @click.option(
     "--allow-network", is_flag=True, help="Accept unencrypted connections from other machines."
 )
-@click.option("--read-only", "is_read_only", is_flag=True, help="Reject every push.")
+@click.option("--read-only", "is_read_only", is_flag=True, help="Reject every write.")
 @repository_option
 @color_option
 @pass_session
@@ -47,10 +47,10 @@ def command(
 ) -> None:
     """Serve this repository over HTTP until interrupted
 
-    Answers questions, each for the viewer of its token; `repo trust token` creates tokens. The
-    access token of --token-file is the owner's own, who sees everything. Only this machine can
-    connect. For access from other machines, put an https reverse proxy in front and pass its
-    name with --allow-host.
+    Answers questions, each for the viewer of its token, and writes for tokens that may; `repo trust
+    token` creates tokens. The access token of --token-file is the owner's own, who sees everything.
+    Only this machine can connect. For access from other machines, put an https reverse proxy in
+    front and pass its name with --allow-host. Needs pip install 'ibidem[server]'.
 
     \b
     Examples:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import json
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from http.client import HTTPException
-from typing import Any
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ibidem.objects.errors import CorruptError, InvalidInputError, StorageError
+from ibidem.objects.errors import CorruptError, IbidemError, InvalidInputError, StorageError
 from ibidem.objects.record import record
+from ibidem.store import http_pool
+
+if TYPE_CHECKING:
+    from urllib3 import BaseHTTPResponse
 
 ANSWER_BYTES_MAX = 64 << 20
 _ERROR_CHARS = 200
@@ -58,12 +60,6 @@ class Service:
             raise InvalidInputError(f"tries: got {self.tries}, expected 1 or more")
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        """Follows no redirect: the response becomes an error with the code of the redirect."""
-        return
-
-
 def post_json(service: Service, body: Mapping[str, Any]) -> Any:
     """Sends one JSON object and returns the JSON of the answer.
 
@@ -76,24 +72,28 @@ def post_json(service: Service, body: Mapping[str, Any]) -> Any:
     if service.key:
         headers["Authorization"] = f"Bearer {service.key}"
     data = json.dumps(body).encode()
-    opener = urllib.request.build_opener(
-        urllib.request.ProxyHandler(dict(service.proxies)), _NoRedirect
-    )
+    proxy = service.proxies.get(urlsplit(service.url).scheme)
     pause = service.pause_seconds
     for left in reversed(range(service.tries)):
-        request = urllib.request.Request(service.url, data, headers)  # noqa: S310  scheme checked
         try:
-            with opener.open(request, timeout=service.timeout_seconds) as answer:
-                return _parsed(service, answer.read(service.answer_bytes_max + 1))
-        except urllib.error.HTTPError as error:
-            with error:
-                said = _said(service, error)
-                if error.code not in _TRIED_AGAIN:
-                    raise _refused(service, error.code, said) from error
-                wished = _seconds(error.headers.get("Retry-After"))
-            trouble = f"status {error.code}: {said}"
-        except (OSError, HTTPException) as error:
-            trouble, wished = str(getattr(error, "reason", error)) or type(error).__name__, 0.0
+            with http_pool.response(
+                *("POST", service.url),
+                headers=headers,
+                body=data,
+                timeout_seconds=service.timeout_seconds,
+                proxy=proxy,
+            ) as answer:
+                if answer.status == HTTPStatus.OK:
+                    return _parsed(service, answer.read(service.answer_bytes_max + 1))
+                said = _said(service, answer)
+                if answer.status not in _TRIED_AGAIN:
+                    raise _refused(service, answer.status, said)
+                wished = _seconds(answer.headers.get("Retry-After"))
+                trouble = f"status {answer.status}: {said}"
+        except http_pool.FAILURES as error:
+            if isinstance(error, IbidemError):
+                raise
+            trouble, wished = http_pool.reason(error), 0.0
         if left:
             service.sleep(min(max(pause, wished), service.pause_seconds_max))
             pause *= 2
@@ -114,11 +114,11 @@ def _parsed(service: Service, data: bytes) -> Any:
         raise CorruptError(f"{service.name}: the answer is not JSON: {data[:60]!r}") from error
 
 
-def _said(service: Service, error: urllib.error.HTTPError) -> str:
+def _said(service: Service, answer: BaseHTTPResponse) -> str:
     """Returns the message in an error's body, on one line, without the key."""
     try:
-        text = error.read(_ERROR_BYTES).decode("utf-8", "replace")
-    except (OSError, HTTPException):
+        text = answer.read(_ERROR_BYTES).decode("utf-8", "replace")
+    except http_pool.FAILURES:
         text = ""
     try:
         found = json.loads(text)["error"]

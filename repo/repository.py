@@ -102,22 +102,34 @@ def open(  # noqa: A001
     author: str = "",
     clock: Clock = system_clock,
     finish_erasing: bool = True,
+    token: str | None = None,
 ) -> Repository:
     """Opens the repository at an address.
 
     Args:
         path: a folder, or a URL such as `s3://bucket/prefix`; other schemes come with packages that
-            have an entry point `ibidem.stores`.
+            have an entry point `ibidem.stores`. `https://HOST` is a repository behind `repo serve`,
+            which the server reads and writes: what it does not offer is an error
+            (`not-permitted`).
         create: creates it if there is none, with the default configuration; `init` takes another.
         author: of the first operation, if it is created.
         finish_erasing: completes an interrupted erasure before anything is read, as far as the
             medium permits. If there is none, this costs one cell read.
+        token: of a server; required for one.
 
     Raises:
         NotFoundError: kind `repository-not-found`.
         FormatError: it was created by a newer version.
         CorruptError: one of its files is damaged.
     """
+    if isinstance(path, str) and path.startswith(("http://", "https://")):
+        if create:
+            raise InvalidInputError("create: got True for a server, expected a repository there")
+        from ibidem.repo.served.repository import ServedRepository
+
+        return ServedRepository(path, token)
+    if token is not None:
+        raise InvalidInputError("token: got one for a repository that is not behind a server")
     if create and path != MEMORY and not is_taken(location_of(path)):
         # If another process is creating it at this moment, it is opened.
         with suppress(InvalidInputError):
@@ -321,7 +333,8 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
                 default that of `keys.sign_with`.
             on_conflict: what to do if another writer has changed the same thing meanwhile: `record`
                 merges by property and records a conflict where both differ; `raise` rejects
-                everything with `ConflictError`, for changes that depend on values read before.
+                everything with `ConflictError`, for changes that depend on values read before;
+                `unmoved` rejects everything if the branch has moved at all.
         """
         signed = commit_info(author, message, time, agent, task, self.core.key_for(sign))
         from ibidem.repo.transaction.begin import begin, branch_publisher

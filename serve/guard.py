@@ -11,10 +11,13 @@ Spec: sync 7.
 from __future__ import annotations
 
 from collections.abc import Callable
-from email.message import Message
+from typing import TYPE_CHECKING
 
 from ibidem.objects.errors import ErrorKind, InvalidInputError, RemoteError
 from ibidem.serve.tokens import Token
+
+if TYPE_CHECKING:
+    from starlette.datastructures import Headers
 
 Identify = Callable[[str], Token | None]
 """Returns the token with a text, None if none is accepted."""
@@ -28,22 +31,26 @@ class Guard:
         self._identify = identify
         self._hosts = hosts
 
-    def check(self, headers: Message) -> Token:
+    def check_host(self, headers: Headers) -> None:
+        """Raises `InvalidInputError` for another host, or a request from a web page."""
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or hosts[0].strip().lower() not in self._hosts:
+            raise InvalidInputError(
+                "host: the request names a host that is not allowed",
+                hint="start it with --allow-host NAME",
+            )
+        if "origin" in headers or headers.get("sec-fetch-site", "none") != "none":
+            raise InvalidInputError("origin: requests from web pages are rejected")
+
+    def check(self, headers: Headers) -> Token:
         """Returns the token of an allowed request.
 
         Raises:
             InvalidInputError: another host, or a request from a web page.
             RemoteError: kind `unauthorized`.
         """
-        hosts = headers.get_all("Host", [])
-        if len(hosts) != 1 or hosts[0].strip().lower() not in self._hosts:
-            raise InvalidInputError(
-                "host: the request names a host that is not allowed",
-                hint="start it with --allow-host NAME",
-            )
-        if headers.get_all("Origin") or headers.get("Sec-Fetch-Site", "none") != "none":
-            raise InvalidInputError("origin: requests from web pages are rejected")
-        given = headers.get_all("Authorization", [])
+        self.check_host(headers)
+        given = headers.getlist("authorization")
         scheme, _, sent = given[0].partition(" ") if len(given) == 1 else ("", "", "")
         found = self._identify(sent.strip(" "))
         if found is None or scheme.lower() != "bearer":

@@ -1,6 +1,6 @@
 """Questions to a server: options in JSON, answered for the viewer of the token.
 
-The body is an object of the options of `retrieve` and of `at`, the revision. The viewer is not
+The body is an object of the options of the method and of `at`, the revision. The viewer is not
 among them: the token decides it. Neither is what only this machine has, such as a model or a file.
 The answer is what `to_json` of the library's answer to that viewer gives, byte for byte.
 
@@ -9,25 +9,21 @@ Spec: trust 7.
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from functools import cache
+from typing import Any, Final, NoReturn
 
-from ibidem.objects.errors import IbidemError, InvalidInputError
+from ibidem.objects.block_json import json_default
+from ibidem.objects.errors import InvalidInputError, NotFoundError
+from ibidem.repo.questions import Questions
 from ibidem.repo.revspec import HEAD, time_of
 from ibidem.retrieve.access.policy import ALL
-from ibidem.retrieve.answer.protocol import json_text
-from ibidem.retrieve.query.options import OF_PACKS, OPTIONS
-
-if TYPE_CHECKING:
-    from ibidem.repo.repository import Repository
-    from ibidem.repo.revision import Revision
-    from ibidem.repo.viewer.revision import ViewerRevision
-    from ibidem.serve.read_log import Subject
-    from ibidem.serve.tokens import Token
+from ibidem.retrieve.answer.receipt import Receipt
+from ibidem.serve.exchange import Answer, Call, is_cid
 
 RETRIEVE = "/v1/retrieve"
-JSON = "application/json"
 NOT_SERVED: Final = frozenset(
     (
         *("viewer", "packs", "records"),
@@ -38,71 +34,111 @@ NOT_SERVED: Final = frozenset(
 """Options that a client cannot give: the viewer is the token's, packs and records have methods of
 their own, and the others name files, models or objects of this machine.
 """
-SERVED: Final = tuple(
-    sorted(
-        name
-        for name in OPTIONS
-        if "." not in name and name not in OF_PACKS and name not in NOT_SERVED
-    )
-)
-"""The options that a client can give."""
 
 
-def answered(repository: Repository, token: Token, message: bytes, subject: Subject) -> bytes:
-    """Returns the answer to a question as JSON, for the viewer of a token.
+@cache
+def served(method: str) -> tuple[str, ...]:
+    """Returns the options of a method that a client can give, by name."""
+    parameters = inspect.signature(getattr(Questions, method)).parameters
+    return tuple(sorted(parameters.keys() - NOT_SERVED - {"self"}))
 
-    Args:
-        repository: the whole one.
-        token: says for whom it is answered.
-        message: an object of `SERVED` and `at`.
-        subject: is told what the question was about.
+
+def retrieve(call: Call) -> Answer:
+    """Answers a question with items."""
+    options = read_object(call.body, ("at", *served("retrieve")))
+    result = call.revision(options.pop("at", HEAD)).retrieve(**options)
+    call.subject.query = result.query
+    return Answer(result.to_json().encode(), tag=str(result.cid))
+
+
+def context(call: Call) -> Answer:
+    """Answers a question with a prompt of documents, facts and messages."""
+    options = read_object(call.body, ("at", *served("context")), required=("text",))
+    found = call.revision(options.pop("at", HEAD)).context(**options)
+    if found.receipt is not None:
+        call.subject.query = found.receipt.query
+    return Answer(found.to_json().encode())
+
+
+def compare(call: Call) -> Answer:
+    """Asks one question at two revisions, and returns what differs and why."""
+    from ibidem.repo.history.diff_json import comparison_json
+
+    names = ("before", "after", *served("retrieve"))
+    options = read_object(call.body, names, required=("before",))
+    found = call.served.repository.history.compare(**options, viewer=ALL)
+    call.subject.root, call.subject.query = found.after.root, found.after.query
+    return Answer(written(comparison_json(found)))
+
+
+def replay(call: Call) -> Answer:
+    """Recomputes the answer of a receipt, which is the same to the byte or an error."""
+    call.options()
+    receipt, repository = call.path["receipt"], call.served.repository
+    found: Receipt | str = receipt
+    if not call.token.viewer.everything:
+        found = _own_receipt(call, receipt)
+    result = repository.receipts.replay(found)
+    call.subject.root, call.subject.query = result.root, result.query
+    body = result.to_json().encode()
+    return Answer(body, tag=str(result.cid), is_immutable=is_cid(receipt))
+
+
+def _own_receipt(call: Call, text: str) -> Receipt:
+    """Returns a receipt of the viewer's own answers; any other is as if it were not there."""
+    missing = NotFoundError("receipt: there is none of that CID")
+    if not is_cid(text):
+        raise missing
+    try:
+        _, found = call.served.repository.receipts.find(text)
+    except NotFoundError as error:
+        raise missing from error
+    if not isinstance(found, Receipt) or found.query.viewer != call.token.viewer:
+        raise missing
+    return found
+
+
+def written(value: Mapping[str, Any]) -> bytes:
+    """Returns plain data as JSON, with links and bytes as in DAG-JSON."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=json_default)
+    return text.encode("utf-8", "replace")
+
+
+def read_object(
+    message: bytes, names: tuple[str, ...], *, required: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Returns the options in a message.
 
     Raises:
-        IbidemError: as `retrieve`, and for a message of another form.
+        InvalidInputError: it is not an object of these names.
     """
-    options = _options(message)
-    at = options.pop("at", HEAD)
-    if token.viewer.everything:
-        revision: Revision | ViewerRevision = repository.at(at, viewer=ALL)
-    else:
-        revision = repository.as_viewer(token.viewer, author=token.name).at(at)
-    subject.root = revision.root_cid
-    result = revision.retrieve(**options)
-    subject.query = result.query
-    return result.to_json().encode()
-
-
-def failed(error: IbidemError) -> bytes:
-    """Returns an error as JSON: the object that `repo --json` prints."""
-    body = {
-        "schema": "ibidem/error/1",
-        "kind": error.kind.value,
-        "message": str(error),
-        "hint": error.hint,
+    found = parsed("body", message)
+    if not isinstance(found, dict):
+        raise InvalidInputError(f"body: got {type(found).__name__}, expected an object of options")
+    for name in found:
+        if name not in names:
+            raise InvalidInputError(
+                f"{name:.80}: got an option that is not served, expected {', '.join(names)}"
+            )
+    for name in required:
+        if name not in found:
+            raise InvalidInputError(f"{name}: got nothing, expected it in the body")
+    return {
+        name: _READERS[name](value) if name in _READERS and value is not None else value
+        for name, value in found.items()
     }
-    return json_text(body).encode("utf-8", "replace")
 
 
-def _options(message: bytes) -> dict[str, Any]:
+def parsed(name: str, message: bytes) -> Any:
+    """Returns a value in JSON; raises `InvalidInputError` if it is none, or has a name twice."""
     try:
-        found = json.loads(
+        return json.loads(
             message.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_object
         )
     except (ValueError, RecursionError) as error:
         if isinstance(error, InvalidInputError):
             raise
-        raise InvalidInputError("body: it is not JSON in UTF-8") from error
-    if not isinstance(found, dict):
-        raise InvalidInputError(f"body: got {type(found).__name__}, expected an object of options")
-    for name in found:
-        if name != "at" and name not in SERVED:
-            raise InvalidInputError(
-                f"{name:.80}: got an option that is not served, expected at, {', '.join(SERVED)}"
-            )
-    return {
-        name: _READERS[name](value) if name in _READERS and value is not None else value
-        for name, value in found.items()
-    }
+        raise InvalidInputError(f"{name}: it is not JSON in UTF-8") from error
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

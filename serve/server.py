@@ -9,167 +9,34 @@ Spec: sync 7, trust 7.
 
 from __future__ import annotations
 
+import logging
+import os
+import socket
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from email.message import Message
-from typing import TYPE_CHECKING, Self
-from urllib.parse import SplitResult, urlsplit
+from typing import TYPE_CHECKING, Any, Self
 
-from ibidem.objects.errors import (
-    CorruptError,
-    ErrorKind,
-    IbidemError,
-    InvalidInputError,
-    NotFoundError,
-    RemoteError,
-    StorageError,
-)
-from ibidem.objects.record import record
-from ibidem.repo.sync import wire
+from ibidem.objects.errors import ErrorKind, InvalidInputError, RemoteError
 from ibidem.repo.sync.http_client import is_loopback
-from ibidem.repo.viewer.exposure import check_exposed
-from ibidem.serve import question
-from ibidem.serve.guard import Guard, hosts_of
-from ibidem.serve.listener import (
-    IDLE_SECONDS,
-    Admission,
-    Answer,
-    Application,
-    Listener,
-    Request,
-)
-from ibidem.serve.read_log import ReadLog, Subject
-from ibidem.serve.remote import RemoteRoutes
-from ibidem.serve.tokens import Scope, Token, Tokens, matching, owner_token
+from ibidem.serve.guard import hosts_of
+from ibidem.serve.metrics import Metrics
+from ibidem.serve.request_keys import RequestKeys
+from ibidem.serve.served import Copying, Listeners, Served
+from ibidem.serve.tokens import owner_token
 from ibidem.store.closing import Closing
 
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
+    from ibidem.serve.application import Application
 
 DEFAULT_PORT = 7465
 PUSH_BYTES_MAX = 4 << 30
-
-
-@record
-class Route:
-    """One request that the server answers."""
-
-    method: str
-    content_type: str | None = None
-    """Of the body; None if there is none."""
-    scope: Scope = Scope.READ
-    is_copying: bool = True
-    """Whether it belongs to the protocol of remotes; others speak JSON."""
-
-
-ROUTES = {
-    wire.REFS: Route("GET"),
-    wire.KNOWN: Route("POST", wire.CBOR),
-    wire.FETCH: Route("POST", wire.CBOR),
-    wire.PUSH: Route("POST", wire.CAR, Scope.WRITE),
-    question.RETRIEVE: Route("POST", question.JSON, is_copying=False),
-}
-"""All requests by path. Each path has a row in `repo/viewer/exposure.py`."""
-
-
-class ServerApplication(Application):
-    """Answers the requests that a token allows, and records them."""
-
-    def __init__(
-        self,
-        repository: Repository,
-        owner: Token | None,
-        *,
-        is_remote: bool,
-        is_read_only: bool,
-        push_bytes_max: int,
-    ) -> None:
-        self._repository = repository
-        self._owner = () if owner is None else (owner,)
-        core = repository.core
-        self.tokens, self.reads = Tokens(core.folder), ReadLog(core.folder)
-        self._remote = RemoteRoutes(core, push_bytes_max=push_bytes_max) if is_remote else None
-        self.guard: Guard | None = None
-        """Decides which requests are allowed; none until it is set."""
-        self._is_read_only = is_read_only
-
-    def identify(self, text: str) -> Token | None:
-        """Returns the token with a text, None if none is accepted now.
-
-        Raises:
-            StorageError: the registry cannot be read.
-        """
-        try:
-            known = self.tokens.all()
-        except (CorruptError, StorageError) as error:  # which name a path of this machine
-            raise StorageError("server: its tokens cannot be read") from error
-        return matching(text, (*self._owner, *known.values()), time=self._repository.now())
-
-    def check(self, method: str, target: str, headers: Message) -> Admission:
-        """Returns what is allowed; raises to reject the request."""
-        assert self.guard is not None, "BUG: a request before the guard was set"
-        token = self.guard.check(headers)
-        path = _parts(target).path
-        try:
-            return Admission(token, self._body_bytes_max(token, method, path, headers))
-        except IbidemError as error:
-            self._record(token, path, error.kind.value, Subject())
-            raise
-
-    def _body_bytes_max(self, token: Token, method: str, path: str, headers: Message) -> int:
-        """Returns the maximal size of the body; raises unless the token allows the request."""
-        route = ROUTES.get(path)
-        is_served = route is not None and (not route.is_copying or self._remote is not None)
-        if route is None or route.method != method or not is_served:
-            raise NotFoundError(f"request: there is no {method} of that path")
-        if not token.viewer.everything:
-            check_exposed(path)
-        if route.scope is Scope.WRITE and token.scope != Scope.WRITE:
-            raise InvalidInputError(
-                f"token: {token.name!r} may only read", kind=ErrorKind.NOT_PERMITTED
-            )
-        if route.content_type is not None and headers.get("Content-Type") != route.content_type:
-            raise InvalidInputError(f"body: expected the content type {route.content_type}")
-        if path != wire.PUSH or self._remote is None:
-            return wire.MESSAGE_BYTES_MAX
-        if self._is_read_only:
-            raise InvalidInputError("push: this server is read-only")
-        return self._remote.push_bytes_max
-
-    def answer(self, request: Request) -> Answer:
-        """Returns the answer to an allowed request."""
-        parts, token = _parts(request.target), request.token
-        with self._recorded(token, parts.path) as subject:
-            if parts.path == question.RETRIEVE:
-                body = question.answered(self._repository, token, request.body.read_all(), subject)
-                return Answer(body, question.JSON)
-            assert self._remote is not None, "BUG: a remote's request was let in"
-            return self._remote.answer(parts.path, parts.query, request)
-
-    def failure(self, error: IbidemError, target: str) -> Answer:
-        """Returns the answer for an error, in the form that the route speaks."""
-        status = wire.status_of(error)
-        if target.partition("?")[0] == question.RETRIEVE:
-            return Answer(question.failed(error), question.JSON, status)
-        return Answer(wire.write_error(error), wire.CBOR, status)
-
-    @contextmanager
-    def _recorded(self, token: Token, path: str) -> Iterator[Subject]:
-        """Records a request with its result, before the answer is sent."""
-        subject, result = Subject(), "failed"
-        try:
-            yield subject
-            result = "ok"
-        except IbidemError as error:
-            result = error.kind.value
-            raise
-        finally:
-            self._record(token, path, result, subject)
-
-    def _record(self, token: Token, path: str, result: str, subject: Subject) -> None:
-        route = path if path in ROUTES else "unknown"
-        self.reads.append(token, route, time=self._repository.now(), result=result, subject=subject)
+IDLE_SECONDS = 20.0
+"""Seconds that the head of a request may take, and each wait for a reader of an answer."""
+HEAD_BYTES_MAX = 64 << 10
+SHUTDOWN_SECONDS = 10
+"""Seconds that requests in progress may take when the server stops."""
+BACKLOG = 256
+INSTALL = "pip install 'ibidem[server]'"
 
 
 class Server(Closing):
@@ -210,29 +77,45 @@ class Server(Closing):
                 f"host: got {host!r:.80}, which other machines can reach without encryption",
                 hint="put an https reverse proxy in front, or pass --allow-network",
             )
-        application = ServerApplication(
-            repository,
-            None if token is None else owner_token(token),
-            is_remote=is_remote,
-            is_read_only=is_read_only,
-            push_bytes_max=push_bytes_max,
-        )
-        try:
-            self._listener = Listener(host, port, application, idle_seconds=idle_seconds)
-        except OSError as error:
-            raise RemoteError(
-                f"host: cannot listen on {host} port {port}: {error.strerror or error}",
-                hint="choose another --port",
-            ) from error
-        application.guard = Guard(application.identify, hosts_of(host, self._listener.port, hosts))
-        self.tokens, self.reads = application.tokens, application.reads
+        application, connection, uvicorn = _modules()
+        owner = None if token is None else owner_token(token)
+        self._socket = _listening(host, port)
         self.host = host
+        self.port = int(self._socket.getsockname()[1])
+        """The port that it listens on."""
+        core = repository.core
+        listeners = Listeners()
+        served = Served(
+            repository,
+            Copying(core, push_bytes_max=push_bytes_max) if is_remote else None,
+            RequestKeys(repository),
+            Metrics(),
+            listeners,
+            is_read_only,
+        )
+        self._application: Application = application.Application(
+            served, owner, hosts_of(host, self.port, hosts), idle_seconds=idle_seconds
+        )
+        self.tokens, self.reads = self._application.tokens, self._application.reads
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                self._application,
+                http=connection.connection_class(idle_seconds),
+                loop="asyncio",
+                ws="none",
+                lifespan="off",
+                interface="asgi3",
+                log_config=None,
+                log_level=logging.CRITICAL,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                h11_max_incomplete_event_size=HEAD_BYTES_MAX,
+                timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+            )
+        )
+        listeners.is_closing = lambda: self._server.should_exit
         self._thread: threading.Thread | None = None
-
-    @property
-    def port(self) -> int:
-        """The port of the listener."""
-        return self._listener.port
 
     @property
     def url(self) -> str:
@@ -240,32 +123,72 @@ class Server(Closing):
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}"
 
+    @property
+    def busy_count(self) -> int:
+        """Number of requests in progress."""
+        return self._application.busy_count
+
+    @property
+    def listener_count(self) -> int:
+        """Number of clients that listen for events."""
+        return self._application.served.listeners.count
+
     def serve_forever(self) -> None:
-        """Answers requests until `close` is called from another thread, or the program is
-        interrupted.
+        """Answers requests until the program is interrupted or terminated; those in progress are
+        answered.
         """
-        self._listener.serve_forever(poll_interval=0.2)
+        self._server.run(sockets=[self._socket])
 
     def start(self) -> Self:
         """Answers requests in its own thread."""
-        # The caller that runs it in a thread also waits for it to stop.
-        self._thread = threading.Thread(
-            target=self._listener.serve_forever, args=(0.02,), daemon=True
-        )
+        self._thread = threading.Thread(target=self.serve_forever, daemon=True)
         self._thread.start()
         return self
 
     def close(self) -> None:
         """Stops listening."""
+        self._server.should_exit = True
         if self._thread is not None:
-            self._listener.shutdown()
             self._thread.join()
             self._thread = None
-        self._listener.server_close()
+        self._socket.close()
 
 
-def _parts(target: str) -> SplitResult:
+def _modules() -> tuple[Any, Any, Any]:
+    """Returns what needs the packages of the extra.
+
+    Raises:
+        InvalidInputError: kind `missing-package`.
+    """
     try:
-        return urlsplit(target)
-    except ValueError as error:
-        raise InvalidInputError("request: its target is not a path and a query") from error
+        import uvicorn
+
+        from ibidem.serve import application, connection
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("ibidem"):
+            raise
+        raise InvalidInputError(
+            f"server: it needs the package {error.name}: {INSTALL}",
+            kind=ErrorKind.MISSING_PACKAGE,
+            hint=INSTALL,
+        ) from error
+    return application, connection, uvicorn
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Returns a socket that listens on an address; raises `RemoteError` if it cannot."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio sends small answers at once only on sockets that name their protocol.
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if os.name == "posix":
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((host, port))
+        found.listen(BACKLOG)
+    except OSError as error:
+        found.close()
+        raise RemoteError(
+            f"host: cannot listen on {host} port {port}: {error.strerror or error}",
+            hint="choose another --port",
+        ) from error
+    return found

@@ -14,7 +14,16 @@ import pytest
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 HEAVY = {
     *("blake3", "cbor2", "cbrrr", "click", "dag_cbor", "lmdb", "markdown_it"),
-    *("multiformats", "numpy", "pathspec", "platformdirs", "pyroaring", "rich", "simsimd"),
+    *(
+        "multiformats",
+        "numpy",
+        "pathspec",
+        "platformdirs",
+        "pyroaring",
+        "rich",
+        "simsimd",
+        "urllib3",
+    ),
 }
 REPORT = "import sys, json; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
 
@@ -51,7 +60,7 @@ def test_an_answer_waits_for_no_network_client():
         "    assert repo.retrieve('word').items"
     )
     absent = {"ssl", "http", "urllib.request", "rich", "markdown_it", "dag_cbor", "multiformats"}
-    absent |= {"platformdirs", "lzma", "simsimd"}  # of archives, and of vectors
+    absent |= {"urllib3", "platformdirs", "lzma", "simsimd"}  # of archives, and of vectors
     assert not absent & loaded(call)
 
 

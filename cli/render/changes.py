@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ibidem.cli.render import output
 
@@ -14,20 +14,6 @@ if TYPE_CHECKING:
 
 _MARKS = {"added": "+", "removed": "-", "changed": "~"}
 _TEXT_CHARACTERS = 50
-
-
-def change_json(change: Change) -> dict[str, Any]:
-    """Returns one change as JSON."""
-    return {
-        "action": change.action,
-        "family": change.family,
-        "id": str(change.id),
-        "name": change.name or None,
-        "before": None if change.before is None else str(change.before),
-        "after": None if change.after is None else str(change.after),
-        "fields": list(change.fields),
-        "properties": list(change.properties),
-    }
 
 
 def counts_json(changes: Iterable[Change]) -> dict[str, dict[str, int]]:

@@ -6,7 +6,6 @@ exact text, with sorted keys, in UTF-8 whatever the locale is.
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import re
@@ -183,6 +182,8 @@ def print_error(message: str, hint: str | None, *, color: bool) -> None:
 
 def canonical_json(value: Any, *, is_indented: bool = False) -> bytes:
     """Returns JSON with sorted keys and no optional blanks, unless it is indented, in UTF-8."""
+    from ibidem.objects.block_json import json_default
+
     text = json.dumps(
         value,
         ensure_ascii=False,
@@ -190,7 +191,7 @@ def canonical_json(value: Any, *, is_indented: bool = False) -> bytes:
         separators=(",", ": ") if is_indented else (",", ":"),
         indent=2 if is_indented else None,
         allow_nan=False,
-        default=_plain,
+        default=json_default,
     )
     return printable_json(text).encode("utf-8")
 
@@ -200,15 +201,3 @@ def pairs(values: Iterable[tuple[str, str]], *, indent: str = "") -> list[str]:
     rows = list(values)
     width = max((len(name) for name, _ in rows), default=0)
     return [f"{indent}{faint(name.ljust(width))}  {value}" for name, value in rows]
-
-
-def _plain(value: object) -> object:
-    """Converts links and bytes as DAG-JSON does: to an object with the key `/`."""
-    if isinstance(value, bytes | bytearray | memoryview):
-        body = base64.b64encode(bytes(value)).decode("ascii").rstrip("=")
-        return {"/": {"bytes": body}}
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Sequence | frozenset | set):
-        return list(value)
-    return str(value)

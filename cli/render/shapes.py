@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ibidem.cli.render import output
+from ibidem.objects.block_json import block_json as block_json
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import Cid
@@ -27,13 +28,6 @@ def short(cid: Cid) -> str:
 def head_line(head: Cid | None) -> str:
     """Returns a line with the head of a branch, None for one without a commit."""
     return f"head is {'unset: no commit yet' if head is None else head}"
-
-
-def block_json(value: Node | Edge | Commit) -> dict[str, Any]:
-    """Returns a value as JSON, by its table of fields; content as a boolean (present or not), parts
-    by their ids, times in microseconds since 1970 UTC.
-    """
-    return {"cid": str(value.cid), **value.TABLE.json(value)}
 
 
 def fields_json(value: object, *names: str) -> dict[str, Any]:

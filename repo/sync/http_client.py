@@ -8,21 +8,25 @@ Spec: sync 7.
 
 from __future__ import annotations
 
-import http.client
 import ipaddress
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO
+from http import HTTPStatus
+from typing import IO, TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from ibidem.objects.cid import Cid, CommitCid
-from ibidem.objects.errors import ErrorKind, InvalidInputError, RemoteError
+from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError, RemoteError
 from ibidem.repo.sync import wire
 from ibidem.repo.sync.car import CarReader
 from ibidem.repo.sync.messages import Bundle, Push, container, read_message
 from ibidem.repo.sync.remote import COMMITS_PER_REQUEST, Blocks
 from ibidem.repo.sync.report import RefMove
+from ibidem.store import http_pool
+
+if TYPE_CHECKING:
+    from urllib3 import BaseHTTPResponse
 
 TIMEOUT_SECONDS = 60.0
 _SPOOL_BYTES = 8 << 20
@@ -51,17 +55,7 @@ class HttpRemote:
         Raises:
             InvalidInputError: the URL or the token is malformed, or the URL would leak the token.
         """
-        self._scheme, self._host, self._port, self._path = checked_url(url)
-        if self._scheme == "http" and not is_plain_allowed and not is_loopback(self._host):
-            raise InvalidInputError(
-                f"url: got {url!r:.80}, which shows the token to the network, expected https",
-                hint="--allow-plain-http where the network is your own",
-            )
-        if not token or not token.isascii() or not token.isprintable():
-            raise InvalidInputError(
-                "token: expected the printable text that the server was started with",
-                hint="set IBIDEM_TOKEN, or give the remote a --token-file",
-            )
+        self._address = server_address(url, token, is_plain_allowed=is_plain_allowed)
         self._token = token
         self._timeout_seconds = timeout_seconds
         self.sent_bytes = 0
@@ -105,7 +99,7 @@ class HttpRemote:
         with self._response(method, path, body) as answer:
             return self._read_small(answer)
 
-    def _read_small(self, answer: http.client.HTTPResponse) -> bytes:
+    def _read_small(self, answer: BaseHTTPResponse) -> bytes:
         found = _Counting(answer, self).read_up_to(wire.MESSAGE_BYTES_MAX + 1)
         if len(found) > wire.MESSAGE_BYTES_MAX:
             raise RemoteError(
@@ -123,47 +117,33 @@ class HttpRemote:
         *,
         size: int | None = None,
         kind: str = wire.CBOR,
-    ) -> Iterator[http.client.HTTPResponse]:
-        connect = (
-            http.client.HTTPSConnection if self._scheme == "https" else http.client.HTTPConnection
-        )
-        connection = connect(self._host, self._port, timeout=self._timeout_seconds)
-        headers = {"Authorization": f"Bearer {self._token}", "Accept-Encoding": "identity"}
+    ) -> Iterator[BaseHTTPResponse]:
+        headers = {"Authorization": f"Bearer {self._token}"}
         if body is not None:
             size = len(body) if isinstance(body, bytes) else size
             headers |= {"Content-Type": kind, "Content-Length": str(size)}
             self.sent_bytes += size or 0
         try:
-            answer = self._answer(connection, method, self._path + path, body, headers)
-            if answer.status != http.client.OK:
-                raise wire.read_error(answer.status, self._read_small(answer))
-            yield answer
-        except (OSError, http.client.HTTPException) as error:
-            host = f"[{self._host}]" if ":" in self._host else self._host
-            raise _unreachable(f"{self._scheme}://{host}:{self._port}", error) from error
-        finally:
-            connection.close()
-
-    def _answer(
-        self,
-        connection: http.client.HTTPConnection,
-        method: str,
-        path: str,
-        body: bytes | IO[bytes] | None,
-        headers: dict[str, str],
-    ) -> http.client.HTTPResponse:
-        try:
-            connection.request(method, path, body=body, headers=headers)
-        except (BrokenPipeError, ConnectionResetError):
-            # The server may refuse before it has read the body, with a reason.
-            return connection.getresponse()
-        return connection.getresponse()
+            with http_pool.response(
+                method,
+                self._address + path,
+                headers=headers,
+                body=body,
+                timeout_seconds=self._timeout_seconds,
+            ) as answer:
+                if answer.status != HTTPStatus.OK:
+                    raise wire.read_problem(answer.status, self._read_small(answer))
+                yield answer
+        except http_pool.FAILURES as error:
+            if isinstance(error, IbidemError):
+                raise
+            raise unreachable(self._address, error) from error
 
 
 class _Counting:
     """A response body that counts bytes; `read` returns fewer than requested only at the end."""
 
-    def __init__(self, answer: http.client.HTTPResponse, remote: HttpRemote) -> None:
+    def __init__(self, answer: BaseHTTPResponse, remote: HttpRemote) -> None:
         self._answer = answer
         self._remote = remote
         self._unit = b""
@@ -220,8 +200,30 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _unreachable(address: str, error: Exception) -> RemoteError:
-    what = str(error) or type(error).__name__
+def server_address(url: str, token: str, *, is_plain_allowed: bool) -> str:
+    """Returns the address of a server that a token may be sent to, without a `/` at its end.
+
+    Raises:
+        InvalidInputError: the URL or the token is malformed, or the URL would leak the token.
+    """
+    scheme, host, port, path = checked_url(url)
+    if scheme == "http" and not is_plain_allowed and not is_loopback(host):
+        raise InvalidInputError(
+            f"url: got {url!r:.80}, which shows the token to the network, expected https",
+            hint="--allow-plain-http where the network is your own",
+        )
+    if not token or not token.isascii() or not token.isprintable():
+        raise InvalidInputError(
+            "token: expected the printable text that the server was started with",
+            hint="set IBIDEM_TOKEN, or give the remote a --token-file",
+        )
+    shown = f"[{host}]" if ":" in host else host
+    return f"{scheme}://{shown}:{port}{path}"
+
+
+def unreachable(address: str, error: Exception) -> RemoteError:
+    """Returns the error for a server that does not answer."""
+    what = http_pool.reason(error)
     return RemoteError(
         f"remote: {address} cannot be reached or broke off: {wire.harmless(what)}",
         hint="check the address with 'repo remote list', and that 'repo serve --remote' runs there",

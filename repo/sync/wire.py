@@ -1,4 +1,5 @@
-"""The messages of the HTTP protocol: small DAG-CBOR messages and CAR files.
+"""The messages of the HTTP protocol: small DAG-CBOR messages, CAR files, and errors as problem
+details in JSON.
 
 Client and server encode and decode them here, so that they cannot disagree. A message is decoded as
 untrusted input: scanned, canonical, of its one shape.
@@ -8,6 +9,8 @@ Spec: sync 7.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,12 +19,14 @@ from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import (
     ConflictError,
     CorruptError,
+    ErasedError,
     ErrorKind,
     FormatError,
     IbidemError,
     InvalidInputError,
     NotFoundError,
     RemoteError,
+    ReplayError,
     StorageError,
 )
 from ibidem.objects.view import target_class
@@ -30,16 +35,28 @@ from ibidem.repo.sync.report import Move, RefMove
 
 CBOR = "application/cbor"
 CAR = "application/vnd.ipld.car"
+PROBLEM = "application/problem+json"
 REFS, KNOWN, FETCH, PUSH = "/v1/refs", "/v1/known", "/v1/fetch", "/v1/push"
 MESSAGE_BYTES_MAX = 1 << 20
 """Maximal size of a message that is not a CAR."""
 TEXT_CHARACTERS_MAX = 500
+_PARTS = re.compile(
+    r"(?P<field>[^\s:][^:]*): got (?P<value>.*), expected (?P<expected>.*)", re.DOTALL
+)
 _CLASSES = (
     (ConflictError, ("conflict", "head-moved", "not-fast-forward", "locked")),
-    (NotFoundError, ("not-found", "block-not-found", "revision-not-found", "erased")),
+    (ErasedError, ("erased",)),
+    (NotFoundError, ("not-found", "block-not-found", "revision-not-found", "ambiguous")),
     (CorruptError, ("corrupt", "non-canonical", "hash-mismatch", "limit-exceeded")),
     (FormatError, ("unsupported-format", "unsupported-semantics")),
-    (InvalidInputError, ("invalid-input", "not-permitted")),
+    (ReplayError, ("replay-mismatch",)),
+    (
+        InvalidInputError,
+        (
+            *("invalid-input", "not-permitted", "id-collision", "forgotten", "unknown-model"),
+            *("dangling-reference", "dimension-mismatch", "model-mismatch", "viewer-required"),
+        ),
+    ),
 )
 
 
@@ -82,27 +99,34 @@ def read_moves(message: bytes) -> list[RefMove]:
     return [_read_move(row) for row in rows]
 
 
-def write_error(error: IbidemError) -> bytes:
-    """Encodes an error."""
-    return codec.encode(
-        {
-            "kind": error.kind.value,
-            "message": _encodable(str(error)),
-            "hint": None if error.hint is None else _encodable(error.hint),
-        }
-    )
+def write_problem(error: IbidemError, status: int) -> bytes:
+    """Encodes an error as problem details (RFC 9457): its kind, its sentence, and apart from each
+    other the parts of a sentence that reads `FIELD: got VALUE, expected EXPECTATION`.
+    """
+    text = str(error)
+    parts = _PARTS.fullmatch(text)
+    found = {
+        "type": f"urn:ibidem:problem:{error.kind}",
+        "title": error.kind.replace("-", " "),
+        "status": status,
+        "detail": text,
+        "kind": error.kind.value,
+        "hint": error.hint,
+        **({} if parts is None else parts.groupdict()),
+    }
+    return json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def read_error(status: int, message: bytes) -> IbidemError:
-    """Decodes the error that a remote reports; its text is shortened and stripped of control
+def read_problem(status: int, message: bytes) -> IbidemError:
+    """Decodes the problem that a server reports; its text is shortened and stripped of control
     characters.
     """
     try:
-        fields = _fields(message, "kind", "message", "hint")
-        kind, text, hint = (fields[name] for name in ("kind", "message", "hint"))
-        if not isinstance(kind, str) or not isinstance(text, str):
-            raise CorruptError("error: expected texts")
-    except IbidemError:
+        fields = json.loads(message)
+        kind, text, hint = (fields[name] for name in ("kind", "detail", "hint"))
+    except (ValueError, TypeError, KeyError, RecursionError):
+        kind = text = hint = None
+    if not isinstance(kind, str) or not isinstance(text, str):
         return RemoteError(f"remote: it answered with status {status} and no reason")
     said = f"remote: {harmless(text)}"
     advice = harmless(hint) if isinstance(hint, str) else None
@@ -127,6 +151,7 @@ def status_of(error: IbidemError) -> int:
         (NotFoundError, 404),
         (CorruptError, 422),
         (FormatError, 422),
+        (ReplayError, 422),
         (InvalidInputError, 400),
         (StorageError, 503),
     ):
@@ -139,10 +164,6 @@ def harmless(text: str) -> str:
     """Returns a text from elsewhere without terminal control characters, truncated if too long."""
     kept = "".join(c if c.isprintable() else "?" for c in text[:TEXT_CHARACTERS_MAX])
     return kept if len(text) <= TEXT_CHARACTERS_MAX else kept + "…"
-
-
-def _encodable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _fields(message: bytes, *names: str) -> dict[str, Any]:

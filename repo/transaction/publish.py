@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
-from ibidem.objects.errors import ConflictError
+from ibidem.objects.errors import ConflictError, ErrorKind
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo import refs
@@ -21,7 +21,7 @@ from ibidem.repo.events import NOTES
 from ibidem.repo.operation_log import OperationLog
 from ibidem.repo.state import State
 from ibidem.repo.transaction.changeset import ChangeSet, Published
-from ibidem.repo.transaction.reconcile import RECORD, Reconciled, Reconciliation
+from ibidem.repo.transaction.reconcile import RECORD, UNMOVED, Reconciled, Reconciliation
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -106,6 +106,7 @@ class BranchPublisher:
         self._full_name = full_name
         self._signature = signature
         self.begun = begun or tip(operations.store, state, full_name)
+        self._base_commit = self.begun.commit
         self._cells = cells or {}
         self._on_conflict = on_conflict
 
@@ -126,17 +127,23 @@ class BranchPublisher:
         return self._operations.retry(
             lambda state: self._attempt(state, reconciliation, edits.events),
             state=self.state,
-            is_lost=self._is_cell_lost,
+            is_lost=self._is_lost,
         )
 
     def _attempt(
         self, state: State, reconciliation: Reconciliation, events: Mapping[str, list[Event]]
     ) -> Published:
         now = tip(self._operations.store, state, self._full_name)
-        if now.commit is None and self.begun.commit is not None:
+        if now.commit is None and self._base_commit is not None:
             raise ConflictError(
                 f"{self._full_name}: the branch was deleted since the transaction began",
                 hint="look at 'repo branch', and make the change on one that exists",
+            )
+        if self._has_moved(now):
+            raise ConflictError(
+                f"{self._full_name}: the branch has moved since the transaction began",
+                kind=ErrorKind.HEAD_MOVED,
+                hint="read the newer state, and make the change on it",
             )
         reconciled = reconciliation.on(now.root_cid, on_conflict=self._on_conflict)
         return self._publish_on(state, now, reconciled, events)
@@ -176,8 +183,13 @@ class BranchPublisher:
         notes = {space: commits[NOTES + space].cid for space in events}
         return Published(commits.get(self._full_name), notes)
 
-    def _is_cell_lost(self, state: State) -> bool:
-        """Returns whether a cell to be swapped with the commit has moved, so that retrying is
-        useless.
+    def _has_moved(self, now: Tip) -> bool:
+        return self._on_conflict == UNMOVED and now.commit != self._base_commit
+
+    def _is_lost(self, state: State) -> bool:
+        """Returns whether retrying is useless: a cell to be swapped with the commit has moved, or
+        the branch has, which must not.
         """
+        if self._has_moved(tip(self._operations.store, state, self._full_name)):
+            return True
         return any(state.cells.get(name) != old for name, (old, _) in self._cells.items())

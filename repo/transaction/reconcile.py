@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
 RECORD = "record"
 RAISE = "raise"
+UNMOVED = "unmoved"
 
 
 def checked_choice(on_conflict: str) -> str:
-    """Returns RECORD or RAISE, or raises `InvalidInputError`."""
-    if on_conflict not in (RECORD, RAISE):
+    """Returns RECORD, RAISE or UNMOVED, or raises `InvalidInputError`."""
+    if on_conflict not in (RECORD, RAISE, UNMOVED):
         raise InvalidInputError(
-            f"on_conflict: got {on_conflict!r:.80}, expected {RECORD!r} or {RAISE!r}"
+            f"on_conflict: got {on_conflict!r:.80}, expected {RECORD!r}, {RAISE!r} or {UNMOVED!r}"
         )
     return on_conflict
 

@@ -190,14 +190,19 @@ def _listed(value: Any) -> Any:
     return list(value) if isinstance(value, Iterator) else value
 
 
+def _is_reflected(cls: type[Any]) -> bool:
+    return cls.__name__ in CLASSES and cls is getattr(ibidem, cls.__name__)
+
+
 def _face_of(value: Any, pool: ThreadPoolExecutor) -> Any:
     """Returns a result as a program on asyncio gets it."""
     cls = type(value)
     if cls is MethodType:
         return _function(value, pool)
-    if cls.__name__ not in CLASSES or cls is not getattr(ibidem, cls.__name__):
+    public = next((one for one in cls.__mro__ if _is_reflected(one)), None)
+    if public is None:
         return value
-    found = object.__new__(_class_of(cls))
+    found = object.__new__(_class_of(public))
     found._inner, found._pool = value, pool
     return found
 

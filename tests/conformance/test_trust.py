@@ -199,6 +199,9 @@ CITED = {
         "7-c": "tests/serve/test_questions.py::test_a_restricted_viewer_gets_of_every_route",
         "7-d": "tests/serve/test_questions.py::test_a_token_gets_the_answer",
         "7-e": "tests/serve/test_questions.py::test_every_request_with_a_token_leaves_a_line",
+        "7-f": "tests/serve/test_api.py::test_hidden_and_missing_are_one_answer",
+        "7-g": "tests/serve/test_api.py::test_a_condition_that_does_not_hold_changes_nothing",
+        "7-h": "tests/serve/test_api.py::test_a_request_that_is_sent_again_is_done_once",
     },
     "memory": {
         "1-a": "tests/repo/test_notes.py::test_an_older_head",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from pathlib import Path
 
 import pytest
 
 import ibidem
-from ibidem.objects import codec
 from ibidem.objects.errors import (
     ConflictError,
     IbidemError,
@@ -83,8 +83,8 @@ def test_a_lying_server_changes_nothing(answer: bytes, tmp_path: Path):
 
 
 def test_what_a_server_says_cannot_steer_a_terminal():
-    said = codec.encode({"kind": "conflict", "message": "a\x1b[2Jb\u202e" * 500, "hint": None})
-    error = wire.read_error(409, said)
+    said = json.dumps({"kind": "conflict", "detail": "a\x1b[2Jb\u202e" * 500, "hint": None})
+    error = wire.read_problem(409, said.encode())
     assert isinstance(error, ConflictError)
     assert str(error).isprintable()
     assert len(str(error)) < 600

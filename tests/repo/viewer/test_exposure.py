@@ -33,7 +33,7 @@ from ibidem.repo.viewer.repository import ViewerReceipts, ViewerRepository
 from ibidem.repo.viewer.revision import ViewerRevision
 from ibidem.repo.viewer.transaction import ViewerTransaction
 from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
-from ibidem.serve.server import ROUTES
+from ibidem.serve.routes import ROUTES
 
 LOW = Viewer(level="low", scopes=())
 NAMESPACES = (

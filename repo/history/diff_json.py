@@ -1,15 +1,44 @@
-"""Differences between answers, as JSON: for `diff --query` and `bisect`."""
+"""Differences between two states, and between the answers at both, as plain data."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ibidem.cli.render import changes, shapes
+from ibidem.objects.block_json import block_json
+from ibidem.objects.plain import fields_of
 
 if TYPE_CHECKING:
-    from ibidem.repo.history.compare import Cause, Move, Placed
+    from ibidem.repo.history.compare import Cause, Comparison, Move, Placed
+    from ibidem.repo.history.log import Change
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
+
+
+def change_json(change: Change) -> dict[str, Any]:
+    """Returns one change as JSON."""
+    return {
+        "action": change.action,
+        "family": change.family,
+        "id": str(change.id),
+        "name": change.name or None,
+        "before": None if change.before is None else str(change.before),
+        "after": None if change.after is None else str(change.after),
+        "fields": list(change.fields),
+        "properties": list(change.properties),
+    }
+
+
+def comparison_json(found: Comparison) -> dict[str, Any]:
+    """Returns a question at two revisions as JSON."""
+    return {
+        "before": end_json(found.before),
+        "after": end_json(found.after),
+        "is_different": any(move.kind != "same" for move in found.moves),
+        "items": [move_json(move) for move in found.moves],
+        "causes": [cause_json(cause) for cause in found.causes],
+        "evaluation_count": found.evaluations_count,
+        "is_related": found.is_related,
+    }
 
 
 def end_json(result: Answer[Item]) -> dict[str, Any]:
@@ -43,10 +72,10 @@ def move_json(move: Move) -> dict[str, Any]:
 def cause_json(cause: Cause) -> dict[str, Any]:
     """Returns a commit that changed an answer as JSON."""
     return {
-        "commit": shapes.block_json(cause.commit),
+        "commit": block_json(cause.commit),
         "commit_count": cause.commits_count,
         "moves": [{"kind": str(move.kind), "id": str(move.id)} for move in cause.moves],
-        "changes": [changes.change_json(change) for change in cause.changes],
+        "changes": [change_json(change) for change in cause.changes],
         "change_count": cause.changes_count,
     }
 
@@ -54,5 +83,5 @@ def cause_json(cause: Cause) -> dict[str, Any]:
 def _placed_json(item: Placed | None) -> dict[str, Any] | None:
     if item is None:
         return None
-    placed = shapes.fields_json(item, "rank", "cid", "score", "tokens")
+    placed = fields_of(item, "rank", "cid", "score", "tokens")
     return {**placed, "lanes": {name: lane._asdict() for name, lane in item.lanes.items()}}

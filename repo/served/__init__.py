@@ -1,0 +1,1 @@
+"""A repository behind a server, with the methods of one that is here."""

@@ -1,0 +1,179 @@
+"""A transaction on a server: changes are collected here, and sent as records in one request.
+
+The request has a key of its own, so it may be sent again if its answer is lost, and is done once.
+Ids are derived here as they are there: from a key, or from the content.
+"""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ibidem.objects.derive import content_node_id, edge_id, node_id
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.node import Node, split_content
+from ibidem.repo.argument_checks import check_id
+from ibidem.repo.served.client import not_served
+from ibidem.repo.transaction.transaction import Transaction
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ibidem.objects.commit import Commit
+    from ibidem.repo.served.repository import ServedRepository
+
+_PLACEHOLDER = NodeId(bytes(16))
+
+
+class ServedTransaction(Transaction):
+    """Collects changes; a context manager that sends them on exit, and drops them on an error."""
+
+    def __init__(
+        self, repository: ServedRepository, fields: Mapping[str, Any], condition: Mapping[str, str]
+    ) -> None:
+        """Begins empty.
+
+        Args:
+            repository: the one to send to.
+            fields: of the commit.
+            condition: headers that say which commit the branch must be at.
+        """
+        self._repository = repository
+        self._fields = fields
+        self._headers = {**condition, "Idempotency-Key": secrets.token_hex(16)}
+        self._records: list[Mapping[str, Any]] = []
+        self._is_open = True
+        self.commit: Commit | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise not_served(f"Transaction.{name.lstrip('_')}")
+
+    def _end(self, error: BaseException | None) -> None:
+        if error is not None:
+            self.rollback()
+        elif self._is_open:
+            self.publish()
+
+    def publish(self) -> Commit | None:
+        """Sends the changes and ends the transaction; returns the commit, None if nothing changed.
+
+        Raises:
+            ConflictError: kind `head-moved`: the branch is not at the commit of the condition.
+        """
+        self._check_open()
+        self._is_open = False
+        body = {**self._fields, "records": self._records}
+        client = self._repository.client
+        made = client.post("/v1/transactions", body, self._headers).json().get("commit")
+        if isinstance(made, str):
+            self.commit = self._repository.commit_at(made)
+        return self.commit
+
+    def rollback(self) -> None:
+        """Drops all changes and ends the transaction."""
+        self._is_open = False
+
+    def add_node(
+        self,
+        ntype: str,
+        *,
+        summary: str | None = None,
+        context_sentence: str | None = None,
+        content: bytes | str | None = None,
+        props: Mapping[str, Any] | None = None,
+        key: Any = None,
+        namespace: str = "",
+        id: NodeId | str | None = None,  # noqa: A002
+        children: Sequence[Any] = (),
+        tail: str = "",
+        unique: bool = False,
+        replace: bool = False,
+    ) -> NodeId:
+        """Collects a node and returns its id; as `Transaction.add_node`, but a node with a key
+        always replaces the one of that key.
+        """
+        self._check_open()
+        for name, value in (("id", id), ("children", children), ("tail", tail), ("unique", unique)):
+            if value:
+                raise not_served(f"Transaction.add_node({name}=…)")
+        if replace and key is None:
+            raise not_served("Transaction.add_node(replace=…) without a key")
+        data = content.encode() if isinstance(content, str) else content
+        inline, _ = split_content(data or b"")
+        texts = (ntype, summary, context_sentence, props or {}, inline)
+        if key is None:
+            found = content_node_id(Node(_PLACEHOLDER, *texts).to_map())
+        else:
+            found = Node(node_id(namespace, key), *texts, (namespace, key)).id
+        fields = {"summary": summary, "context_sentence": context_sentence, "key": key}
+        record = {name: value for name, value in fields.items() if value is not None}
+        if namespace:
+            record["namespace"] = namespace
+        if data:
+            record["content_base64"] = base64.b64encode(data).decode("ascii")
+        self._records.append({"node": {"ntype": ntype, "props": dict(props or {}), **record}})
+        return found
+
+    def add_edge(
+        self,
+        src: NodeId | str,
+        etype: str,
+        dst: NodeId | str,
+        *,
+        weight: float = 1.0,
+        props: Mapping[str, Any] | None = None,
+        key: Any = None,
+        replace: bool = False,
+    ) -> EdgeId:
+        """Collects an edge and returns its id; as `Transaction.add_edge`, but it always replaces
+        the one of that id.
+        """
+        self._check_open()
+        ends = check_id("src", src, NodeId), check_id("dst", dst, NodeId)
+        record = {"source": str(ends[0]), "etype": etype, "target": str(ends[1])}
+        more = {"weight": weight, "props": dict(props or {})}
+        given = {} if key is None else {"key": key}
+        self._records.append({"edge": {**record, **more, **given}})
+        return edge_id(ends[0], etype, ends[1], key)
+
+    def remove_node(self, id: NodeId | str) -> None:  # noqa: A002
+        """Collects the removal of a node with its edges and vectors."""
+        self._collect("remove", {"node": str(check_id("id", id, NodeId))})
+
+    def remove_edge(self, id: EdgeId | str) -> None:  # noqa: A002
+        """Collects the removal of an edge."""
+        self._collect("remove", {"edge": str(check_id("id", id, EdgeId))})
+
+    def tombstone(self, id: NodeId | str, *, reason: str = "") -> None:  # noqa: A002
+        """Collects a tombstone: the node is hidden from the new root on."""
+        self._collect("tombstone", {"node": str(check_id("id", id, NodeId)), "reason": reason})
+
+    def set_vector(
+        self,
+        id: NodeId | str,  # noqa: A002
+        *,
+        model: str,
+        vector: npt.ArrayLike,
+        of: bytes | None = None,
+    ) -> None:
+        """Collects the vector of a node under a model."""
+        if of is not None:
+            raise not_served("Transaction.set_vector(of=…)")
+        values = np.asarray(vector, np.float32).tolist()
+        node = str(check_id("id", id, NodeId))
+        self._collect("vector", {"node": node, "model": model, "values": values})
+
+    def _collect(self, form: str, record: Mapping[str, Any]) -> None:
+        self._check_open()
+        self._records.append({form: record})
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise InvalidInputError("transaction: it has ended")

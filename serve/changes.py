@@ -1,0 +1,108 @@
+"""Transactions: records that become one commit, or nothing.
+
+The records are those of JSON lines (`ingest/record.py`), so whatever a file can say a request can.
+`If-Match` names the commit that the branch must be at; `Idempotency-Key` makes a request that is
+sent again answer with the commit that it made.
+
+Spec: trust 7.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from ibidem.ingest.ndjson import ingest_records
+from ibidem.ingest.report import IngestReport
+from ibidem.objects.cid import Cid, CommitCid
+from ibidem.objects.errors import ConflictError, ErrorKind, IbidemError, InvalidInputError
+from ibidem.serve.exchange import Answer, Call
+from ibidem.serve.question import read_object, written
+
+if TYPE_CHECKING:
+    from ibidem.repo.repository import Repository
+
+RECORDS_MAX = 100_000
+_TEXTS = ("author", "message", "agent", "task", "branch")
+
+
+def transaction(call: Call) -> Answer:
+    """Commits records to a branch."""
+    call.options()
+    body = read_object(call.body, (*_TEXTS, "records"), required=("records",))
+    for name in _TEXTS:
+        if not isinstance(body.get(name, ""), str):
+            raise InvalidInputError(f"{name}: got {body[name]!r:.80}, expected text")
+    records = body.pop("records")
+    if not isinstance(records, list) or len(records) > RECORDS_MAX:
+        raise InvalidInputError(f"records: expected a list of up to {RECORDS_MAX} objects")
+    repository, keys = call.served.repository, call.served.keys
+    branch = body.get("branch") or repository.current_branch
+    text = call.headers.get("idempotency-key")
+    key = None if text is None else keys.read(text, call.token.name, call.body)
+    with nullcontext() if key is None else keys.claim(key):
+        if key is not None:
+            found = keys.find(key, repository.branches().get(branch))
+            if found is not None:
+                return _answer(repository, branch, found, is_repeated=True)
+        trailers = () if key is None else (key.trailer,)
+        body.setdefault("author", call.token.name)
+        commit = _committed(repository, branch, records, trailers, call, body)
+    return _answer(repository, branch, commit)
+
+
+def _committed(
+    repository: Repository,
+    branch: str,
+    records: list[Any],
+    trailers: tuple[str, ...],
+    call: Call,
+    fields: dict[str, Any],
+) -> CommitCid | None:
+    is_conditional, expected = _expected(call)
+    choice = "unmoved" if is_conditional else "record"
+    with repository.transaction(**fields, on_conflict=choice) as tx:
+        if is_conditional and repository.branches().get(branch) != expected:
+            raise ConflictError(
+                f"{branch}: the branch is not at the commit of the condition",
+                kind=ErrorKind.HEAD_MOVED,
+                hint="read the newer state, and send the change for it",
+            )
+        lines = b"\n".join(json.dumps(one).encode() for one in records)
+        ingest_records(tx, BytesIO(lines), "records", IngestReport(), strict=True)
+        tx.add_trailers(trailers)
+    return None if tx.commit is None else tx.commit.cid
+
+
+def _expected(call: Call) -> tuple[bool, CommitCid | None]:
+    """Returns whether a request has a condition, and the commit of the branch that it names; None
+    for a branch without one.
+    """
+    given, absent = call.headers.get("if-match"), call.headers.get("if-none-match")
+    if absent is not None:
+        if absent != "*" or given is not None:
+            raise InvalidInputError("if-none-match: expected *, and no if-match with it")
+        return True, None
+    if given is None:
+        return False, None
+    try:
+        return True, CommitCid(Cid.parse(given.strip().strip('"')).raw)
+    except IbidemError as error:
+        raise InvalidInputError(
+            f'if-match: got {given!r:.80}, expected "CID", the commit of the branch'
+        ) from error
+
+
+def _answer(
+    repository: Repository, branch: str, commit: CommitCid | None, *, is_repeated: bool = False
+) -> Answer:
+    body = {
+        "branch": branch,
+        "commit": None if commit is None else str(commit),
+        "root": None if commit is None else str(repository.commit_at(commit).root),
+    }
+    headers = {"idempotency-replayed": "true"} if is_repeated else {}
+    tag = None if commit is None else str(commit)
+    return Answer(written(body), tag=tag, headers=headers)

@@ -1,0 +1,116 @@
+"""What a server tells of a graph and its history without a question: branches, nodes, log, diff."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+from ibidem.objects import codec
+from ibidem.objects.block_json import block_json
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.plain import fields_of
+from ibidem.repo.history.diff_json import change_json
+from ibidem.repo.revspec import HEAD
+from ibidem.repo.sync.wire import CBOR
+from ibidem.serve.exchange import Answer, Call, count_in, is_cid
+from ibidem.serve.question import parsed, written
+
+PAGE_NODES, PAGE_NODES_MAX = 100, 1000
+LOG_COMMITS, LOG_COMMITS_MAX = 100, 1000
+DIFF_CHANGES, DIFF_CHANGES_MAX = 1000, 10_000
+
+
+def branches(call: Call) -> Answer:
+    """Returns the current branch, and the commits of branches and tags."""
+    call.options()
+    repository = call.served.repository
+    head = repository.head
+    return Answer(
+        written(
+            {
+                "current": repository.current_branch,
+                "head": None if head is None else str(head),
+                "branches": {name: str(cid) for name, cid in repository.branches().items()},
+                "tags": {name: str(cid) for name, cid in repository.tags().items()},
+            }
+        )
+    )
+
+
+def node(call: Call) -> Answer:
+    """Returns a node with its source and the edges that begin or end at it."""
+    at = call.options("at").get("at", HEAD)
+    revision = call.revision(at)
+    found = revision.node(call.path["id"])
+    if call.headers.get("accept") == CBOR:
+        return Answer(found.encode(), CBOR, tag=str(found.cid), is_immutable=is_cid(at))
+    location = revision.locate(found.id)
+    names = ("source", "heading_path", "byte_start", "byte_stop", "line_start", "line_stop")
+    source = None
+    if location is not None:
+        source = {"document": str(location.document_id), **fields_of(location, *names)}
+    edges = sorted(revision.edges_of(found.id), key=lambda edge: edge.id)
+    body = {
+        "root": str(revision.root_cid),
+        "node": block_json(found),
+        "location": source,
+        "edges": [block_json(edge) for edge in edges],
+    }
+    return _tagged(body, is_immutable=is_cid(at))
+
+
+def nodes(call: Call) -> Answer:
+    """Returns one page of the nodes that match."""
+    options = call.options("at", "label", "where", "order_by", "limit", "after")
+    at = options.get("at", HEAD)
+    revision = call.revision(at)
+    where = options.get("where")
+    page = revision.page(
+        label=options.get("label"),
+        where=None if where is None else parsed("where", where.encode()),
+        order_by=options.get("order_by"),
+        limit=count_in(options, "limit", default=PAGE_NODES, high=PAGE_NODES_MAX),
+        after=options.get("after"),
+    )
+    body = {
+        "root": str(revision.root_cid),
+        "nodes": [block_json(one) for one in page.nodes],
+        "count": page.count,
+        "next": page.next,
+    }
+    return _tagged(body, is_immutable=is_cid(at))
+
+
+def log(call: Call) -> Answer:
+    """Returns the newest commits of a revision."""
+    options = call.options("at", "limit")
+    limit = count_in(options, "limit", default=LOG_COMMITS, high=LOG_COMMITS_MAX)
+    at = options.get("at", HEAD)
+    commits = list(islice(call.served.repository.history.log(at), limit))
+    if call.headers.get("accept") == CBOR:
+        return Answer(codec.encode([one.encode() for one in commits]), CBOR)
+    body = {"commits": [block_json(one) for one in commits]}
+    return _tagged(body, is_immutable=is_cid(at))
+
+
+def diff(call: Call) -> Answer:
+    """Returns what differs between two revisions."""
+    options = call.options("before", "after", "limit")
+    if "before" not in options:
+        raise InvalidInputError("before: got nothing, expected a revision in the query")
+    limit = count_in(options, "limit", default=DIFF_CHANGES, high=DIFF_CHANGES_MAX)
+    before, after = options["before"], options.get("after", HEAD)
+    changes = call.served.repository.history.diff(before, after)
+    listed = list(islice(changes, limit + 1))
+    body = {
+        "changes": [change_json(one) for one in listed[:limit]],
+        "is_complete": len(listed) <= limit,
+    }
+    return _tagged(body, is_immutable=is_cid(before) and is_cid(after))
+
+
+def _tagged(body: dict[str, Any], *, is_immutable: bool) -> Answer:
+    from blake3 import blake3
+
+    data = written(body)
+    return Answer(data, tag=blake3(data).hexdigest()[:32], is_immutable=is_immutable)

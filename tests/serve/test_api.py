@@ -1,0 +1,338 @@
+"""The HTTP API: its description, reading with caches, writing with conditions, events, metrics.
+
+Spec: trust [7-f], [7-g], [7-h].
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+import ibidem
+from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
+from ibidem.repo.repository import Repository
+from ibidem.retrieve.access.policy import TrustPolicy, Viewer
+from ibidem.serve import openapi
+from ibidem.serve.request_keys import RequestKeys
+from ibidem.serve.routes import ROUTES
+from ibidem.serve.server import Server
+
+TOKEN = "a-token-of-forty-characters-0123456789ab"
+NOW = 1_800_000_000_000_000
+
+
+@pytest.fixture
+def repo() -> Iterator[Repository]:
+    with ibidem.init(clock=lambda: NOW) as found:
+        with found.transaction(author="ada") as tx:
+            tx.set_trust_policy(TrustPolicy())
+            open_ = tx.add_node("Fact", summary="the vault opens at nine", props={"level": 1})
+            code = tx.add_node("Fact", summary="the vault code is 4711", props={"level": 3})
+            tx.add_edge(open_, "about", code)
+        yield found
+
+
+@pytest.fixture
+def server(repo: Repository) -> Iterator[Server]:
+    with Server(repo, token=TOKEN, port=0) as found:
+        yield found.start()
+
+
+def asked(
+    server: Server,
+    target: str,
+    body: Any = None,
+    *,
+    token: str = TOKEN,
+    **headers: str,
+) -> tuple[int, dict[str, str], Any]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
+    sent = {"Authorization": f"Bearer {token}"}
+    sent |= {name.replace("_", "-"): value for name, value in headers.items()}
+    if body is not None:
+        sent["Content-Type"] = "application/json"
+    data = None if body is None else json.dumps(body).encode()
+    connection.request("GET" if body is None else "POST", target, data, sent)
+    answer = connection.getresponse()
+    found = answer.read()
+    connection.close()
+    fields = {name.lower(): value for name, value in answer.getheaders()}
+    if "json" in fields.get("content-type", "") and found:
+        return answer.status, fields, json.loads(found)
+    return answer.status, fields, found
+
+
+def node(summary: str, **fields: Any) -> dict[str, Any]:
+    return {"node": {"ntype": "Fact", "summary": summary, **fields}}
+
+
+def test_the_description_is_the_one_checked_in():
+    page = Path(__file__).parents[2] / "docs" / "openapi.json"
+    assert page.read_bytes() == openapi.description(ROUTES), "run python -m ibidem.serve.routes"
+
+
+def test_every_route_is_described_and_served(server: Server):
+    _, _, found = asked(server, "/v1/openapi.json")
+    assert found["paths"].keys() == ROUTES.keys()
+    names = [one["operationId"] for path in found["paths"].values() for one in path.values()]
+    assert len(set(names)) == len(names) == len(ROUTES)
+
+
+def test_health_needs_no_token_and_tells_nothing(server: Server):
+    assert asked(server, "/v1/health", token="")[0::2] == (200, {"status": "ok"})
+    assert asked(server, "/v1/health", Host="evil.example")[0] == 400
+    assert asked(server, "/v1/health", {}, token="")[0] == 405
+
+
+def test_a_problem_has_its_parts(server: Server):
+    status, fields, found = asked(server, "/v1/log?limit=0")
+    assert (status, fields["content-type"]) == (400, "application/problem+json")
+    assert found["field"] == "limit"
+    assert found["value"] == "'0'"
+    assert found["expected"] == "1 to 1000"
+    assert found["kind"] == "invalid-input"
+
+
+def test_a_node_is_read_by_its_id(server: Server, repo: Repository):
+    (first, _) = repo.at(viewer=ibidem.ALL).query(order_by="level")
+    status, _, found = asked(server, f"/v1/nodes/{first.id}")
+    assert status == 200
+    assert found["node"]["summary"] == "the vault opens at nine"
+    assert [edge["etype"] for edge in found["edges"]] == ["about"]
+    assert asked(server, f"/v1/nodes/{'0' * 32}")[0] == 404
+    assert asked(server, "/v1/nodes/x")[0] == 400
+
+
+def test_nodes_are_listed_in_pages(server: Server):
+    where = quote(json.dumps({"level": {"lte": 2}}))
+    found = asked(server, f"/v1/nodes?label=Fact&where={where}")[2]
+    assert [one["summary"] for one in found["nodes"]] == ["the vault opens at nine"]
+    first = asked(server, "/v1/nodes?limit=1&order_by=level")[2]
+    assert first["count"] == 2
+    second = asked(server, f"/v1/nodes?limit=1&order_by=level&after={quote(first['next'])}")[2]
+    assert [one["summary"] for one in second["nodes"]] == ["the vault code is 4711"]
+    assert second["next"] is None
+
+
+def test_hidden_and_missing_are_one_answer(server: Server, repo: Repository):
+    low = server.tokens.create("low", viewer=Viewer(level="low", scopes=()), time=NOW).text
+    (_, hidden) = repo.at(viewer=ibidem.ALL).query(order_by="level")
+    answers = []
+    for one in (str(hidden.id), "0" * 32):
+        status, fields, found = asked(server, f"/v1/nodes/{one}", token=low)
+        text = json.dumps(found).replace(one, "ID")
+        answers.append((status, {**fields, "date": ""}, text))
+    assert answers[0] == answers[1]
+    listed = asked(server, "/v1/nodes", token=low)[2]
+    assert (listed["count"], len(listed["nodes"])) == (1, 1)
+    owners = asked(server, "/v1/retrieve", {"text": "vault"})[2]["receipt"]
+    assert asked(server, f"/v1/replay/{owners}", token=low)[0] == 404
+    assert asked(server, f"/v1/replay/b{'a' * 58}", token=low)[0] in (400, 404)
+
+
+def test_what_a_cid_names_is_cached_and_what_a_name_names_is_asked_again(
+    server: Server, repo: Repository
+):
+    for at, expected in (("main", "private, no-cache"), (str(repo.head), "immutable")):
+        status, fields, _ = asked(server, f"/v1/nodes?at={at}")
+        assert (status, fields["cache-control"].endswith(expected)) == (200, True)
+        again = asked(server, f"/v1/nodes?at={at}", If_None_Match=fields["etag"])
+        assert again[0] == 304
+        assert again[2] == b""
+    assert "no-store" in asked(server, "/v1/branches")[1]["cache-control"]
+
+
+def test_an_answer_is_replayed_by_its_receipt(server: Server):
+    _, fields, found = asked(server, "/v1/retrieve", {"text": "vault"})
+    assert fields["etag"] == f'"{found["result"]}"'
+    status, fields, again = asked(server, f"/v1/replay/{found['receipt']}")
+    assert (status, again["result"], again["items"]) == (200, found["result"], found["items"])
+    assert fields["etag"] == f'"{found["result"]}"'
+    assert fields["cache-control"].endswith("immutable")
+
+
+def test_a_context_is_what_the_library_gives(server: Server, repo: Repository):
+    status, _, found = asked(server, "/v1/context", {"text": "vault", "token_budget": 300})
+    expected = repo.at(viewer=ibidem.ALL).context("vault", token_budget=300)
+    assert (status, found) == (200, json.loads(expected.to_json()))
+    assert asked(server, "/v1/context", {})[2]["detail"].startswith("text")
+
+
+def test_log_diff_and_compare(server: Server, repo: Repository):
+    before = str(repo.head)
+    asked(server, "/v1/transactions", {"records": [node("the vault is blue", props={"level": 1})]})
+    found = asked(server, "/v1/log?limit=1")[2]["commits"]
+    assert [one["author"] for one in found] == ["owner"]
+    found = asked(server, f"/v1/diff?before={before}")[2]
+    assert [one["action"] for one in found["changes"]] == ["added"]
+    assert found["is_complete"]
+    found = asked(server, "/v1/compare", {"before": before, "text": "blue vault"})[2]
+    assert found["is_different"]
+    assert found["items"][0]["kind"] == "entered"
+    assert [one["commit"]["cid"] for one in found["causes"]] == [str(repo.head)]
+
+
+def test_a_transaction_is_one_commit_or_nothing(server: Server, repo: Repository):
+    before = repo.head
+    records = [node("one", name="a"), node("two", name="b")]
+    edge = {"edge": {"source": "a", "etype": "to", "target": "b"}}
+    status, fields, found = asked(
+        server, "/v1/transactions", {"records": [*records, edge], "message": "why", "author": "bob"}
+    )
+    assert status == 200
+    assert found["commit"] == str(repo.head) == fields["etag"].strip('"')
+    commit = repo.commit_at()
+    assert (commit.author, commit.message, commit.parents) == ("bob", "why", (before,))
+    head = repo.head
+    status, _, found = asked(
+        server, "/v1/transactions", {"records": [node("three"), {"edge": {"source": "a"}}]}
+    )
+    assert (status, repo.head) == (400, head)
+    assert "line 2" in found["detail"]
+    assert asked(server, "/v1/transactions", {"records": []})[2]["commit"] is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"records": {}},
+        {"records": [7]},
+        {"records": [], "author": 7},
+        {"records": [], "viewer": "all"},
+        {"records": [node("x")], "branch": "not there/.."},
+    ],
+)
+def test_a_bad_transaction_changes_nothing(server: Server, repo: Repository, body: Any):
+    head = repo.head
+    status, _, found = asked(server, "/v1/transactions", body)
+    assert 400 <= status < 500
+    assert found["kind"]
+    assert repo.head == head
+
+
+def test_a_condition_that_does_not_hold_changes_nothing(server: Server, repo: Repository):
+    body = {"records": [node("one")]}
+    first = repo.head
+    status, fields, _ = asked(server, "/v1/transactions", body, If_Match=f'"{first}"')
+    assert status == 200
+    body = {"records": [node("two")]}
+    status, _, found = asked(server, "/v1/transactions", body, If_Match=f'"{first}"')
+    assert (status, found["kind"]) == (412, "head-moved")
+    assert str(repo.head) == fields["etag"].strip('"')
+    assert asked(server, "/v1/transactions", body, If_None_Match="*")[0] == 412
+    assert asked(server, "/v1/transactions", body, If_Match="x")[0] == 400
+
+
+def test_a_request_that_is_sent_again_is_done_once(server: Server, repo: Repository):
+    body = {"records": [node("one", props={"level": 1})]}
+    given = {"Idempotency_Key": "k-1", "If_Match": f'"{repo.head}"'}
+    first = asked(server, "/v1/transactions", body, **given)
+    assert first[0] == 200
+    asked(server, "/v1/transactions", {"records": [node("two")]})
+    head = repo.head
+    again = asked(server, "/v1/transactions", body, **given)
+    assert again[2] == first[2]
+    assert again[1]["idempotency-replayed"] == "true"
+    assert repo.head == head
+    status, _, found = asked(server, "/v1/transactions", {"records": []}, Idempotency_Key="k-1")
+    assert (status, repo.head) == (400, head)
+    assert "another transaction" in found["detail"]
+    with Server(repo, token=TOKEN, port=0) as other:  # it stands in the commit, not in the server
+        assert asked(other.start(), "/v1/transactions", body, **given)[2] == first[2]
+    assert asked(server, "/v1/transactions", body, Idempotency_Key=" ")[0] == 400
+
+
+def test_two_requests_with_one_key_do_not_run_at_once(repo: Repository):
+    keys = RequestKeys(repo)
+    key = keys.read("k", "owner", b"")
+    with keys.claim(key), pytest.raises(ConflictError) as error, keys.claim(key):
+        pass
+    assert error.value.kind is ErrorKind.LOCKED
+    with keys.claim(key):
+        pass
+
+
+def test_a_token_to_read_writes_nothing(server: Server, repo: Repository):
+    text = server.tokens.create("reader", viewer=ibidem.ALL, time=NOW).text
+    head = repo.head
+    status, _, found = asked(server, "/v1/transactions", {"records": [node("x")]}, token=text)
+    assert (status, found["kind"], repo.head) == (403, "not-permitted", head)
+    with Server(repo, token=TOKEN, port=0, is_read_only=True) as other:
+        assert asked(other.start(), "/v1/transactions", {"records": [node("x")]})[0] == 403
+    assert repo.head == head
+
+
+def followed(server: Server, count: int, **headers: str) -> list[dict[str, str]]:
+    """Returns the first events of a stream."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection.request("GET", "/v1/events", headers={"Authorization": f"Bearer {TOKEN}"} | headers)
+    answer = connection.getresponse()
+    assert answer.status == 200
+    found: list[dict[str, str]] = []
+    fields: dict[str, str] = {}
+    while len(found) < count:
+        line = answer.readline().decode().rstrip("\n")
+        if line:
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        elif fields:
+            found.append(fields)
+            fields = {}
+    answer.close()
+    connection.close()
+    return found
+
+
+def test_a_listener_is_told_of_moves_also_of_those_that_it_missed(server: Server, repo: Repository):
+    (first,) = followed(server, 1)
+    before = repo.head
+    repo.add("the vault is green", props={"level": 1})
+    _, second = followed(server, 2, **{"Last-Event-ID": first["id"]})
+    assert json.loads(second["data"]) == {
+        "branch": "main",
+        "before": str(before),
+        "after": str(repo.head),
+    }
+    while server.listener_count:  # those above, whose end has to be noticed
+        time.sleep(0.01)
+    seen: list[dict[str, str]] = []
+    listening = threading.Thread(target=lambda: seen.extend(followed(server, 2)))
+    listening.start()
+    while not server.listener_count:
+        time.sleep(0.01)
+    repo.add("the vault is red", props={"level": 1})
+    listening.join(60)
+    assert json.loads(seen[1]["data"])["after"] == str(repo.head)
+    assert asked(server, "/v1/events", Last_Event_ID="x")[0] == 400
+    assert asked(server, "/v1/events", Last_Event_ID=str(repo.head))[0] == 422
+
+
+def test_metrics_count_by_route_and_never_by_what_was_sent(server: Server):
+    asked(server, "/v1/retrieve", {"text": "vault"})
+    asked(server, "/v1/secret-4711")
+    status, fields, found = asked(server, "/v1/metrics")
+    assert (status, fields["content-type"].startswith("text/plain")) == (200, True)
+    text = found.decode()
+    assert 'ibidem_requests_total{method="POST",route="/v1/retrieve",status="200"} 1' in text
+    assert 'route="unknown",status="404"' in text
+    assert "4711" not in text
+    assert "ibidem_requests_in_progress 1" in text
+
+
+def test_without_the_extra_the_error_names_it(repo: Repository, monkeypatch: pytest.MonkeyPatch):
+    for name in ("uvicorn", "ibidem.serve.application"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(InvalidInputError, match=r"pip install 'ibidem\[server\]'") as error:
+        Server(repo, token=TOKEN, port=0)
+    assert error.value.kind is ErrorKind.MISSING_PACKAGE

@@ -1,0 +1,242 @@
+"""`ibidem.open("http://…")`: reading and writing through a server, as if it were here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ibidem
+from ibidem import aio
+from ibidem.objects.errors import (
+    ConflictError,
+    ErrorKind,
+    IbidemError,
+    InvalidInputError,
+    NotFoundError,
+    RemoteError,
+)
+from ibidem.repo.repository import Repository
+from ibidem.serve.server import Server
+from ibidem.store import http_pool
+
+TOKEN = "a-token-of-forty-characters-0123456789ab"
+NOW = 1_800_000_000_000_000
+
+
+@pytest.fixture
+def here() -> Iterator[Repository]:
+    with ibidem.init(clock=lambda: NOW) as repository:
+        with repository.transaction(author="ada", message="first") as tx:
+            for number in range(5):
+                tx.add_node("Doc", summary=f"retry number {number}", key=number)
+        yield repository
+
+
+@pytest.fixture
+def there(here: Repository) -> Iterator[Repository]:
+    with Server(here, token=TOKEN, port=0) as server:
+        server.start()
+        with ibidem.open(server.url, token=TOKEN) as found:
+            yield found
+
+
+def test_a_question_has_the_answer_of_the_library(here: Repository, there: Repository):
+    found: Any = there.retrieve("retry", limit=3)
+    expected = here.retrieve("retry", limit=3)
+    assert found.cid == expected.cid
+    assert found.to_dict() == expected.to_dict()
+    assert (found.text, found.tokens_used) == (expected.text, expected.tokens_used)
+    assert [item.id for item in found] == [item.node.id for item in expected]
+    assert str(found.receipt) == str(expected.receipt)
+    assert found.explain()
+    at = str(here.head)
+    assert there.at(at).retrieve("retry").to_json() == here.at(at).retrieve("retry").to_json()
+    with here.transaction(author="ada") as tx:
+        tx.set_vector(expected[0].node.id, model="m", vector=[1.0, 0.0])
+    options: Any = {
+        "vector": ("m", np.array([1.0, 0.0], np.float32)),
+        "valid_at": datetime(2026, 1, 1, tzinfo=UTC),
+        "graph": {"mode": "ppr", "etypes": ("to",)},
+    }
+    asked: Any = there.retrieve("retry", **options)
+    assert asked.cid == here.retrieve("retry", **options).cid
+
+
+def test_a_context_has_the_text_of_the_library(here: Repository, there: Repository):
+    found, expected = (
+        there.context("retry", token_budget=200),
+        here.context("retry", token_budget=200),
+    )
+    assert found.to_dict() == expected.to_dict()
+    assert (found.text, len(found.items)) == (expected.text, len(expected.items))
+
+
+def test_nodes_names_log_and_diff(here: Repository, there: Repository):
+    before = here.head
+    here.tag("v1")
+    node = here.query(limit=1)[0]
+    assert there.at().node(node.id) == node == there.at("v1").node(str(node.id))
+    here.add("another")
+    assert (there.head, there.current_branch) == (here.head, "main")
+    assert (there.branches(), there.tags()) == (here.branches(), here.tags())
+    assert list(there.history.log()) == list(here.history.log())
+    assert there.commit_at("v1") == here.commit_at("v1")
+    assert there.resolve("main~1") == before
+    ours = [str(one) for one in here.history.diff("v1")]
+    assert [str(one).replace("Cid('", "NodeCid('") for one in there.history.diff("v1")] == ours
+    with pytest.raises(NotFoundError):
+        there.at().node("0" * 32)
+    with pytest.raises(NotFoundError) as error:
+        there.at("nothing").retrieve("x")
+    assert error.value.kind is ErrorKind.REVISION_NOT_FOUND
+
+
+def test_writing_gives_the_ids_that_writing_here_gives(here: Repository, there: Repository):
+    def written(repository: Repository) -> list[Any]:
+        with repository.transaction(author="bob", message="why", agent="a", task="t") as tx:
+            one = tx.add_node("Doc", summary="one", content="text", props={"x": 1})
+            two = tx.add_node("Doc", summary="two", key="k", namespace="n")
+            edge = tx.add_edge(one, "to", two, weight=0.5, props={"y": [1, 2]})
+            tx.set_vector(one, model="m", vector=[1.0, 0.0])
+        assert tx.commit is not None
+        return [one, two, edge, tx.commit.root, tx.commit.author, tx.commit.agent]
+
+    with ibidem.init(clock=lambda: NOW) as copy:
+        with copy.transaction(author="ada") as tx:
+            for number in range(5):
+                tx.add_node("Doc", summary=f"retry number {number}", key=number)
+        assert written(there) == written(copy)
+    fact = there.add("tea at five", props={"z": 1})
+    assert here.at().node(fact).summary == "tea at five"
+    with there.transaction() as tx:
+        tx.tombstone(fact, reason="wrong")
+    with pytest.raises(NotFoundError):
+        here.at().node(fact)
+    with there.transaction() as tx:
+        tx.remove_node(here.query(limit=1)[0].id)
+    head = here.head
+
+    def failing() -> None:
+        with there.transaction() as tx:
+            tx.add_node("Doc", summary="never")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        failing()
+    assert here.head == head
+
+
+def test_a_branch_that_moved_is_a_conflict_where_that_was_wished(
+    here: Repository, there: Repository
+):
+    for repository in (there, here):
+        tx = repository.transaction(on_conflict="unmoved")
+        tx.add_node("Doc", summary="mine")
+        here.add(f"theirs {repository}")
+        with pytest.raises(ConflictError) as error:
+            tx.publish()
+        assert error.value.kind is ErrorKind.HEAD_MOVED
+    with there.transaction() as tx:
+        tx.add_node("Doc", summary="mine")
+        here.add("theirs as well")
+    assert tx.commit is not None
+
+
+def test_a_commit_whose_answer_was_lost_is_made_once(
+    here: Repository, there: Repository, monkeypatch: pytest.MonkeyPatch
+):
+    count, real = 0, http_pool.response
+
+    def losing(method: str, url: str, **given: Any) -> Any:
+        nonlocal count
+        found = real(method, url, **given)
+        if method == "POST" and count == 0:
+            count += 1
+            with found as answer:
+                answer.read()
+            raise ConnectionResetError("lost")
+        return found
+
+    before = here.head
+    monkeypatch.setattr(http_pool, "response", losing)
+    there.add("once")
+    assert count == 1
+    assert here.commit_at().parents == (before,)
+
+
+CALLS: list[Callable[[Repository], object]] = [
+    lambda repo: repo.core,
+    lambda repo: repo.stage,
+    lambda repo: repo.sync,
+    lambda repo: repo.packs("x"),
+    lambda repo: repo.query(),
+    lambda repo: repo.branch("b"),
+    lambda repo: repo.conversations.threads(),
+    lambda repo: repo.maintenance.fsck(),
+    lambda repo: repo.at().nodes(),
+    lambda repo: repo.at().root_cid,
+    lambda repo: repo.at().packs("x"),
+    lambda repo: repo.history.blame("0" * 32),
+    lambda repo: repo.history.undo(),
+    lambda repo: repo.transaction(sign=True),
+    lambda repo: repo.transaction(on_conflict="raise"),
+    lambda repo: repo.transaction().add_node("Doc", unique=True),
+    lambda repo: repo.transaction().update_node("0" * 32, summary="x"),
+    lambda repo: repo.transaction().configure(limit=3),
+    lambda repo: repo.at(viewer=ibidem.ALL),
+    lambda repo: repo.merge("x"),
+]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_what_a_server_does_not_offer_is_one_error(
+    here: Repository, there: Repository, call: Callable[[Repository], object]
+):
+    head = here.head
+    with pytest.raises(InvalidInputError, match="a server does not offer it") as error:
+        call(there)
+    assert error.value.kind is ErrorKind.NOT_PERMITTED
+    assert here.head == head
+
+
+def test_a_bad_option_is_an_error_of_the_server(there: Repository):
+    for call in (
+        lambda: there.retrieve("x", limit=-1),
+        lambda: there.retrieve("x", viewer=ibidem.ALL),
+        lambda: there.retrieve("x", estimator=object()),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(InvalidInputError):
+            call()
+
+
+def test_opening_says_what_is_wrong(here: Repository):
+    with pytest.raises(InvalidInputError, match="token"):
+        ibidem.open("http://127.0.0.1:9")
+    with pytest.raises(RemoteError):
+        ibidem.open("http://127.0.0.1:9", token=TOKEN)
+    with pytest.raises(InvalidInputError, match="create"):
+        ibidem.open("https://example.org", token=TOKEN, create=True)
+    with pytest.raises(InvalidInputError, match="token"):
+        ibidem.open("memory:", token=TOKEN)
+    with pytest.raises(InvalidInputError, match="shows the token"):
+        ibidem.open("http://example.org", token=TOKEN)
+    with Server(here, token=TOKEN, port=0) as server, pytest.raises(IbidemError) as error:
+        ibidem.open(server.start().url, token="b" * 40)
+    assert error.value.kind is ErrorKind.UNAUTHORIZED
+
+
+def test_a_server_is_opened_without_blocking_too(here: Repository):
+    async def asking(url: str) -> Any:
+        async with aio.open(url, token=TOKEN) as there:
+            async with there.transaction() as tx:
+                await tx.add_node("Doc", summary="retry from a loop")
+            return await there.retrieve("loop")
+
+    with Server(here, token=TOKEN, port=0) as server:
+        found = asyncio.run(asking(server.start().url))
+    assert found.cid == here.retrieve("loop").cid
