@@ -395,27 +395,6 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     ),
     "recall": (
         Option(
-            "expansion", **_SWITCH, form="recall.expansion",
-            help="Also searches for shortened forms of the text",
-            flag=Flag("--expansion", "Also search for shortened forms of QUERY", is_switch=True),
-        ),
-        Option(
-            "expansion.queries", "int", 4, low=1, high=20, form="recall.expansion.queries",
-            help="Maximal number of texts, including the query itself",
-        ),
-        Option(
-            "expansion.letters_min", "int", 3, low=1, high=100,
-            form="recall.expansion.letters_min",
-            help="Minimal length of a word, in letters; shorter ones are left out",
-        ),
-        Option(
-            "expansion.safe", "int", 3, low=1, high=100_000, form="recall.expansion.safe",
-            help=(
-                "Number of best nodes of the query itself that rank above nodes found only by a "
-                "shortened form"
-            ),
-        ),
-        Option(
             "recency", **_SWITCH, form="recall.recency",
             help="Ranks older nodes lower, by their property time and their age at the commit",
             flag=Flag("--recency", is_switch=True),

@@ -110,7 +110,6 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run(
         "recall",
         "mill of nowhere here",
-        "--expansion",
         "--label",
         "Passage",
         "--label",

@@ -150,13 +150,6 @@ def recalled(
     events: list[Said],
 ) -> tuple[list[tuple[float, bytes]], dict[bytes, dict[str, list[Any]]]]:
     asked = form["recall"]
-    if "expansion" in asked:
-        tops = [
-            lexical(world, {**form, "text": text}, view, universe)[0]
-            for text in recall.forms(form["text"], asked["expansion"])
-        ]
-        ranking, lane, own = recall.widened(ranking, tops, asked["expansion"], form["depth"])
-        lanes["expansion"], shares["expansion"], status["expansion"] = lane, own, "ok"
     names = [name for name in recall.FACTORS if name in asked]
     return recall.factored(
         ranking,
