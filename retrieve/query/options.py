@@ -581,7 +581,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             ),
         ),
         Option(
-            "window_chars", "int", 600, none=_ANY, high=10_000_000, form="packs.window_chars",
+            "window_chars", "int", 800, none=_ANY, high=10_000_000, form="packs.window_chars",
             help="Passages around a hit are added up to this many characters; not with `edges`",
             flag=Flag(
                 "--window-chars", "Add passages around a hit up to this many characters", "N"
