@@ -38,6 +38,8 @@ class Flag:
     metavar: str | None = None
     is_switch: bool = False
     """Whether the flag takes no value."""
+    off: str | None = None
+    """The flag that turns off a switch that is on by default."""
     is_many: bool = False
     """Whether the flag may be repeated."""
 
@@ -179,8 +181,9 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             form="match.fuzzy", help="Terms at edit distance 1 also match",
             flag=Flag(
                 "--fuzzy",
-                "Also match terms at edit distance 1 of terms that some document has",
-                is_switch=True,
+                "Also match terms at edit distance 1: of all terms, or of none; by default of "
+                "those that no document has",
+                is_switch=True, off="--no-fuzzy",
             ),
         ),
         Option(
@@ -309,8 +312,9 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             help="Also ranks nodes named in the question or in the best nodes; by default, if the "
             "question has a text and scores are fused",
             flag=Flag(
-                "--no-mentions", "Do not rank nodes by the names in QUERY and in the best nodes",
-                is_switch=True,
+                "--mentions", "Also rank nodes by the names in QUERY and in the best nodes; by "
+                "default if scores are fused",
+                is_switch=True, off="--no-mentions",
             ),
         ),
         Option(
