@@ -81,18 +81,7 @@ def embed(
         raise InvalidInputError(f"batch_nodes: got {batch_nodes!r}, expected 1 or more")
     repository = revision.core
     check_model(revision.config, name, embedder, must_be_known=False)
-    has = _digests(revision, name)
-    wanting: list[NodeId] = []
-    node_count = textless_count = 0
-    for node in revision.nodes():
-        if label is not None and node.ntype != label:
-            continue
-        node_count += 1
-        text = _text(repository, revision.config, node)
-        if not text:
-            textless_count += 1
-        elif has.get(node.id.raw) != text_digest(text):
-            wanting.append(node.id)
+    wanting, node_count, textless_count = _wanting(revision, name, label)
     commit: CommitCid | None = None
     embedded_count = 0
     if not dry_run and wanting:
@@ -158,6 +147,29 @@ def embed_staged(
         author="",
         message="",
     )
+
+
+def missing_count(revision: Graph, model: str) -> int:
+    """Returns how many nodes have a text and no vector of a model, or that of another text."""
+    return len(_wanting(revision, model, None)[0])
+
+
+def _wanting(revision: Graph, model: str, label: str | None) -> tuple[list[NodeId], int, int]:
+    """Returns the nodes of a label whose vector is missing or stale, and how many nodes there are,
+    and how many of these without a text."""
+    has = _digests(revision, model)
+    wanting: list[NodeId] = []
+    node_count = textless_count = 0
+    for node in revision.nodes():
+        if label is not None and node.ntype != label:
+            continue
+        node_count += 1
+        text = _text(revision.core, revision.config, node)
+        if not text:
+            textless_count += 1
+        elif has.get(node.id.raw) != text_digest(text):
+            wanting.append(node.id)
+    return wanting, node_count, textless_count
 
 
 def _embedded(repository: Core, source: CachedEmbedder, nodes: list[Node], texts: list[str]) -> Any:

@@ -214,8 +214,7 @@ def ranked(
     if fused is not None and query.recall is not None:
         from ibidem.retrieve.recall.stage import recall  # not loaded by most processes
 
-        recalled = recall(scope, tops, fused, load, opinions)
-        fused, tops, factors = recalled.fused, recalled.tops, recalled.factors
+        fused, factors = recall(scope, fused, load, opinions)
     ranking = _rank(scope, tops, fused)
     reader = Reader(
         load,

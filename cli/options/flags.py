@@ -29,13 +29,15 @@ def taken(options: Iterable[Option], given: dict[str, Any]) -> dict[str, Any]:
     """Removes these options from the parameters of a command; returns the given ones by their
     library names.
     """
-    found = {one.name: given.pop(one.flag.parameter) for one in options if one.flag is not None}
-    # 0 is a valid number, and equals False.
-    return {
-        name: value
-        for name, value in found.items()
-        if value is not None and value is not False and value != ()
-    }
+    found: dict[str, Any] = {}
+    for one in options:
+        if one.flag is not None:
+            value = given.pop(one.flag.parameter)
+            # 0 is a valid number, and equals False.
+            is_absent = value is None or value == () or (value is False and one.flag.off is None)
+            if not is_absent:
+                found[one.name] = value
+    return found
 
 
 class GroupedOption(click.Option):
@@ -74,7 +76,12 @@ def _option(one: Option) -> Callable[[Function], Function]:
     help_text = (flag.help or one.help).format(default=one.default) + "."
     if flag.is_switch:
         return click.option(
-            flag.name, cls=GroupedOption, group=_GROUP_OF[one.name], is_flag=True, help=help_text
+            flag.name if flag.off is None else f"{flag.name}/{flag.off}",
+            cls=GroupedOption,
+            group=_GROUP_OF[one.name],
+            is_flag=True,
+            default=False if flag.off is None else None,
+            help=help_text,
         )
     return click.option(
         flag.name,

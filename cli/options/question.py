@@ -28,7 +28,6 @@ _WITH_MODEL = frozenset(("model", "vector"))
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     "where": parse.conditions,
     "vector": lambda text: parse.vector(text) if text else None,
-    "mentions": lambda _: False,  # the flag is `--no-mentions`
 }
 
 

@@ -40,7 +40,8 @@ def _section(name: str) -> Iterator[str]:
     yield _row(_COLUMNS)
     yield _row(["---"] * len(_COLUMNS))
     for option in GROUPS[name]:
-        flag = "" if option.flag is None else f"`{option.flag.name}`"
+        names = () if option.flag is None else (option.flag.name, option.flag.off)
+        flag = ", ".join(f"`{name}`" for name in names if name is not None)
         position = "" if option.place is None else f"`{option.place}`"
         yield _row(
             (f"`{option.name}`", _takes(option), flag, position, _default(option), option.help)

@@ -4,7 +4,7 @@ Feedback is recorded as events in the notes, with the author, the answer's CID a
 question's words, never the words themselves. It affects only later answers to similar questions
 that use the option `feedback`; earlier answers replay unchanged.
 
-Spec: recall 4.
+Spec: recall 3.
 """
 
 from __future__ import annotations

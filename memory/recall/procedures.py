@@ -4,7 +4,7 @@ A procedure is a node of type `Procedure` with a goal in its summary, its steps 
 targets of children edges, and a status. Only active ones are ever offered; mined ones are pending
 until a person has reviewed them.
 
-Spec: recall 6.
+Spec: recall 5.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Events are read at the notes head that the query names, so later events do not change a replay.
 
-Spec: recall 4.
+Spec: recall 3.
 """
 
 from __future__ import annotations

@@ -173,7 +173,6 @@ class Retriever:
         rerank_depth: int | None = 25,
         rerank_timeout: float | None = 8.0,
         mmr: Mapping[str, float] | None = None,
-        expansion: bool | Mapping[str, Any] | None = None,
         recency: bool | Mapping[str, Any] | None = None,
         importance: bool | str | None = None,
         feedback: bool | None = None,

@@ -99,7 +99,13 @@ class Scorer:
     ) -> Float64s:
         """Returns (n,) canonical scores of documents with (n,) lengths and a (terms, n) table of
         frequencies, 0 where absent."""
-        denominators = frequencies + self._length_norms(lengths)
+        return self._summed(frequencies, frequencies + self._length_norms(lengths))
+
+    def scores_without_length(self, frequencies: Float64s) -> Float64s:
+        """Returns (n,) scores by a (terms, n) table of frequencies, as if b were 0."""
+        return self._summed(frequencies, frequencies + self.query.k1)
+
+    def _summed(self, frequencies: Float64s, denominators: Float64s) -> Float64s:
         if self.query.k1 == 0.0 or self.query.b == 1.0:
             denominators += frequencies == 0.0  # not 0 / 0
         contributions = frequencies * self.gain_factor

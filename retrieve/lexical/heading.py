@@ -1,14 +1,18 @@
-"""Headings: a passage is ranked with the title of its document and the headings above it.
+"""Headings and surroundings: a passage is ranked with what stands above it and beside it.
 
 Problem: "production timeout" asks for the passage "it is 30 seconds" under the heading
 "Production", and neither of the two says both. Idea: after the lane has its best nodes, they are
 scored again, each as if its text contained the headings above it. A heading that is among the best
 itself gives its place to the first passage below it, because nobody is helped by a bare heading.
+A passage also says more than its own sentences: the paragraphs before and after it have the words
+that it takes for granted. So a third of its score is that of the passages around it, read as one
+text. These texts are about equally long, so their length does not count.
 
 Invariant: only the best nodes of the lane are looked at, and the view's N, df and mean length stay
 as they are, so the index holds nothing of this and needs no update when a heading changes.
 
-Cost: the chain of parents of at most `depth` nodes.
+Cost: the chain of parents of at most `depth` nodes, and the lengths and frequencies of the passages
+beside them.
 
 Spec: retrieval 4.1.5.
 """
@@ -16,6 +20,7 @@ Spec: retrieval 4.1.5.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain, takewhile
 
 import numpy as np
 from pyroaring import BitMap
@@ -31,6 +36,10 @@ from ibidem.retrieve.query.match import OR
 
 HEADING_TERMS_MAX = 32
 """A document or section with more terms of its own is a text, not a heading."""
+SURROUNDINGS_TERMS_MAX = 100
+"""A passage and those around it that count for it have at most as many terms together."""
+SURROUNDINGS_SIDE_MAX = 4
+"""The most passages before it, and after it."""
 
 
 def ranked_with_headings(universe: Universe, scorer: Scorer, top: LaneTop) -> LaneTop:
@@ -90,7 +99,8 @@ class _Headings:
         self._scorer = scorer
         self._view = scorer.view
         self._containers = containers
-        self._above: dict[int, tuple[int, ...]] = {}
+        self._homes: dict[int, int | None] = {}
+        self._parts: dict[int, list[int]] = {}
 
     def opened(self, nodes: Iterable[int], universe: BitMap) -> list[int]:
         """Returns nodes with the first passage below each heading in its place."""
@@ -109,27 +119,89 @@ class _Headings:
         """Returns those of some nodes that have a term of the query, with their headings, and the
         (n,) scores of these."""
         chains = [self._chain(node) for node in nodes.tolist()]
-        above = np.array(sorted({one for chain in chains for one in chain}), np.uint32)
+        above = np.array(sorted(set(chain(*chains))), np.uint32)
         lengths, frequencies = self._rows(nodes)
+        around = self._around(nodes, lengths, frequencies)
         their_lengths, their_frequencies = self._rows(above)
         their_frequencies[:, their_lengths > HEADING_TERMS_MAX] = 0.0
         their_lengths[their_lengths > HEADING_TERMS_MAX] = 0
-        owners = np.repeat(np.arange(len(chains)), [len(chain) for chain in chains])
-        each = above.searchsorted(np.array([one for chain in chains for one in chain], np.uint32))
+        owners = np.repeat(np.arange(len(chains)), [len(one) for one in chains])
+        each = above.searchsorted(np.array(list(chain(*chains)), np.uint32))
         np.add.at(lengths, owners, their_lengths[each])
-        np.add.at(frequencies.T, owners, their_frequencies.T[each])
+        for table in (frequencies, around):
+            np.add.at(table.T, owners, their_frequencies.T[each])
         has_term = np.flatnonzero(frequencies.any(axis=0))
         found = self._scorer.scores_of(lengths[has_term], frequencies[:, has_term])
+        has_home = [
+            row for row, at in enumerate(has_term.tolist()) if self._is_part(int(nodes[at]))
+        ]
+        shared = self._scorer.scores_without_length(around[:, has_term[has_home]])
+        found[has_home] = (2.0 * found[has_home] + shared) / 3.0
         return nodes[has_term], found
+
+    def _around(self, nodes: Ordinals, lengths: Ordinals, frequencies: Float64s) -> Float64s:
+        """Returns the (terms, n) frequencies in nodes and the passages around them together.
+
+        Args:
+            nodes: (n,) any.
+            lengths: theirs.
+            frequencies: in them.
+        """
+        beside = [self._beside(node) for node in nodes.tolist()]
+        every = np.array(sorted(set(chain(*chain(*beside)))), np.uint32)
+        their_lengths, their_frequencies = self._rows(every)
+        found = frequencies.copy()
+        rows = {one: row for row, one in enumerate(every.tolist())}
+        for at, sides in enumerate(beside):
+            size = int(lengths[at])
+            waiting = [iter(side) for side in sides]
+            for _ in range(SURROUNDINGS_SIDE_MAX):
+                for side in list(waiting):
+                    row = rows.get(next(side, -1))
+                    if row is None or size + int(their_lengths[row]) > SURROUNDINGS_TERMS_MAX:
+                        waiting.remove(side)
+                        continue
+                    size += int(their_lengths[row])
+                    found[:, at] += their_frequencies[:, row]
+        return found
+
+    def _beside(self, node: int) -> tuple[list[int], list[int]]:
+        """Returns the passages after a node and before it in its section, the nearest first."""
+        home = self._home(node)
+        if home is None or not self._is_part(node):
+            return [], []
+        parts = self._parts.get(home)
+        if parts is None:
+            found = self._view.snapshot.children(home).ordinals.tolist()
+            parts = self._parts[home] = [one for one in found if one in self._view.members]
+        at = parts.index(node)
+        after = parts[at + 1 : at + 1 + SURROUNDINGS_SIDE_MAX]
+        before = parts[max(0, at - SURROUNDINGS_SIDE_MAX) : at][::-1]
+        return self._until_container(after), self._until_container(before)
+
+    def _until_container(self, parts: list[int]) -> list[int]:
+        return list(takewhile(lambda one: one not in self._containers, parts))
+
+    def _is_part(self, node: int) -> bool:
+        """Returns whether a node is a passage of a document or section."""
+        home = self._home(node)
+        return node not in self._containers and home is not None and home in self._containers
+
+    def _home(self, node: int) -> int | None:
+        """Returns the parent of a node."""
+        if node not in self._homes:
+            parent = self._view.snapshot.parent(node, among=self._view.members)
+            self._homes[node] = None if parent is None else parent[0]
+        return self._homes[node]
 
     def _chain(self, node: int) -> tuple[int, ...]:
         """Returns the documents and sections above a node, each once."""
         found: dict[int, None] = {}
         for _ in range(DOCUMENT_DEPTH_MAX):
-            parent = self._view.snapshot.parent(node, among=self._view.members)
-            if parent is None or parent[0] in found:
+            home = self._home(node)
+            if home is None or home in found:
                 break
-            node = parent[0]
+            node = home
             found[node] = None
         return tuple(one for one in found if one in self._containers)
 

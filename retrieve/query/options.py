@@ -38,6 +38,8 @@ class Flag:
     metavar: str | None = None
     is_switch: bool = False
     """Whether the flag takes no value."""
+    off: str | None = None
+    """The flag that turns off a switch that is on by default."""
     is_many: bool = False
     """Whether the flag may be repeated."""
 
@@ -179,8 +181,9 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             form="match.fuzzy", help="Terms at edit distance 1 also match",
             flag=Flag(
                 "--fuzzy",
-                "Also match terms at edit distance 1 of terms that some document has",
-                is_switch=True,
+                "Also match terms at edit distance 1: of all terms, or of none; by default of "
+                "those that no document has",
+                is_switch=True, off="--no-fuzzy",
             ),
         ),
         Option(
@@ -309,8 +312,9 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             help="Also ranks nodes named in the question or in the best nodes; by default, if the "
             "question has a text and scores are fused",
             flag=Flag(
-                "--no-mentions", "Do not rank nodes by the names in QUERY and in the best nodes",
-                is_switch=True,
+                "--mentions", "Also rank nodes by the names in QUERY and in the best nodes; by "
+                "default if scores are fused",
+                is_switch=True, off="--no-mentions",
             ),
         ),
         Option(
@@ -395,27 +399,6 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         ),
     ),
     "recall": (
-        Option(
-            "expansion", **_SWITCH, form="recall.expansion",
-            help="Also searches for shortened forms of the text",
-            flag=Flag("--expansion", "Also search for shortened forms of QUERY", is_switch=True),
-        ),
-        Option(
-            "expansion.queries", "int", 4, low=1, high=20, form="recall.expansion.queries",
-            help="Maximal number of texts, including the query itself",
-        ),
-        Option(
-            "expansion.letters_min", "int", 3, low=1, high=100,
-            form="recall.expansion.letters_min",
-            help="Minimal length of a word, in letters; shorter ones are left out",
-        ),
-        Option(
-            "expansion.safe", "int", 3, low=1, high=100_000, form="recall.expansion.safe",
-            help=(
-                "Number of best nodes of the query itself that rank above nodes found only by a "
-                "shortened form"
-            ),
-        ),
         Option(
             "recency", **_SWITCH, form="recall.recency",
             help="Ranks older nodes lower, by their property time and their age at the commit",
@@ -604,7 +587,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             ),
         ),
         Option(
-            "window_chars", "int", 600, none=_ANY, high=10_000_000, form="packs.window_chars",
+            "window_chars", "int", 800, none=_ANY, high=10_000_000, form="packs.window_chars",
             help="Passages around a hit are added up to this many characters; not with `edges`",
             flag=Flag(
                 "--window-chars", "Add passages around a hit up to this many characters", "N"

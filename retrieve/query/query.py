@@ -86,7 +86,7 @@ class Query:
     packs: PackOptions | None = None
     """How hits become packs; None for an answer of nodes or records."""
     recall: Recall | None = None
-    """Expansion, factors and direct answers; None without any of them."""
+    """Factors and direct answers; None without any of them."""
     records: RecordOptions | None = None
     """How records are ranked and followed; None for an answer of nodes or packs."""
     viewer: Viewer | None = None
@@ -257,9 +257,8 @@ def _check_seeds(query: Query) -> None:
     if query.packs is not None and query.records is not None:
         raise InvalidInputError("records: got them beside packs, expected one of them")
     recall = query.recall
-    if recall is not None and query.text is None and (recall.expansion or recall.direct):
-        name = "expansion" if recall.expansion else "direct"
-        raise InvalidInputError(f"{name}: got it without a text, expected a text that it is about")
+    if recall is not None and query.text is None and recall.direct:
+        raise InvalidInputError("direct: got it without a text, expected a text that it is about")
     for name, value in (
         ("graph", query.graph),
         ("community", query.community),

@@ -39,7 +39,6 @@ class SharedOptions(TypedDict, total=False):
     rerank_text: str | None
     rerank_depth: int | None
     mmr: Mapping[str, float] | None
-    expansion: bool | Mapping[str, Any] | None
     recency: bool | Mapping[str, Any] | None
     importance: bool | str | None
     feedback: bool | None

@@ -3,7 +3,7 @@
 A sequence of checks, each of which can end it. It annotates an answer and never changes it: the
 caller decides what to do with a direct answer.
 
-Spec: recall 5.
+Spec: recall 4.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def direct_answer(
         option: the thresholds.
         text_of: returns the text of a node.
 
-    Spec: recall 5.
+    Spec: recall 4.
     """
     query_words = frozenset(words(text, _STOP))
     if not query_words:

@@ -4,7 +4,7 @@ A factor f changes a score s in proportion to its size: `s + |s| (f - 1)`, so th
 lowers negative scores too. The shares, added in order to the fused score, give the final score to
 the bit.
 
-Spec: recall 3, 4.
+Spec: recall 2, 3.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def adjusted(
         steps: the name of each factor, and a function from a candidate's position to its factor.
         order: a function from scores to positions, best first.
 
-    Spec: recall 3.
+    Spec: recall 2.
     """
     done: list[Adjusted] = []
     for name, factor in steps:

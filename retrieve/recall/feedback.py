@@ -5,7 +5,7 @@ not useful is lowered only if the question is similar to the one it was not usef
 bounded, so nobody can move a node far, and a factor is never 0: a node with many downvotes is still
 found when nothing else is.
 
-Spec: recall 4.
+Spec: recall 3.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def word_digests(text: str, node: NodeId) -> frozenset[bytes]:
     So an event identifies the words of a question without containing them, and a table of digests
     for one node is useless for another. An attacker with the events can still try single words.
 
-    Spec: recall 4.
+    Spec: recall 3.
     """
     key = blake3(_DOMAIN + node.raw).digest()
     return frozenset(blake3(word.encode(), key=key).digest(16) for word in words(text, frozenset()))
@@ -80,7 +80,7 @@ def word_digests(text: str, node: NodeId) -> frozenset[bytes]:
 def question_digest(text: str, node: NodeId) -> bytes:
     """Returns a digest of a question for a node: of the set of its words, 16 bytes.
 
-    Spec: recall 4.
+    Spec: recall 3.
     """
     return blake3(b"".join(sorted(word_digests(text, node)))).digest(16)
 
@@ -88,7 +88,7 @@ def question_digest(text: str, node: NodeId) -> bytes:
 def feedback_percent(up: int, down: int, hits: int) -> int:
     """Returns the percentage by which votes change a score.
 
-    Spec: recall 4.
+    Spec: recall 3.
 
     >>> [feedback_percent(*one) for one in ((1, 0, 0), (9, 0, 0), (0, 9, 0), (9, 9, 0), (0, 9, 12))]
     [5, 15, -30, -15, -30]
@@ -117,7 +117,7 @@ def feedback_factors(
         not_useful: in any order.
         text: the current question.
 
-    Spec: recall 4.
+    Spec: recall 3.
     """
     digests: dict[NodeId, frozenset[bytes]] = {}
     effective = {(vote.author, vote.node, vote.question): vote for vote in sorted(votes)}
@@ -168,7 +168,7 @@ def worth_factors(
 def halved(age: int, half_life: int) -> float:
     """Returns 2 to the power of -age / half_life; 1.0 for a negative age.
 
-    Spec: recall 3.
+    Spec: recall 2.
 
     >>> halved(7, 7), halved(0, 7), halved(-3, 7)
     (0.5, 1.0, 1.0)

@@ -14,7 +14,6 @@ from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.recall.direct_answer import Direct, resolve_direct
-from ibidem.retrieve.recall.expansion import Expansion, resolve_expansion
 from ibidem.retrieve.recall.factors import (
     IMPORTANCE_DEFAULT,
     Feedback,
@@ -28,7 +27,6 @@ from ibidem.retrieve.recall.factors import (
 class Recall:
     """The recall options of a query; None for each that is not given."""
 
-    expansion: Expansion | None = None
     recency: Recency | None = None
     importance: Importance | None = None
     feedback: Feedback | None = None
@@ -50,7 +48,7 @@ class Recall:
     def form(self) -> dict[str, Any]:
         """Returns the canonical form: the options that are given."""
         parts: dict[str, Any] = {}
-        for name in ("expansion", "recency", "direct"):
+        for name in ("recency", "direct"):
             part = getattr(self, name)
             if part is not None:
                 parts[name] = part.form()
@@ -68,7 +66,6 @@ class Recall:
         """Returns the options of a canonical form."""
         worth = form.get("worth")
         return cls(
-            Expansion.from_form(form["expansion"]) if "expansion" in form else None,
             Recency.from_form(form["recency"]) if "recency" in form else None,
             Importance(checks.name("importance", form["importance"]))
             if "importance" in form
@@ -81,7 +78,6 @@ class Recall:
 
 def resolve_recall(
     *,
-    expansion: object = None,
     recency: object = None,
     importance: object = None,
     feedback: object = None,
@@ -100,7 +96,6 @@ def resolve_recall(
     if notes is not None and not feedback and not worth:
         raise InvalidInputError("notes: got them without feedback or worth, expected one of them")
     found = Recall(
-        resolve_expansion(expansion),
         _recency(recency, as_of),
         _importance(importance),
         _feedback(feedback, notes),

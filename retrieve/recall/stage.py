@@ -1,4 +1,4 @@
-"""The stage of recall between fusion and reranking: expansion, then factors.
+"""The stage of recall between fusion and reranking: factors.
 
 Spec: recall.
 """
@@ -10,44 +10,28 @@ from dataclasses import replace
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
-from ibidem.objects.record import record
 from ibidem.objects.text import node_text
 from ibidem.retrieve.answer.lane_score import LaneScore
 from ibidem.retrieve.budget import Reader
 from ibidem.retrieve.filter import Universe
 from ibidem.retrieve.fuse import Fused
-from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.node_source import Load
 from ibidem.retrieve.numbers import Float64s, rank
 from ibidem.retrieve.protocol import Ordinals
 from ibidem.retrieve.ranking import SnapshotRanking
 from ibidem.retrieve.recall.direct_answer import CANDIDATES_MAX, DirectAnswer, direct_answer
-from ibidem.retrieve.recall.expansion import Expansion, expansions
-from ibidem.retrieve.recall.expansion_lane import expanded_top, with_expansion
 from ibidem.retrieve.recall.factors import Adjusted, Opinions, adjusted
 from ibidem.retrieve.recall.option import Recall
-from ibidem.retrieve.semantics import rules
-
-
-@record
-class Recalled:
-    """The fused candidates after recall, and its effect on them."""
-
-    fused: Fused
-    tops: list[LaneTop]
-    """The given tops, and the expansion lane if it ran."""
-    factors: list[Adjusted]
 
 
 def recall(
-    scope: Universe, tops: Sequence[LaneTop], fused: Fused, load: Load, opinions: Opinions
-) -> Recalled:
-    """Returns the candidates after expansion and factors, as the query's recall options request.
+    scope: Universe, fused: Fused, load: Load, opinions: Opinions
+) -> tuple[Fused, list[Adjusted]]:
+    """Returns the fused scores changed by the factors that the query requests, and these.
 
     Args:
         scope: the view and universe of the query.
-        tops: of the lanes that ran.
-        fused: the fused result of these lanes.
+        fused: the result of the lanes.
         load: reads a node.
         opinions: factors from the notes that the query names.
 
@@ -56,18 +40,12 @@ def recall(
     """
     recall = scope.query.recall
     assert recall is not None, "BUG: recall was not asked for"
-    all_tops = list(tops)
-    if recall.expansion is not None:
-        top = _expansion(scope, recall.expansion)
-        order = _order(scope, fused.ordinals, fused.scores)
-        fused = with_expansion(fused, order, top, recall.expansion.safe)
-        all_tops.append(top)
     scores, factors = adjusted(
         fused.scores,
         _steps(scope, recall, fused.ordinals, load, opinions),
         lambda scores: _order(scope, fused.ordinals, scores),
     )
-    return Recalled(replace(fused, scores=scores), all_tops, factors)
+    return replace(fused, scores=scores), factors
 
 
 def add_factors(
@@ -111,17 +89,6 @@ def direct_of(scope: Universe, ranking: SnapshotRanking, reader: Reader) -> Dire
         query.recall.direct,
         lambda node: node_text(node, config.fields, contents[node.id]),
     )
-
-
-def _expansion(scope: Universe, expansion: Expansion) -> LaneTop:
-    query = scope.query
-    assert query.text is not None, "BUG: expansion without a text"
-    forms = expansions(query.text, expansion.queries, expansion.letters_min)[1:]
-    rank_lexical = rules(query.semantics).rank_lexical
-    found = [
-        rank_lexical(replace(scope, query=replace(query, text=form, recall=None))) for form in forms
-    ]
-    return expanded_top(scope.view.snapshot, found, query.depth)
 
 
 def _steps(

@@ -111,7 +111,6 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
         "memory",
         "recall",
         "mill of nowhere here",
-        "--expansion",
         "--label",
         "Passage",
         "--label",

@@ -225,6 +225,27 @@ def test_a_configured_model_that_is_missing_is_named_or_words_rank(
         assert data("replay", answer["receipt"])["is_identical"] is True
 
 
+def test_a_commit_fills_in_the_vectors_of_the_configured_model(
+    notes: Run, data: Callable[..., dict[str, Any]], models: Path, monkeypatch: pytest.MonkeyPatch
+):
+    notes("embed", "install", "base", "--from", str(models / "encoder"))
+    notes("embed", "--model", "base")
+    notes("config", "set", "model", "base")
+    Path("new.md").write_text("# New\n\nAn owl hoots.\n")
+    made = data("commit", "new.md", "-m", "new")
+    assert (made["embedded_count"], made["missing_vector_count"]) == (3, 0)
+    assert data("embed", "--model", "base", "--dry-run")["wanting_count"] == 0
+    assert "nothing to commit" in notes("commit", "new.md").stdout
+    monkeypatch.setenv("XDG_DATA_HOME", str(models / "elsewhere"))
+    Path("new.md").write_text("# New\n\nAn owl hoots twice.\n")
+    told = notes("commit", "new.md", "-m", "again")
+    assert "1 vector of base missing or outdated" in told.stderr
+    assert "repo embed install base --from FOLDER" in told.stderr
+    monkeypatch.setenv("XDG_DATA_HOME", str(models.parent / "data"))
+    Path("new.md").write_text("# New\n\nAn owl hoots thrice.\n")
+    assert "1 vector of base in commit" in notes("commit", "new.md").stdout
+
+
 def test_a_model_that_is_used_as_what_it_is_not_is_refused(notes: Run, models: Path):
     target = models / "there"
     said = notes("embed", "install", "x", "--from", str(models / "cross"), "--to", str(target))

@@ -31,6 +31,8 @@ def filled(notes: Run, data: Data) -> None:
         (['"green stone"', "--phrases"], {0}),
         (["green", "--fuzzy"], {0, 1, 2, 3}),
         (["green"], {0, 1, 2}),
+        (["greeen"], {0, 1, 2}),
+        (["greeen stone", "--no-fuzzy"], {0, 1}),
     ],
 )
 @pytest.mark.usefixtures("filled")

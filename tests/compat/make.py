@@ -60,9 +60,7 @@ def add_receipts(repo: Repository) -> None:
         repo.retrieve(label="Doc", valid_at=rich.START * 1_000_000, limit=3, **caller),
         repo.packs(asked, token_budget=200, **caller),
         repo.retrieve(asked, graph={"mode": "decay"}, community={"hops": 2}, **caller),
-        repo.retrieve(
-            asked, expansion=True, importance="n", worth=True, feedback=True, direct=True, **caller
-        ),
+        repo.retrieve(asked, importance="n", worth=True, feedback=True, direct=True, **caller),
         repo.packs(asked, expand="section", recency=True, as_of=rich.START * 10**6, **caller),
         repo.at().records(asked, as_of=rich.START * 10**6, hops=2, **caller),
         repo.at().records(min_salience=0.01, types=["Semantic"], **caller),

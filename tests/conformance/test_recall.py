@@ -6,16 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
-from ibidem.retrieve.fuse import Fused
-from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.recall.direct_answer import Direct, direct_answer
-from ibidem.retrieve.recall.expansion import expansions
-from ibidem.retrieve.recall.expansion_lane import expanded_top, with_expansion
 from ibidem.retrieve.recall.feedback import NotUseful, Vote, feedback_factors, halved
 
 FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "recall"
@@ -24,41 +19,6 @@ FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "recall"
 def cases(name: str) -> list[Any]:
     found = json.loads((FOLDER / f"{name}.json").read_text(encoding="ascii"))
     return [pytest.param(case["input"], case["output"], id=str(i)) for i, case in enumerate(found)]
-
-
-@pytest.mark.parametrize(("given", "output"), cases("forms"))
-def test_forms(given: dict[str, Any], output: list[str]) -> None:
-    assert expansions(given["text"], given["queries"], given["letters_min"])[1:] == output
-
-
-class Snapshot:
-    """Ids in the order of the ordinals."""
-
-    def node_ids(self, ordinals: Any) -> Any:
-        return np.frombuffer(b"".join(bytes([key]) * 16 for key in ordinals), np.uint8).reshape(
-            -1, 16
-        )
-
-
-def ranked(ordinals: Any, scores: Any) -> list[list[Any]]:
-    order = sorted(
-        zip(ordinals.tolist(), scores.tolist(), strict=True), key=lambda p: (-p[1], p[0])
-    )
-    return [[key, score.hex()] for key, score in order]
-
-
-@pytest.mark.parametrize(("given", "output"), cases("shares"))
-def test_shares(given: dict[str, Any], output: dict[str, Any]) -> None:
-    own = np.array([key for key, _ in given["fused"]], np.uint32)
-    scores = np.array([score for _, score in given["fused"]], np.float64)
-    tops = [
-        LaneTop("lexical", np.array(top, np.uint32), np.ones(len(top))) for top in given["tops"]
-    ]
-    lane = expanded_top(Snapshot(), tops, given["depth"])  # type: ignore[arg-type]
-    fused = Fused(own, scores, {"lexical": scores})
-    found = with_expansion(fused, list(range(len(own))), lane, given["safe"])
-    assert ranked(lane.ordinals, lane.scores) == output["lane"]
-    assert ranked(found.ordinals, found.scores) == output["fused"]
 
 
 @pytest.mark.parametrize(("given", "output"), cases("decay"))

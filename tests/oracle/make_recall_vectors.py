@@ -9,18 +9,9 @@ import random
 from pathlib import Path
 from typing import Any
 
-from .recall import Said, digests, direct, event_id, feedback, forms, halved, question_of, widened
+from .recall import Said, digests, direct, event_id, feedback, halved, question_of
 
 FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "recall"
-TEXTS = (
-    "mission control cron issues and timeouts",
-    "the of and",
-    "deploy deploy deploy",
-    "one two three four five six seven",
-    "  ",
-    "机器 学习 in the CAFÉ",
-    "ﬁne-tuned model_v2 at 3.5",
-)
 PROPS = {"zone": "trusted", "bucket": "decisions", "importance": 0.9}
 QUESTION = "package manager for the project"
 
@@ -28,8 +19,6 @@ QUESTION = "package manager for the project"
 def main() -> None:
     """Writes every file."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    write("forms", expanded())
-    write("shares", shares())
     write("decay", decays())
     write("opinions", opinions())
     write("direct", directs())
@@ -40,49 +29,11 @@ def write(name: str, cases: list[dict[str, Any]]) -> None:
     (FOLDER / f"{name}.json").write_text(text + "\n", encoding="ascii")
 
 
-def expanded() -> list[dict[str, Any]]:
-    options = [{"queries": q, "letters_min": n} for q, n in ((4, 3), (20, 3), (1, 3), (20, 1))]
-    return [
-        {"spec": "2-a", "input": {"text": text, **one}, "output": forms(text, one)}
-        for text in TEXTS
-        for one in options
-    ]
-
-
-def shares() -> list[dict[str, Any]]:
-    chance, cases = random.Random(1), []
-    for number in range(24):
-        own = sorted((round(chance.uniform(-1, 2), 3) for _ in range(number % 7)), reverse=True)
-        ranking = [(score, bytes([place])) for place, score in enumerate(own)]
-        tops = [
-            [(1.0, bytes([key])) for key in chance.sample(range(12), chance.randint(0, 6))]
-            for _ in range(2)
-        ]
-        safe = chance.choice((1, 3, 9))
-        found, lane, _ = widened(ranking, tops, {"safe": safe}, 8)
-        cases.append(
-            {
-                "spec": "2-b 2-c 2-d",
-                "input": {
-                    "fused": [[key[0], score] for score, key in ranking],
-                    "tops": [[key[0] for _, key in top] for top in tops],
-                    "safe": safe,
-                    "depth": 8,
-                },
-                "output": {
-                    "lane": [[key[0], score.hex()] for score, key in lane],
-                    "fused": [[key[0], score.hex()] for score, key in found],
-                },
-            }
-        )
-    return cases
-
-
 def decays() -> list[dict[str, Any]]:
     pairs = [(-5, 7), (0, 7), (7, 7), (1, 7), (3, 14), (604_800_000_001, 604_800_000_000)]
     pairs += [(10**6, 3), (10**15, 1)]
     return [
-        {"spec": "3-c", "input": [age, half_life], "output": halved(age, half_life).hex()}
+        {"spec": "2-c", "input": [age, half_life], "output": halved(age, half_life).hex()}
         for age, half_life in pairs
     ]
 
@@ -114,7 +65,7 @@ def opinions() -> list[dict[str, Any]]:
         mine = sorted(said, key=lambda one: (one.time, one.id))
         cases.append(
             {
-                "spec": "4-a 4-b 4-c",
+                "spec": "3-a 3-b 3-c",
                 "input": {"node": node.hex(), "text": "alpha beta", "events": rows},
                 "output": feedback(mine, "alpha beta", node),
             }
@@ -141,7 +92,7 @@ def directs() -> list[dict[str, Any]]:
     ]
     return [
         {
-            "spec": "5-a 5-b 5-c",
+            "spec": "4-a 4-b 4-c",
             "input": {"text": text, "candidates": [list(one) for one in found], "option": asked},
             "output": _written(
                 direct(text, [(bytes([i]) * 16, *one) for i, one in enumerate(found)], asked)

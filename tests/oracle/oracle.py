@@ -150,13 +150,6 @@ def recalled(
     events: list[Said],
 ) -> tuple[list[tuple[float, bytes]], dict[bytes, dict[str, list[Any]]]]:
     asked = form["recall"]
-    if "expansion" in asked:
-        tops = [
-            lexical(world, {**form, "text": text}, view, universe)[0]
-            for text in recall.forms(form["text"], asked["expansion"])
-        ]
-        ranking, lane, own = recall.widened(ranking, tops, asked["expansion"], form["depth"])
-        lanes["expansion"], shares["expansion"], status["expansion"] = lane, own, "ok"
     names = [name for name in recall.FACTORS if name in asked]
     return recall.factored(
         ranking,
@@ -254,7 +247,7 @@ def lexical(
                 weights[term] = weights.get(term, 0.0) + counts[word] * float(context.ln(ratio))
     weights = dict(sorted(weights.items(), key=lambda pair: pair[0].encode()))
 
-    def scored(texts: dict[bytes, list[str]]) -> dict[bytes, float]:
+    def scored(texts: dict[bytes, list[str]], b: float = b) -> dict[bytes, float]:
         scores: dict[bytes, float] = {}
         for term, weight in weights.items():
             for key, terms in texts.items():
@@ -282,7 +275,58 @@ def lexical(
         + [term for one in headings(world, key, documents, view) for term in documents[one]]
         for key in best
     }
-    return top(scored(whole), universe, form["depth"]), "ok"
+    wide = {
+        key: surroundings(world, key, documents, view) + whole[key][len(documents.get(key, [])) :]
+        for key in best
+        if is_part(world, key, view)
+    }
+    around = scored(wide, 0.0)
+    final = {
+        key: (2.0 * score + around[key]) / 3.0 if key in wide else score
+        for key, score in scored(whole).items()
+    }
+    return top(final, universe, form["depth"]), "ok"
+
+
+def parent_of(world: World, key: bytes, view: set[bytes]) -> bytes | None:
+    parents = [
+        one for one in view if any(part.id.raw == key for part in world.nodes[one][1].children)
+    ]
+    return min(parents, default=None)
+
+
+def is_part(world: World, key: bytes, view: set[bytes]) -> bool:
+    """Whether a node is a passage of a document or section."""
+    home = parent_of(world, key, view)
+    return not is_container(world, key) and home is not None and is_container(world, home)
+
+
+def is_container(world: World, key: bytes) -> bool:
+    return world.nodes[key][1].ntype in ("Document", "Section")
+
+
+def surroundings(
+    world: World, key: bytes, documents: dict[bytes, list[str]], view: set[bytes]
+) -> list[str]:
+    """Returns the terms of a passage and of those around it, as many as fit."""
+    home = parent_of(world, key, view)
+    assert home is not None
+    row = [part.id.raw for part in world.nodes[home][1].children if part.id.raw in view]
+    found = list(documents.get(key, []))
+    at = row.index(key)
+    is_open = {1: True, -1: True}
+    for distance in (1, 2, 3, 4):
+        for side in (1, -1):
+            place = at + side * distance
+            is_open[side] = (
+                is_open[side]
+                and 0 <= place < len(row)
+                and not is_container(world, row[place])
+                and len(found) + len(documents.get(row[place], [])) <= 100
+            )
+            if is_open[side]:
+                found += documents.get(row[place], [])
+    return found
 
 
 def is_heading(world: World, key: bytes, documents: dict[bytes, list[str]]) -> bool:
@@ -296,12 +340,10 @@ def headings(
     """Returns the documents and sections above a node whose text is a heading's."""
     above: list[bytes] = []
     for _ in range(64):
-        parents = [
-            one for one in view if any(part.id.raw == key for part in world.nodes[one][1].children)
-        ]
-        if not parents or min(parents) in above:
+        home = parent_of(world, key, view)
+        if home is None or home in above:
             break
-        key = min(parents)
+        key = home
         above.append(key)
     return [one for one in above if one in documents and is_heading(world, one, documents)]
 

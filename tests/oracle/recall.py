@@ -1,4 +1,4 @@
-"""What the oracle does with recall options: expansion, factors, direct answers; obvious and slow.
+"""What the oracle does with recall options: factors, direct answers; obvious and slow.
 
 Spec: recall.
 """
@@ -17,10 +17,6 @@ from ibidem.index.analysis import analyse
 from ibidem.index.analysis.fold import fold
 
 Ranked = list[tuple[float, bytes]]
-EXPANSION_STOP = {
-    *("a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "from", "has", "have", "i"),
-    *("in", "is", "it", "of", "on", "or", "that", "the", "this", "to", "was", "were", "with"),
-}
 DIRECT_STOP = {"the", "and", "for", "with", "from", "into", "that", "this", "why", "did"}
 FACTORS = ("recency", "importance", "feedback", "worth")
 
@@ -50,40 +46,6 @@ def words(text: str, stop: set[str], letters_min: int = 3) -> list[str]:
 
 def jaccard(one: set[Any], other: set[Any]) -> float:
     return len(one & other) / len(one | other) if one | other else 0.0
-
-
-def forms(text: str, asked: dict[str, Any]) -> list[str]:
-    first = words(text, EXPANSION_STOP, asked["letters_min"])[:6]
-    found = [text]
-    for form in (" ".join(first[:3]), " ".join(first[:2]), *first[:3]):
-        if form and form not in found:
-            found.append(form)
-    return found[: asked["queries"]][1:]
-
-
-def widened(
-    ranking: Ranked, tops: list[Ranked], asked: dict[str, Any], depth: int
-) -> tuple[Ranked, Ranked, dict[bytes, float]]:
-    """Returns the ranking with the expansion lane, the lane, and its shares."""
-    scores: dict[bytes, float] = {}
-    for top in tops:
-        for index, (_, key) in enumerate(top):
-            scores[key] = scores.get(key, 0.0) + 1.0 / (60.0 + (index + 1))
-    lane = sorted(((s, key) for key, s in scores.items()), key=lambda p: (-p[0], p[1]))[:depth]
-    own = dict.fromkeys(key for _, key in ranking)
-    last = ranking[: asked["safe"]][-1][0] if ranking else None
-    shares: dict[bytes, float] = {}
-    total = {key: score for score, key in ranking}
-    for index, (_, key) in enumerate(lane):
-        part = 61.0 / (60.0 + (index + 1))
-        if last is None:
-            shares[key] = part
-        elif last > 0.0:
-            shares[key] = last * 0.5 * part
-        else:
-            shares[key] = 0.0 if key in own else ranking[-1][0] - 2.0 + part
-        total[key] = total.get(key, 0.0) + shares[key]
-    return ordered(total), lane, shares
 
 
 def ordered(scores: dict[bytes, float]) -> Ranked:

@@ -150,6 +150,24 @@ def test_a_passage_is_ranked_with_the_headings_above_it():
     assert ids(ask(manual("Production " * 33), text="production")) == [2]
 
 
+def test_a_passage_is_ranked_with_the_passages_around_it():
+    """[4.1.5-d] [4.1.5-e]"""
+    nodes = [
+        part_of(0, "Handbook", "Document", 1, 2),
+        part_of(1, "Backups", "Section", 11, 12),
+        part_of(2, "Mirrors", "Section", 13, 14),
+        doc(11, "snapshots of the vault run nightly", ntype="Passage"),
+        doc(12, "these are kept for 30 days", ntype="Passage"),
+        doc(13, "they are kept for 10 days", ntype="Passage"),
+        doc(14, "a copy of the archive elsewhere", ntype="Passage"),
+    ]
+    found = ids(ask(nodes, text="vault kept days"))
+    assert found.index(12) < found.index(13)
+    nodes[3] = doc(11, "vault " * 99, ntype="Passage")
+    scores = {item.node.id: item.score for item in ask(nodes, text="kept days").items}
+    assert scores[ident(12)] == scores[ident(13)]
+
+
 def test_a_heading_gives_its_place_to_its_first_passage():
     """[4.1.5-b]"""
     assert ids(ask(manual(), text="production")) == [12]

@@ -39,12 +39,6 @@ TEXTS = (
 
 def random_recall(rng: random.Random) -> dict[str, Any]:
     options: dict[str, Any] = {"as_of": NOW}
-    if rng.random() < 0.6:
-        options["expansion"] = {
-            "queries": rng.randint(1, 7),
-            "letters_min": rng.randint(1, 5),
-            "safe": rng.choice((1, 3, 50)),
-        }
     half_life = rng.choice((1, 7, 300))
     options["recency"] = rng.choice(
         (True, {"property": rng.choice(("n", "a")), "half_life": half_life, "weight": 0.5})

@@ -29,7 +29,7 @@ class Reranker:
 FULL: dict[str, Any] = {
     "text": "words", "vector": ("m", [1.0]), "sparse": ("v", [1], [1.0]), "label": "Text",
     "where": {"a": 1}, "fuzzy": True, "graph": {"mode": "ppr"}, "community": {}, "mentions": {},
-    "valid_at": 1, "rerank": Reranker(), "mmr": {}, "expansion": True, "recency": True,
+    "valid_at": 1, "rerank": Reranker(), "mmr": {}, "recency": True,
     "importance": True, "feedback": True, "worth": True, "direct": True, "as_of": 1,
     "packs": {"sources": {"as_of": 1}},
     "viewer": Viewer(level=4, scopes=()),

@@ -148,7 +148,7 @@ def test_pk8_a_section_with_many_hits_starves_no_other():
 
 
 def test_pk9_packs_come_by_score_then_document_then_place():
-    same = paragraphs(dict.fromkeys((1, 4, 7), "hit"), 9)
+    same = paragraphs(dict.fromkeys((5, 15, 25), "hit"), 31)
     repo = repository(dict.fromkeys(("b.txt", "c.txt", "d.txt"), same))
     packs = repo.packs("hit", limit=None, per_hit_neighbors=1)
     keys = [(-pack.score, pack.document.raw, pack.entry.ord) for pack in packs]

@@ -163,7 +163,7 @@ def test_x11_every_contribution_adds_up(repo: Repository) -> None:
     Feedback(repo).vote(repo.retrieve("alpha"), one, 1, author="ada")
     repo.notes.space().outcome(one, True)
     options = {"recency": True, "importance": True, "feedback": True, "worth": True}
-    for item in repo.retrieve("alpha one", expansion=True, **options).items:
+    for item in repo.retrieve("alpha one", **options).items:
         total = 0.0
         for said in item.lanes.values():
             total += said.contribution

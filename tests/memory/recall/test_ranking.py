@@ -1,4 +1,4 @@
-"""Expansion, reranking and diversity: AR1 to AR9, each under its id."""
+"""Widening, reranking and diversity: AR1 to AR9, each under its id."""
 
 from __future__ import annotations
 
@@ -11,61 +11,36 @@ from ibidem.memory.recall.rerank_cache import CachedReranker, remembered
 from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.diversity import diversify
-from ibidem.retrieve.recall.expansion import expansions
 from ibidem.retrieve.rerank import RerankStatus
 
 from .helpers import Scripted, add, ids
 
 
-def test_ar1_expansion_list() -> None:
-    question = "mission control cron issues and timeouts"
-    assert expansions(question) == [
-        question,
-        "mission control cron",
-        "mission control",
-        "mission",
-    ]
-    assert expansions("the of and") == ["the of and"]
-    assert expansions("deploy deploy deploy") == ["deploy deploy deploy", "deploy"]
-    seven = "one two three four five six seven"
-    assert expansions(seven, 20) == [seven, "one two three", "one two", "one", "two", "three"]
-    assert expansions("  ") == ["  "]
-    assert len(expansions("aaa bbb ccc ddd", 20)) == 6
-    assert expansions("机器 学习")[0] == "机器 学习"
-    assert len(expansions("机器 学习")) > 1
-
-
-@pytest.mark.parametrize("given", [{"queries": 0}, {"queries": 21}, {"queries": True}, {"x": 1}, 3])
-def test_ar1_expansion_options_are_strict(repo: Repository, given: object) -> None:
-    add(repo, "alpha")
-    with pytest.raises(InvalidInputError, match="expansion"):
-        repo.retrieve("alpha", expansion=given)
-
-
-def test_ar2_only_an_expansion_finds_the_node(repo: Repository) -> None:
+def test_ar1_an_unknown_word_is_widened(repo: Repository) -> None:
     (found,) = add(repo, "mission control")
-    question = "mission control cron issues"
-    assert ids(repo.retrieve(question, operator="and")) == []
-    result = repo.retrieve(question, operator="and", expansion=True)
-    assert ids(result) == [found]
-    assert list(result.items[0].lanes) == ["expansion"]
+    assert ids(repo.retrieve("missoin control", operator="and")) == []
+    assert ids(repo.retrieve("mision control", operator="and")) == [found]
+    assert ids(repo.retrieve("mision control", operator="and", fuzzy=False)) == []
 
 
-@pytest.mark.parametrize("fusion", ["rrf", "convex", "score_normalised"])
-@pytest.mark.parametrize("safe", [1, 3, 8])
-def test_ar3_what_only_expansions_found_stays_below(
-    repo: Repository, fusion: str, safe: int
-) -> None:
-    own = add(repo, *(f"mission control cron {'x' * number}" for number in range(1, 10)))
-    add(repo, *("mission mission mission" for _ in range(30)))
-    options = {"operator": "and", "limit": 100, "fusion": fusion}
-    plain = repo.retrieve("mission control cron", **options)
-    wide = repo.retrieve("mission control cron", expansion={"safe": safe}, **options)
-    assert set(ids(plain)) == set(own)
-    first = ids(wide)[:safe]
-    assert set(first) <= set(own)
-    assert set(ids(plain)[:safe]) <= set(ids(wide)[: len(own)])
-    assert set(ids(wide)) > set(own)
+@pytest.mark.parametrize("given", [{"terms": 0}, {"weight": 2.0}, {"length": True}, {"x": 1}, 3])
+def test_ar1_options_of_widening_are_strict(repo: Repository, given: object) -> None:
+    add(repo, "alpha")
+    with pytest.raises(InvalidInputError, match="fuzzy"):
+        repo.retrieve("alpha", fuzzy=given)
+
+
+def test_ar2_a_known_word_is_not_widened(repo: Repository) -> None:
+    own, near = add(repo, "gateway", "gatewax")
+    assert ids(repo.retrieve("gateway")) == [own]
+    assert set(ids(repo.retrieve("gateway", fuzzy={"rare": 2}))) == {own, near}
+
+
+def test_ar3_a_neighbour_counts_less_than_the_word(repo: Repository) -> None:
+    exact, near = add(repo, "gateway zebra", "gatewax zebra")
+    found = repo.retrieve("gateway zebra", fuzzy={"rare": 2})
+    assert ids(found) == [exact, near]
+    assert found.items[0].score > found.items[1].score
 
 
 @pytest.mark.parametrize(
