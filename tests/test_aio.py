@@ -17,7 +17,15 @@ import ibidem
 from ibidem import aio
 
 SAMPLE = Path(__file__).parent / "typed_aio_sample.py"
-PURE = {"anomalies", "is_task"}
+PURE = {
+    "anomalies",
+    "is_task",
+    "format_record",
+    "node_id",
+    "parse_record",
+    "read_lines",
+    "thread_id",
+}
 """Public functions that neither read nor write."""
 
 

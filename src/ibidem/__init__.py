@@ -26,6 +26,17 @@ if TYPE_CHECKING:
     from ibidem.embed.remote import OllamaEmbedder as OllamaEmbedder
     from ibidem.embed.remote import OpenAiEmbedder as OpenAiEmbedder
     from ibidem.ingest.ingest import ingest_text as ingest_text
+    from ibidem.ingest.ndjson import read_lines as read_lines
+    from ibidem.ingest.record import ConfigRecord as ConfigRecord
+    from ibidem.ingest.record import EdgeRecord as EdgeRecord
+    from ibidem.ingest.record import ModelRecord as ModelRecord
+    from ibidem.ingest.record import NodeRecord as NodeRecord
+    from ibidem.ingest.record import SparseRecord as SparseRecord
+    from ibidem.ingest.record import TombstoneRecord as TombstoneRecord
+    from ibidem.ingest.record import VectorRecord as VectorRecord
+    from ibidem.ingest.record import format_record as format_record
+    from ibidem.ingest.record import parse_record as parse_record
+    from ibidem.ingest.record_writer import RecordWriter as RecordWriter
     from ibidem.ingest.report import IngestReport as IngestReport
     from ibidem.ingest.report import Progress as Progress
     from ibidem.memory.conversation.changes import Written as Written
@@ -34,6 +45,7 @@ if TYPE_CHECKING:
     from ibidem.memory.conversation.message import Message as Message
     from ibidem.memory.conversation.message import Stored as Stored
     from ibidem.memory.conversation.message import ThreadInfo as ThreadInfo
+    from ibidem.memory.conversation.message import thread_id as thread_id
     from ibidem.memory.conversation.selection import Selection as Selection
     from ibidem.memory.conversation.units import Unit as Unit
     from ibidem.memory.graph.consolidate import Consolidated as Consolidated
@@ -62,6 +74,7 @@ if TYPE_CHECKING:
     from ibidem.objects.commit import Commit as Commit
     from ibidem.objects.config import Config as Config
     from ibidem.objects.config import Model as Model
+    from ibidem.objects.derive import node_id as node_id
     from ibidem.objects.edge import Edge as Edge
     from ibidem.objects.erasure import Erasure as Erasure
     from ibidem.objects.errors import ConflictError as ConflictError
@@ -178,11 +191,17 @@ _HOMES = {
     "embed.protocol": "Embedder",
     "embed.remote": "OllamaEmbedder OpenAiEmbedder",
     "ingest.ingest": "ingest_text",
+    "ingest.ndjson": "read_lines",
+    "ingest.record": (
+        "ConfigRecord EdgeRecord ModelRecord NodeRecord SparseRecord TombstoneRecord VectorRecord "
+        "format_record parse_record"
+    ),
+    "ingest.record_writer": "RecordWriter",
     "ingest.report": "IngestReport Progress",
     "memory.conversation.changes": "Written",
     "memory.conversation.context": "Context",
     "memory.conversation.conversations": "Conversations",
-    "memory.conversation.message": "Message Stored ThreadInfo",
+    "memory.conversation.message": "Message Stored ThreadInfo thread_id",
     "memory.conversation.selection": "Selection",
     "memory.conversation.units": "Unit",
     "memory.graph.consolidate": "Consolidated",
@@ -195,6 +214,7 @@ _HOMES = {
     "objects.cid": "Cid CommitCid NodeCid ReceiptCid ResultCid RootCid",
     "objects.commit": "Commit",
     "objects.config": "Config Model",
+    "objects.derive": "node_id",
     "objects.edge": "Edge",
     "objects.erasure": "Erasure",
     "objects.errors": (
