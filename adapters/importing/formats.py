@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from ibidem import IbidemError, InvalidInputError, NotFoundError
+from ibidem.adapters.importing import redb
 from ibidem.adapters.importing.json_stream import elements, is_archive
 from ibidem.adapters.importing.source import Reader, Source, located
 
@@ -19,6 +20,7 @@ _READERS: Mapping[str, str] = {
     "chatgpt": "chatgpt",
     "claude": "claude",
     "mem0": "mem0",
+    "mnem": "mnem",
 }
 FORMATS = tuple(_READERS)
 """The names of all formats."""
@@ -28,6 +30,8 @@ _HEAD_BYTES = 512
 _BY_SUFFIX = {".ndjson": "ndjson", ".jsonl": "ndjson"}
 _CAR_ROOT = b"\xd8\x2a\x58\x25\x00\x01\x71"
 """How the link to a DAG-CBOR block begins; the code of its hash function follows."""
+_SHA2_256 = b"\x12"
+"""Our own links have BLAKE3."""
 
 
 def reader_of(name: str) -> Reader:
@@ -75,8 +79,15 @@ def _of_folder(path: Path) -> str | None:
 def _of_file(path: Path) -> str | None:
     with path.open("rb") as stream:
         head = stream.read(_HEAD_BYTES)
-    if _CAR_ROOT in head:
-        return BUNDLE
+    if head.startswith(redb.MAGIC):
+        return "mnem"
+    link = head.find(_CAR_ROOT)
+    if link >= 0:
+        return (
+            "mnem"
+            if head[link + len(_CAR_ROOT) : link + len(_CAR_ROOT) + 1] == _SHA2_256
+            else BUNDLE
+        )
     suffix = path.suffix.lower()
     if suffix == ".json" or is_archive(head):
         return _of_json(Source(path))
