@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
@@ -16,10 +17,10 @@ from ibidem.adapters.exporting.records import Graph
 if TYPE_CHECKING:
     from ibidem import Repository, RootCid, Viewer, ViewerRepository
 
-_WRITERS: Mapping[str, str] = {"ndjson": "ndjson"}
+_WRITERS: Mapping[str, str] = {"ndjson": "ndjson", "parquet": "parquet", "graphml": "graphml"}
 FORMATS = tuple(_WRITERS)
 """The names of all formats."""
-_BY_SUFFIX = {".ndjson": "ndjson", ".jsonl": "ndjson"}
+_BY_SUFFIX = {".ndjson": "ndjson", ".jsonl": "ndjson", ".parquet": "parquet", ".graphml": "graphml"}
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def export(
     same bytes.
 
     Args:
-        target: the path of the file, or a file that is open for writing bytes.
+        target: the path of the file, for parquet of a folder; or a file open for writing bytes.
         format: one of `adapters.exporting.exporter.FORMATS`; by default by the path's suffix.
         at: the revision.
         label: only nodes of this type, and the edges between them.
@@ -73,12 +74,11 @@ def export(
             `missing-package`.
     """
     name = _format_of(target, format)
-    write: Callable[[Graph, Any], None] = import_module(
-        f"ibidem.adapters.exporting.{_WRITERS[name]}"
-    ).write
+    module = import_module(f"ibidem.adapters.exporting.{_WRITERS[name]}")
+    write: Callable[[Graph, Any], None] = module.write
     graph = Graph(repository.at(at, viewer=viewer), include_tombstoned, label)
-    with _new(target) as position:
-        write(graph, position)
+    with (_new_folder if getattr(module, "IS_FOLDER", False) else _new)(target) as opened:
+        write(graph, opened)
     counts = graph.counts
     return ExportReport(
         name,
@@ -105,6 +105,23 @@ def _format_of(target: object, name: str | None) -> str:
             hint="name it: format=, or --format",
         )
     return name
+
+
+@contextmanager
+def _new_folder(target: str | os.PathLike[str] | IO[bytes]) -> Iterator[Path]:
+    """Yields a folder that gets its name once it is complete."""
+    if not isinstance(target, str | os.PathLike):
+        raise InvalidInputError("file: got a stream, expected the path of a folder")
+    path = Path(target)
+    if path.exists():
+        raise InvalidInputError(
+            f"file: {path} exists already", hint="choose another name, or remove it"
+        )
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
+        inner = Path(folder) / path.name
+        inner.mkdir()
+        yield inner
+        inner.rename(path)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import ibidem
@@ -28,6 +29,17 @@ class Graph:
     """Nodes that were forgotten."""
     _other: set[NodeId] = field(default_factory=set)
     """Nodes of other types."""
+
+    def restart(self) -> None:
+        """Forgets the counts, before a format goes over the graph again."""
+        self.counts.clear()
+        self.omitted.clear()
+
+    def omit_vectors(self) -> None:
+        """Counts the vectors, for formats that have none."""
+        for _ in chain(self.vectors(), self.sparse_vectors()):
+            self.omitted["vector: the format has none"] += 1
+        self.counts["vectors"] = 0
 
     def config(self) -> dict[str, Any]:
         """Returns the configuration without its models."""
@@ -74,6 +86,13 @@ class Graph:
             if self._is_wanted(id_, vector):
                 values = _array(vector)
                 yield ibidem.VectorRecord(id_, model, values, vector.of)
+
+    def vectors_of(self, id_: NodeId) -> Iterator[ibidem.VectorRecord]:
+        """Yields the vectors of one node by model, for formats that keep them together."""
+        for model in self.models():
+            vector = self.revision.vector(id_, model)
+            if vector is not None and self._is_wanted(id_, vector):
+                yield ibidem.VectorRecord(id_, model, _array(vector), vector.of)
 
     def sparse_vectors(self) -> Iterator[ibidem.SparseRecord]:
         """Yields the sparse vectors by vocabulary and node; after `nodes`."""

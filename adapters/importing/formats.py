@@ -21,13 +21,18 @@ _READERS: Mapping[str, str] = {
     "claude": "claude",
     "mem0": "mem0",
     "mnem": "mnem",
+    "parquet": "parquet",
+    "chroma": "chroma",
+    "lancedb": "lancedb",
+    "qdrant": "qdrant",
+    "graphml": "graphml",
 }
 FORMATS = tuple(_READERS)
 """The names of all formats."""
 BUNDLE = "car"
 """The name of the files of `repo.sync.export`, which have a reader of their own."""
 _HEAD_BYTES = 512
-_BY_SUFFIX = {".ndjson": "ndjson", ".jsonl": "ndjson"}
+_BY_SUFFIX = {".ndjson": "ndjson", ".jsonl": "ndjson", ".graphml": "graphml"}
 _CAR_ROOT = b"\xd8\x2a\x58\x25\x00\x01\x71"
 """How the link to a DAG-CBOR block begins; the code of its hash function follows."""
 _SHA2_256 = b"\x12"
@@ -73,6 +78,15 @@ def detect(path: Path) -> str:
 
 
 def _of_folder(path: Path) -> str | None:
+    names = {one.name for one in path.iterdir()}
+    if "chroma.sqlite3" in names:
+        return "chroma"
+    if {"meta.json", "collection"} <= names:
+        return "qdrant"
+    if path.suffix == ".lance" or any(name.endswith(".lance") for name in names):
+        return "lancedb"
+    if any(name.endswith(".parquet") for name in names):
+        return "parquet"
     return None
 
 
@@ -81,6 +95,8 @@ def _of_file(path: Path) -> str | None:
         head = stream.read(_HEAD_BYTES)
     if head.startswith(redb.MAGIC):
         return "mnem"
+    if head.startswith((b"PAR1", b"ARROW1")):
+        return "parquet"
     link = head.find(_CAR_ROOT)
     if link >= 0:
         return (
@@ -88,6 +104,8 @@ def _of_file(path: Path) -> str | None:
             if head[link + len(_CAR_ROOT) : link + len(_CAR_ROOT) + 1] == _SHA2_256
             else BUNDLE
         )
+    if b"<graphml" in head:
+        return "graphml"
     suffix = path.suffix.lower()
     if suffix == ".json" or is_archive(head):
         return _of_json(Source(path))

@@ -71,14 +71,14 @@ def _count_history(source: Source, blocks: _Blocks, view: dict[str, Any], commit
             source.omit(f"ref with a conflict: {name}")
         elif _link(f"ref {name}", target.get("target")) != commit:
             source.omit(f"ref to another commit: {name}")
-    seen, waiting = {commit}, [commit]
+    reached, waiting = {commit}, [commit]
     while waiting:
         for parent in blocks.object(waiting.pop(), "commit").get("parents") or []:
             cid = _link("commit.parents", parent)
-            if cid not in seen and cid in blocks:
-                seen.add(cid)
+            if cid not in reached and cid in blocks:
+                reached.add(cid)
                 waiting.append(cid)
-    source.omit("earlier commit", len(seen) - 1)
+    source.omit("earlier commit", len(reached) - 1)
 
 
 def _graph(source: Source, blocks: _Blocks, commit: dict[str, Any]) -> Items:

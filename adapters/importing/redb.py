@@ -17,8 +17,8 @@ from ibidem import CorruptError, ErrorKind, FormatError
 
 MAGIC = b"redb\x1a\n\xa9\r\n"
 _HEADER_BYTES = 320
-_SLOT_STARTS = (64, 192)
-"""Where the two commit slots begin; a bit of the byte after the magic number selects one."""
+_COMMIT_STARTS = (64, 192)
+"""Where the two records of a commit begin; a bit of the byte after the magic number selects one."""
 _VERSION = 3
 _LEAF, _BRANCH = 1, 2
 _DEFINITION = struct.Struct("<BQBQ16sQBIBI")
@@ -44,7 +44,7 @@ class RedbFile:
         header = stream.read(_HEADER_BYTES)
         if len(header) < _HEADER_BYTES or not header.startswith(MAGIC):
             raise _corrupt("header", "expected the magic number of redb")
-        start = _SLOT_STARTS[header[9] & 1]
+        start = _COMMIT_STARTS[header[9] & 1]
         self._page_bytes, self._header_pages, self._region_pages = struct.unpack_from(
             "<III", header, 12
         )

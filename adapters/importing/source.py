@@ -197,14 +197,5 @@ def located(path: Path, error: ibidem.IbidemError, position: str = "") -> ibidem
     return type(error)(text, kind=error.kind, hint=error.hint)
 
 
-def missing_package(name: str, extra: str) -> InvalidInputError:
-    """Returns the error for a format whose library is not installed."""
-    return InvalidInputError(
-        f"{name}: not installed, and needed for this format",
-        kind=ErrorKind.MISSING_PACKAGE,
-        hint=f"pip install 'ibidem[{extra}]'",
-    )
-
-
 Reader = Callable[[Source], Items]
 """Yields the records of an input, and does not change it."""
