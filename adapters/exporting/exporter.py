@@ -17,10 +17,21 @@ from ibidem.adapters.exporting.records import Graph
 if TYPE_CHECKING:
     from ibidem import Repository, RootCid, Viewer, ViewerRepository
 
-_WRITERS: Mapping[str, str] = {"ndjson": "ndjson", "parquet": "parquet", "graphml": "graphml"}
+_WRITERS: Mapping[str, str] = {
+    "ndjson": "ndjson",
+    "parquet": "parquet",
+    "graphml": "graphml",
+    "jsonld": "jsonld",
+}
 FORMATS = tuple(_WRITERS)
 """The names of all formats."""
-_BY_SUFFIX = {".ndjson": "ndjson", ".jsonl": "ndjson", ".parquet": "parquet", ".graphml": "graphml"}
+_BY_SUFFIX = {
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+    ".parquet": "parquet",
+    ".graphml": "graphml",
+    ".jsonld": "jsonld",
+}
 
 
 @dataclass(frozen=True)

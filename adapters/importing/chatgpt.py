@@ -19,6 +19,7 @@ from ibidem.adapters.importing.source import (
     Source,
     field_of,
     microseconds,
+    reading,
 )
 
 _TEXT_KEYS = ("text", "result", "content", "user_instructions", "user_profile", "model_set_context")
@@ -53,10 +54,8 @@ def read(source: Source) -> Items:
     for part in conversation_parts(source):
         for index, value in elements(source, part):
             position = f"conversation {index}"
-            try:
+            with reading(position):
                 yield from _conversation(source, position, value)
-            except InvalidInputError as error:
-                raise InvalidInputError(f"{position}: {error}", kind=error.kind) from error
 
 
 def _conversation(source: Source, position: str, value: Any) -> Items:

@@ -17,6 +17,7 @@ from ibidem.adapters.importing.source import (
     Source,
     field_of,
     microseconds,
+    reading,
 )
 
 _ROLES = {"human": "user"}
@@ -32,10 +33,8 @@ def read(source: Source) -> Items:
     for part in conversation_parts(source):
         for index, value in elements(source, part):
             position = f"conversation {index}"
-            try:
+            with reading(position):
                 yield from _conversation(source, position, value)
-            except InvalidInputError as error:
-                raise InvalidInputError(f"{position}: {error}", kind=error.kind) from error
 
 
 def _conversation(source: Source, position: str, value: Any) -> Items:

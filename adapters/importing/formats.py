@@ -26,13 +26,18 @@ _READERS: Mapping[str, str] = {
     "lancedb": "lancedb",
     "qdrant": "qdrant",
     "graphml": "graphml",
+    "rdf": "rdf",
 }
 FORMATS = tuple(_READERS)
 """The names of all formats."""
 BUNDLE = "car"
 """The name of the files of `repo.sync.export`, which have a reader of their own."""
 _HEAD_BYTES = 512
-_BY_SUFFIX = {".ndjson": "ndjson", ".jsonl": "ndjson", ".graphml": "graphml"}
+_BY_SUFFIX = {
+    **dict.fromkeys((".ndjson", ".jsonl"), "ndjson"),
+    **dict.fromkeys((".ttl", ".nt", ".nq", ".trig", ".jsonld"), "rdf"),
+    ".graphml": "graphml",
+}
 _CAR_ROOT = b"\xd8\x2a\x58\x25\x00\x01\x71"
 """How the link to a DAG-CBOR block begins; the code of its hash function follows."""
 _SHA2_256 = b"\x12"

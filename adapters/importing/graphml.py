@@ -15,7 +15,7 @@ from xml.parsers import expat
 import ibidem
 from ibidem import ErrorKind, InvalidInputError
 from ibidem.adapters.importing.row import TEXT_NAMES, node_of, text_fields
-from ibidem.adapters.importing.source import Items, Source, json_value
+from ibidem.adapters.importing.source import Items, Source, json_value, reading
 
 _NAMESPACE = "graphml"
 _READ_BYTES = 1 << 16
@@ -33,14 +33,12 @@ def read(source: Source) -> Items:
         reader = _Reader(source)
         for kind, line, attributes, data in reader.elements(stream):
             position = f"line {line}: {kind} {attributes.get('id', '')}".rstrip()
-            try:
+            with reading(position):
                 if kind == "node":
                     yield position, _node(source, attributes, data)
                 else:
                     for record in _edge(source, reader, attributes, data):
                         yield position, record
-            except InvalidInputError as error:
-                raise InvalidInputError(f"{position}: {error}", kind=error.kind) from error
 
 
 def _node(source: Source, attributes: dict[str, str], data: dict[str, Any]) -> Any:

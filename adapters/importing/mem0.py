@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import ibidem
-from ibidem import InvalidInputError
 from ibidem.adapters.importing.json_stream import elements
-from ibidem.adapters.importing.source import Items, Source, field_of, microseconds
+from ibidem.adapters.importing.source import Items, Source, field_of, microseconds, reading
 
 _OWNERS = {"user_id": "user", "agent_id": "agent", "run_id": "session"}
 """Fields that say whose a memory is, and the properties of records for them."""
@@ -43,11 +42,9 @@ def read(source: Source) -> Items:
 
 
 def _located(position: str, records: Iterator[Any]) -> Items:
-    try:
+    with reading(position):
         for record in records:
             yield position, record
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{position}: {error}", kind=error.kind) from error
 
 
 def _memory(source: Source, value: Any) -> Iterator[ibidem.NodeRecord]:

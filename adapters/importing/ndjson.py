@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ibidem
 from ibidem import ErrorKind, InvalidInputError
-from ibidem.adapters.importing.source import Items, Source
+from ibidem.adapters.importing.source import Items, Source, reading
 
 
 def read(source: Source) -> Items:
@@ -16,10 +16,6 @@ def read(source: Source) -> Items:
                 raise InvalidInputError(
                     f"{position}: longer than the limit for one line", kind=ErrorKind.LIMIT_EXCEEDED
                 )
-            try:
+            with reading(position):
                 record = ibidem.parse_record(line)
-            except InvalidInputError as error:
-                raise InvalidInputError(
-                    f"{position}: {error}", kind=error.kind, hint=error.hint
-                ) from error
             yield position, record

@@ -18,7 +18,7 @@ from typing import Any
 import ibidem
 from ibidem import ErrorKind, InvalidInputError
 from ibidem.adapters.importing.row import TEXT_NAMES, metric, records
-from ibidem.adapters.importing.source import Items, Source, foreign, json_value
+from ibidem.adapters.importing.source import Items, Source, foreign, json_value, reading
 
 FILE = "meta.json"
 """The file by which such a folder is recognised, beside the folder `collection`."""
@@ -132,8 +132,9 @@ class _Loader(pickle.Unpickler):
 
 def _loaded(position: str, data: bytes) -> Any:
     try:
-        return _Loader(io.BytesIO(data)).load()
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{position}: {error}", kind=error.kind, hint=error.hint) from error
+        with reading(position):
+            return _Loader(io.BytesIO(data)).load()
+    except InvalidInputError:
+        raise
     except Exception as error:  # a damaged pickle raises almost anything
         raise InvalidInputError(f"{position}: not a pickle: {error!r:.80}") from error

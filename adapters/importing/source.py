@@ -179,6 +179,15 @@ def microseconds(value: Any) -> int | None:
 
 
 @contextmanager
+def reading(position: str) -> Iterator[None]:
+    """Puts the position in the input before the message of an error."""
+    try:
+        yield
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{position}: {error}", kind=error.kind, hint=error.hint) from error
+
+
+@contextmanager
 def foreign(name: str, *errors: type[Exception]) -> Iterator[None]:
     """Turns errors of a library into ours, with the name of what it reads."""
     try:
