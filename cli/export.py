@@ -109,7 +109,11 @@ def _graph(
     reader: str | None,
 ) -> None:
     from ibidem.adapters import exporting
+    from ibidem.repo.viewer.exposure import not_permitted
 
+    caller = session.caller()
+    if caller is not None and not caller.everything:
+        raise not_permitted("repo export")
     with session.open() as repository:
         report = exporting.export(
             repository,

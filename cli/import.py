@@ -127,8 +127,10 @@ def _show(report: ImportReport) -> None:
         f"{output.plural(report.nodes_added, 'node')} {would}added, "
         f"{report.nodes_changed:,} changed, {report.nodes_unchanged:,} unchanged"
     )
-    output.say(nodes)
-    if report.messages_added or report.messages_unchanged:
+    has_messages = report.messages_added or report.messages_unchanged
+    if not has_messages or report.nodes_added or report.nodes_changed or report.nodes_unchanged:
+        output.say(nodes)
+    if has_messages:
         added = output.plural(report.messages_added, "message")
         output.say(f"{added} {would}added, {report.messages_unchanged:,} unchanged")
     for count, noun in (

@@ -206,3 +206,16 @@ def test_any_value_is_read_as_it_was_written(value, key):
     key = "k" if key is None else key
     given_ = ibidem.NodeRecord(None, "T", None, None, {"value": value}, namespace="n", key=key)
     assert ibidem.parse_record(ibidem.format_record(given_)) == given_
+
+
+def test_a_thread_with_a_forgotten_message_is_exported(tmp_path):
+    repo = ibidem.init("memory:")
+    repo.conversations.append("thread", [("user", "first"), ("user", "second")], time=1)
+    first = repo.conversations.messages("thread")[0]
+    with repo.transaction() as tx:
+        tx.tombstone(first.id)
+    data, _ = lines(repo)
+    assert b"first" not in data
+    other, _ = imported(tmp_path, data)
+    assert [one.text for one in other.conversations.messages("thread")] == ["second"]
+    assert other.maintenance.fsck().faults == ()
