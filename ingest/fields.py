@@ -139,6 +139,8 @@ class Fields:
     def id(self, name: str) -> NodeId | None:
         """Returns a node id, None if the field is missing."""
         text = self.optional_text(name)
+        if text is not None and not is_id(text):
+            refuse(f"{self._form}.{name}", text, "32 lower-case hexadecimal digits")
         return None if text is None else NodeId.parse(text)
 
     def digest(self, name: str) -> bytes | None:

@@ -157,7 +157,7 @@ class _Reader:
                 yield from self._ready
                 self._ready.clear()
             self._parser.Parse(b"", True)
-        except expat.ExpatError as error:
+        except (expat.ExpatError, LookupError, UnicodeError) as error:  # an unknown encoding
             raise InvalidInputError(f"not XML: {error}") from error
         yield from self._ready
 

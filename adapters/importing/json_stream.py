@@ -19,7 +19,10 @@ from ibidem.adapters.importing.source import Source
 
 _READ_BYTES = 1 << 20
 _BLANKS = " \t\r\n"
-_BROKEN = (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, ValueError)
+_BROKEN = (
+    *(zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError),
+    *(OSError, ValueError),
+)
 """The errors of `zipfile` for an archive that is damaged, encrypted or of an unknown method."""
 
 
@@ -149,7 +152,11 @@ class _Text:
                 kind=ErrorKind.LIMIT_EXCEEDED,
             )
         self._is_end = not data
-        self._buffer = self._buffer[self._start :] + self._decoder.decode(data, final=not data)
+        try:
+            text = self._decoder.decode(data, final=not data)
+        except UnicodeDecodeError as error:
+            raise InvalidInputError(f"json: not UTF-8: {error.reason}") from error
+        self._buffer = self._buffer[self._start :] + text
         self._start = 0
         if len(self._buffer) > self._limits.element_bytes_max:
             raise InvalidInputError(

@@ -31,13 +31,13 @@ _SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc")
 
 def read(source: Source) -> Items:
     """Yields the records of a file, or of the files of a folder: nodes before edges."""
-    pyarrow = library("pyarrow", "parquet")
+    library("pyarrow", "parquet")
     path = source.path
     if path.is_dir():
         files = sorted(one for one in path.iterdir() if one.suffix.lower() in _SUFFIXES)
     else:
         files = [path]
-    with foreign("parquet", pyarrow.ArrowException, OSError, ValueError):
+    with foreign("parquet", Exception):
         for file in sorted(files, key=_is_of_edges):
             yield from _file(source, file)
 

@@ -12,7 +12,9 @@ because naming them can take long.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote
 
@@ -61,10 +63,22 @@ def read(source: Source) -> Items:
             return
     rdflib = library("rdflib", "rdf")
     graph = rdflib.Dataset(default_union=True)
-    # a parser raises errors of many kinds, and RecursionError for deep nesting
-    with foreign("rdf", Exception):
+    # the library raises errors of many kinds, and RecursionError for deep nesting
+    with _without_log(), foreign("rdf", Exception):
         graph.parse(data=data, format=form, publicID="urn:file")
-    yield from _resources(source, rdflib, graph)
+        records = list(_resources(source, rdflib, graph))
+    yield from records
+
+
+@contextmanager
+def _without_log() -> Iterator[None]:
+    """Keeps the library from logging every IRI that it would not write."""
+    log = logging.getLogger("rdflib.term")
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = before
 
 
 def _check_contexts(value: Any, depth: int) -> None:

@@ -199,6 +199,7 @@ def test_mem0(import_, given):
     ("data", "expected"),
     [
         (b"[", "element 0: not JSON"),
+        (b'["\xff"]', "json: not UTF-8"),
         (b"[" * 100_000, "element 0: nested too deep"),
         (b"[" + b'{"mapping":' * 100_000, "element 0: nested too deep"),
         (b'{"results": []} x', "got 'x' after the value"),

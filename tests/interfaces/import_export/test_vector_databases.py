@@ -11,6 +11,7 @@ import ibidem
 from ibidem.adapters import importing
 from ibidem.errors import IbidemError, InvalidInputError
 
+pytestmark = pytest.mark.slow
 COUNT = 1300
 """More than one page of every library."""
 
