@@ -3,6 +3,7 @@
 The root folders can be imported as themselves and as `ibidem.*`; only the latter is collected.
 """
 
+import ast
 import os
 import uuid
 from collections.abc import Iterator
@@ -29,6 +30,27 @@ ENGINES = [name for name in ("cbor2", "cbrrr") if find_spec(name) is not None]
 """The codec engines that are installed; `cbrrr` is optional."""
 if "cbrrr" not in ENGINES:
     collect_ignore.append("src/ibidem/objects/engine_cbrrr.py")
+
+
+def _is_importable(module: Path) -> bool:
+    """Whether the packages that a module imports at its top are installed."""
+    for step in ast.parse(module.read_text("utf-8")).body:
+        if isinstance(step, ast.Import):
+            names = [alias.name for alias in step.names]
+        elif isinstance(step, ast.ImportFrom):
+            names = [str(step.module)]
+        else:
+            continue
+        if not all(find_spec(name.split(".")[0]) for name in names):
+            return False
+    return True
+
+
+collect_ignore += [
+    f"src/ibidem/{module.relative_to(Path(__file__).parent)}"
+    for module in (Path(__file__).parent / "adapters").rglob("*.py")
+    if not _is_importable(module)
+]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -19,11 +19,15 @@ from ibidem import aio
 SAMPLE = Path(__file__).parent / "typed_aio_sample.py"
 PURE = {
     "anomalies",
-    "is_task",
+    "citations_of",
+    "exposure_of",
+    "fence_of",
     "format_record",
+    "is_task",
     "node_id",
     "parse_record",
     "read_lines",
+    "secret_in",
     "thread_id",
 }
 """Public functions that neither read nor write."""

@@ -1,0 +1,312 @@
+"""Texts under the ids that a framework gives them: what vector stores and document stores have in
+common, over transactions, listings and questions.
+
+The label of the nodes is the name of the collection, and so is the namespace of their keys. A text
+is the node's content, its metadata are the properties, so every condition on metadata is a `where`,
+and its vector is stored under one model. Nothing is random: an entry without an id gets one that
+follows from its text and metadata, so the same entry twice is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+import ibidem
+
+T = TypeVar("T")
+Where = Mapping[str, object] | None
+
+TRIES_MAX: Final = 64
+"""How often a change is begun again because another writer changed the same nodes first."""
+DEPTH: Final = 100
+"""Candidates of a ranking, unless more results are wanted."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A text with its id, metadata and vector."""
+
+    id: str
+    text: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    vector: Sequence[float] | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """An entry of a ranking, and the answer that it is from."""
+
+    entry: Entry
+    score: float
+    answer: ibidem.Answer[ibidem.Item]
+
+
+def write(
+    repository: ibidem.Repository,
+    change: Callable[[ibidem.Transaction], T],
+    *,
+    message: str,
+    branch: str | None = None,
+    author: str = "",
+) -> T:
+    """Makes a change in one commit and returns what it returns.
+
+    If another writer has changed one of the same nodes meanwhile, the change is made again on what
+    is there now, so the last writer of an id wins and no conflict is left behind.
+
+    Raises:
+        ConflictError: another writer was first in every one of `TRIES_MAX` attempts.
+    """
+    for attempt in range(TRIES_MAX):
+        try:
+            with repository.transaction(
+                message=message, branch=branch, author=author, on_conflict="raise"
+            ) as tx:
+                result = change(tx)
+        except ibidem.ConflictError:
+            if attempt == TRIES_MAX - 1:
+                raise
+        else:
+            return result
+    raise AssertionError("BUG: the last attempt neither ends nor raises")
+
+
+def id_of(text: str, metadata: Mapping[str, Any]) -> str:
+    """Returns the id of an entry that was given none."""
+    return str(ibidem.node_id("", [text, dict(metadata)]))
+
+
+class Collection:
+    """The entries of one label, on one branch; a change is one commit."""
+
+    def __init__(
+        self,
+        repository: ibidem.Repository,
+        name: str,
+        *,
+        model: str | None = None,
+        branch: str | None = None,
+        author: str = "",
+    ) -> None:
+        """Writes nothing.
+
+        Args:
+            name: the label of the nodes.
+            model: the name under which vectors are kept; by default that of the collection.
+            branch: to read and write; by default the current one.
+        """
+        if not isinstance(name, str) or not name:
+            raise ibidem.InvalidInputError(f"collection: got {name!r:.80}, expected a text")
+        self.repository, self.name = repository, name
+        self.model = name if model is None else model
+        self.branch, self.author = branch, author
+
+    def at(self, rev: object = None) -> ibidem.Revision:
+        """Returns a revision to read, by default the newest of the branch."""
+        return self.repository.at(rev or self.branch or "HEAD")
+
+    def write(self, change: Callable[[ibidem.Transaction], T], message: str) -> T:
+        """Makes a change in one commit, as `write`."""
+        return write(
+            self.repository, change, message=message, branch=self.branch, author=self.author
+        )
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def put(self, entries: Iterable[Entry], *, replace: bool = True) -> int:
+        """Stores entries in one commit and returns how many were written.
+
+        Args:
+            replace: whether to replace entries whose id there is, or to leave them alone.
+        """
+        given = list(entries)
+
+        def change(tx: ibidem.Transaction) -> int:
+            wanted = [one for one in given if replace or tx.find_node(self.node_id(one.id)) is None]
+            for one in wanted:
+                self.stage(tx, one)
+            return len(wanted)
+
+        return self.write(change, f"{self.name}: put {len(given)}") if given else 0
+
+    def stage(self, tx: ibidem.Transaction, entry: Entry) -> ibidem.NodeId:
+        """Stages one entry, in place of the one with its id."""
+        id_ = self.node_id(entry.id)
+        is_new = tx.find_node(id_) is None
+        tx.add_node(
+            self.name,
+            content=_text(entry),
+            props=_metadata(entry),
+            key=entry.id,
+            namespace=self.name,
+            replace=True,
+        )
+        if entry.vector is not None:
+            tx.set_vector(id_, model=self.model, vector=_floats(entry.vector))
+        elif not is_new and self.model in tx.before().config.models:
+            with suppress(ibidem.NotFoundError):  # the former one had none either
+                tx.remove_vector(id_, model=self.model)
+        return id_
+
+    def delete(self, ids: Iterable[str] | None = None, *, where: Where = None) -> int:
+        """Removes the entries with these ids, or those that meet a condition, in one commit.
+
+        Ids that there are not are passed over. Older revisions keep what was removed.
+        """
+
+        def change(tx: ibidem.Transaction) -> int:
+            if ids is None:
+                nodes = [node.id for node in tx.at().query(label=self.name, where=where)]
+            else:
+                given = dict.fromkeys(self.node_id(one) for one in ids)
+                nodes = [one for one in given if tx.find_node(one) is not None]
+            for node in nodes:
+                tx.remove_node(node)
+            return len(nodes)
+
+        ids = None if ids is None else list(ids)
+        return self.write(change, f"{self.name}: delete")
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def node_id(self, id: object) -> ibidem.NodeId:  # noqa: A002
+        """Returns the id of the node that stands for an entry's id."""
+        if not isinstance(id, str):
+            raise ibidem.InvalidInputError(f"id: got {id!r:.80}, expected a text")
+        return ibidem.node_id(self.name, id)
+
+    def get(
+        self, ids: Iterable[str], *, at: object = None, vectors: bool = False
+    ) -> dict[str, Entry]:
+        """Returns the entries with these ids, in their order, without those that there are not."""
+        revision, wanted = self.at(at), {self.node_id(one): one for one in ids}
+        found = revision.find_nodes(wanted)
+        return {
+            name: self.entry(revision, found[node], vectors=vectors)
+            for node, name in wanted.items()
+            if node in found
+        }
+
+    def entries(
+        self,
+        *,
+        where: Where = None,
+        limit: int | None = None,
+        offset: int = 0,
+        order_by: str | tuple[str, str] | None = None,
+        at: object = None,
+        vectors: bool = False,
+    ) -> Iterator[Entry]:
+        """Yields the entries that meet a condition, by id of their nodes or by a property."""
+        revision = self.at(at)
+        page = revision.page(
+            label=self.name, where=where, limit=limit, offset=offset, order_by=order_by
+        )
+        for node in page.nodes:
+            yield self.entry(revision, node, vectors=vectors)
+
+    def count(self, *, where: Where = None, at: object = None) -> int:
+        """Returns the number of entries that meet a condition."""
+        return self.at(at).count(label=self.name, where=where)
+
+    def nearest(
+        self,
+        vector: Sequence[float],
+        *,
+        limit: int,
+        where: Where = None,
+        at: object = None,
+        vectors: bool = False,
+        **options: Any,
+    ) -> list[Found]:
+        """Returns the entries whose vectors are most like one, best first, with the similarity."""
+        revision = self.at(at)
+        if self.model not in revision.config.models:
+            return []  # no entry ever had a vector
+        return self._found(
+            revision,
+            limit,
+            where,
+            vectors,
+            {"vector": (self.model, _floats(vector)), **options},
+        )
+
+    def matching(
+        self,
+        text: str,
+        *,
+        limit: int,
+        where: Where = None,
+        at: object = None,
+        vectors: bool = False,
+        **options: Any,
+    ) -> list[Found]:
+        """Returns the entries that match a text, best first, by the options of a question."""
+        return self._found(self.at(at), limit, where, vectors, {"text": text, **options})
+
+    def entry(
+        self, revision: ibidem.Revision, node: ibidem.Node, *, vectors: bool = False
+    ) -> Entry:
+        """Returns the entry of a node."""
+        text = "" if node.content is None else revision.content(node.id).decode()
+        vector = None
+        if vectors and self.model in revision.config.models:
+            stored = revision.vector(node.id, self.model)
+            vector = None if stored is None else stored.to_array().tolist()
+        id_ = str(node.id) if node.key is None else str(node.key[1])
+        return Entry(id_, text, plain(node.props), vector)
+
+    def _found(
+        self,
+        revision: ibidem.Revision,
+        limit: int,
+        where: Where,
+        vectors: bool,
+        options: Mapping[str, Any],
+    ) -> list[Found]:
+        depth = max(DEPTH, limit) if isinstance(limit, int) else DEPTH
+        answer = revision.retrieve(
+            **{"depth": depth, **options, "limit": limit, "label": self.name, "where": where}
+        )
+        return [
+            Found(self.entry(revision, item.node, vectors=vectors), _score(item), answer)
+            for item in answer.items
+        ]
+
+
+def plain(value: Any) -> Any:
+    """Returns a stored value with dicts and lists of its own, which a caller may change."""
+    if isinstance(value, Mapping):
+        return {name: plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    return value
+
+
+def _score(item: ibidem.Item) -> float:
+    """Returns the similarity of an item that one lane found; of others the fused score."""
+    lanes = tuple(item.lanes.values())
+    return lanes[0].score if len(lanes) == 1 else item.score
+
+
+def _text(entry: Entry) -> str:
+    if not isinstance(entry.text, str):
+        raise ibidem.InvalidInputError(f"text: got {entry.text!r:.80}, expected a text")
+    return entry.text
+
+
+def _metadata(entry: Entry) -> Mapping[str, Any]:
+    if not isinstance(entry.metadata, Mapping):
+        raise ibidem.InvalidInputError(f"metadata: got {entry.metadata!r:.80}, expected a mapping")
+    return entry.metadata
+
+
+def _floats(vector: Sequence[float]) -> list[float]:
+    """Returns the components as Python numbers, so that the caller's dtype decides nothing."""
+    try:
+        return [float(one) for one in vector]
+    except (TypeError, ValueError) as error:
+        raise ibidem.InvalidInputError(f"vector: {error}, expected numbers") from error
