@@ -29,6 +29,7 @@ PURE = {
     "read_lines",
     "secret_in",
     "thread_id",
+    "without_secrets",
 }
 """Public functions that neither read nor write."""
 

@@ -77,6 +77,7 @@ for found in pkgutil.walk_packages(ibidem.__path__, "ibidem."):
 def test_no_module_but_the_locks_needs_what_only_unix_has():
     locks = "import os, sys\nimport fcntl\nimport ibidem.store.lock\ndel sys.modules['fcntl']\n"
     optional = {"ibidem.__main__", "ibidem.objects.engine_cbrrr", "ibidem.testing.plugin"}
+    optional.add("ibidem.adapters.recording.plugin")
     loaded(f"{locks}OPTIONAL = {optional!r}\n{ELSEWHERE}")
 
 
