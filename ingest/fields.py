@@ -13,6 +13,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from ibidem.ingest.json_value import from_json
+from ibidem.objects.constants import DIGEST_BYTES
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
@@ -106,7 +108,7 @@ class Fields:
         if value is None:
             refuse(f"{self._form}.{name}", value, "a value, or no such field")
         _check(f"{self._form}.{name}", value)
-        return value
+        return from_json(f"{self._form}.{name}", value)
 
     def props(self) -> Mapping[str, Any]:
         """Returns the properties, empty if there are none."""
@@ -114,7 +116,10 @@ class Fields:
         if not isinstance(value, dict):
             refuse(f"{self._form}.props", value, "an object")
         _check(f"{self._form}.props", value)
-        return value
+        props = from_json(f"{self._form}.props", value)
+        if not isinstance(props, dict):
+            refuse(f"{self._form}.props", value, "an object")
+        return props
 
     def reference(self, name: str) -> Reference:
         """Returns the node id or local name that the field refers to."""
@@ -131,6 +136,22 @@ class Fields:
             refuse(field, value, "a local name, a node id or an object with namespace and key")
         return NodeId.parse(value) if is_id(value) else _encodable(field, value)
 
+    def id(self, name: str) -> NodeId | None:
+        """Returns a node id, None if the field is missing."""
+        text = self.optional_text(name)
+        if text is not None and not is_id(text):
+            refuse(f"{self._form}.{name}", text, "32 lower-case hexadecimal digits")
+        return None if text is None else NodeId.parse(text)
+
+    def digest(self, name: str) -> bytes | None:
+        """Returns the bytes of a digest in hexadecimal text, None if the field is missing."""
+        text = self.optional_text(name)
+        if text is None:
+            return None
+        if len(text) != 2 * DIGEST_BYTES or not set(text) <= set("0123456789abcdef"):
+            refuse(f"{self._form}.{name}", text, f"{2 * DIGEST_BYTES} hexadecimal digits")
+        return bytes.fromhex(text)
+
     def base64(self, name: str) -> bytes:
         """Returns the bytes in base64 text."""
         text = self.text(name)
@@ -146,11 +167,19 @@ class Fields:
             refuse(f"{self._form}.{name}", value, "a list")
         return value
 
-    def one_of(self, first: str, second: str) -> str:
-        """Returns the name of the field that exists; both or neither is an error."""
-        if self.has(first) == self.has(second):
-            raise InvalidInputError(f"{self._form}: expected either {first!r} or {second!r}")
-        return first if self.has(first) else second
+    def one_of(self, *names: str) -> str:
+        """Returns the name of the field that exists; several or none are an error."""
+        found = [name for name in names if self.has(name)]
+        if len(found) != 1:
+            *most, last = map(repr, names)
+            raise InvalidInputError(f"{self._form}: expected either {', '.join(most)} or {last}")
+        return found[0]
+
+    def rest(self) -> dict[str, Any]:
+        """Returns the fields that were not taken, and takes them."""
+        found, self._body = self._body, {}
+        _check(self._form, found)
+        return {name: from_json(f"{self._form}.{name}", one) for name, one in found.items()}
 
     def end(self) -> None:
         """Rejects fields that were not taken."""

@@ -11,27 +11,17 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import TYPE_CHECKING, BinaryIO
 
-from ibidem.ingest.fields import Reference
-from ibidem.ingest.record import (
-    EdgeRecord,
-    NodeRecord,
-    NodeVectorRecord,
-    Record,
-    RemoveRecord,
-    TombstoneRecord,
-    parse_record,
-)
+from ibidem.ingest.record import parse_record
+from ibidem.ingest.record_writer import RecordWriter
 from ibidem.ingest.report import IngestReport
-from ibidem.objects.derive import content_node_id, node_id
-from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError
-from ibidem.objects.ids import ID_BYTES, NodeId
-from ibidem.objects.node import Node, split_content
+from ibidem.objects.errors import IbidemError, InvalidInputError
 from ibidem.objects.record import record
 
 if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
 
-LINE_BYTES_MAX = 16 << 20
+LINE_BYTES_MAX = 32 << 20
+"""The longest content of a node, 16 MiB, takes 22 MB in base64."""
 ERRORS_MAX = 1000
 """The most lines that are reported one by one; the rest are counted in one more entry."""
 
@@ -67,7 +57,7 @@ def ingest_records(
     """
     applying = _Applying(tx, path, report, strict)
     for number, line in read_lines(stream):
-        applying.line(number, line)
+        applying.line(f"line {number}", line)
     applying.finish()
 
 
@@ -77,39 +67,38 @@ class _Applying:
     path: str
     report: IngestReport
     strict: bool
-    _names: dict[str, NodeId] = field(default_factory=dict)
-    _present: set[NodeId] = field(default_factory=set)
-    _waiting: list[tuple[int, Record]] = field(default_factory=list)
-    _last: list[tuple[int, Record]] = field(default_factory=list)
+    _writer: RecordWriter = field(default_factory=RecordWriter)
     _refused_count: int = 0
 
-    def line(self, number: int, line: bytes | None) -> None:
+    def line(self, position: str, line: bytes | None) -> None:
         try:
             if line is None:
                 raise InvalidInputError(f"line: longer than {LINE_BYTES_MAX} bytes")
-            record = parse_record(line)
-            if isinstance(record, RemoveRecord | TombstoneRecord):
-                self._last.append((number, record))
-            elif self._is_known(record):
-                self._apply(record)
-            else:
-                self._waiting.append((number, record))
+            self._writer.write(self.tx, parse_record(line), position)
         except IbidemError as error:
-            self._refuse(number, error)
+            self._refuse(position, error)
 
     def finish(self) -> None:
-        for number, each in [*self._waiting, *self._last]:
-            try:
-                self._apply(each)
-            except IbidemError as error:
-                self._refuse(number, error)
+        for position, _, error in self._writer.finish(self.tx):
+            self._refuse(position, error)
         if self._refused_count > ERRORS_MAX:
             self.report.errors.append(
                 (self.path, f"{self._refused_count - ERRORS_MAX} more lines refused")
             )
+        for name in self._writer.settings:
+            self.report.warnings.append(
+                (self.path, f"the setting {name} has another value here, and keeps it")
+            )
+        counts, report = self._writer.counts, self.report
+        report.nodes_added += counts.nodes_added
+        report.nodes_changed += counts.nodes_changed
+        report.nodes_removed += counts.nodes_removed
+        report.edges += counts.edge_count
+        report.vectors += counts.vector_count
+        report.tombstones += counts.tombstone_count
 
-    def _refuse(self, number: int, error: IbidemError) -> None:
-        message = f"line {number}: {error}"
+    def _refuse(self, position: str, error: IbidemError) -> None:
+        message = f"{position}: {error}"
         if self.strict:
             raise InvalidInputError(
                 f"{self.path}: {message}", kind=error.kind, hint=error.hint
@@ -117,90 +106,3 @@ class _Applying:
         self._refused_count += 1
         if self._refused_count <= ERRORS_MAX:
             self.report.errors.append((self.path, message))
-
-    def _is_known(self, record: Record) -> bool:
-        match record:
-            case EdgeRecord(source=source, target=target):
-                return self._find(source) is not None and self._find(target) is not None
-            case NodeVectorRecord(node=node):
-                return self._find(node) is not None
-            case _:
-                return True
-
-    def _find(self, reference: Reference) -> NodeId | None:
-        """Returns the node that the reference names, None if it does not exist yet; an id is looked
-        up once."""
-        if not isinstance(reference, NodeId):
-            return self._names.get(reference)
-        if reference not in self._present:
-            if self.tx.find_node(reference) is None:
-                return None
-            self._present.add(reference)
-        return reference
-
-    def _resolve(self, field_name: str, reference: Reference) -> NodeId:
-        found = self._find(reference)
-        if found is None:
-            raise InvalidInputError(
-                f"{field_name}: got {str(reference)!r:.100}, expected the name of a node of this "
-                "input, or the id or key of a node that is there",
-                kind=ErrorKind.DANGLING_REFERENCE,
-            )
-        return found
-
-    def _apply(self, record: Record) -> None:
-        tx, report = self.tx, self.report
-        match record:
-            case NodeRecord():
-                self._add_node(record)
-            case EdgeRecord():
-                source = self._resolve("edge.source", record.source)
-                target = self._resolve("edge.target", record.target)
-                tx.add_edge(
-                    source,
-                    record.etype,
-                    target,
-                    weight=record.weight,
-                    props=record.props,
-                    key=record.key,
-                    replace=True,
-                )
-                report.edges += 1
-            case NodeVectorRecord():
-                record.stage(tx, self._resolve(f"{record.FORM}.node", record.node))
-                report.vectors += 1
-            case TombstoneRecord():
-                tx.tombstone(self._resolve("tombstone.node", record.node), reason=record.reason)
-                report.tombstones += 1
-            case RemoveRecord(edge=edge) if edge is not None:
-                tx.remove_edge(edge)
-            case RemoveRecord(node=reference):
-                assert reference is not None, "BUG: a removal names a node or an edge"
-                removed = self._resolve("remove.node", reference)
-                tx.remove_node(removed)
-                self._present.discard(removed)
-                report.nodes_removed += 1
-
-    def _add_node(self, record: NodeRecord) -> None:
-        if record.name is not None and record.name in self._names:
-            raise InvalidInputError(f"node.name: {record.name!r:.100} is taken by an earlier line")
-        added = _id_of(record)
-        before = self.tx.find_node(added)
-        self.tx.add_node(**record.values(), replace=record.key is not None)
-        if record.name is not None:
-            self._names[record.name] = added
-        if before is None:
-            self.report.nodes_added += 1
-        elif record.key is not None and self.tx.node(added).encode() != before.encode():
-            self.report.nodes_changed += 1
-
-
-def _id_of(record: NodeRecord) -> NodeId:
-    """Returns the id that the transaction will assign: from the key, else from the content."""
-    if record.key is not None:
-        return node_id(record.namespace, record.key)
-    values = record.values()
-    del values["namespace"]  # part of the key, and there is no key
-    values["content"], _ = split_content(record.content or b"")
-    node = Node(NodeId(bytes(ID_BYTES)), **values)
-    return content_node_id(node.to_map())

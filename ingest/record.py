@@ -1,13 +1,17 @@
-"""Records: the parsed lines of JSON lines, checked field by field, before anything is looked up.
+"""Records: what a source states, one element at a time, before anything is looked up.
 
-A reference (`Reference`) names a node by a local name of the same input, by its id, or by its key;
-`ndjson.py` resolves it.
+JSON lines are parsed to records here, checked field by field, and `format_record` writes a record
+as a line; readers of other formats create records themselves. A reference (`Reference`) names a
+node by a local name of the same input, by its id, or by its key; `record_writer.py` resolves it.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from dataclasses import fields as fields_of
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,6 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ibidem.ingest.fields import Fields, Reference, finite, is_id, load_json, refuse, to_float
+from ibidem.ingest.json_value import to_json
+from ibidem.objects.block import empty
+from ibidem.objects.child import Child
+from ibidem.objects.config import Model
 from ibidem.objects.constants import VECTOR_DIM_MAX
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import EdgeId, NodeId
@@ -23,6 +31,8 @@ from ibidem.objects.record import record
 if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
 
+_BASE64 = {"base64_f32": "<f4", "base64_f16": "<f2", "base64_i8": "|i1"}
+"""Fields with the components of a vector, each with their type in numpy's notation."""
 OWN_NAMESPACES = ("document", "section", "passage")
 """A line may refer to a document, but not replace it: its parts would be lost."""
 
@@ -36,9 +46,13 @@ class NodeRecord:
     summary: str | None
     context_sentence: str | None
     props: Mapping[str, Any]
-    content: bytes | None
-    namespace: str
-    key: Any
+    content: bytes | None = None
+    namespace: str = ""
+    key: Any = None
+    id: NodeId | None = None
+    """The id, if the source has ids of this kind; by default it is derived."""
+    children: tuple[Child, ...] = ()
+    tail: str = ""
 
     def values(self) -> dict[str, Any]:
         """Returns every field but the local name, as `Transaction.add_node` takes it."""
@@ -52,9 +66,9 @@ class EdgeRecord:
     source: Reference
     etype: str
     target: Reference
-    weight: float
-    props: Mapping[str, Any]
-    key: Any
+    weight: float = 1.0
+    props: Mapping[str, Any] = field(default_factory=empty)
+    key: Any = None
 
 
 class NodeVectorRecord:
@@ -70,16 +84,18 @@ class NodeVectorRecord:
 
 @record
 class VectorRecord(NodeVectorRecord):
-    """`{"vector": {...}}`; `values`: (d,) float32, finite."""
+    """`{"vector": {...}}`; `values`: (d,) float32, float16 or int8, finite."""
 
     FORM = "vector"
     node: Reference
     model: str
-    values: npt.NDArray[np.float32]
+    values: npt.NDArray[Any]
+    of: bytes | None = None
+    """The digest of the text that it was made from; by default of the node's text at commit."""
 
     def stage(self, tx: Transaction, node: NodeId) -> None:
         """Stages the vector."""
-        tx.set_vector(node, model=self.model, vector=self.values)
+        tx.set_vector(node, model=self.model, vector=self.values, of=self.of)
 
 
 @record
@@ -89,12 +105,15 @@ class SparseRecord(NodeVectorRecord):
     FORM = "sparse"
     node: Reference
     vocab: str
-    indices: tuple[int, ...]
-    weights: tuple[float, ...]
+    indices: Sequence[int]
+    weights: Sequence[float]
+    of: bytes | None = None
 
     def stage(self, tx: Transaction, node: NodeId) -> None:
         """Stages the vector."""
-        tx.set_sparse(node, vocab=self.vocab, indices=self.indices, weights=self.weights)
+        tx.set_sparse(
+            node, vocab=self.vocab, indices=self.indices, weights=self.weights, of=self.of
+        )
 
 
 @record
@@ -113,7 +132,30 @@ class TombstoneRecord:
     reason: str
 
 
-Record = NodeRecord | EdgeRecord | NodeVectorRecord | RemoveRecord | TombstoneRecord
+@record
+class ModelRecord:
+    """`{"model": {...}}`: what the vectors of a model have in common."""
+
+    name: str
+    model: Model
+
+
+@record
+class ConfigRecord:
+    """`{"config": {...}}`: the configuration of the graph that was exported, without its models."""
+
+    config: Mapping[str, Any]
+
+
+Record = (
+    NodeRecord
+    | EdgeRecord
+    | NodeVectorRecord
+    | RemoveRecord
+    | TombstoneRecord
+    | ModelRecord
+    | ConfigRecord
+)
 
 
 def parse_record(line: bytes) -> Record:
@@ -131,6 +173,92 @@ def parse_record(line: bytes) -> Record:
     if reader is None:
         refuse("json", form, f"one of {', '.join(_READERS)}")
     return reader(Fields(form, body))
+
+
+def format_record(record: Record) -> bytes:
+    """Returns a record as a line of JSON, with its line feed; `parse_record` gives it back.
+
+    Fields with their default value are left out, and names of properties are sorted, so equal
+    records give equal lines.
+    """
+    match record:
+        case NodeRecord():
+            form, body = "node", _node_fields(record)
+        case EdgeRecord():
+            form, body = "edge", _with_reference(record, "source", "target")
+        case VectorRecord():
+            form, body = "vector", _with_reference(record, "node")
+            kind = {"e": "base64_f16", "b": "base64_i8"}.get(body["values"].dtype.char)
+            kind = kind or "base64_f32"
+            data = body.pop("values").astype(_BASE64[kind]).tobytes()
+            body[kind] = base64.b64encode(data).decode("ascii")
+        case SparseRecord():
+            form, body = "sparse", _with_reference(record, "node")
+            body["indices"] = [int(index) for index in record.indices]
+            body["weights"] = [float(weight) for weight in record.weights]
+        case TombstoneRecord():
+            form, body = "tombstone", _with_reference(record, "node")
+        case RemoveRecord(edge=edge) if edge is not None:
+            form, body = "remove", {"edge": str(edge)}
+        case RemoveRecord():
+            form, body = "remove", {"node": str(record.node)}
+        case ModelRecord():
+            form, body = "model", {"name": record.name, **to_json(record.model.to_map())}
+        case ConfigRecord():
+            form, body = "config", to_json(record.config)
+        case _:
+            raise AssertionError(f"BUG: a record without a form: {record!r:.80}")
+    if isinstance(body.get("of"), bytes):
+        body["of"] = body["of"].hex()
+    line = json.dumps({form: body}, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return line.encode("utf-8") + b"\n"
+
+
+def _node_fields(record: NodeRecord) -> dict[str, Any]:
+    body = _stated(record)
+    content = body.pop("content", None)
+    if content is not None:
+        body |= _content_field(content)
+    if record.id is not None:
+        body["id"] = str(record.id)
+    if record.children:
+        body["children"] = [
+            {one.name: to_json(getattr(child, one.name)) for one in fields_of(child)}
+            | {"id": str(child.id)}
+            for child in record.children
+        ]
+    return body
+
+
+def _content_field(content: bytes) -> dict[str, Any]:
+    """Returns content as text if it is UTF-8 and not longer so, else as base64."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        text = None
+    if text is not None and len(json.dumps(text, ensure_ascii=False)) <= 2 * len(text) + 2:
+        return {"content": text}
+    return {"content_base64": base64.b64encode(content).decode("ascii")}
+
+
+def _with_reference(record: Any, *names: str) -> dict[str, Any]:
+    body = _stated(record)
+    body |= {name: str(getattr(record, name)) for name in names}
+    return body
+
+
+def _stated(record: Any) -> dict[str, Any]:
+    """Returns the fields of a record that say something, as JSON values."""
+    stated = ((one.name, getattr(record, one.name)) for one in fields_of(record))
+    return {
+        name: to_json(value) if name in ("key", "props") else value
+        for name, value in stated
+        if value is not None and (name == "key" or not _is_blank(value))
+    }
+
+
+def _is_blank(value: object) -> bool:
+    return isinstance(value, str | tuple | Mapping) and not value
 
 
 def is_record_line(line: bytes) -> bool:
@@ -161,13 +289,35 @@ def _node(fields: Fields) -> NodeRecord:
         content=content,
         namespace=fields.optional_text("namespace", "") or "",
         key=fields.value("key"),
+        id=fields.id("id"),
+        children=_children(fields),
+        tail=fields.optional_text("tail", "") or "",
     )
-    if record.namespace in OWN_NAMESPACES:
-        refuse("node.namespace", record.namespace, "one that ingest does not use for documents")
+    if record.namespace in OWN_NAMESPACES and record.id is None:
+        refuse(
+            "node.namespace",
+            record.namespace,
+            "one that ingest does not use for documents, or an id as in an export",
+        )
     if record.namespace and record.key is None:
         refuse("node.namespace", record.namespace, "a key beside it")
     fields.end()
     return record
+
+
+def _children(fields: Fields) -> tuple[Child, ...]:
+    if not fields.has("children"):
+        return ()
+    found = []
+    for index, listed in enumerate(fields.list("children")):
+        child = Fields(f"node.children[{index}]", listed)
+        part = child.id("id")
+        if part is None:
+            refuse(f"node.children[{index}].id", None, "an id")
+        sizes = child.take("size_bytes"), child.take("size_lines")
+        found.append(Child(part, child.optional_text("lead", "") or "", *sizes))
+        child.end()
+    return tuple(found)
 
 
 def _edge(fields: Fields) -> EdgeRecord:
@@ -185,20 +335,23 @@ def _edge(fields: Fields) -> EdgeRecord:
 
 def _vector(fields: Fields) -> VectorRecord:
     node, model = fields.reference("node"), fields.text("model")
-    if fields.one_of("values", "base64_f32") == "values":
+    form = fields.one_of("values", *_BASE64)
+    values: npt.NDArray[Any]
+    if form == "values":
         values = _float32(fields.list("values"))
     else:
-        data = fields.base64("base64_f32")
-        if len(data) % 4:
-            refuse("vector.base64_f32", len(data), "a number of bytes divisible by 4")
-        values = np.frombuffer(data, dtype="<f4").astype(np.float32)
+        data, dtype = fields.base64(form), np.dtype(_BASE64[form])
+        if len(data) % dtype.itemsize:
+            refuse(f"vector.{form}", len(data), f"a number of bytes divisible by {dtype.itemsize}")
+        values = np.frombuffer(data, dtype).astype(dtype.newbyteorder("="))
     if not 1 <= len(values) <= VECTOR_DIM_MAX:
         refuse("vector", len(values), f"1 to {VECTOR_DIM_MAX} values")
     if not np.isfinite(values).all():
         place = int(np.flatnonzero(~np.isfinite(values))[0])
         refuse(f"vector.values[{place}]", float(values[place]), "a finite float32")
+    of = fields.digest("of")
     fields.end()
-    return VectorRecord(node, model, values)
+    return VectorRecord(node, model, values, of)
 
 
 def _float32(listed: list[Any]) -> npt.NDArray[np.float32]:
@@ -222,8 +375,9 @@ def _sparse(fields: Fields) -> SparseRecord:
     checked = tuple(
         finite(f"sparse.weights[{place}]", weight) for place, weight in enumerate(weights)
     )
+    of = fields.digest("of")
     fields.end()
-    return SparseRecord(node, vocab, tuple(indices), checked)
+    return SparseRecord(node, vocab, tuple(indices), checked, of)
 
 
 def _remove(fields: Fields) -> RemoveRecord:
@@ -241,11 +395,22 @@ def _tombstone(fields: Fields) -> TombstoneRecord:
     return record
 
 
+def _model(fields: Fields) -> ModelRecord:
+    name = fields.text("name")
+    return ModelRecord(name, Model.from_map(fields.rest()))
+
+
+def _config(fields: Fields) -> ConfigRecord:
+    return ConfigRecord(fields.rest())
+
+
 _READERS: dict[str, Callable[[Fields], Record]] = {
     "node": _node,
     "edge": _edge,
     "vector": _vector,
     "sparse": _sparse,
+    "model": _model,
+    "config": _config,
     "remove": _remove,
     "tombstone": _tombstone,
 }

@@ -125,6 +125,10 @@ class RestrictedGraph(UnrestrictedGraph):
         id = check_id("id", id, NodeId)  # noqa: A001
         return None if self._ordinal(id) is None else super().vector(cls, id, name)
 
+    def vectors(self, cls: type[V]) -> Iterator[tuple[str, NodeId, V]]:
+        """Yields the vectors of visible nodes."""
+        return (found for found in super().vectors(cls) if self._ordinal(found[1]) is not None)
+
     def tombstone(self, id: NodeId | str) -> str | None:  # noqa: A002
         """Returns the tombstone of a visible node, None for any other."""
         id = check_id("id", id, NodeId)  # noqa: A001

@@ -37,6 +37,8 @@ T = TypeVar("T")
 V = TypeVar("V", bound=NodeVector)
 EDGES_AT_ONCE = 256
 """Edges that are read together."""
+VECTORS_AT_ONCE = 256
+"""Vectors, likewise."""
 _FAMILY_OF = {family.kind: family.name for family in VECTOR_FAMILIES}
 
 
@@ -233,15 +235,31 @@ class Graph:
         cid = self._tree((_FAMILY_OF[cls.KIND], name)).get(check_id("id", id, NodeId).raw)
         return None if cid is None else cls.decode(self._store.get(cid))
 
+    def vectors(self, cls: type[V]) -> Iterator[tuple[str, NodeId, V]]:
+        """Yields the vectors of one type with their model or vocabulary and their node, by both.
+
+        Args:
+            cls: the type of the vectors.
+        """
+        self._check_open()
+        for family, name in self.root.trees():
+            if family != _FAMILY_OF[cls.KIND]:
+                continue
+            entries = self._tree((family, name)).items()
+            while some := list(islice(entries, VECTORS_AT_ONCE)):
+                blocks = self._store.get_many([cid for _, cid in some])
+                for (key, _), block in zip(some, blocks, strict=True):
+                    yield name, NodeId(key), cls.decode(block)
+
     def tombstone(self, id: NodeId | str) -> str | None:  # noqa: A002
         """Returns the tombstone of a node, None if it is not hidden."""
         self._check_open()
         cid = self._tree(TOMBSTONES).get(check_id("id", id, NodeId).raw)
         return None if cid is None else Tombstone.decode(self._store.get(cid)).reason
 
-    def content(self, id: NodeId | str) -> bytes:  # noqa: A002
+    def content(self, id: NodeId | str, *, include_tombstoned: bool = False) -> bytes:  # noqa: A002
         """Returns the whole content of a node; empty if it has none."""
-        return self.core.content_of(self.node(id)) or b""
+        return self.core.content_of(self.node(id, include_tombstoned=include_tombstoned)) or b""
 
     def document(self, id: NodeId | str) -> str:  # noqa: A002
         """Returns the whole source of a document, a section or a passage, byte for byte."""

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
@@ -156,6 +156,18 @@ class Revision(Questions):
         from ibidem.objects.vector import Sparse
 
         return self.graph.vector(Sparse, id, vocab)
+
+    def vectors(self) -> Iterator[tuple[str, NodeId, Vector]]:
+        """Yields all vectors with their model and their node, by both."""
+        from ibidem.objects.vector import Vector
+
+        return self.graph.vectors(Vector)
+
+    def sparse_vectors(self) -> Iterator[tuple[str, NodeId, Sparse]]:
+        """Yields all sparse vectors with their vocabulary and their node, by both."""
+        from ibidem.objects.vector import Sparse
+
+        return self.graph.vectors(Sparse)
 
     tombstone = _read(Graph.tombstone)
     content = _read(Graph.content)

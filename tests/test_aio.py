@@ -17,8 +17,21 @@ import ibidem
 from ibidem import aio
 
 SAMPLE = Path(__file__).parent / "typed_aio_sample.py"
-PURE = {"anomalies", "citations_of", "exposure_of", "fence_of", "is_task", "node_id", "secret_in"}
-PURE |= {"summary_of", "without_secrets"}
+PURE = {
+    "anomalies",
+    "citations_of",
+    "exposure_of",
+    "fence_of",
+    "format_record",
+    "is_task",
+    "node_id",
+    "parse_record",
+    "read_lines",
+    "secret_in",
+    "summary_of",
+    "thread_id",
+    "without_secrets",
+}
 """Public functions that neither read nor write."""
 
 

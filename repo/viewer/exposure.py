@@ -77,6 +77,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     # -- revisions and transactions ------------------------------------------------------------
     **_rows("Revision", Exposure.VISIBLE, "seen_by node find_nodes node_id edge_id edge nodes"),
     **_rows("Revision", Exposure.VISIBLE, "edges edges_of vector sparse tombstone content"),
+    **_rows("Revision", Exposure.VISIBLE, "vectors sparse_vectors"),
     **_rows("Revision", Exposure.VISIBLE, "document locate locate_many newest moment paths"),
     **_rows("Revision", Exposure.VISIBLE, "is_visible retrieve retrieve_many packs records"),
     **_rows("Revision", Exposure.VISIBLE, "prompt context verify_citation query page count"),

@@ -29,6 +29,17 @@ if TYPE_CHECKING:
     from ibidem.embed.remote import OpenAiEmbedder as OpenAiEmbedder
     from ibidem.embed.remote_reranker import RemoteReranker as RemoteReranker
     from ibidem.ingest.ingest import ingest_text as ingest_text
+    from ibidem.ingest.ndjson import read_lines as read_lines
+    from ibidem.ingest.record import ConfigRecord as ConfigRecord
+    from ibidem.ingest.record import EdgeRecord as EdgeRecord
+    from ibidem.ingest.record import ModelRecord as ModelRecord
+    from ibidem.ingest.record import NodeRecord as NodeRecord
+    from ibidem.ingest.record import SparseRecord as SparseRecord
+    from ibidem.ingest.record import TombstoneRecord as TombstoneRecord
+    from ibidem.ingest.record import VectorRecord as VectorRecord
+    from ibidem.ingest.record import format_record as format_record
+    from ibidem.ingest.record import parse_record as parse_record
+    from ibidem.ingest.record_writer import RecordWriter as RecordWriter
     from ibidem.ingest.report import IngestReport as IngestReport
     from ibidem.ingest.report import Progress as Progress
     from ibidem.ingest.secret import secret_in as secret_in
@@ -39,6 +50,7 @@ if TYPE_CHECKING:
     from ibidem.memory.conversation.message import Message as Message
     from ibidem.memory.conversation.message import Stored as Stored
     from ibidem.memory.conversation.message import ThreadInfo as ThreadInfo
+    from ibidem.memory.conversation.message import thread_id as thread_id
     from ibidem.memory.conversation.selection import Selection as Selection
     from ibidem.memory.conversation.summary import summary_of as summary_of
     from ibidem.memory.conversation.units import Unit as Unit
@@ -194,12 +206,18 @@ _HOMES = {
     "embed.remote": "OllamaEmbedder OpenAiEmbedder",
     "embed.remote_reranker": "RemoteReranker",
     "ingest.ingest": "ingest_text",
+    "ingest.ndjson": "read_lines",
+    "ingest.record": (
+        "ConfigRecord EdgeRecord ModelRecord NodeRecord SparseRecord TombstoneRecord VectorRecord "
+        "format_record parse_record"
+    ),
+    "ingest.record_writer": "RecordWriter",
     "ingest.report": "IngestReport Progress",
     "ingest.secret": "secret_in without_secrets",
     "memory.conversation.changes": "Written",
     "memory.conversation.context": "Context",
     "memory.conversation.conversations": "Conversations",
-    "memory.conversation.message": "Message Stored ThreadInfo",
+    "memory.conversation.message": "Message Stored ThreadInfo thread_id",
     "memory.conversation.selection": "Selection",
     "memory.conversation.summary": "summary_of",
     "memory.conversation.units": "Unit",

@@ -158,6 +158,13 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("snapshot", "check", "mill.golden", code=1)
     run("export", "all.car")
     run("import", "all.car")
+    run("export", "graph.ndjson")
+    stated = [
+        {"node": {"ntype": "Note", "summary": "imported"}},
+        {"edge": {"source": "0" * 32, "etype": "cites", "target": "1" * 32}},
+    ]
+    Path("stated.ndjson").write_text("\n".join(map(json.dumps, stated)), "utf-8")
+    run("import", "stated.ndjson")
     run("clone", "all.car", "copy")
     run("remote", "add", "copy", "copy")
     run("remote", "add", "old", "all.car")

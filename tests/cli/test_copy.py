@@ -47,8 +47,12 @@ def test_a_push_that_is_not_what_was_meant_says_what_would_be(notes: Run):
 
 
 def test_a_file_that_is_no_export_is_said_to_be_none(notes: Run):
-    for call in (("import", "notes/retries.md"), ("clone", "notes/retries.md", "copy")):
+    for call in (
+        ("import", "notes/retries.md", "--format", "car"),
+        ("clone", "notes/retries.md", "copy"),
+    ):
         assert "does not begin as a file of 'repo export'" in notes(*call, code=12).stderr
+    assert "unknown format, expected one of" in notes("import", "notes/retries.md", code=2).stderr
 
 
 def test_an_export_is_imported_elsewhere(notes: Run, tmp_path: Path):

@@ -212,3 +212,27 @@ def test_a_line_of_100_mb_is_refused_in_bounded_memory():
     tracemalloc.stop()
     assert lines == [(1, None)]
     assert peak_bytes < 3 * LINE_BYTES_MAX
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ({"node": {"ntype": "T", "id": "x"}}, "node.id: got 'x', expected 32"),
+        ({"node": {"ntype": "T", "children": [{"lead": ""}]}}, "node.children[0].id: got None"),
+        ({"node": {"ntype": "T", "children": [{"id": "0" * 32}]}}, "node.children[0].size_bytes"),
+        (
+            {"node": {"ntype": "T", "props": {"a": {"/": {"bytes": "?"}}}}},
+            "node.props.a: not base64",
+        ),
+        ({"node": {"ntype": "T", "props": {"/": {"bytes": "aGk"}}}}, "node.props: got"),
+        ({"node": {"ntype": "Passage", "namespace": "passage", "key": 1}}, "node.namespace: got"),
+        ({"vector": {"node": "a", "model": "m", "base64_f16": "AA=="}}, "divisible by 2"),
+        ({"vector": {"node": "a", "model": "m", "values": [1], "of": "00"}}, "vector.of: got '00'"),
+        ({"model": {"name": "m"}}, "dim"),
+        ({"model": {"name": "m", "dim": 0}}, "model.dim"),
+    ],
+)
+def test_the_forms_of_exports_are_checked_too(line, says):
+    with pytest.raises(InvalidInputError) as caught:
+        parse_record(json.dumps(line).encode())
+    assert says in str(caught.value)
