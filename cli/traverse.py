@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ibidem.cli.options import parse
+from ibidem.cli.options import dates, parse
 from ibidem.cli.options.limit import limit_option
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import output
@@ -27,12 +27,24 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
     show_default=True,
     help="What a path may repeat: nothing; nodes but not edges; anything.",
 )
+@click.option(
+    "--valid-at",
+    metavar="TIME",
+    help="Only edges valid at this time, by their properties valid_from and valid_to.",
+)
 @viewer_option
 @at_option
 @common_options
 @pass_session
 def command(
-    session: Session, *, nodes: tuple[str, ...], path: str, limit: int | None, repeats: str, at: str
+    session: Session,
+    *,
+    nodes: tuple[str, ...],
+    path: str,
+    limit: int | None,
+    repeats: str,
+    valid_at: str | None,
+    at: str,
 ) -> None:
     """Follow edges from each NODE and show every path
 
@@ -48,7 +60,8 @@ def command(
     with session.open() as repository:
         revision = repository.at(at, viewer=viewer_of(session))
         starts = [revision.node_id(node) for node in nodes]
-        found = revision.paths(starts, steps, limit=limit, repeats=repeats)
+        moment = dates.moment(session.clock(), valid_at)
+        found = revision.paths(starts, steps, limit=limit, repeats=repeats, valid_at=moment)
         ends = {path.nodes[-1] for path in found}
         titles = {} if session.json else {end: revision.node(end) for end in ends}
     if session.json:

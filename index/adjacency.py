@@ -16,7 +16,7 @@ from ibidem.index.segments.column import Column
 from ibidem.index.segments.identity import Identities, id_order
 from ibidem.index.segments.key_list import KeyList
 from ibidem.index.segments.merge_rows import Part
-from ibidem.index.segments.reader import SegmentView
+from ibidem.index.segments.reader import SegmentView, valid_rows
 from ibidem.objects.cid import DAG_CBOR_PREFIX, EdgeCid
 from ibidem.objects.ids import EdgeId
 from ibidem.objects.record import record
@@ -59,12 +59,15 @@ class Children:
     """(m,) uint32: the position of each in `Node.children`."""
 
 
-def adjacency(parts: FamilyParts, direction: str, ordinal: int, nodes: BitMap) -> Adjacency:
-    """Returns the edges of a node whose both ends are in `nodes`; `direction` is "out" or "in"."""
+def adjacency(
+    parts: FamilyParts, direction: str, ordinal: int, nodes: BitMap, at: int | None = None
+) -> Adjacency:
+    """Returns the edges of a node whose both ends are in `nodes`, those that hold at the
+    microsecond `at` if it is given; `direction` is "out" or "in"."""
     found = [
         (part, rows)
         for part in parts
-        if len(rows := _live_rows(part, direction, _rows_of(part, direction, ordinal), nodes))
+        if len(rows := _live_rows(part, direction, _rows_of(part, direction, ordinal), nodes, at))
     ]
     if ordinal not in nodes or not found:
         return _NO_EDGES
@@ -185,8 +188,12 @@ def _id_at(ids: Column, row: int) -> bytes:
     return ids[row : row + 1].tobytes()
 
 
-def _live_rows(part: Part, direction: str, rows: Array, nodes: BitMap) -> Array:
-    """Returns those of some rows that are live and whose other end is in `nodes`."""
+def _live_rows(
+    part: Part, direction: str, rows: Array, nodes: BitMap, at: int | None = None
+) -> Array:
+    """Returns those of some rows that are live, hold at `at`, and whose other end is in `nodes`."""
+    if at is not None and (valid := valid_rows(part.segment, rows, at)) is not None:
+        rows = rows[valid]
     if not len(rows):
         return rows
     serials = part.segment.column("ordinals")[rows].tolist()

@@ -228,13 +228,14 @@ class Snapshot:
         """The segments of the edges."""
         return tuple(EdgeSegment(part) for part in self.state.edges)
 
-    def outgoing(self, ordinal: int) -> Adjacency:
-        """Returns the edges from a node to nodes of the root, by edge id ascending."""
-        return adjacency(self.state.edges, "out", ordinal, self.live)
+    def outgoing(self, ordinal: int, *, at: int | None = None) -> Adjacency:
+        """Returns the edges from a node to nodes of the root, by edge id ascending; those that hold
+        at the microsecond `at` if it is given."""
+        return adjacency(self.state.edges, "out", ordinal, self.live, at)
 
-    def incoming(self, ordinal: int) -> Adjacency:
-        """Returns the edges to a node from nodes of the root, by edge id ascending."""
-        return adjacency(self.state.edges, "in", ordinal, self.live)
+    def incoming(self, ordinal: int, *, at: int | None = None) -> Adjacency:
+        """Returns the edges to a node from nodes of the root, as `outgoing` does."""
+        return adjacency(self.state.edges, "in", ordinal, self.live, at)
 
     def edge_ids(self, ordinal: int, *, after: EdgeId | None, limit: int) -> list[EdgeId]:
         """Returns the first `limit` ids after `after`, ascending, of the edges between a node and

@@ -61,6 +61,9 @@ TIME_MIN = -(1 << 63)
 TIME_MAX = (1 << 63) - 1
 """Latest time, in microseconds since 1970 UTC. Spec: format 1."""
 
+VALID_FROM, VALID_TO = "valid_from", "valid_to"
+"""The properties between which a node or an edge holds. Spec: retrieval 3.2.1."""
+
 DIGEST_BYTES = 32
 """Size of a blake3 digest. Spec: format 1."""
 

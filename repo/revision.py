@@ -330,6 +330,7 @@ class Revision(Questions):
         *,
         limit: int | None = 1000,
         repeats: str = "none",
+        valid_at: int | datetime | None = None,
         include_tombstoned: bool = False,
     ) -> list[GraphPath]:
         """Returns all paths from nodes along edges of given types.
@@ -341,6 +342,8 @@ class Revision(Questions):
                 than that.
             repeats: what may occur twice in a path: `none`, no node; `nodes`, a node but no edge;
                 `all`, both.
+            valid_at: only edges that hold at this time, by their properties `valid_from` and
+                `valid_to`; microseconds since 1970 UTC, or an aware datetime.
             include_tombstoned: whether paths may pass hidden nodes.
         """
         from ibidem.repo.retrieval import listing
@@ -351,5 +354,6 @@ class Revision(Questions):
             path,
             limit=limit,
             repeats=repeats,
+            valid_at=valid_at,
             include_tombstoned=include_tombstoned,
         )

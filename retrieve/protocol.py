@@ -162,8 +162,9 @@ class EdgeSegment(Protocol):
     def etype_counts(self) -> npt.NDArray[np.int64]:
         """Returns the number of live rows of each type."""
 
-    def arcs(self, nodes: Ordinals, *, outgoing: bool) -> Arcs:
-        """Returns the arcs from nodes to their targets, or from nodes to their sources."""
+    def arcs(self, nodes: Ordinals, *, outgoing: bool, at: int | None = None) -> Arcs:
+        """Returns the arcs from nodes to their targets, or from nodes to their sources; those that
+        hold at the microsecond `at` if it is given."""
 
 
 class NodeEdges(Protocol):
@@ -305,11 +306,12 @@ class Snapshot(Protocol):
     def edges(self) -> Sequence[EdgeSegment]:
         """The segments of the edges."""
 
-    def outgoing(self, ordinal: int) -> NodeEdges:
-        """Returns the edges from a node, in any order."""
+    def outgoing(self, ordinal: int, *, at: int | None = None) -> NodeEdges:
+        """Returns the edges from a node, in any order; those that hold at the microsecond `at` if
+        it is given."""
 
-    def incoming(self, ordinal: int) -> NodeEdges:
-        """Returns the edges to a node, in any order."""
+    def incoming(self, ordinal: int, *, at: int | None = None) -> NodeEdges:
+        """Returns the edges to a node, as `outgoing` does."""
 
     def segments(self, family: str, name: str) -> Sequence[Any]:
         """Returns the segments of a model or vocabulary of any family of vectors, none if there are

@@ -10,12 +10,16 @@ Columns of n rows:
     out.node (n,) ascending sources, out.row; in.node (n,) ascending targets, in.row: the rows of
         one node by edge id
     set: the ordinals as a serialised bitmap
+    valid.first, valid.last (n,) int64: the first and the last microsecond at which the edge holds;
+        only where a row has a bound
 """
 
 from __future__ import annotations
 
+import math
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +27,28 @@ from ibidem.index.arrays import Array, Bytes, Columns, bitmap_bytes, to_bitmap
 from ibidem.index.segments.identity import id_array, id_columns
 from ibidem.index.segments.key_list import key_columns
 from ibidem.index.segments.merge_rows import Part, merge_codes, merge_rows, plan_merge
+from ibidem.objects.constants import TIME_MAX, TIME_MIN, VALID_FROM, VALID_TO
 from ibidem.objects.edge import Edge
+
+ALWAYS = (TIME_MIN, TIME_MAX)
+NEVER = (TIME_MAX, TIME_MIN)
+VALID = ("valid.first", "valid.last")
+
+
+def validity(props: Mapping[str, Any]) -> tuple[int, int]:
+    """Returns the first and the last microsecond at which an edge with these properties holds.
+
+    Spec: retrieval 3.2.2.
+    """
+    bounds = props.get(VALID_FROM), props.get(VALID_TO)
+    if bounds == (None, None):
+        return ALWAYS
+    if any(type(bound) not in (int, float, type(None)) for bound in bounds):
+        return NEVER
+    start, stop = bounds
+    first = TIME_MIN if start is None else max(math.ceil(start), TIME_MIN)
+    last = TIME_MAX if stop is None else min(math.ceil(stop) - 1, TIME_MAX)
+    return NEVER if first > last else (first, last)
 
 
 class EdgeRows:
@@ -36,12 +61,15 @@ class EdgeRows:
         self._digests: list[bytes] = []
         self._weights = array("d")
         self._etypes: list[str] = []
+        self._valid: dict[int, tuple[int, int]] = {}
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def add(self, edge: Edge, digest: bytes) -> None:
         """Adds one edge and the digest of its CID."""
+        if edge.props and (valid := validity(edge.props)) != ALWAYS:
+            self._valid[len(self.ids)] = valid
         self.ids.append(edge.id.raw)
         self._digests.append(digest)
         self.sources.append(edge.src.raw)
@@ -64,6 +92,13 @@ class EdgeRows:
             "code": np.fromiter((number[etype] for etype in self._etypes), np.uint32, count),
         }
         columns |= key_columns("etype", [etype.encode() for etype in etypes])
+        if self._valid:
+            rows = list(self._valid)
+            for name, always, bounds in zip(
+                VALID, ALWAYS, zip(*self._valid.values(), strict=True), strict=True
+            ):
+                columns[name] = np.full(count, always, np.int64)
+                columns[name][rows] = bounds
         return _finish(columns)
 
 
@@ -75,6 +110,13 @@ def merge_edges(parts: Sequence[Part]) -> Columns:
         columns[name] = merge_rows(plan, name)
     etypes, columns["code"] = merge_codes(plan, "etype", "code")
     columns |= key_columns("etype", etypes)
+    if any(VALID[0] in segment for segment in plan.segments):
+        bounds = [
+            merge_rows(plan, name, missing=always)
+            for name, always in zip(VALID, ALWAYS, strict=True)
+        ]
+        if any((bound != always).any() for bound, always in zip(bounds, ALWAYS, strict=True)):
+            columns |= dict(zip(VALID, bounds, strict=True))
     return _finish(columns)
 
 

@@ -99,9 +99,20 @@ def live_mask(part: Part) -> Array | None:
     return mask
 
 
-def merge_rows(plan: Plan, name: str) -> Array:
-    """Returns a merged column with one entry per row, (n, ...) of the parts' dtype."""
-    columns = [part.segment[name] for part in plan.parts]
+def merge_rows(plan: Plan, name: str, *, missing: int | None = None) -> Array:
+    """Returns a merged column with one entry per row, (n, ...) of the parts' dtype.
+
+    Args:
+        plan: the new row numbers.
+        name: of the column.
+        missing: what the rows of a part without the column have; None if every part has it.
+    """
+    columns = [
+        part.segment[name]
+        if missing is None or name in part.segment
+        else np.full(part.segment.row_count, missing)
+        for part in plan.parts
+    ]
     shape = (len(plan.ordinals), *columns[0].shape[1:])
     result = np.empty(shape, dtype=np.result_type(*columns))
     for column, rows in zip(columns, plan.renumbered, strict=True):

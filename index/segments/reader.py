@@ -20,6 +20,7 @@ from ibidem.index.segments.inverted import inverted
 from ibidem.index.segments.key_list import KeyList
 from ibidem.index.segments.merge_rows import Part, live_mask
 from ibidem.index.segments.property_keys import text_key
+from ibidem.index.segments.segment import Segment
 from ibidem.index.segments.term import Term
 from ibidem.objects.record import record
 
@@ -180,6 +181,14 @@ class Arcs:
     """(m,) uint32: the edge's type, as an index into the segment's `etypes`."""
 
 
+def valid_rows(segment: Segment, rows: Array, at: int) -> npt.NDArray[np.bool_] | None:
+    """Returns which rows of edges hold at a microsecond, None for all of them."""
+    if "valid.first" not in segment:
+        return None
+    found: npt.NDArray[np.bool_] = segment.column("valid.first")[rows] <= at
+    return found & (at <= segment.column("valid.last")[rows])
+
+
 class EdgeSegment(SegmentView):
     """The edges of one segment; a row counts while it is live, whether or not its ends exist."""
 
@@ -203,7 +212,7 @@ class EdgeSegment(SegmentView):
             counts = counts - np.bincount(gone, minlength=len(self.etypes))
         return counts
 
-    def arcs(self, nodes: Ordinals, *, outgoing: bool) -> Arcs:
+    def arcs(self, nodes: Ordinals, *, outgoing: bool, at: int | None = None) -> Arcs:
         """Returns the arcs from nodes to their targets, or from nodes to their sources.
 
         The cost is proportional to the number of arcs returned, plus a search for each node.
@@ -211,6 +220,7 @@ class EdgeSegment(SegmentView):
         Args:
             nodes: (k,) uint32, in any order; ascending order is fastest.
             outgoing: whether the nodes are the sources.
+            at: only edges that hold at this microsecond.
         """
         columns = self.part.segment
         end, name = ("target", "out") if outgoing else ("source", "in")
@@ -219,9 +229,12 @@ class EdgeSegment(SegmentView):
         counts = np.searchsorted(column, nodes, side="right") - starts
         places = np.repeat(np.arange(len(nodes), dtype=np.intp), counts)
         rows = columns[f"{name}.row"][ranges(starts, counts)]
+        mask = None if at is None else valid_rows(columns, rows, at)
         if self.part.dead and len(rows):
-            keep = self._is_live(rows)
-            places, rows = places[keep], rows[keep]
+            live = self._is_live(rows)
+            mask = live if mask is None else mask & live
+        if mask is not None:
+            places, rows = places[mask], rows[mask]
         return Arcs(places, columns[end][rows], columns["weight"][rows], columns["code"][rows])
 
     def _is_live(self, rows: Array) -> npt.NDArray[np.bool_]:

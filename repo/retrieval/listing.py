@@ -21,7 +21,7 @@ from ibidem.retrieve.answer.tuple_sequence import TupleSequence
 from ibidem.retrieve.filter import NodeSet, universe, view_of
 from ibidem.retrieve.graph.paths import PATHS_DEFAULT, GraphPath, find_paths, parse_steps
 from ibidem.retrieve.listing import Order, list_nodes
-from ibidem.retrieve.query import checks
+from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.semantics import resolve
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ def paths(
     *,
     limit: int | None = PATHS_DEFAULT,
     repeats: str = "none",
+    valid_at: int | datetime | None = None,
     include_tombstoned: bool = False,
 ) -> list[GraphPath]:
     """Returns every path from some nodes along edges of the given types.
@@ -112,6 +113,8 @@ def paths(
             that.
         repeats: what may occur twice in a path: `none`, no node; `nodes`, a node but no edge;
             `all`, both.
+        valid_at: only edges that hold at this time; microseconds since 1970 UTC, or an aware
+            datetime.
         include_tombstoned: whether paths may pass hidden nodes.
 
     Raises:
@@ -121,6 +124,7 @@ def paths(
     nodes = check_ids("starts", starts)
     hidden = checks.flag("include_tombstoned", include_tombstoned)
     steps = parse_steps(path)
+    moment = _checked_moment(valid_at)
 
     def found(snapshot: Snapshot) -> list[GraphPath]:
         view = view_of(snapshot, include_tombstoned=hidden)
@@ -130,9 +134,17 @@ def paths(
                 raise NotFoundError(f"node {node} is not in the graph at this revision")
             if ordinal not in view.members:
                 raise NotFoundError(f"node {node} was forgotten", kind=ErrorKind.FORGOTTEN)
-        return find_paths(view, nodes, steps, limit=limit, repeats=repeats)
+        return find_paths(view, nodes, steps, limit=limit, repeats=repeats, valid_at=moment)
 
     return _answer(revision, found)
+
+
+def _checked_moment(valid_at: int | datetime | None) -> int | None:
+    if valid_at is None:
+        return None
+    given = microseconds(valid_at) if isinstance(valid_at, datetime) else valid_at
+    moment: int = option_checks.present("valid_at", given)
+    return moment
 
 
 def _answer(revision: Graph, question: Callable[[Snapshot], T]) -> T:
@@ -158,7 +170,7 @@ def _scope(
         viewer=revision.viewer,
         label=label,
         where=where or None,
-        valid_at=microseconds(valid_at) if isinstance(valid_at, datetime) else valid_at,
+        valid_at=_checked_moment(valid_at),
         valid_missing=valid_missing,
         include_tombstoned=include_tombstoned,
     )

@@ -118,9 +118,9 @@ class _EdgeSegment:
             self._counts = self._base.etype_counts() - gone
         return self._counts
 
-    def arcs(self, nodes: Ordinals, *, outgoing: bool) -> Arcs:
+    def arcs(self, nodes: Ordinals, *, outgoing: bool, at: int | None = None) -> Arcs:
         """Returns the same arcs as the underlying segment, including those to hidden nodes."""
-        return self._base.arcs(nodes, outgoing=outgoing)
+        return self._base.arcs(nodes, outgoing=outgoing, at=at)
 
 
 class RestrictedSnapshot:
@@ -259,13 +259,13 @@ class RestrictedSnapshot:
         unseen = self.base.live - self.live
         return tuple(_EdgeSegment(segment, unseen) for segment in self.base.edges)
 
-    def outgoing(self, ordinal: int) -> NodeEdges:
+    def outgoing(self, ordinal: int, *, at: int | None = None) -> NodeEdges:
         """Returns the edges from a node to visible nodes."""
-        return self._between(self.base.outgoing(ordinal))
+        return self._between(self.base.outgoing(ordinal, at=at))
 
-    def incoming(self, ordinal: int) -> NodeEdges:
+    def incoming(self, ordinal: int, *, at: int | None = None) -> NodeEdges:
         """Returns the edges to a node from visible nodes."""
-        return self._between(self.base.incoming(ordinal))
+        return self._between(self.base.incoming(ordinal, at=at))
 
     def children(self, ordinal: int) -> _Parts:
         """Returns the visible parts of a node, in their order."""

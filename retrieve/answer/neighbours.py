@@ -15,19 +15,20 @@ from ibidem.retrieve.filter import NodeSet
 from ibidem.retrieve.protocol import NodeEdges
 
 
-def neighbour_lines(view: NodeSet, ordinal: int, count_max: int) -> str:
+def neighbour_lines(view: NodeSet, ordinal: int, count_max: int, at: int | None) -> str:
     """Returns the blocks of a node's edges; empty if it has none.
 
     Args:
         view: the visible nodes.
         ordinal: the node.
         count_max: the number of edges shown in each direction; the others are only counted.
+        at: only edges that hold at this microsecond; None for all.
 
     Spec: retrieval 8.1.1.
     """
     snapshot = view.snapshot
-    return _block("Outgoing", "->", view, snapshot.outgoing(ordinal), count_max) + _block(
-        "Incoming", "<-", view, snapshot.incoming(ordinal), count_max
+    return _block("Outgoing", "->", view, snapshot.outgoing(ordinal, at=at), count_max) + _block(
+        "Incoming", "<-", view, snapshot.incoming(ordinal, at=at), count_max
     )
 
 

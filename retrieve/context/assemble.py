@@ -232,7 +232,13 @@ class _Making:
             or source.name == CONVERSATION,
         )
         groups = grouped(
-            snapshot, visible, self.hits, options, self._heading, lambda one: len(self._shown(one))
+            snapshot,
+            visible,
+            self.hits,
+            options,
+            self._heading,
+            lambda one: len(self._shown(one)),
+            valid_at=query.valid_at,
         )
         self.groups = groups if options.expand != NEIGHBORS else self._without_copies(groups)
 

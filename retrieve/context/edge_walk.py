@@ -34,6 +34,7 @@ def walked(
     start: int,
     walk: EdgeWalk,
     *,
+    at: int | None,
     taken: Collection[int] = (),
     nodes_max: int | None = None,
 ) -> list[int]:
@@ -47,7 +48,7 @@ def walked(
     for _ in range(walk.hops):
         reached: list[int] = []
         for node in frontier:
-            near = _near(snapshot, visible, node, walk)
+            near = _near(snapshot, visible, node, walk, at)
             fresh = [one for one in near if one not in met and one not in taken][: walk.fanout]
             met.update(fresh)
             reached += fresh
@@ -58,9 +59,11 @@ def walked(
     return found if nodes_max is None else found[:nodes_max]
 
 
-def _near(snapshot: Snapshot, visible: BitMap, node: int, walk: EdgeWalk) -> list[int]:
+def _near(
+    snapshot: Snapshot, visible: BitMap, node: int, walk: EdgeWalk, at: int | None
+) -> list[int]:
     """Returns the neighbours of a node by the type of the edge, then by id, each once."""
-    edges = edges_in_order(snapshot, visible, node, walk.direction, walk.etypes)
+    edges = edges_in_order(snapshot, visible, node, walk.direction, walk.etypes, at)
     return list(dict.fromkeys(edge.other for edge in edges))
 
 
@@ -70,13 +73,15 @@ def edges_in_order(
     node: int,
     direction: str,
     etypes: tuple[str, ...] | None = None,
+    at: int | None = None,
 ) -> list[WalkEdge]:
-    """Returns the edges between a node and visible ones, by type, then the other end, then id."""
+    """Returns the edges between a node and visible ones, by type, then the other end, then id;
+    those that hold at the microsecond `at` if it is given."""
     edges: list[WalkEdge] = []
     if direction != "incoming":
-        edges += _rows(snapshot, visible, snapshot.outgoing(node), etypes, is_incoming=False)
+        edges += _rows(snapshot, visible, snapshot.outgoing(node, at=at), etypes, is_incoming=False)
     if direction != "outgoing":
-        edges += _rows(snapshot, visible, snapshot.incoming(node), etypes, is_incoming=True)
+        edges += _rows(snapshot, visible, snapshot.incoming(node, at=at), etypes, is_incoming=True)
     return sorted(edges)
 
 

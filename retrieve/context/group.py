@@ -98,6 +98,8 @@ def grouped(
     options: PackOptions,
     heading: Heading,
     chars: Callable[[int], int],
+    *,
+    valid_at: int | None,
 ) -> list[Group]:
     """Returns the groups of some hits, the group of the best hit first.
 
@@ -108,9 +110,10 @@ def grouped(
         options: how hits are expanded and merged.
         heading: of a section.
         chars: the length of a node's text.
+        valid_at: only edges that hold at this microsecond are followed; None for all.
     """
     if options.expand == EDGES:
-        return _by_edges(snapshot, visible, hits, options)
+        return _by_edges(snapshot, visible, hits, options, valid_at)
     sections = snapshot.label("Section")
     groups = [
         Group([rank], [hit.ordinal], fallback=NO_SEQUENCE)
@@ -120,14 +123,12 @@ def grouped(
     aims: dict[bytes, list[Aim]] = {}
     wholes: dict[int, Container] = {}
     for rank, hit in enumerate(hits):
-        position = hit.spot
-        if position is None:
+        if (at := hit.spot) is None:
             continue
-        start, stop, whole = _around(position, options, heading, sections, chars)
+        start, stop, whole = _around(at, options, heading, sections, chars)
         if whole is not None:
             wholes[rank] = whole
-        key = position.sequence.document.raw
-        aims.setdefault(key, []).append(Aim(rank, position.place, start, stop))
+        aims.setdefault(at.sequence.document.raw, []).append(Aim(rank, at.place, start, stop))
     for mine in aims.values():
         groups += _of_document(hits, mine, wholes, options)
     return _apart(sorted(groups, key=lambda group: group.hits[0]), hits)
@@ -185,14 +186,14 @@ def _of_document(
     made = []
     for span in stretches:
         first = span.ranks[0]
-        spot, whole = hits[first].spot, wholes.get(first)
-        assert spot is not None, "BUG: a hit of a document has a place in it"
+        at, whole = hits[first].spot, wholes.get(first)
+        assert at is not None, "BUG: a hit of a document has a place in it"
         is_whole = whole is not None and (span.start, span.stop) == (whole.start, whole.stop)
         made.append(
             Group(
                 span.ranks,
-                list(spot.sequence.ordinals[span.start : span.stop]),
-                spot.sequence,
+                list(at.sequence.ordinals[span.start : span.stop]),
+                at.sequence,
                 span.start,
                 span.stop,
                 whole.ordinal if whole is not None and is_whole else None,
@@ -203,15 +204,20 @@ def _of_document(
 
 
 def _by_edges(
-    snapshot: Snapshot, visible: BitMap, hits: Many[Found], options: PackOptions
+    snapshot: Snapshot,
+    visible: BitMap,
+    hits: Many[Found],
+    options: PackOptions,
+    valid_at: int | None,
 ) -> list[Group]:
     walk = options.edges
     assert walk is not None, "BUG: edges are followed"
     if options.merge != ABSORB:
-        walks = [walked(snapshot, visible, hit.ordinal, walk) for hit in hits]
+        walks = [walked(snapshot, visible, hit.ordinal, walk, at=valid_at) for hit in hits]
         return [
             Group(
-                positions, list(dict.fromkeys(node for place in positions for node in walks[place]))
+                positions,
+                list(dict.fromkeys(node for position in positions for node in walks[position])),
             )
             for positions in united(walks)
         ]
@@ -222,7 +228,13 @@ def _by_edges(
             owner[hit.ordinal].hits.append(rank)
             continue
         nodes = walked(
-            snapshot, visible, hit.ordinal, walk, taken=owner, nodes_max=options.nodes_max
+            snapshot,
+            visible,
+            hit.ordinal,
+            walk,
+            at=valid_at,
+            taken=owner,
+            nodes_max=options.nodes_max,
         )
         groups.append(Group([rank], nodes))
         owner.update(dict.fromkeys(nodes, groups[-1]))
@@ -237,7 +249,8 @@ def _apart(groups: Many[Group], hits: Many[Found]) -> list[Group]:
     for group in groups:
         own: list[int] = []
         for rank in group.hits:
-            shown = owner.get(hits[rank].ordinal)
+            hit = hits[rank]
+            shown = owner.get(hit.ordinal if hit.spot is None else hit.spot.passage)
             (own if shown is None else shown.hits).append(rank)
         if own:
             group.hits = own

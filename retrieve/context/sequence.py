@@ -72,6 +72,11 @@ class Spot:
     home: int
     """The innermost container around the hit, or the hit itself if it is a container."""
 
+    @property
+    def passage(self) -> int:
+        """The ordinal of the passage at the position."""
+        return self.sequence.ordinals[self.place]
+
     def section(self, heading: Heading, sections: BitMap) -> Container | None:
         """Returns the nearest section around the hit that has a heading."""
         containers, at = self.sequence.containers, self.home

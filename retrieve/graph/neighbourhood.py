@@ -1,8 +1,9 @@
 """The part of a graph that a walk has visited so far, in arrays that grow with the walk.
 
-It contains only visible edges: live rows of the requested types, both ends in the view, with a
-weight above zero. Nodes are numbered in the order in which they were met; no answer may depend on
-that number, or on the order of arcs. Nodes that are never reached cost nothing.
+It contains only visible edges: live rows of the requested types that hold at the time of the
+question, both ends in the view, with a weight above zero. Nodes are numbered in the order in which
+they were met; no answer may depend on that number, or on the order of arcs. Nodes that are never
+reached cost nothing.
 
 Spec: retrieval 5.2.
 """
@@ -39,8 +40,10 @@ class Neighbourhood:
         etypes: tuple[str, ...] | None,
         weights: Mapping[str, float],
         seeds: Ordinals,
+        at: int | None,
     ) -> None:
         self._view = view
+        self._at = at
         self._ways = {"outgoing": (True,), "incoming": (False,), "both": (True, False)}[direction]
         self._factors = [
             np.array(
@@ -132,7 +135,7 @@ class Neighbourhood:
             if not factors.any():
                 continue
             for outgoing in self._ways:
-                arcs = segment.arcs(nodes, outgoing=outgoing)
+                arcs = segment.arcs(nodes, outgoing=outgoing, at=self._at)
                 if arcs.places.shape[0]:
                     found.append(self._visible(arcs, factors))
         if not found:

@@ -73,6 +73,7 @@ def find_paths(
     *,
     limit: int | None = PATHS_DEFAULT,
     repeats: str = "none",
+    valid_at: int | None = None,
 ) -> list[GraphPath]:
     """Returns the first paths in canonical order.
 
@@ -83,6 +84,7 @@ def find_paths(
         limit: the most paths that are returned; None for all, if they are no more than PATHS_MAX.
         repeats: what may occur twice in a path: `none`, no node; `nodes`, a node but no edge;
             `all`, both.
+        valid_at: only edges that hold at this microsecond; None for all.
 
     Raises:
         InvalidInputError: an option is invalid; kind `limit-exceeded`: the graph is too wide here.
@@ -95,7 +97,7 @@ def find_paths(
         raise InvalidInputError(
             f"repeats: got {checks.show(repeats)}, expected one of {', '.join(REPEATS)}"
         )
-    walk = _Walk(view, steps, repeats)
+    walk = _Walk(view, steps, repeats, valid_at)
     found: list[GraphPath] = []
     for path in walk.paths(starts) if limit != 0 else ():
         if limit is None and len(found) == PATHS_MAX:
@@ -113,10 +115,13 @@ def find_paths(
 class _Walk:
     """The paths of one request; the edges of a node are read once for each kind of step."""
 
-    def __init__(self, view: NodeSet, steps: Sequence[Step], repeats: str) -> None:
+    def __init__(
+        self, view: NodeSet, steps: Sequence[Step], repeats: str, valid_at: int | None
+    ) -> None:
         self._view = view
         self._steps = steps
         self._repeats = repeats
+        self._valid_at = valid_at
         self._arcs: dict[tuple[int, Step], list[_Arc]] = {}
         self._read_count = 0
         self._walked_count = 0
@@ -179,7 +184,8 @@ class _Walk:
 
     def _read(self, at: int, direction: str, etype: str | None) -> Iterator[_Arc]:
         snapshot, members = self._view.snapshot, self._view.members
-        edges = snapshot.outgoing(at) if direction == "out" else snapshot.incoming(at)
+        read = snapshot.outgoing if direction == "out" else snapshot.incoming
+        edges = read(at, at=self._valid_at)
         self._read_count += len(edges.etypes)
         if self._read_count > EDGES_READ_MAX:
             raise _too_wide(f"{EDGES_READ_MAX} edges read")

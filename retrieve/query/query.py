@@ -114,6 +114,11 @@ class Query:
         return bool(self.labels) or self.where is not None or self.valid is not None
 
     @property
+    def valid_at(self) -> int | None:
+        """The microsecond at which nodes and edges have to hold; None if any time will do."""
+        return None if self.valid is None else self.valid.at
+
+    @property
     def notes(self) -> CommitCid | None:
         """The notes head that counts; None if none does, or there are no notes yet."""
         for part in (self.records, self.recall):

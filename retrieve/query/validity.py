@@ -2,9 +2,9 @@
 
 `valid_from` and `valid_to` are numbers, by convention microseconds since 1970 UTC, and the interval
 is half-open: a node that ends where another begins never overlaps it. This is time in the world;
-time in the repository is `repo.at(time)`.
+time in the repository is `repo.at(time)`. Edges have the same two properties; the index reads them.
 
-Spec: retrieval 3.2.1.
+Spec: retrieval 3.2.1, 3.2.2.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
+from ibidem.objects.constants import VALID_FROM, VALID_TO
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import default
 from ibidem.retrieve.query.predicate import And, Between, Equal, Exists, Not, Or, Predicate
-
-FROM, TO = "valid_from", "valid_to"
 
 
 @record
@@ -47,9 +46,9 @@ class Valid:
 
     def condition(self) -> Predicate:
         """Returns the condition on a node's properties."""
-        opened = Between(FROM, None, self.at)
-        lasting = Between(TO, self.at, None, low_open=True)
-        parts: tuple[Predicate, ...] = (_open_or(FROM, opened), _open_or(TO, lasting))
+        opened = Between(VALID_FROM, None, self.at)
+        lasting = Between(VALID_TO, self.at, None, low_open=True)
+        parts: tuple[Predicate, ...] = (_open_or(VALID_FROM, opened), _open_or(VALID_TO, lasting))
         return And(parts if self.missing == "pass" else (*parts, Or((opened, lasting))))
 
 

@@ -42,13 +42,16 @@ PREDICATES: Mapping[str, int] = MappingProxyType(
 """The boost of each type of relation."""
 
 
-def entity_boosts(snapshot: Snapshot, text: str, eligible: BitMap) -> dict[int, int]:
+def entity_boosts(
+    snapshot: Snapshot, text: str, eligible: BitMap, at: int | None
+) -> dict[int, int]:
     """Returns by ordinal the boost of every eligible node that the names in a text lead to.
 
     Args:
         snapshot: as the caller sees it, so hidden names are not found.
         text: the question.
         eligible: the nodes that may be returned; entities need not be among them.
+        at: only relations that hold at this microsecond count; None for all.
     """
     boosts: dict[int, int] = {}
 
@@ -64,7 +67,7 @@ def entity_boosts(snapshot: Snapshot, text: str, eligible: BitMap) -> dict[int, 
         ):
             for ordinal in snapshot.equal(prop, window) & entities:
                 boost(ordinal, own)
-                for other, etype in _relations(snapshot, ordinal):
+                for other, etype in _relations(snapshot, ordinal, at):
                     boost(other, related + PREDICATES.get(etype, 0))
         for ordinal in snapshot.equal("mentions", window) & eligible:
             boost(ordinal, MENTION)
@@ -82,9 +85,10 @@ def windows(text: str) -> list[str]:
     return list(found)
 
 
-def _relations(snapshot: Snapshot, ordinal: int) -> Iterator[tuple[int, str]]:
-    """Yields (other end, type) of an entity's relations, in both directions, by the other's id."""
-    for edges in (snapshot.outgoing(ordinal), snapshot.incoming(ordinal)):
+def _relations(snapshot: Snapshot, ordinal: int, at: int | None) -> Iterator[tuple[int, str]]:
+    """Yields (other end, type) of the relations of an entity that hold, in both directions, by the
+    other's id."""
+    for edges in (snapshot.outgoing(ordinal, at=at), snapshot.incoming(ordinal, at=at)):
         others = np.asarray(edges.neighbours)
         ids = snapshot.node_ids(others).tobytes()
         order = sorted(range(len(others)), key=lambda i: ids[16 * i : 16 * i + 16])

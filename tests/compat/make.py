@@ -35,7 +35,7 @@ CALLER = Viewer(level=2, scopes=("team",))
 RUN = "agent"
 NAMES = ("library", "memory", "runs", "erased")
 _DERIVED = ("index", "embeddings")
-_PACKED_OUT = ("lock.mdb", "lock")
+_PACKED_OUT = ("lock.mdb", "lock", "stat-table")
 
 
 def agent(session: Any) -> str:
@@ -136,7 +136,8 @@ def made(folder: Path) -> dict[str, rich.Made]:
 
 
 def packed(folder: Path) -> bytes:
-    """Returns the files of a repository, without those that are derived or say who has it open."""
+    """Returns the files of a repository, without those that are derived, tell of another folder, or
+    say who has it open."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):

@@ -153,9 +153,9 @@ def mutate(
                 key = EdgeId(
                     number.to_bytes(7, "big") + other.to_bytes(8, "big") + etype[:1].encode()
                 )
-                edge = Edge(
-                    key, etype, node_id(number), node_id(other), draw.choice([1.0, 0.5, -2.0])
-                )
+                weight = draw.choice([1.0, 0.5, -2.0])
+                props = draw.choice([{}, {}, {}, {}, {"valid_from": 3}, {"valid_to": 4.5}])
+                edge = Edge(key, etype, node_id(number), node_id(other), weight, props)
                 graph.edges[key.raw] = edge
             case 5:
                 if graph.edges:

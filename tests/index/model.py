@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from tests.oracle.graph import edge_holds
 
 from ibidem.index.analysis import analyse, analyser_of
 from ibidem.index.arrays import to_ordinals
@@ -227,6 +228,16 @@ def check_edges(snapshot: Snapshot, graph: Graph) -> None:
             assert expected == list(
                 zip(found.ids(), found.cids(), found.etypes, weights, ends, strict=True)
             )
+            for at in (2, 3, 4, 5):
+                read = snapshot.outgoing if name == "src" else snapshot.incoming
+                held = [id_ for id_, *_ in expected if edge_holds(graph.edges[id_.raw], {"at": at})]
+                assert read(ordinal, at=at).ids() == held
+                some = np.array([ordinal], np.uint32)
+                arcs = [one.arcs(some, outgoing=name == "src", at=at) for one in snapshot.edges]
+                known = [
+                    end for arc in arcs for end in arc.neighbours.tolist() if end in snapshot.live
+                ]
+                assert len(known) == len(held)
         ids = sorted({*snapshot.outgoing(ordinal).ids(), *snapshot.incoming(ordinal).ids()})
         for after in (None, *ids[:3]):
             rest = [id_ for id_ in ids if after is None or id_ > after]

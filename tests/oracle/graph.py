@@ -40,7 +40,7 @@ def walk_lanes(
         if options is None:
             continue
         seeds = [key for _, key in first[: options["seeds"]]]
-        arcs = visible(world, view, options)
+        arcs = visible(world, view, options, form["valid"])
         floors[lane], lanes[lane] = 0.0, []
         if not seeds:
             status[lane] = "no_seeds"
@@ -69,12 +69,25 @@ def unknown_types(world: Any, form: dict[str, Any]) -> list[list[Any]]:
     ]
 
 
-def visible(world: Any, view: set[bytes], options: dict[str, Any]) -> Arcs:
+def edge_holds(edge: Edge, valid: dict[str, Any] | None) -> bool:
+    """Whether an edge holds at the time of a question."""
+    if valid is None:
+        return True
+    start, stop = edge.props.get("valid_from"), edge.props.get("valid_to")
+    for bound in (start, stop):
+        if bound is not None and type(bound) not in (int, float):
+            return False
+    return (start is None or start <= valid["at"]) and (stop is None or valid["at"] < stop)
+
+
+def visible(
+    world: Any, view: set[bytes], options: dict[str, Any], valid: dict[str, Any] | None
+) -> Arcs:
     arcs: Arcs = {key: [] for key in view}
     direction = options.get("direction", "both")
     for edge in edges_of(world):
         source, target = edge.src.raw, edge.dst.raw
-        if source not in view or target not in view:
+        if source not in view or target not in view or not edge_holds(edge, valid):
             continue
         if options["etypes"] is not None and edge.etype not in options["etypes"]:
             continue

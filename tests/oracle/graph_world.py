@@ -17,10 +17,17 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree, build
 
 from .fake import FakeSnapshot
+from .graph import edge_holds
 from .world import WORDS, Facts, random_options
 
 NEAR = "near\n  has -> 00"
 ETYPES = ("cites", "has", NEAR)
+BOUNDS = (
+    *({}, {}, {}, {"valid_from": 2}, {"valid_to": 3}, {"valid_from": 0, "valid_to": 4.5}),
+    *({"valid_from": 1.5}, {"valid_to": 0}, {"valid_from": "2"}, {"valid_from": None}),
+    *({"valid_to": [9]}, {"valid_from": 1 << 63}, {"valid_to": -(1 << 64)}, {"valid_to": True}),
+)
+"""Properties of edges; most edges hold always."""
 WEIGHTS = (1.0, 1.0, 1.0, 0.5, 2.0, 0.0, -1.0, 1e300, 1.7e308, 5e-324, 1e-9, 3.25)
 
 
@@ -39,7 +46,9 @@ def with_edges(rng: random.Random, facts: Facts, edges: list[Edge]) -> Facts:
         target = source if rng.random() < 0.05 else target
         etype, key = rng.choice(ETYPES), rng.choice((None, None, "k", 2))
         one = edge_id(source, etype, target, key)
-        kept.append(Edge(one, etype, source, target, weight=rng.choice(WEIGHTS), key=key))
+        props = rng.choice(BOUNDS)
+        weight = rng.choice(WEIGHTS)
+        kept.append(Edge(one, etype, source, target, weight=weight, props=props, key=key))
     return set_edges(facts, kept)
 
 
@@ -144,17 +153,19 @@ class GraphFake(FakeSnapshot):
         rng.shuffle(edges)
         self._edges = edges
 
-    def outgoing(self, ordinal: int) -> Any:
-        return self._edges_of(ordinal, "src", "dst")
+    def outgoing(self, ordinal: int, *, at: int | None = None) -> Any:
+        return self._edges_of(ordinal, "src", "dst", at)
 
-    def incoming(self, ordinal: int) -> Any:
-        return self._edges_of(ordinal, "dst", "src")
+    def incoming(self, ordinal: int, *, at: int | None = None) -> Any:
+        return self._edges_of(ordinal, "dst", "src", at)
 
-    def _edges_of(self, ordinal: int, here: str, there: str) -> Any:
+    def _edges_of(self, ordinal: int, here: str, there: str, at: int | None) -> Any:
         found = [
             edge
             for edge in self._edges
-            if self._place[getattr(edge, here)] == ordinal and getattr(edge, there) in self._ordinal
+            if self._place[getattr(edge, here)] == ordinal
+            and getattr(edge, there) in self._ordinal
+            and edge_holds(edge, None if at is None else {"at": at})
         ]
         return SimpleNamespace(
             neighbours=np.array([self._place[getattr(edge, there)] for edge in found], np.uint32),
@@ -168,12 +179,13 @@ class GraphFake(FakeSnapshot):
         etypes = sorted({edge.etype for edge in part} | {rng.choice(ETYPES)})
         rng.shuffle(part)
 
-        def arcs(nodes: Any, *, outgoing: bool) -> Any:
+        def arcs(nodes: Any, *, outgoing: bool, at: int | None = None) -> Any:
             rows = [
                 (place, edge.dst if outgoing else edge.src, edge.weight, etypes.index(edge.etype))
                 for place, node in enumerate(nodes.tolist())
                 for edge in part
                 if self._place[edge.src if outgoing else edge.dst] == node
+                and edge_holds(edge, None if at is None else {"at": at})
             ]
             return SimpleNamespace(
                 places=np.array([row[0] for row in rows], np.intp),

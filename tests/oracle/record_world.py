@@ -19,7 +19,7 @@ from ibidem.retrieve.access.policy import TrustPolicy
 from ibidem.retrieve.query.query import Query, resolve
 from ibidem.retrieve.records.record import LAYERS, STANDING, Record, RecordType, Status
 
-from .graph_world import set_edges
+from .graph_world import BOUNDS, set_edges
 from .records import Event
 from .world import Facts, finish
 
@@ -51,7 +51,8 @@ def random_records(rng: random.Random, count: int = 14) -> Facts:
         key = rng.choice((None, None, 1))
         weight = rng.choice((1.0, 0.5, 2.0))
         id_ = edge_id(one, etype, other, key)
-        edges.append(Edge(id_, etype, one, other, weight=weight, key=key))
+        props = rng.choice(BOUNDS)
+        edges.append(Edge(id_, etype, one, other, weight=weight, props=props, key=key))
     return set_edges(facts, edges)
 
 

@@ -18,6 +18,7 @@ from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
 
 from .after import is_valid
+from .graph import edge_holds
 from .oracle import World, answer, holds
 from .packing import link, linked
 from .recall import halved
@@ -61,7 +62,7 @@ def answer_records(world: World, form: dict[str, Any], events: list[Event]) -> b
     }
     now = {key: salience(world, key, events, asked) for key in eligible}
     shown = {key for key in eligible if now[key] >= asked["min_salience"]}
-    edges = edges_of(world)
+    edges = [edge for edge in edges_of(world) if edge_holds(edge, form["valid"])]
     boost = boosts(world, form["text"], edges)
     ranked = form["text"] is not None or form["vector"] is not None
     listed = [key for key in native if key in shown]

@@ -12,7 +12,7 @@ from typing import Any
 
 from ibidem.objects.node import Node
 
-from .graph import edges_of
+from .graph import edge_holds, edges_of
 
 BREAKS = ("\r\n", "\n", "\r", "\x0b", "\x0c", "\x85", "\u2028", "\u2029")
 
@@ -48,7 +48,12 @@ def edge_lines(world: Any, form: dict[str, Any], key: bytes) -> str:
             ends = (edge.src.raw, edge.dst.raw)
             here, other = ends if arrow == "->" else ends[::-1]
             hidden = not form["include_tombstoned"] and other in world.tombstones
-            if here == key and other in world.nodes and not hidden:
+            if (
+                here == key
+                and other in world.nodes
+                and not hidden
+                and edge_holds(edge, form["valid"])
+            ):
                 rows.append((edge.etype, other, edge.id.raw))
         rows.sort()
         text += f"{title}:\n" if rows else ""

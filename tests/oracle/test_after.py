@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ibidem.index.families.edge_rows import validity
 from ibidem.index.index import Index
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.config import Config
+from ibidem.objects.constants import TIME_MAX, TIME_MIN
 from ibidem.objects.derive import edge_id
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import CorruptError, InvalidInputError, ReplayError
+from ibidem.objects.ids import EdgeId
 from ibidem.objects.node import Node
 from ibidem.objects.text import text_digest
 from ibidem.objects.vector import Vector
@@ -25,6 +28,7 @@ from ibidem.retrieve.query.query import Query, resolve
 from ibidem.retrieve.rerank import RerankRecord, RerankStatus
 from ibidem.retrieve.similarity import cosines
 
+from .graph import edge_holds
 from .graph_world import set_edges
 from .test_claims import MODELS, ask, doc, ident, ids
 from .world import finish
@@ -84,6 +88,47 @@ def test_a_node_holds_from_its_beginning_until_before_its_end():
     assert ids(ask(nodes, valid_at=9)) == [2, 3, 5]
     assert ids(ask(nodes, valid_at=19, valid_missing="drop")) == [0, 5]
     assert ids(ask(nodes, text="retry", limit=None)) == [0, 1, 2, 3, 4, 5]
+
+
+BOUNDS = [
+    ({"valid_from": 5}, (5, TIME_MAX)),
+    ({"valid_to": 5}, (TIME_MIN, 4)),
+    ({"valid_from": 1.5, "valid_to": 4.5}, (2, 4)),
+    ({"valid_from": 5, "valid_to": 5}, None),
+    ({"valid_from": 1 << 63}, None),
+    ({"valid_to": -(1 << 64)}, None),
+    ({"valid_to": -(1 << 63)}, None),
+    ({"valid_to": (1 << 63) - 1}, (TIME_MIN, TIME_MAX - 1)),
+    ({"valid_from": -(1 << 64), "valid_to": (1 << 64) - 1}, (TIME_MIN, TIME_MAX)),
+    ({"valid_from": None, "valid_to": None, "else": 3}, (TIME_MIN, TIME_MAX)),
+    ({"valid_from": "5"}, None),
+    ({"valid_to": [5]}, None),
+    ({"valid_from": False}, None),
+]
+
+
+@pytest.mark.parametrize(("props", "wanted"), BOUNDS, ids=map(str, range(len(BOUNDS))))
+def test_an_edge_holds_between_its_numbers(props, wanted):
+    """[3.2-f]"""
+    first, last = validity(props)
+    assert (first, last) == wanted or (wanted is None and first > last)
+    for moment in (TIME_MIN, -1, 0, 1, 2, 3, 4, 5, 6, TIME_MAX):
+        assert edge_holds(
+            Edge(EdgeId(bytes(16)), "x", ident(0), ident(1), props=props), {"at": moment}
+        ) == (first <= moment <= last)
+
+
+def test_lanes_walk_edges_that_hold():
+    """[3.2-f]"""
+    nodes = [doc(0, "retry"), doc(1, "else"), doc(2, "else")]
+    edges = [
+        Edge(edge_id(ident(0), "x", ident(n)), "x", ident(0), ident(n), props=props)
+        for n, props in ((1, {"valid_to": 10}), (2, {"valid_from": 10}))
+    ]
+    for moment, wanted in ((9, [0, 1]), (10, [0, 2]), (None, [0, 1, 2])):
+        graph = {"mode": "ppr"}
+        found = ask(nodes, edges=edges, text="retry", graph=graph, mentions=False, valid_at=moment)
+        assert sorted(ids(found)) == wanted
 
 
 def test_validity_narrows_before_lanes_rank():

@@ -25,6 +25,7 @@ from ibidem.retrieve.pipeline import execute
 from ibidem.retrieve.query.query import resolve
 from ibidem.retrieve.query.settings import changed_fields
 
+from .graph_world import set_edges
 from .oracle import World, answer
 from .world import finish
 
@@ -40,7 +41,7 @@ def ident(index):
     return NodeId(index.to_bytes(16, "big"))
 
 
-def ask(nodes, *, vectors=None, rows=None, tombstones=(), **options):
+def ask(nodes, *, vectors=None, rows=None, tombstones=(), edges=(), **options):
     config = Config(models=MODELS, fields=("summary",))
     by_id = {node.id: node for node in nodes}
     dense = {
@@ -59,6 +60,7 @@ def ask(nodes, *, vectors=None, rows=None, tombstones=(), **options):
         for key, (tokens, weights) in (rows or {}).items()
     }
     facts = finish(config, list(nodes), dense, {"v": weighted}, set(tombstones), WriteBatch())
+    facts = set_edges(facts, list(edges))
     snapshot = Index(None, facts.buffer).snapshot(facts.root)
     return execute(
         snapshot,

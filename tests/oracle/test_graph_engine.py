@@ -51,7 +51,7 @@ def check_paths(world: World, result: Any) -> None:
     for item in result.items:
         assert set(item.paths) == {"graph", "community"} & set(item.lanes)
         for lane, path in item.paths.items():
-            arcs = visible(world, view, form[lane])
+            arcs = visible(world, view, form[lane], form["valid"])
             assert path[-1] == item.id
             for one, other in pairwise(path):
                 assert other.raw in {target for target, _ in arcs[one.raw]}

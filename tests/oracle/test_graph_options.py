@@ -273,7 +273,9 @@ def test_nothing_is_lost_on_the_way():
         seeds = view.ordinals()[:3]
         if not len(seeds):
             continue
-        near = Neighbourhood(view, direction="outgoing", etypes=None, weights={}, seeds=seeds)
+        near = Neighbourhood(
+            view, direction="outgoing", etypes=None, weights={}, seeds=seeds, at=None
+        )
         held = seed_mass(1.0 / np.arange(1, len(seeds) + 1))
         flow = Flow(near, held)
         for _ in range(6):

@@ -251,7 +251,7 @@ def test_many_merges_equal_the_oracle_commute_and_repeat() -> None:
         run_document(seed, met)
         seed += 1
     assert met["conflicts"] > FULL // 10, met
-    assert met["settled"] > FULL // 20, met
+    assert met["settled"] > FULL // 30, met  # half of all merges are of layouts
     assert met["listed"] > FULL // 100, met
 
 

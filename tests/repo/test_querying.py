@@ -215,6 +215,22 @@ def test_paths_are_all_ways_in_order(seed):
             assert few == found[:3]
 
 
+def test_paths_go_along_edges_that_hold():
+    """[11.2-d] [3.2-f]"""
+    with ibidem.init("memory:") as repo:
+        with repo.transaction() as tx:
+            a, b, c = (tx.add_node("Person", key=name) for name in "abc")
+            tx.add_edge(a, "works for", b, props={"valid_to": 10})
+            tx.add_edge(a, "works for", c, props={"valid_from": 10})
+        ends = [
+            [path.nodes[-1] for path in repo.at().paths(a, ["works for"], valid_at=moment)]
+            for moment in (9, 10, datetime(1970, 1, 1, tzinfo=UTC), None)
+        ]
+        assert ends == [[b], [c], [b], sorted([b, c])]
+        with pytest.raises(InvalidInputError, match="valid_at"):
+            repo.at().paths(a, ["works for"], valid_at="soon")
+
+
 def test_paths_refuse_what_is_wrong():
     repo, nodes = graph(random.Random(3))
     with repo:

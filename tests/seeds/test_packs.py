@@ -404,6 +404,23 @@ def test_a_passage_of_two_documents_is_shown_once():
         assert sum(len(pack.hits) for pack in packs) == 4
 
 
+def test_a_section_whose_first_passage_is_shown_already_belongs_to_that_pack():
+    repo = ibidem.init("memory:", clock=clock)
+    with repo.transaction() as tx:
+        shared = tx.add_node("Passage", summary="needle needle", key="shared")
+        for name in "ab":
+            section = tx.add_node(
+                "Section", summary="needle", key=name, children=[Child(shared, "", 8, 0)]
+            )
+            tx.add_node(
+                "Document", summary=name, key=f"doc {name}", children=[Child(section, "", 0, 0)]
+            )
+    for merge in ("absorb", "coalesce"):
+        [pack] = repo.packs("needle", label="Section", merge=merge, limit=None)
+        assert [member.id for member in pack.members] == [shared]
+        assert len(pack.hits) == 2
+
+
 def test_parents_cannot_run_in_a_circle():
     repo = ibidem.init("memory:", clock=clock)
     ids = [node_id("", name) for name in "ab"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.docs import test_samples
 
 HOUSE = Path(__file__).resolve().parents[2]
 PAGE = HOUSE / "docs" / "how-to" / "regression-tests.md"
@@ -46,7 +46,6 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_page_on_regression_tests_holds_for_an_installed_copy(
     installed: Path, tmp_path: Path
 ) -> None:
-    samples = runpy.run_path(str(HOUSE / "tests" / "docs" / "test_samples.py"))
     programs, folder = tmp_path / "programs", tmp_path / "project"
     programs.mkdir()
     folder.mkdir()
@@ -73,10 +72,10 @@ def test_the_page_on_regression_tests_holds_for_an_installed_copy(
     )
     assert Path(place.stdout.strip()).is_relative_to(installed)
     ran = 0
-    for block in samples["blocks"](PAGE):
+    for block in test_samples.blocks(PAGE):
         if block.language != "console":
             continue
-        for command in samples["commands"](block.body):
+        for command in test_samples.commands(block.body):
             done = subprocess.run(
                 ["bash", "-c", f"exec 2>&1\n{command.script}"],
                 cwd=folder,
@@ -86,7 +85,7 @@ def test_the_page_on_regression_tests_holds_for_an_installed_copy(
                 text=True,
                 check=False,
             )
-            assert samples["matches"](command.expected, done.stdout), (
+            assert test_samples.matches(command.expected, done.stdout), (
                 f"line {block.line}\n$ {command.script}\n{done.stdout}"
             )
             ran += 1
