@@ -29,6 +29,14 @@ ENGINES = [name for name in ("cbor2", "cbrrr") if find_spec(name) is not None]
 """The codec engines that are installed; `cbrrr` is optional."""
 if "cbrrr" not in ENGINES:
     collect_ignore.append("src/ibidem/objects/engine_cbrrr.py")
+FRAMEWORKS = {"haystack": "haystack", "langchain": "langchain_core", "langgraph": "langgraph"}
+FRAMEWORKS |= {"llamaindex": "llama_index", "openai_agents": "agents"}
+"""Adapters that are classes of a framework, and the package without which they are nothing."""
+collect_ignore += [
+    f"src/ibidem/adapters/{adapter}.py"
+    for adapter, package in FRAMEWORKS.items()
+    if find_spec(package) is None
+]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tests.tools.modules import modules
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 HEAVY = {
@@ -62,17 +63,17 @@ class Absent:
         if name in {"fcntl", "grp", "pwd", "resource", "termios"}:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Absent())
-import importlib, pkgutil, ibidem, ibidem.store.lock
-for found in pkgutil.walk_packages(ibidem.__path__, "ibidem."):
-    if found.name not in OPTIONAL:
-        importlib.import_module(found.name)
+import importlib
+for name in MODULES:
+    importlib.import_module(name)
 """
 
 
 def test_no_module_but_the_locks_needs_what_only_unix_has():
     locks = "import os, sys\nimport fcntl\nimport ibidem.store.lock\ndel sys.modules['fcntl']\n"
-    optional = {"ibidem.__main__", "ibidem.objects.engine_cbrrr", "ibidem.testing.plugin"}
-    loaded(f"{locks}OPTIONAL = {optional!r}\n{ELSEWHERE}")
+    optional = {"ibidem.objects.engine_cbrrr", "ibidem.testing.plugin"}
+    names = [name for name in modules() if name not in optional]
+    loaded(f"{locks}MODULES = {names!r}\n{ELSEWHERE}")
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="counts threads as Linux does")
