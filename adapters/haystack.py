@@ -21,7 +21,7 @@ from haystack.errors import FilterError
 from haystack.utils.filters import document_matches_filter
 
 import ibidem
-from ibidem.adapters.collection import Collection, Entry, Found
+from ibidem.adapters.collection import Collection, Entry, Found, compares, equals, ranked
 
 T = TypeVar("T")
 Filters = Mapping[str, Any] | None
@@ -227,17 +227,11 @@ class IbidemDocumentStore:
     def _ranked(
         self, ask: Callable[[int], list[Found]], filters: Filters, top_k: int
     ) -> list[Document]:
-        limit = top_k
-        while True:
-            try:
-                found = ask(limit)
-            except ibidem.IbidemError as error:
-                raise DocumentStoreError(str(error)) from error
-            ranked = [replace(_document(one.entry), score=one.score) for one in found]
-            matching = [one for one in ranked if _matches(filters, one)]
-            if len(matching) >= top_k or len(found) < limit:
-                return matching[:top_k]
-            limit *= 2
+        try:
+            found = ranked(ask, lambda one: _matches(filters, _document(one.entry)), top_k)
+        except ibidem.IbidemError as error:
+            raise DocumentStoreError(str(error)) from error
+        return [replace(_document(one.entry), score=one.score) for one in found]
 
 
 class _Retriever:
@@ -376,17 +370,14 @@ def _comparison(condition: Mapping[str, Any]) -> dict[str, object] | None:
     if operator in _ORDER:
         _check_order(operator, value)
     name = field.removeprefix("meta.")
-    if name == field or "." in name or name in ("and", "or", "not"):
+    if name == field or "." in name:
         return None
     if operator == "==":
         return _equal(name, value)
     if operator == "in":
         parts = [_equal(name, one) for one in value]
         return None if None in parts else {"or": parts}
-    if operator in _ORDER and type(value) in (int, float):
-        # A truth value is a number to Haystack.
-        return {"or": [{name: {_ORDER[operator]: value}}, {name: {"in": [False, True]}}]}
-    return None
+    return compares(name, _ORDER[operator], value) if operator in _ORDER else None
 
 
 def _check_order(operator: str, value: object) -> None:
@@ -403,14 +394,11 @@ def _check_order(operator: str, value: object) -> None:
 
 
 def _equal(name: str, value: object) -> dict[str, object] | None:
-    if value is None:
+    if value is None and name not in ("and", "or", "not"):
         return {"or": [{"not": {name: {"exists": True}}}, {name: None}]}
-    if isinstance(value, bool | int | float):
-        same = [one for one in (value == 1, int(value), float(value)) if one == value]
-        return {name: {"in": same}}
-    if isinstance(value, str) and not value[:4].isdigit():
-        return {name: value}
-    return None  # a date, or a list or map, which is one value to Haystack
+    if isinstance(value, str) and value[:4].isdigit():
+        return None  # it could be a date
+    return equals(name, value)
 
 
 def _matches(filters: Filters, document: Document) -> bool:
