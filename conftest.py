@@ -30,7 +30,7 @@ ENGINES = [name for name in ("cbor2", "cbrrr") if find_spec(name) is not None]
 if "cbrrr" not in ENGINES:
     collect_ignore.append("src/ibidem/objects/engine_cbrrr.py")
 FRAMEWORKS = {"haystack": "haystack", "langchain": "langchain_core", "langgraph": "langgraph"}
-FRAMEWORKS |= {"llamaindex": "llama_index", "openai_agents": "agents"}
+FRAMEWORKS |= {"llamaindex": "llama_index"}
 """Adapters that are classes of a framework, and the package without which they are nothing."""
 collect_ignore += [
     f"src/ibidem/adapters/{adapter}.py"

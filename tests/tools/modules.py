@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import ibidem
 
-FRAMEWORKS = ("haystack", "langchain", "langgraph", "llamaindex", "openai_agents")
+FRAMEWORKS = ("haystack", "langchain", "langgraph", "llamaindex")
 """Adapters that are classes of a framework, which need not be installed."""
 
 
