@@ -3,6 +3,7 @@
 The root folders can be imported as themselves and as `ibidem.*`; only the latter is collected.
 """
 
+import ast
 import os
 import uuid
 from collections.abc import Iterator
@@ -29,13 +30,26 @@ ENGINES = [name for name in ("cbor2", "cbrrr") if find_spec(name) is not None]
 """The codec engines that are installed; `cbrrr` is optional."""
 if "cbrrr" not in ENGINES:
     collect_ignore.append("src/ibidem/objects/engine_cbrrr.py")
-FRAMEWORKS = {"haystack": "haystack", "langchain": "langchain_core", "langgraph": "langgraph"}
-FRAMEWORKS |= {"llamaindex": "llama_index"}
-"""Adapters that are classes of a framework, and the package without which they are nothing."""
+
+
+def _is_importable(module: Path) -> bool:
+    """Whether the packages that a module imports at its top are installed."""
+    for step in ast.parse(module.read_text("utf-8")).body:
+        if isinstance(step, ast.Import):
+            names = [alias.name for alias in step.names]
+        elif isinstance(step, ast.ImportFrom):
+            names = [str(step.module)]
+        else:
+            continue
+        if not all(find_spec(name.split(".")[0]) for name in names):
+            return False
+    return True
+
+
 collect_ignore += [
-    f"src/ibidem/adapters/{adapter}.py"
-    for adapter, package in FRAMEWORKS.items()
-    if find_spec(package) is None
+    f"src/ibidem/{module.relative_to(Path(__file__).parent)}"
+    for module in (Path(__file__).parent / "adapters").rglob("*.py")
+    if not _is_importable(module)
 ]
 
 

@@ -21,8 +21,6 @@ Where = Mapping[str, object] | None
 
 TRIES_MAX: Final = 64
 """How often a change is begun again because another writer changed the same nodes first."""
-CONTENT_CHARS: Final = 2_000
-"""Characters of a node's content that a retriever shows, unless it is told another number."""
 DEPTH: Final = 100
 """Candidates of a ranking, unless more results are wanted."""
 

@@ -23,7 +23,7 @@ from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 
 import ibidem
-from ibidem.adapters.collection import CONTENT_CHARS, Collection, Entry, Found, id_of, plain
+from ibidem.adapters.collection import Collection, Entry, Found, id_of, plain
 
 RESULTS = 4
 """Documents of a search, as other vector stores of LangChain return."""
@@ -50,7 +50,7 @@ class IbidemRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: Any = None, **options: Any
     ) -> list[Document]:
-        given = {"limit": self.k, "content_chars": CONTENT_CHARS, **self.options, **options}
+        given = {"limit": self.k, **self.options, **options}
         if "k" in options:
             given["limit"] = given.pop("k")
         at = given.pop("at", self.at)

@@ -16,7 +16,6 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from threading import Lock
 from typing import Any, Final, TypeVar
 
 from langchain_core.runnables import RunnableConfig
@@ -89,8 +88,6 @@ class IbidemSaver(BaseCheckpointSaver[int]):
         """
         super().__init__(serde=serde)
         self.repository, self.viewer, self.author = repository, viewer, author
-        self._lock = Lock()
-        """Tasks of one step write at once, and to the same node."""
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -335,16 +332,15 @@ class IbidemSaver(BaseCheckpointSaver[int]):
 
     def _write(self, thread: str, change: Callable[[ibidem.Transaction], T], what: str) -> T:
         branch = _branch(thread)
-        with self._lock:
-            if branch not in self.repository.branches():
-                self._begin(branch)
-            return write(
-                self.repository,
-                change,
-                branch=branch,
-                author=self.author,
-                message=f"{thread}: {what}",
-            )
+        if branch not in self.repository.branches():
+            self._begin(branch)
+        return write(
+            self.repository,
+            change,
+            branch=branch,
+            author=self.author,
+            message=f"{thread}: {what}",
+        )
 
     def _begin(self, branch: str) -> None:
         if self.repository.head is None:

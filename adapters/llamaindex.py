@@ -37,7 +37,6 @@ from pydantic import PrivateAttr
 
 import ibidem
 from ibidem.adapters.collection import (
-    CONTENT_CHARS,
     Collection,
     Entry,
     Found,
@@ -77,7 +76,7 @@ class IbidemRetriever(BaseRetriever):
     ) -> None:
         """Takes the options of a question, such as `where`, `label`, `token_budget` or `model`."""
         self.repository, self.at = repository, at
-        self.options = {"limit": limit, "content_chars": CONTENT_CHARS, **options}
+        self.options = {"limit": limit, **options}
         super().__init__()
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

@@ -1,4 +1,4 @@
-"""`repo feedback`: records which items of an answer were right, wrong or not useful."""
+"""`repo memory feedback`: records which items of an answer were right, wrong or not useful."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def vote_command(
 
     \b
     Examples:
-      repo feedback vote 01f5a2 --session ada
-      repo feedback vote 01f5a2 --down --receipt bafyr4i...
+      repo memory feedback vote 01f5a2 --session ada
+      repo memory feedback vote 01f5a2 --down --receipt bafyr4i...
     """
     from ibidem.memory.recall.feedback import Feedback
 
@@ -88,8 +88,8 @@ def not_useful_command(
 
     \b
     Examples:
-      repo feedback not-useful 01f5a2 77aa
-      repo feedback not-useful --useful 01f5a2 --session ada
+      repo memory feedback not-useful 01f5a2 77aa
+      repo memory feedback not-useful --useful 01f5a2 --session ada
     """
     from ibidem.memory.recall.feedback import Feedback
 
@@ -117,7 +117,7 @@ def outcome_command(session: Session, *, node: str, failed: bool, author: str | 
 
     \b
     Example:
-      repo feedback outcome 01f5a2 --failed
+      repo memory feedback outcome 01f5a2 --failed
     """
     with session.open() as repository:
         author = session.author(author)
@@ -137,7 +137,7 @@ def _answer(repository: Repository, name: str | None, receipt: str | None) -> Re
         if last is None or last.receipt is None:
             raise NotFoundError(
                 "session: no answer is recorded",
-                hint="ask with 'repo recall', or name a receipt with --receipt",
+                hint="ask with 'repo memory recall', or name a receipt with --receipt",
             )
         receipt = last.receipt
     _, found = repository.receipts.find(receipt)
@@ -154,6 +154,6 @@ def _returned(found: Receipt, text: str) -> NodeId:
 
 def _say(session: Session, kind: str, notes: str) -> None:
     if session.json:
-        output.emit("feedback", {"kind": kind, "notes": notes})
+        output.emit("memory-feedback", {"kind": kind, "notes": notes})
     else:
         output.say(f"noted: {kind.replace('-', ' ')}, notes {notes}")

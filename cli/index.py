@@ -1,16 +1,17 @@
-"""`repo index`: rebuilds or compacts the index of the head."""
+"""`repo index`: rebuilds or compacts the index of the head, and counts."""
 
 from __future__ import annotations
 
 import click
 
+from ibidem.cli import stats
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, common_options, pass_session
 
 
 @click.group("index")
 def command() -> None:
-    """Rebuild or compact the index
+    """Rebuild or compact the index, and count what the repository holds
 
     The index is updated automatically, is derived from the blocks, and never changes an answer.
     """
@@ -54,3 +55,6 @@ def _make(session: Session, *, compact: bool) -> None:
         output.emit("index", {"head": None if head is None else str(head)})
     else:
         output.say("the index of the head is " + ("compact" if compact else "new"))
+
+
+command.add_command(stats.command)

@@ -24,12 +24,12 @@ from ibidem.cli.session import Session, color_option, quiet_option, repository_o
 from ibidem.objects.errors import IbidemError
 
 SECTIONS = {
-    "Ask": ("retrieve", "packs", "prompt", "query", "recall", "feedback", "embed"),
+    "Ask": ("retrieve", "packs", "prompt", "query", "embed"),
     "Start a repository and add content": (
-        *("init", "demo", "add", "node", "edge", "commit", "status", "unstage", "config"),
+        *("init", "demo", "add", "node", "edge", "commit", "status", "config"),
         *("rm", "mv", "checkout"),
     ),
-    "Inspect": ("cat", "get", "show", "stats"),
+    "Inspect": ("cat", "show"),
     "Conversations, memory and access": ("thread", "memory", "trust"),
     "Reproduce and test answers": ("replay", "receipt", "run", "snapshot"),
     "History": ("log", "diff", "blame", "bisect"),
@@ -38,8 +38,9 @@ SECTIONS = {
     ),
     "Undo and rewrite history": ("undo", "redo", "history"),
     "Copy between repositories": (
-        *("clone", "remote", "fetch", "pull", "push", "export", "import", "serve", "token"),
+        *("clone", "remote", "fetch", "pull", "push", "export", "import", "serve"),
     ),
+    "Connect agents": ("mcp",),
     "Verify and maintain": ("fsck", "gc", "erase", "key", "index"),
     "The program": ("help", "doctor", "completion"),
 }
@@ -54,10 +55,12 @@ SYNONYMS = {
     **dict.fromkeys(("ls", "list", "select", "filter"), "query"),
     **dict.fromkeys(("remove", "delete"), "rm"),
     **dict.fromkeys(("print", "view"), "cat"),
+    **dict.fromkeys(("get", "node-show", "inspect"), "show"),
     **dict.fromkeys(("restore",), "checkout"),
     **dict.fromkeys(("ingest", "save", "update"), "commit"),
     **dict.fromkeys(("rename", "move"), "mv"),
-    **dict.fromkeys(("reset", "rollback"), "undo"),
+    **dict.fromkeys(("rollback", "abandon"), "undo"),
+    **dict.fromkeys(("unstage", "reset", "discard"), "undo --staged"),
     **dict.fromkeys(("settings", "set", "defaults", "model"), "config"),
     **dict.fromkeys(("create", "new"), "init"),
     **dict.fromkeys(("check", "integrity"), "fsck"),
@@ -69,6 +72,10 @@ SYNONYMS = {
     **dict.fromkeys(("vectors", "vector", "embeddings"), "embed"),
     **dict.fromkeys(("chat", "conversation", "messages"), "thread"),
     **dict.fromkeys(("remember", "facts", "records"), "memory"),
+    "recall": "memory recall",
+    **dict.fromkeys(("stats", "statistics", "count", "info"), "index stats"),
+    **dict.fromkeys(("feedback", "vote", "rate"), "memory feedback"),
+    **dict.fromkeys(("token", "auth", "login"), "trust token"),
     **dict.fromkeys(("access", "permissions", "policy"), "trust"),
     **dict.fromkeys(("server", "sync"), "serve"),
     **dict.fromkeys(("squash",), "history squash"),

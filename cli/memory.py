@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ibidem.cli import feedback, recall
 from ibidem.cli.options import dates
 from ibidem.cli.options.ids import node_at
 from ibidem.cli.options.records import (
@@ -25,7 +26,7 @@ from ibidem.cli.session import Session, at_option, author_option, common_options
 
 @click.group("memory")
 def command() -> None:
-    """Store, revise and search typed memory records
+    """Keep memory records, recall answers and give feedback on them
 
     Each record has a salience that decays with time, and typed relations to other records. RECORD
     is an id or a unique prefix.
@@ -210,5 +211,5 @@ def penalize_command(
     )
 
 
-for _one in REVISIONS:
+for _one in (recall.command, feedback.command, *REVISIONS):
     command.add_command(_one)

@@ -52,6 +52,6 @@ def command(session: Session, /, *, query: str, explain: bool, at: str, **given:
         )
         return
     output.note(*answer.warning_lines(found))
-    output.say(*packs.packs_lines(found, receipt))
+    output.say(*packs.packs_lines(found, receipt, explain=explain))
     if explain:
         output.say("", *found.explain().splitlines())

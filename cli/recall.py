@@ -1,5 +1,5 @@
-"""`repo recall`: searches as retrieve does, adapts the amount of text, and records the answer for
-feedback.
+"""`repo memory recall`: searches as retrieve does, adapts the amount of text, and records the
+answer for feedback.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def command(
 
     \b
     Examples:
-      repo recall "how do retries work" --session ada
-      repo recall "how do retries work" --feedback --recency
-      repo recall "how do retries work" --disclosure raw
+      repo memory recall "how do retries work" --session ada
+      repo memory recall "how do retries work" --feedback --recency
+      repo memory recall "how do retries work" --disclosure raw
     """
     from ibidem.memory.recall.recall import recall
 
@@ -67,7 +67,7 @@ def command(
     receipt = None if result.receipt is None else str(result.receipt.cid)
     if session.json:
         output.emit(
-            "recall",
+            "memory-recall",
             {
                 "commit": commit,
                 "receipt": receipt,
@@ -80,7 +80,7 @@ def command(
         )
         return
     output.note(*answer.warning_lines(result))
-    output.say(*answer.answer_lines(result, locations, receipt=receipt, explain=False))
+    output.say(*answer.answer_lines(result, locations, receipt=receipt, with_ids=True))
     if found.is_escalated or disclosure in ("section", "raw"):
         output.say("", output.strong(f"disclosure: {found.disclosure}"))
         for text in found.texts:

@@ -68,4 +68,4 @@ def _lines(repository: Repository, result: Answer[Any], receipt: str) -> list[st
         return records.records_lines(result)
     revision = repository.at(result.root, viewer=result.query.viewer)
     locations = revision.locate_many([item.node.id for item in result.items])
-    return answer.answer_lines(result, locations, receipt=receipt, explain=False)
+    return answer.answer_lines(result, locations, receipt=receipt)

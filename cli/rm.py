@@ -22,8 +22,8 @@ def command(
 ) -> None:
     """Remove documents and their files, to be committed
 
-    The removal is staged, so that `repo unstage` takes it back; `repo checkout` restores the files.
-    A file that was changed since the last commit is removed only with --force.
+    The removal is staged, so that `repo undo --staged` takes it back; `repo checkout` restores the
+    files. A file that was changed since the last commit is removed only with --force.
 
     \b
     Examples:

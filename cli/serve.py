@@ -47,10 +47,10 @@ def command(
 ) -> None:
     """Serve this repository over HTTP until interrupted
 
-    Answers questions, each for the viewer of its token; `repo token` creates tokens. The access
-    token of --token-file is the owner's own, who sees everything. Only this machine can connect.
-    For access from other machines, put an https reverse proxy in front and pass its name with
-    --allow-host.
+    Answers questions, each for the viewer of its token; `repo trust token` creates tokens. The
+    access token of --token-file is the owner's own, who sees everything. Only this machine can
+    connect. For access from other machines, put an https reverse proxy in front and pass its
+    name with --allow-host.
 
     \b
     Examples:

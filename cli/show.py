@@ -1,4 +1,4 @@
-"""`repo show`: shows a commit, node, edge or block by its name."""
+"""`repo show`: shows a commit, node, document, edge or block by its name."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ibidem.cli.options.ids import document_at
 from ibidem.cli.options.viewer import check_owner, is_restricted, viewer_of, viewer_option
 from ibidem.cli.render import changes, output, shapes
 from ibidem.cli.session import Session, at_option, common_options, pass_session
@@ -16,37 +17,56 @@ from ibidem.repo.id_prefix import is_prefix
 if TYPE_CHECKING:
     from ibidem.objects.cid import Cid
     from ibidem.objects.commit import Commit
+    from ibidem.objects.ids import NodeId
     from ibidem.repo.repository import Repository
+    from ibidem.repo.revision import Revision
 
 _ID = re.compile(r"[0-9a-f]{32}")
 _CHANGES_SHOWN = 20
 
 Shown = tuple[str, dict[str, Any], list[str]]
-"""Its kind, its JSON and its lines of text."""
+"""Its kind, the fields of its JSON and its lines of text."""
 
 
 @click.command("show")
 @click.argument("name", default="HEAD")
+@click.option("--content", is_flag=True, help="Print only the node's content, byte for byte.")
+@click.option(
+    "--text", is_flag=True, help="Print only the full source text of a document or section."
+)
 @viewer_option
 @at_option
 @common_options
 @pass_session
-def command(session: Session, *, name: str, at: str) -> None:
-    """Show the commit, node, edge or block called NAME
+def command(session: Session, *, name: str, content: bool, text: bool, at: str) -> None:
+    """Show the commit, node, document, edge or block called NAME
 
-    NAME is a revision, the id of a node or edge or a unique prefix (looked up at --at), or a CID.
-    Under a trust policy, revisions and CIDs are shown only to callers who may see everything.
+    NAME is a revision, the id of a node or edge or a unique prefix, the path of a document, or a
+    CID. Ids and paths are looked up at --at. A node is shown with its source and its edges. Under a
+    trust policy, revisions and CIDs are shown only to callers who may see everything.
 
     \b
     Examples:
       repo show
       repo show main~2
-      repo show 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --at main~2
+      repo show notes/retries.md --at main~2
+      repo show 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --text
     """
+    if content and text:
+        raise click.UsageError("--content and --text exclude each other; give one of them")
+    if session.json and (content or text):
+        raise click.UsageError("--content and --text print raw bytes and exclude --json")
     with session.open() as repository:
-        kind, value, lines = _find(repository, session, name, at)
+        if content or text:
+            revision = repository.at(at, viewer=viewer_of(session))
+            node = document_at(session, revision, name) or revision.node_id(name)
+            output.say_bytes(
+                revision.content(node) if content else revision.document(node).encode("utf-8")
+            )
+            return
+        kind, fields, lines = _find(repository, session, name, at)
     if session.json:
-        output.emit("show", {"kind": kind, "value": value})
+        output.emit("show", {"kind": kind, **fields})
     else:
         output.say(*lines)
 
@@ -54,30 +74,36 @@ def command(session: Session, *, name: str, at: str) -> None:
 def _find(repository: Repository, session: Session, name: str, at: str) -> Shown:
     if _ID.fullmatch(name):
         return _by_id(repository, session, name, at)
-    if is_prefix(name) and is_restricted(session):
-        return _by_id(repository, session, name, at)
+    if is_restricted(session):
+        if is_prefix(name):
+            return _by_id(repository, session, name, at)
+        revision = repository.at(at, viewer=viewer_of(session))
+        document = document_at(session, revision, name)
+        if document is not None:
+            return _node(revision, document)
     check_owner(session, "a commit or block")
     try:
         commit = repository.commit_at(name)
     except (NotFoundError, InvalidInputError) as error:
         if error.kind is ErrorKind.AMBIGUOUS:
             raise
+        block = _cid(name)
+        if block is not None:
+            return _block(repository, block)
+        revision = repository.at(at, viewer=viewer_of(session))
+        document = document_at(session, revision, name)
+        if document is not None:
+            return _node(revision, document)
         if is_prefix(name):
             return _by_id(repository, session, name, at)
-        from ibidem.objects.cid import Cid
-
-        try:
-            block_cid = Cid.parse(name)
-        except InvalidInputError:
-            raise error from None
-        return _block(repository, block_cid)
+        raise
     return _commit(repository, commit)
 
 
 def _by_id(repository: Repository, session: Session, name: str, at: str) -> Shown:
     revision = repository.at(at, viewer=viewer_of(session))
     try:
-        node = revision.node(revision.node_id(name))
+        return _node(revision, revision.node_id(name))
     except NotFoundError as error:
         if error.kind is ErrorKind.AMBIGUOUS:
             raise
@@ -85,12 +111,38 @@ def _by_id(repository: Repository, session: Session, name: str, at: str) -> Show
             edge = revision.edge(revision.edge_id(name))
         except NotFoundError as other:
             raise (other if other.kind is ErrorKind.AMBIGUOUS else error) from None
-        return "edge", shapes.block_json(edge), shapes.edge_lines(edge)
-    return "node", shapes.block_json(node), shapes.node_lines(node, revision.locate(node.id))
+        return "edge", {"value": shapes.block_json(edge)}, shapes.edge_lines(edge)
+
+
+def _node(revision: Revision, node_id: NodeId) -> Shown:
+    node, location = revision.node(node_id), revision.locate(node_id)
+    edges = sorted(revision.edges_of(node_id), key=lambda edge: edge.id)
+    lines = shapes.node_lines(node, location)
+    if edges:
+        lines += ["", output.strong("edges")]
+    for edge in edges:
+        arrow, other = ("->", edge.dst) if edge.src == node_id else ("<-", edge.src)
+        lines.append(
+            f"  {arrow} {output.one_line(edge.etype)} {other}  {output.faint(str(edge.id))}"
+        )
+    fields = {
+        "value": shapes.block_json(node),
+        "location": shapes.location_json(location),
+        "edges": [shapes.block_json(edge) for edge in edges],
+    }
+    return "node", fields, lines
+
+
+def _cid(name: str) -> Cid | None:
+    from ibidem.objects.cid import Cid
+
+    try:
+        return Cid.parse(name)
+    except InvalidInputError:
+        return None
 
 
 def _commit(repository: Repository, commit: Commit) -> Shown:
-
     # The first commit is compared with the empty state before it.
     origin = repository.core.operation_log.state().origin
     found = list(
@@ -99,7 +151,7 @@ def _commit(repository: Repository, commit: Commit) -> Shown:
     value = {**shapes.block_json(commit), "counts": changes.counts_json(found)}
     listed = changes.change_lines(repository.core.store, found, limit=_CHANGES_SHOWN)
     lines = [*shapes.commit_lines(commit), "", changes.summary(found), *listed]
-    return "commit", value, lines
+    return "commit", {"value": value}, lines
 
 
 def _block(repository: Repository, cid: Cid) -> Shown:
@@ -110,15 +162,23 @@ def _block(repository: Repository, cid: Cid) -> Shown:
     block = repository.core.store.get(cid)
     if cid.is_raw:
         size = {"cid": str(cid), "size_bytes": len(block)}
-        return "raw", size, [output.strong(f"raw {cid}"), output.plural(len(block), "byte")]
+        return (
+            "raw",
+            {"value": size},
+            [output.strong(f"raw {cid}"), output.plural(len(block), "byte")],
+        )
     fields = codec.decode_foreign(block)
     kind = str(fields.get("kind", "block")) if isinstance(fields, dict) else "block"
     if kind == "node":
         node = Node.decode(block)
-        return kind, shapes.block_json(node), shapes.node_lines(node)
+        return kind, {"value": shapes.block_json(node)}, shapes.node_lines(node)
     if kind == "edge":
         edge = Edge.decode(block)
-        return kind, shapes.block_json(edge), shapes.edge_lines(edge)
+        return kind, {"value": shapes.block_json(edge)}, shapes.edge_lines(edge)
     value = {"cid": str(cid), "size_bytes": len(block), "fields": fields}
     rows = [(name, shapes.value_text(fields[name])) for name in sorted(fields)]
-    return kind, value, [output.strong(f"{output.one_line(kind)} {cid}"), *output.pairs(rows)]
+    return (
+        kind,
+        {"value": value},
+        [output.strong(f"{output.one_line(kind)} {cid}"), *output.pairs(rows)],
+    )

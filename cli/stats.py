@@ -1,4 +1,4 @@
-"""`repo stats`: statistics of the repository."""
+"""`repo index stats`: the numbers of what a repository and its index hold."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def command(session: Session, *, at: str) -> None:
 
     \b
     Example:
-      repo stats --at main~10
+      repo index stats --at main~10
     """
     with session.open() as repository:
         stats = repository.maintenance.stats(at)
@@ -33,7 +33,7 @@ def command(session: Session, *, at: str) -> None:
     head = None if stats.head is None else str(stats.head)
     if session.json:
         output.emit(
-            "stats",
+            "index-stats",
             {
                 "commit": head,
                 "node_count": stats.node_count,

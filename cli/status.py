@@ -56,7 +56,7 @@ def command(session: Session) -> None:
     if staged:
         output.say("", f"staged: {changes.summary(staged)}")
         output.say(*(f"  {line}" for line in lines))
-        output.note(output.faint("next: repo commit -m MESSAGE, or repo unstage"))
+        output.note(output.faint("next: repo commit -m MESSAGE, or repo undo --staged"))
     else:
         output.say("nothing is staged")
     _say_folder(folder)

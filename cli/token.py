@@ -1,4 +1,4 @@
-"""`repo token`: manages the tokens of `repo serve`, and shows what was read with them."""
+"""`repo trust token`: manages the tokens of `repo serve`, and shows what was read with them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MICROSECONDS = {"d": 86_400_000_000, "h": 3_600_000_000}
 _LINES = 100
-"""Number of lines that `repo token log` shows by default."""
+"""Number of lines that `repo trust token log` shows by default."""
 
 expires_option = click.option(
     "--expires",
@@ -37,9 +37,9 @@ def command() -> None:
 
     \b
     Examples:
-      repo token create reader --viewer low:east --expires 90d
-      repo token create mirror --viewer all --scope write
-      repo token log
+      repo trust token create reader --viewer low:east --expires 90d
+      repo trust token create mirror --viewer all --scope write
+      repo trust token log
     """
 
 
@@ -67,7 +67,7 @@ def create(session: Session, *, name: str, viewer: str, scope: str, expires: str
 
     \b
     Example:
-      repo token create reader --viewer low:east --expires 90d
+      repo trust token create reader --viewer low:east --expires 90d
     """
     from ibidem.serve.tokens import Tokens
 
@@ -79,7 +79,7 @@ def create(session: Session, *, name: str, viewer: str, scope: str, expires: str
         issued = Tokens(repository.core.folder).create(
             name, viewer=bound, scope=scope, time=now, expires=_expiry(expires, now)
         )
-    _show(session, "token-create", issued)
+    _show(session, "trust-token-create", issued)
 
 
 @command.command("list")
@@ -90,7 +90,7 @@ def listed(session: Session) -> None:
 
     \b
     Example:
-      repo token list
+      repo trust token list
     """
     from ibidem.serve.tokens import Tokens
 
@@ -98,7 +98,7 @@ def listed(session: Session) -> None:
         now, tokens = repository.now(), Tokens(repository.core.folder).all()
     if session.json:
         rows = [{**_token_json(one), "is_valid": one.is_valid(now)} for one in tokens.values()]
-        output.emit("token-list", {"access_tokens": rows})
+        output.emit("trust-token-list", {"access_tokens": rows})
         return
     output.say(*output.table([(*_columns(one), _until(one, now)) for one in tokens.values()]))
 
@@ -116,7 +116,7 @@ def rotate(session: Session, *, name: str, expires: str | None) -> None:
 
     \b
     Example:
-      repo token rotate reader --expires 90d
+      repo trust token rotate reader --expires 90d
     """
     from ibidem.serve.tokens import Tokens
 
@@ -124,7 +124,7 @@ def rotate(session: Session, *, name: str, expires: str | None) -> None:
         now = repository.now()
         tokens = Tokens(repository.core.folder)
         issued = tokens.rotate(name, time=now, expires=_expiry(expires, now))
-    _show(session, "token-rotate", issued)
+    _show(session, "trust-token-rotate", issued)
 
 
 @command.command("revoke")
@@ -136,14 +136,14 @@ def revoke(session: Session, *, name: str) -> None:
 
     \b
     Example:
-      repo token revoke reader
+      repo trust token revoke reader
     """
     from ibidem.serve.tokens import Tokens
 
     with session.open() as repository:
         gone = Tokens(repository.core.folder).revoke(name)
     if session.json:
-        output.emit("token-revoke", _token_json(gone))
+        output.emit("trust-token-revoke", _token_json(gone))
     else:
         output.say(f"revoked token {gone.name}")
 
@@ -161,8 +161,8 @@ def log(session: Session, *, name: str | None, limit: int | None) -> None:
 
     \b
     Examples:
-      repo token log
-      repo token log --name reader --limit 20
+      repo trust token log
+      repo trust token log --name reader --limit 20
     """
     from ibidem.serve.read_log import ReadLog
 
@@ -171,7 +171,7 @@ def log(session: Session, *, name: str | None, limit: int | None) -> None:
     lines = [one for one in lines if name in (None, one.token)]
     lines = lines if limit is None else lines[len(lines) - min(limit, len(lines)) :]
     if session.json:
-        output.emit("token-log", {"reads": [_read_json(one) for one in lines]})
+        output.emit("trust-token-log", {"reads": [_read_json(one) for one in lines]})
         return
     output.say(
         *output.table(

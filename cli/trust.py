@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ibidem.cli import token
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import output
 from ibidem.cli.session import (
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 
 @click.group("trust")
 def command() -> None:
-    """Manage the policy that decides who may see which nodes"""
+    """Manage who may see which nodes: the policy, the tokens of a server"""
+
+
+command.add_command(token.command)
 
 
 @command.command("enable")

@@ -1,28 +1,41 @@
-"""`repo undo`: undoes the last operation."""
+"""`repo undo`: undoes the last operation, or discards staged changes."""
 
 from __future__ import annotations
 
 import click
 
-from ibidem.cli.render import output, rebased, shapes
+from ibidem.cli.render import changes, output, rebased, shapes
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 
 
 @click.command("undo")
+@click.option("--staged", is_flag=True, help="Discard all staged changes instead.")
 @author_option
 @common_options
 @pass_session
-def command(session: Session, author: str | None) -> None:
-    """Undo the last operation: a commit, a branch, a switch, a tag
+def command(session: Session, *, staged: bool, author: str | None) -> None:
+    """Undo the last operation, such as a commit, or discard what is staged
 
     Nothing is lost: an undo is an operation too, and `repo redo` reverts it. Tombstones stay: only
-    `repo node untombstone` removes one.
+    `repo node untombstone` removes one. Staged changes are in no operation: --staged discards them.
 
     \b
-    Example:
+    Examples:
       repo undo
+      repo undo --staged
     """
-    step(session, "undo", author)
+    if not staged:
+        step(session, "undo", author)
+        return
+    if author is not None:
+        raise click.UsageError("--staged and --author exclude each other: nothing is signed")
+    with session.open() as repository:
+        dropped = list(repository.stage.changes())
+        repository.stage.clear()
+    if session.json:
+        output.emit("undo-staged", {"dropped": changes.counts_json(dropped)})
+    else:
+        output.say(f"dropped: {changes.summary(dropped)}" if dropped else "nothing was staged")
 
 
 def step(session: Session, verb: str, author: str | None) -> None:

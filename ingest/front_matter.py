@@ -1,8 +1,8 @@
 """Front matter: the `key: value` lines between two `---` lines at the top of a Markdown file.
 
 A strict, small subset of YAML, read without a YAML library: scalars and lists of scalars, one
-level. Anything else is kept in the source, sets no property, and is reported by line. The source
-text is never lost: it is the document's first lead.
+level. Anything else is kept in the source, sets no property, and is reported: once for each file,
+with the first such line. The source text is never lost: it is the document's first lead.
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ def read_front_matter(source: str, start: int = 0) -> FrontMatter:
 
 def _read_lines(lines: list[str], result: FrontMatter) -> None:
     key: str | None = None
+    unread: list[str] = []
     for number, raw in enumerate(lines, start=2):
         line = raw.rstrip(" \t\r")
         if not line or line.lstrip(" \t").startswith("#"):
@@ -83,7 +84,10 @@ def _read_lines(lines: list[str], result: FrontMatter) -> None:
             key = _read_entry(line, result)
         except ValueError as error:
             key = None
-            result.warnings.append(f"front matter line {number}: {error}; kept as text only")
+            unread.append(f"line {number}: {error}")
+    if unread:
+        more = f"; so are {len(unread) - 1} more lines" if len(unread) > 1 else ""
+        result.warnings.append(f"front matter {unread[0]}; kept as text only{more}")
 
 
 def _read_entry(line: str, result: FrontMatter) -> str | None:

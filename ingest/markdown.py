@@ -25,6 +25,8 @@ LANGUAGE_CHARS_MAX = 64
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _INLINE_MARKUP = re.compile(r"[\\`*_\[\]<>&!]")
+_ATTRIBUTES = re.compile(r"[ \t]*\{[ \t]*:?[ \t]*[#.][\w:.-]+(?:[ \t][^{}]*)?\}[ \t]*$")
+"""Attributes at the end of a heading, such as `{ #anchor }`: of the page, not of its text."""
 _SPACES = re.compile(r"[ \t\r\n]+")
 _FORMATS: dict[str, tuple[str, tuple[Finder, ...]]] = {
     "paragraph_open": ("paragraph", PROSE),
@@ -78,7 +80,8 @@ def _heading(
     text_range = trim(source, start, stop)
     if text_range is None or text_range[1] - text_range[0] > HEADING_CHARS_MAX:
         return None
-    return Heading(*text_range, int(token.tag[1:]), _plain_text(content, environment))
+    shown = _ATTRIBUTES.sub("", content)
+    return Heading(*text_range, int(token.tag[1:]), _plain_text(shown, environment))
 
 
 def _plain_text(content: str, environment: dict[str, object]) -> str:

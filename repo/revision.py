@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ibidem.repo.retrieval.signature import (
         QuestionOptions,
     )
-    from ibidem.retrieve.access.policy import Viewer
+    from ibidem.retrieve.access.policy import TrustPolicy, Viewer
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
     from ibidem.retrieve.context.prompt import Citation
@@ -112,6 +112,13 @@ class Revision(Questions):
     def is_restricted(self) -> bool:
         """Whether the root may contain more than is visible here."""
         return self.graph.is_restricted
+
+    @property
+    def trust_policy(self) -> TrustPolicy | None:
+        """How levels and scopes are read from nodes; None if the root has no trust policy."""
+        from ibidem.retrieve.access.policy import policy_of
+
+        return policy_of(self.config)
 
     @property
     def erasures(self) -> tuple[Erasure, ...]:

@@ -20,14 +20,15 @@ from ibidem.objects.errors import IbidemError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
+from ibidem.objects.text import node_text
 from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX, Drop, DropReason, Drops
 from ibidem.retrieve.answer.render import render
 from ibidem.retrieve.node_source import Content, Load, LoadMany
 from ibidem.retrieve.numbers import Float64s, Ids
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
-_TOKENS_MIN = 12
-"""The least cost of a rendered node by the heuristic: two lines with an id in them."""
+_TOKENS_MIN = 1
+"""The least cost of a rendered node by the heuristic: no rendering is empty."""
 
 
 _AHEAD_NODES_MIN = 16
@@ -42,7 +43,10 @@ class Reader:
     load: Load
     content: Content
     estimator: TokenEstimator
-    content_chars: int
+    fields: Sequence[str]
+    """The fields that a node's text is made of."""
+    metadata: bool = False
+    """Whether the type, id and properties of every node are shown."""
     adjacent: Callable[[NodeId], str] | None = None
     """Returns the edges of a node as text, if they are shown."""
     load_many: LoadMany | None = None
@@ -64,6 +68,14 @@ class Reader:
             found = self._peeked[cid] = self._render(cid)
         return found
 
+    def text(self, node: Node) -> str:
+        """Returns the text of a node.
+
+        Spec: format 5.1.
+        """
+        read = self.content(node) if "content" in self.fields else None
+        return node_text(node, self.fields, read)
+
     def source(self, cid: NodeCid) -> tuple[Node, bytes | None]:
         """Returns a node and its whole content."""
         node = self._peeked[cid][0] if cid in self._peeked else self.load(cid)
@@ -77,9 +89,8 @@ class Reader:
 
     def _render(self, cid: NodeCid) -> tuple[Node, str]:
         node = self._ahead.pop(cid, None) or self.load(cid)
-        content = self.content(node) if self.content_chars else None
-        text = render(node, content=content, content_chars=self.content_chars)
-        return node, text if self.adjacent is None else text + self.adjacent(node.id)
+        edges = "" if self.adjacent is None else self.adjacent(node.id)
+        return node, render(node, self.text(node), metadata=self.metadata, edges=edges)
 
 
 class Ranking(Protocol):

@@ -221,7 +221,8 @@ def ranked(
         load,
         nodes.content,
         nodes.estimator,
-        query.content_chars,
+        snapshot.config.fields,
+        query.metadata,
         _adjacent(scope.view, query),
         batch_loader(snapshot, nodes.load_many),
     )

@@ -259,7 +259,7 @@ def _known(tokens: Mapping[str, Token], name: str) -> Token:
     found = tokens.get(name)
     if found is None:
         raise NotFoundError(
-            f"token {name!r:.80} does not exist", hint="`repo token list` shows them"
+            f"token {name!r:.80} does not exist", hint="`repo trust token list` shows them"
         )
     return found
 

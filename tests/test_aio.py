@@ -17,7 +17,7 @@ import ibidem
 from ibidem import aio
 
 SAMPLE = Path(__file__).parent / "typed_aio_sample.py"
-PURE = {"anomalies", "is_task"}
+PURE = {"anomalies", "citations_of", "exposure_of", "fence_of", "is_task", "node_id", "secret_in"}
 """Public functions that neither read nor write."""
 
 

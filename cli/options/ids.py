@@ -1,7 +1,7 @@
-"""Resolves an id or a unique prefix, as typed by a person, to a node or edge. Prefixes are matched
-only against what the caller may see, so that no error reveals anything else. A command without
-`--viewer` acts for a caller who may see everything, unless the environment names another caller.
-`repo/id_prefix.py` defines prefixes.
+"""Resolves an id, a unique prefix or the path of a document, as typed by a person, to a node. All
+are matched only against what the caller may see, so that no error reveals anything else. A
+command without `--viewer` acts for a caller who may see everything, unless the environment names
+another caller. `repo/id_prefix.py` defines prefixes.
 """
 
 from __future__ import annotations
@@ -9,19 +9,31 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ibidem.cli.options.documents import document_name
 from ibidem.cli.options.viewer import viewer_of
 from ibidem.cli.session import Session
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
     from ibidem.repo.repository import Repository
+    from ibidem.repo.revision import Revision
 
 
 def node_at(session: Session, repository: Repository, text: str, at: str = "HEAD") -> NodeId:
     """Returns the node of a revision that is meant."""
     from ibidem.retrieve.access.policy import ALL
 
-    return repository.at(at, viewer=viewer_of(session) or ALL).node_id(text)
+    revision = repository.at(at, viewer=viewer_of(session) or ALL)
+    return document_at(session, revision, text) or revision.node_id(text)
+
+
+def document_at(session: Session, revision: Revision, path: str) -> NodeId | None:
+    """Returns the document of that path at a revision, None if the caller sees none there."""
+    from ibidem.objects.derive import node_id
+    from ibidem.objects.location import DOCUMENT
+
+    found = node_id(DOCUMENT, document_name(session, path))
+    return found if revision.is_visible(found) else None
 
 
 def node_among(ids: Iterable[NodeId], text: str, *, where: str) -> NodeId:

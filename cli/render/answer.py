@@ -1,6 +1,5 @@
-"""An answer as text and as JSON: items and their source locations, cost, and what was left out. An
-item is shown as the exact text that the budget counted, apart from escapes, so that people read
-what a model would get.
+"""An answer as text and as JSON. For a person an item is its place and the text that the budget
+counted, which is what a model would get; ids, scores and what was left out are shown on request.
 """
 
 from __future__ import annotations
@@ -49,22 +48,35 @@ def answer_lines(
     locations: list[Location | None],
     *,
     receipt: str | None,
-    explain: bool,
+    explain: bool = False,
+    with_ids: bool = False,
     is_partial: bool = False,
 ) -> list[str]:
-    """Returns a result as lines for people; `is_partial` if erased nodes were left out of it."""
-    kept = receipt_line(receipt, is_partial=is_partial)
-    lines = [cost_line(result), kept]
+    """Returns a result as lines for people: the items, then what they cost and the receipt.
+
+    Args:
+        result: the answer.
+        locations: the source location of each item, in the order of the items.
+        receipt: the CID of the receipt, None if there is none.
+        explain: whether ids, scores, lanes and what was left out are shown.
+        with_ids: whether the ids are shown, for commands that take them.
+        is_partial: whether erased nodes were left out.
+    """
+    lines = []
+    for rank, (item, location) in enumerate(zip(result.items, locations, strict=True), 1):
+        lines += [*item_lines(rank, item, location)]
+        if explain or with_ids:
+            lines.append(_facts_line(item))
+        if explain:
+            lines += _lane_lines(item)
+        lines.append("")
+    if explain:
+        lines += _explain_lines(result)
     if result.direct is not None:
         node = "" if result.direct.node is None else f" {result.direct.node}"
         lines.append(f"direct answer: {result.direct.reason}{node}")
-    for rank, (item, location) in enumerate(zip(result.items, locations, strict=True), 1):
-        lines += ["", *item_lines(rank, item, location)]
-        if explain:
-            lines += _lane_lines(item)
-    if explain:
-        lines += _explain_lines(result)
-    return lines
+    kept = receipt_line(receipt, is_partial=is_partial)
+    return [*lines, cost_line(result, explain=explain), kept]
 
 
 def receipt_line(receipt: str | None, *, is_partial: bool = False) -> str:
@@ -75,23 +87,31 @@ def receipt_line(receipt: str | None, *, is_partial: bool = False) -> str:
     return faint(f"no receipt: {why}")
 
 
-def cost_line(result: Answer[AnswerItem], noun: str = "item") -> str:
-    """Returns one line with the tokens used and the number of nodes left out."""
+def cost_line(result: Answer[AnswerItem], noun: str = "item", *, explain: bool = False) -> str:
+    """Returns one line with the tokens used and the number of items that did not fit; `explain`
+    adds the numbers of candidates and of all that was left out."""
     budget = "" if result.token_budget is None else f" of {result.token_budget:,}"
+    cost = f"{plural(len(result), noun)}, {result.tokens_used:,}{budget} tokens"
+    if not explain:
+        unfit = result.dropped_counts["budget"]
+        return cost + (f", {unfit:,} more did not fit" if unfit else "")
     reasons = ", ".join(
         f"{count:,} by {reason}" for reason, count in sorted(result.dropped_counts.items()) if count
     )
     dropped = f"{result.dropped_total:,} left out" + (f" ({reasons})" if reasons else "")
-    cost = f"{plural(len(result), noun)}, {result.tokens_used:,}{budget} tokens"
     return f"{cost}, {plural(result.candidates_seen, 'candidate')}, {dropped}"
 
 
 def item_lines(rank: int, item: Item, location: Location | None) -> list[str]:
-    """Returns one item as lines: its rank, its location in its source, its text."""
-    position = shapes.location_line(location) if location else output.one_line(item.node.ntype)
-    score = faint(f"score {item.score:.6g}, {plural(item.tokens, 'token')}")
-    body = item.rendered.splitlines()
-    return [f"[{rank}] {strong(position)}  {score}", *(f"    {line}" for line in body)]
+    """Returns one item as lines: its rank, its location in its source if it has one, its text."""
+    body = item.rendered.rstrip("\n").split("\n")
+    title = strong(shapes.location_line(location)) if location else body.pop(0)
+    return [f"[{rank}] {title}", *(f"    {line}".rstrip() for line in body)]
+
+
+def _facts_line(item: Item) -> str:
+    name = f"{output.one_line(item.node.ntype)} {item.id}"
+    return faint(f"    {name}, score {item.score:.6g}, {plural(item.tokens, 'token')}")
 
 
 def warning_lines(result: Answer[AnswerItem]) -> list[str]:
@@ -118,9 +138,9 @@ def _lane_lines(item: Item) -> list[str]:
 
 def _explain_lines(result: Answer[Item]) -> list[str]:
     lanes = [(lane, str(status)) for lane, status in sorted(result.status.items())]
-    lines = ["", strong("lanes"), *output.table(lanes, indent="  ")] if lanes else []
+    lines = [strong("lanes"), *output.table(lanes, indent="  "), ""] if lanes else []
     if result.dropped:
-        lines += ["", strong("left out")]
+        lines += [strong("left out")]
         rows = [
             (
                 str(drop.id),
@@ -132,5 +152,5 @@ def _explain_lines(result: Answer[Item]) -> list[str]:
         ]
         lines += output.table(rows, indent="  ")
         more = result.dropped_total - len(rows)
-        lines += [f"  and {more:,} more"] if more else []
+        lines += [*([f"  and {more:,} more"] if more else []), ""]
     return lines

@@ -29,21 +29,28 @@ def taken(given: dict[str, Any]) -> dict[str, Any]:
     return flags.taken(_FLAGGED, given)
 
 
-def packs_lines(found: Answer[Pack], receipt: str | None) -> list[str]:
-    """Returns an answer of packs as lines for people."""
-    lines = [answer.cost_line(found, "pack"), answer.receipt_line(receipt)]
+def packs_lines(found: Answer[Pack], receipt: str | None, *, explain: bool = False) -> list[str]:
+    """Returns an answer of packs as lines for people; `explain` adds what each pack is made of."""
+    lines = []
     for rank, pack in enumerate(found, 1):
-        lines += ["", *pack_lines(rank, pack)]
-    return lines
+        lines += [*pack_lines(rank, pack)]
+        if explain:
+            lines.append(_facts_line(pack))
+        lines.append("")
+    return [*lines, answer.cost_line(found, "pack", explain=explain), answer.receipt_line(receipt)]
 
 
 def pack_lines(rank: int, pack: Pack) -> list[str]:
     """Returns one pack as lines for people: its location, then its text."""
-    name = output.one_line(pack.title)
+    body = pack.text.splitlines()
+    title = strong(output.one_line(pack.title))
+    return [f"[{rank}] {title}", *(f"    {line}".rstrip() for line in body)]
+
+
+def _facts_line(pack: Pack) -> str:
     facts = (
         f"{pack.alias}, score {pack.score:.6g}, {plural(len(pack.hits), 'hit')}, "
         f"{plural(pack.tokens, 'token')}"
     )
     note = "" if pack.fallback is None else f", {pack.fallback}"
-    body = pack.text.splitlines()
-    return [f"[{rank}] {strong(name)}  {faint(facts + note)}", *(f"    {line}" for line in body)]
+    return faint(f"    {facts}{note}")

@@ -1,8 +1,8 @@
 """Shows the advance of long work on standard error, apart from data.
 
-On a terminal a bar with an estimate of the remaining time, elsewhere a line every few seconds.
-Nothing is shown for work that ends within a second, with `--quiet` or with `--json`. rich is loaded
-only when a bar is drawn.
+On a terminal a bar with an estimate of the remaining time, elsewhere a line after a second, and
+one every few seconds. Nothing is shown for work that ends within a second, with `--quiet` or with
+`--json`. rich is loaded only when a bar is drawn.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Meter:
         now = self.clock()
         if work != self._work:
             self.stop()
-            self._work, self._began, self._shown = work, now, now
+            self._work, self._began, self._shown = work, now, now - LINE_S
         if done == total:
             self.stop()
         elif now - self._began >= SHORT_S:

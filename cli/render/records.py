@@ -18,7 +18,8 @@ def records_lines(answer: Answer[RecordItem]) -> list[str]:
         hops = output.plural(one.hop, "step") + " away"
         rank = f"score {one.score:.4f}" if one.is_root else hops
         label, text = output.one_line(one.node.ntype), output.one_line(one.node.summary or "")
-        lines += [f"{one.id}  {label}  salience {one.salience:.3f}  {rank}", f"   {text}"]
+        facts = output.faint(f"    {label} {one.id}, salience {one.salience:.3f}, {rank}")
+        lines += [text, facts]
     edges = _graph_of(answer).edges
     return lines + [f"{edge.src} {output.one_line(edge.etype)} {edge.dst}" for edge in edges]
 

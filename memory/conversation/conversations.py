@@ -306,7 +306,7 @@ class Conversations:
         direct: bool | Mapping[str, Any] | None = None,
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
-        content_chars: int | Configured = CONFIGURED,
+        metadata: bool | Configured = CONFIGURED,
         strict: bool = False,
         # end of options
     ) -> Selection:
@@ -396,7 +396,7 @@ class Conversations:
         direct: bool | Mapping[str, Any] | None = None,
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
-        content_chars: int | Configured = CONFIGURED,
+        metadata: bool | Configured = CONFIGURED,
         strict: bool = False,
         # end of options
     ) -> Context:

@@ -166,7 +166,7 @@ def recall(
     as_of: int | datetime | None = None,
     notes: CommitCid | str | None = None,
     adjacency: int | Configured = CONFIGURED,
-    content_chars: int | Configured = CONFIGURED,
+    metadata: bool | Configured = CONFIGURED,
     estimator: str | TokenEstimator = "heuristic",
     token_budget: int | Configured | None = CONFIGURED,
     depth: int | Configured = CONFIGURED,

@@ -13,7 +13,7 @@ from ibidem.repo.argument_checks import check_id
 from ibidem.repo.arguments import checked_time, commit_info
 from ibidem.repo.history import log, rewrite
 from ibidem.repo.history.blame import blame
-from ibidem.repo.history.touching import Touched, paths_before, touching
+from ibidem.repo.history.touching import Touched, ids_before, paths_before, touching
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.revspec import HEAD
 from ibidem.retrieve.query.configured import CONFIGURED
@@ -97,7 +97,7 @@ class History:
         as_of: int | datetime | None = None,
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
-        content_chars: int | Configured = CONFIGURED,
+        metadata: bool | Configured = CONFIGURED,
         estimator: str | TokenEstimator = "heuristic",
         token_budget: int | Configured | None = CONFIGURED,
         depth: int | Configured = CONFIGURED,
@@ -156,7 +156,7 @@ class History:
         as_of: int | datetime | None = None,
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
-        content_chars: int | Configured = CONFIGURED,
+        metadata: bool | Configured = CONFIGURED,
         estimator: str | TokenEstimator = "heuristic",
         token_budget: int | Configured | None = CONFIGURED,
         depth: int | Configured = CONFIGURED,
@@ -198,7 +198,7 @@ class History:
         A single node must match all given conditions.
 
         Args:
-            node: that node.
+            node: that node, also under the ids that it had before its document was renamed.
             label: a node of that label.
             path: a part of the document that was ingested from there, also under its earlier paths.
         """
@@ -206,9 +206,12 @@ class History:
         node = None if node is None else check_id("node", node, NodeId)
         start = self._core.resolve(at, missing_ok=True)
         earlier: tuple[str, ...] = ()
-        if path and start is not None:
-            earlier = paths_before(store, Commit.decode(store.get(start)).root, path)
-        return touching(store, start, Touched(node, label, path, earlier))
+        earlier_ids: tuple[NodeId, ...] = ()
+        if start is not None and (path or node is not None):
+            root = Commit.decode(store.get(start)).root
+            earlier = paths_before(store, root, path) if path else ()
+            earlier_ids = () if node is None else ids_before(store, root, node)
+        return touching(store, start, Touched(node, label, path, earlier, earlier_ids))
 
     def blame(self, node: NodeId | str, at: object = HEAD) -> list[Blame]:
         """Returns, for each field and property of a node, the commit that last set it.

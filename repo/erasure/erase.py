@@ -189,7 +189,7 @@ class _Work:
         if keys & {*copies.cids, *copies.edges}:
             raise InvalidInputError(
                 "stage: it changes what is to be erased",
-                hint="run 'repo commit' or 'repo unstage' first",
+                hint="run 'repo commit' or 'repo undo --staged' first",
             )
 
     def _publish(

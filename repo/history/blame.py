@@ -1,11 +1,12 @@
 """Blame: for each field and property of a node, the commit that last set its value. The search goes
 back from a revision: while a parent has the same value, it continues at the first such parent; a
-commit none of whose parents has the value set it.
+commit none of whose parents has the value set it. A part of a document that was renamed is followed
+to the id that it had under the earlier path.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
-from ibidem.repo.history.touching import NodeStates
+from ibidem.repo.history.touching import NodeStates, ids_before
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -40,7 +41,7 @@ def blame(source: Source, start: CommitCid, id: NodeId) -> list[Blame]:  # noqa:
         start: a commit whose root contains the node.
     """
     states = NodeStates(source)
-    fields = _Fields(states, id)
+    fields = _Fields(states, (id, *ids_before(source, states.ends(start).root, id)))
     values = fields.at(start)
     unattributed: dict[CommitCid, set[str]] = {start: set(values)}
     waiting = [(-states.ends(start).time, start.raw)]
@@ -71,15 +72,15 @@ def _same(names: set[str], before: Mapping[str, bytes], now: Mapping[str, bytes]
 class _Fields:
     """The fields of one node at many commits, by name, as canonical bytes."""
 
-    def __init__(self, states: NodeStates, id: NodeId) -> None:  # noqa: A002
+    def __init__(self, states: NodeStates, ids: Sequence[NodeId]) -> None:
         self._states = states
-        self._key = id.raw
+        self._keys = [id_.raw for id_ in ids]
         self._read: dict[Cid | None, Mapping[str, bytes]] = {None: {}}
 
     def at(self, commit: CommitCid) -> Mapping[str, bytes]:
         """Returns the fields at a commit; none if the node does not exist there."""
         states = self._states
-        cid = states.node(states.tree(states.ends(commit).root), self._key)
+        cid = states.first(states.tree(states.ends(commit).root), self._keys)
         if cid not in self._read:
             fields = Node.decode(states.source.get(cid)).to_map() if cid is not None else {}
             values = {name: fields[name] for name in fields if name not in _NOT_SHOWN}

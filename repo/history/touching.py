@@ -15,7 +15,7 @@ from ibidem.objects.cid import Cid, CommitCid, RootCid, TreeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import CorruptError, InvalidInputError
-from ibidem.objects.ids import NodeId
+from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
@@ -44,6 +44,8 @@ class Touched:
     """The path of a document, as it was ingested."""
     earlier: tuple[str, ...] = ()
     """Paths that the document had before."""
+    earlier_ids: tuple[NodeId, ...] = ()
+    """Ids that the node had before, newest first."""
 
     def __post_init__(self) -> None:
         if self.node is not None:
@@ -79,6 +81,49 @@ def paths_before(source: Source, root: RootCid, path: str) -> tuple[str, ...]:
     return tuple(each for each in found if isinstance(each, str)) if found else ()
 
 
+def ids_before(source: Source, root: RootCid, id: NodeId) -> tuple[NodeId, ...]:  # noqa: A002
+    """Returns the ids that a node had before its document was renamed, newest first.
+
+    Ids of a document and its parts are derived from its path, so each had another under an earlier
+    path: the one that ingest derives there for the same key.
+    """
+    nodes = Tree(source, Root.decode(source.get(root)).nodes)
+
+    def read(id: NodeId) -> Node | None:  # noqa: A002
+        cid = nodes.get(id.raw)
+        return None if cid is None else Node.decode(source.get(cid))
+
+    def under(document: NodeId, node: Node) -> NodeId | None:
+        """The id of a part of the renamed document under another path."""
+        assert node.key is not None, "BUG: a part without a key"
+        namespace, value = node.key
+        rest = list(value[1:]) if isinstance(value, list) else []
+        if len(rest) == 1 and isinstance(rest[0], bytes):  # a section without a heading
+            first = read(NodeId(rest[0]))
+            inner = None if first is None or first.key is None else under(document, first)
+            if inner is None:
+                return None
+            rest = [inner.raw]
+        return node_id(namespace, [document.raw, *rest])
+
+    node = read(id)
+    if node is None or node.key is None:
+        return ()
+    namespace, value = node.key
+    if namespace == DOCUMENT:
+        document: Node | None = node
+    elif isinstance(value, list) and value and isinstance(value[0], bytes):
+        document = read(NodeId(value[0])) if len(value[0]) == ID_BYTES else None
+    else:
+        return ()
+    former = None if document is None else document.props.get(MOVED_FROM)
+    paths = [each for each in former if isinstance(each, str)] if isinstance(former, list) else []
+    homes = [node_id(DOCUMENT, path) for path in reversed(paths)]
+    if node is document:
+        return tuple(homes)
+    return tuple(found for home in homes if (found := under(home, node)) is not None)
+
+
 class NodeStates:
     """Nodes at many roots. Neighbouring commits share most blocks, so each block on the path to a
     node is read once, and only the needed fields of commits and roots are decoded.
@@ -109,6 +154,10 @@ class NodeStates:
             found = self._trees[root] = TreeCid(fields["nodes"].raw)
         return found
 
+    def first(self, tree: TreeCid, keys: Iterable[bytes]) -> Cid | None:
+        """Returns the version of the first node that a tree has, None if it has none of them."""
+        return next((found for key in keys if (found := self.node(tree, key)) is not None), None)
+
     def node(self, tree: TreeCid, key: bytes) -> Cid | None:
         """Returns the version of a node in a tree, None if there is none."""
         way: list[tuple[bytes, bytes]] = []
@@ -135,17 +184,19 @@ def _differs(states: NodeStates, touched: Touched, befores: list[TreeCid], now: 
     """Returns whether a matching node differs from its version in each of the trees before."""
     if now in befores:
         return False
-    changed: Iterable[tuple[bytes, Cid | None, Cid | None]]
     if touched.node is not None:
-        key = touched.node.raw
-        changed = [(key, states.node(befores[0], key), states.node(now, key))]
-    else:
-        changed = diff(states.source, befores[0], now)
+        keys = [id_.raw for id_ in (touched.node, *touched.earlier_ids)]
+        was, is_now = states.first(befores[0], keys), states.first(now, keys)
+        return (
+            was != is_now
+            and (_matches(states, touched, was) or _matches(states, touched, is_now))
+            and all(states.first(before, keys) != is_now for before in befores[1:])
+        )
     return any(
         was != is_now
         and (_matches(states, touched, was) or _matches(states, touched, is_now))
         and all(states.node(before, key) != is_now for before in befores[1:])
-        for key, was, is_now in changed
+        for key, was, is_now in diff(states.source, befores[0], now)
     )
 
 

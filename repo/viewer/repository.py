@@ -181,6 +181,8 @@ class ViewerRepository(Layers, Recalling, Questions, Proxy, Closing):
         author: str = "",
         message: str = "",
         time: int | datetime | None = None,
+        agent: str | None = None,
+        task: str | None = None,
         on_conflict: str = "record",
     ) -> ViewerTransaction:
         """Starts a transaction on the current branch for changes to visible nodes.
@@ -193,7 +195,7 @@ class ViewerRepository(Layers, Recalling, Questions, Proxy, Closing):
         from ibidem.repo.transaction.begin import begin, branch_publisher
 
         core, by = self._core, self.author or author
-        signed = commit_info(by, message, time, None, None, core.signing_key)
+        signed = commit_info(by, message, time, agent, task, core.signing_key)
         publisher = branch_publisher(core, None, signed, on_conflict=on_conflict)
         tx = begin(core, publisher, signed)
         return ViewerTransaction(tx, Revision(core.graph(tx.base.cid, viewer=self.viewer)))

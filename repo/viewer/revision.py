@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ibidem.objects.config import Config
     from ibidem.objects.erasure import Erasure
     from ibidem.objects.ids import EdgeId
-    from ibidem.retrieve.access.policy import Viewer
+    from ibidem.retrieve.access.policy import TrustPolicy, Viewer
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -68,6 +68,11 @@ class ViewerRevision(Proxy):
     def viewer(self) -> Viewer | None:
         """The viewer."""
         return self._revision.viewer
+
+    @property
+    def trust_policy(self) -> TrustPolicy | None:
+        """How levels and scopes are read from nodes."""
+        return self._revision.trust_policy
 
     is_restricted = True
     erasures: tuple[Erasure, ...] = ()

@@ -78,7 +78,7 @@ class AnswerItem(Protocol):
 
     @property
     def title(self) -> str:
-        """What it is, on one line."""
+        """What stands above its text, on one line; empty for nothing."""
 
     def encode(self) -> bytes:
         """Returns the canonical bytes."""
@@ -118,8 +118,8 @@ class Item:
 
     @property
     def title(self) -> str:
-        """The type of the node and its score."""
-        return f"{self.node.ntype}, score {self.score:.6g}"
+        """Empty: a node is its text."""
+        return ""
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the item as plain data."""

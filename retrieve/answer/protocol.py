@@ -65,7 +65,9 @@ def page(answer: AnswerProtocol, noun: str, blocks: Sequence[tuple[str, str]]) -
     count = len(blocks)
     lines = [f"{count} {noun}{'' if count == 1 else 's'}, {answer.tokens_used} tokens"]
     for number, (title, text) in enumerate(blocks, 1):
-        lines += ["", f"[{number}] {title}".rstrip(), *(f"    {one}" for one in text.splitlines())]
+        shown = [title] if title else []
+        first, *rest = [*shown, *text.splitlines()] or [""]
+        lines += ["", f"[{number}] {first}".rstrip(), *(f"    {one}".rstrip() for one in rest)]
     if answer.warnings or answer.receipt is not None:
         lines.append("")
     lines += [f"warning: {one.option}: {one.message}" for one in answer.warnings]

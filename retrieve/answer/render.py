@@ -1,9 +1,9 @@
-r"""Nodes rendered as text for a reader with a budget: one field per line, which no value can forge.
+r"""Nodes rendered as text for a reader with a budget, which counts what is shown.
 
-The lines and their order follow the retrieval module from which this project developed: `ntype`,
-`id`, `context`, `summary`, then the scalar properties by key. The difference is safety: a line
-break inside a value continues on an indented line, so every line that starts in the first column
-was written by this module.
+A node is shown as its text. Its type, id and properties, and its edges, are shown if the query
+asks for them, and the first three also of a node without a text. They are the head: it stands
+before the text, and ends at the first empty line. A line break in a value continues on an indented
+line, and one in a name is a space, so no value, name or text can add a line to a head.
 
 Spec: retrieval 8.1.
 """
@@ -15,35 +15,31 @@ import re
 from ibidem.objects.node import Node
 
 CLIP_CHARS = 8192
-"""The number of characters of a summary or a context sentence that are shown."""
+"""The number of characters of a text that are shown."""
 
 _BREAK = re.compile("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _UNSAFE = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 
 
-def render(node: Node, *, content: bytes | None = None, content_chars: int = 0) -> str:
-    """Returns the text of a node; each line ends with a line feed.
+def render(node: Node, text: str, *, metadata: bool = False, edges: str = "") -> str:
+    r"""Returns what is shown of a node.
 
     Args:
         node: the node. Lists, maps, links, bytes and null among its properties are left out.
-        content: the node's whole content; shown only if it is UTF-8 without NUL.
-        content_chars: how many characters of the content are shown, 0 for none.
+        text: the node's text, as `objects.text.node_text` returns it.
+        metadata: whether type, id and properties are shown although the node has a text.
+        edges: the lines of the node's edges, each ended by a line feed.
 
     Spec: retrieval 8.1.
     """
-    lines = [f"ntype: {contain(node.ntype)}\nid: {node.id}\n"]
-    if node.context_sentence:
-        lines.append(f"context: {contain(clip(node.context_sentence, CLIP_CHARS))}\n")
-    if node.summary:
-        lines.append(f"summary: {contain(clip(node.summary, CLIP_CHARS))}\n")
-    for key in sorted(node.props):
-        text = _scalar(node.props[key])
-        if text is not None:
-            lines.append(f"{contain(key)}: {text}\n")
-    if content_chars and content and (text := readable(content)) is not None:
-        lines.append(f"content: {contain(clip(text, content_chars))}\n")
-    return "".join(lines)
+    head = edges
+    if metadata or not text:
+        head = "".join(f"{line}\n" for line in _metadata(node)) + edges
+    if not text:
+        return head[:-1]
+    shown = _escaped(clip(text, CLIP_CHARS), "\n")
+    return f"{head}\n{shown}" if head else shown
 
 
 def clip(text: str, chars: int) -> str:
@@ -63,20 +59,24 @@ def contain(text: str) -> str:
     >>> contain("a\nid: forged\x1b[2J")
     'a\n  id: forged\\x1b[2J'
     """
+    return _escaped(text, "\n  ")
+
+
+def _escaped(text: str, line_break: str) -> str:
+    """Returns `text` with this for each line break, and control characters escaped."""
     if _UNSAFE.search(text) is None:
         return text
     escaped = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
-    return _BREAK.sub("\n  ", escaped)
+    return _BREAK.sub(line_break, escaped)
 
 
-def readable(content: bytes) -> str | None:
-    """Returns the content as text, or None if it is not UTF-8 or contains a NUL."""
-    if b"\x00" in content:
-        return None
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
+def _metadata(node: Node) -> list[str]:
+    lines = [f"ntype: {contain(node.ntype)}", f"id: {node.id}"]
+    for key in sorted(node.props):
+        text = _scalar(node.props[key])
+        if text is not None:
+            lines.append(f"{_escaped(key, ' ')}: {text}")
+    return lines
 
 
 def _scalar(value: object) -> str | None:

@@ -128,7 +128,7 @@ def shown_text(node: Node, fields: Sequence[str], content: Content) -> str:
     Spec: packs 6.
     """
     read = content(node) if "content" in fields else None
-    return node_text(node, fields, read) or render(node).rstrip("\n")
+    return node_text(node, fields, read) or render(node, "")
 
 
 def _empty(snapshot: Snapshot, query: Query) -> Answer[Pack]:

@@ -326,6 +326,18 @@ def fence_of(digest: str, shown: Sequence[str]) -> str:
         digest = hashlib.sha256(digest.encode()).hexdigest()
 
 
+def citations_of(result: Answer[Pack]) -> tuple[Citation, ...]:
+    """Returns the citations of all packs of an answer, with the markers [1], [2] and so on, for
+    programs that write the sources themselves.
+    """
+    policy = {} if result.query.packs is None else result.query.packs.policy()
+    commit = None if result.receipt is None else result.receipt.commit
+    return tuple(
+        _citation(marker(number), pack, result.root, commit, policy)
+        for number, pack in enumerate(result.items, 1)
+    )
+
+
 def _citation(
     mark: str, pack: Pack, root: RootCid, commit: CommitCid | None, policy: Mapping[str, Any]
 ) -> Citation:

@@ -443,14 +443,14 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             "feedback", "bool", none=_NO, form="recall.feedback",
             help="Ranks by recorded votes and marks of not useful nodes",
             flag=Flag(
-                "--feedback", "Also rank by recorded feedback; see `repo feedback`", is_switch=True
+                "--feedback", "Also rank by feedback; see `repo memory feedback`", is_switch=True
             ),
         ),
         Option(
             "worth", **_SWITCH, form="recall.worth",
             help="Ranks by the recorded outcomes of using a node",
             flag=Flag(
-                "--worth", "Also rank by recorded outcomes; see `repo feedback`", is_switch=True
+                "--worth", "Also rank by outcomes; see `repo memory feedback`", is_switch=True
             ),
         ),
         Option(
@@ -504,8 +504,9 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             flag=Flag("--adjacency", metavar="N"), is_setting=True,
         ),
         Option(
-            "content_chars", "int", 0, help="Number of characters of a node's content to show",
-            is_setting=True,
+            "metadata", "bool", False,
+            help="Whether the type, id and properties of a node are shown before its text",
+            flag=Flag("--metadata", is_switch=True), is_setting=True,
         ),
         Option(
             "estimator", "str | TokenEstimator", "heuristic",

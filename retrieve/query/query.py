@@ -68,7 +68,8 @@ class Query:
     """The number of nodes that each lane returns."""
     limit: int | None = default("limit")
     token_budget: int | None = default("token_budget")
-    content_chars: int = default("content_chars")
+    metadata: bool = default("metadata")
+    """Whether a rendering shows type, id and properties."""
     adjacency: int = default("adjacency")
     """The number of edges that a rendering shows in each direction."""
     include_tombstoned: bool = default("include_tombstoned")

@@ -46,7 +46,7 @@ class SharedOptions(TypedDict, total=False):
     worth: bool | Mapping[str, Any] | None
     direct: bool | Mapping[str, Any] | None
     adjacency: int
-    content_chars: int
+    metadata: bool
     estimator: str | TokenEstimator
     token_budget: int | None
     depth: int

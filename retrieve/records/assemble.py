@@ -269,7 +269,7 @@ def _items(
     items: list[RecordItem] = []
     for ordinal, hop in hops.items():
         read = records.read(ordinal)
-        rendered = render(read.node)
+        rendered = render(read.node, found.reader.text(read.node))
         lanes: Mapping[str, LaneScore] = ranks.get(ordinal, {})
         items.append(
             RecordItem(

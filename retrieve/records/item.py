@@ -59,8 +59,8 @@ class RecordItem:
 
     @property
     def title(self) -> str:
-        """The type of the record and its salience."""
-        return f"{self.node.ntype}, salience {self.salience:.6g}"
+        """Empty: a record is its text."""
+        return ""
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the record as plain data."""

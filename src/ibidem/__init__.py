@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ibidem.ingest.ingest import ingest_text as ingest_text
     from ibidem.ingest.report import IngestReport as IngestReport
     from ibidem.ingest.report import Progress as Progress
+    from ibidem.ingest.secret import secret_in as secret_in
     from ibidem.memory.conversation.changes import Written as Written
     from ibidem.memory.conversation.context import Context as Context
     from ibidem.memory.conversation.conversations import Conversations as Conversations
@@ -128,6 +129,8 @@ if TYPE_CHECKING:
     from ibidem.repo.sync.clone import clone as clone
     from ibidem.repo.sync.report import CopyReport as CopyReport
     from ibidem.repo.transaction.transaction import Transaction as Transaction
+    from ibidem.repo.viewer.exposure import Exposure as Exposure
+    from ibidem.repo.viewer.exposure import exposure_of as exposure_of
     from ibidem.repo.viewer.notes import ViewerNotes as ViewerNotes
     from ibidem.repo.viewer.notes import ViewerSpace as ViewerSpace
     from ibidem.repo.viewer.repository import ViewerReceipts as ViewerReceipts
@@ -156,6 +159,8 @@ if TYPE_CHECKING:
     from ibidem.retrieve.context.pack import Pack as Pack
     from ibidem.retrieve.context.prompt import Citation as Citation
     from ibidem.retrieve.context.prompt import Prompt as Prompt
+    from ibidem.retrieve.context.prompt import citations_of as citations_of
+    from ibidem.retrieve.context.prompt import fence_of as fence_of
     from ibidem.retrieve.graph.paths import GraphPath as GraphPath
     from ibidem.retrieve.query.query import Query as Query
     from ibidem.retrieve.recall.direct_answer import DirectAnswer as DirectAnswer
@@ -166,6 +171,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.records.record import RecordType as RecordType
     from ibidem.retrieve.records.record import Status as Status
     from ibidem.retrieve.rerank import Reranker as Reranker
+    from ibidem.retrieve.tokens import HEURISTIC as HEURISTIC
     from ibidem.retrieve.tokens import TokenEstimator as TokenEstimator
     from ibidem.store.lmdb.store import LmdbStore as LmdbStore
     from ibidem.store.memory import MemoryStore as MemoryStore
@@ -180,6 +186,7 @@ _HOMES = {
     "embed.remote": "OllamaEmbedder OpenAiEmbedder",
     "ingest.ingest": "ingest_text",
     "ingest.report": "IngestReport Progress",
+    "ingest.secret": "secret_in",
     "memory.conversation.changes": "Written",
     "memory.conversation.context": "Context",
     "memory.conversation.conversations": "Conversations",
@@ -244,6 +251,7 @@ _HOMES = {
     "repo.sync.clone": "clone",
     "repo.sync.report": "CopyReport",
     "repo.transaction.transaction": "Transaction",
+    "repo.viewer.exposure": "Exposure exposure_of",
     "repo.viewer.notes": "ViewerNotes ViewerSpace",
     "repo.viewer.repository": "ViewerReceipts ViewerRepository",
     "repo.viewer.revision": "ViewerRevision",
@@ -258,14 +266,14 @@ _HOMES = {
     "retrieve.answer.sealed": "SealedReceipt",
     "retrieve.answer.warning": "AnswerWarning WarningCode",
     "retrieve.context.pack": "Hit Member Pack",
-    "retrieve.context.prompt": "Citation Prompt",
+    "retrieve.context.prompt": "Citation Prompt citations_of fence_of",
     "retrieve.graph.paths": "GraphPath",
     "retrieve.query.query": "Query",
     "retrieve.recall.direct_answer": "DirectAnswer",
     "retrieve.records.item": "RecordGraph RecordItem Relation",
     "retrieve.records.record": "Record RecordType Status",
     "retrieve.rerank": "Reranker",
-    "retrieve.tokens": "TokenEstimator",
+    "retrieve.tokens": "HEURISTIC TokenEstimator",
     "store.lmdb.store": "LmdbStore",
     "store.memory": "MemoryStore",
     "store.protocol": "Store",

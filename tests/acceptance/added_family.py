@@ -76,7 +76,7 @@ def main(folder: Path) -> None:
     repo("init")
     commit("one", "two")
     assert vector("one").bits == bits("one")
-    assert repo("stats")["binary"] == {"v": 2}
+    assert repo("index", "stats")["binary"] == {"v": 2}
 
     with ibidem.open(work) as opened:
         (segment,) = opened.at().snapshot().segments("binary", "v")
@@ -107,7 +107,7 @@ def main(folder: Path) -> None:
 
     repo("clone", str(work), str(copy))
     os.chdir(copy)
-    assert repo("stats")["binary"] == {"v": 4}
+    assert repo("index", "stats")["binary"] == {"v": 4}
     assert vector("three").bits == bits("three")
     repo("fsck")
 
@@ -122,13 +122,13 @@ def main(folder: Path) -> None:
     repo("export", str(folder / "part.car"), "--label", "Doc")
     repo("clone", str(folder / "part.car"), str(folder / "part"))
     os.chdir(folder / "part")
-    assert repo("stats")["binary"] == {"v": 4}
+    assert repo("index", "stats")["binary"] == {"v": 4}
 
     os.chdir(work)
     assert is_stored(bits("one"))
     repo("erase", str(node_id("", "one")), "--yes")
     assert not is_stored(bits("one"))
-    assert repo("stats")["binary"] == {"v": 3}
+    assert repo("index", "stats")["binary"] == {"v": 3}
     repo("fsck")
 
     # No vector without its node.
@@ -137,7 +137,7 @@ def main(folder: Path) -> None:
             cast("Any", tx).set_binary(node_id("", "absent"), vocab="v", bits=b"bits")
         with opened.transaction() as tx:
             tx.remove_node(node_id("", "two"))
-    assert repo("stats")["binary"] == {"v": 2}
+    assert repo("index", "stats")["binary"] == {"v": 2}
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def main(folder: Path) -> None:
         with ibidem.open(work) as opened, opened.transaction() as tx:
             version = replace(node, subtitle=said)
             tx._add(version, {cover: COVER}, may_replace=True)
-    shown = repo("get", str(ID))["node"]
+    shown = repo("show", str(ID))["value"]
     assert (shown["subtitle"], shown["cover"]) == (SECRET, str(cover))
     (change,) = repo("diff", "main~1", "main")["changes"]
     assert change["fields"] == ["subtitle"]

@@ -153,10 +153,12 @@ def test_an_unknown_model_is_an_error_that_names_both(repo: Repository) -> None:
 def test_text_in_a_field_cannot_forge_another_field(repo: Repository) -> None:
     """mnem 4.9: line feeds were not escaped, so that text could forge lines."""
     with repo.transaction(author="t", message="m") as tx:
-        tx.add_node("N", summary="honest\nid: 00000000000000000000000000000000\nsecret: yes")
-    rendered = repo.retrieve("honest").items[0].rendered
-    fields = [line for line in rendered.splitlines() if line[:1] != " "]
-    assert [line.split(":")[0] for line in fields] == ["ntype", "id", "summary"]
+        tx.add_node("N", summary="honest\n\nsecret: yes", props={"a": "b\n\nsecret: yes"})
+    rendered = repo.retrieve("honest", metadata=True).items[0].rendered
+    head, _, text = rendered.partition("\n\n")
+    fields = [line for line in head.splitlines() if line[:1] != " "]
+    assert [line.split(":")[0] for line in fields] == ["ntype", "id", "a"]
+    assert text == repo.retrieve("honest").items[0].rendered == "honest\n\nsecret: yes"
 
 
 def test_an_edge_to_nothing_is_refused_and_changes_nothing(repo: Repository) -> None:

@@ -69,22 +69,22 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     commit = run("commit", "-m", "second")["commit"]["cid"]
     for name in ("HEAD", one, edge, commit):
         run("show", name)
-    run("get", one)
+    run("show", one)
     passage = run("query", "--label", "Passage")["nodes"][0]["id"]
-    run("get", passage)
-    run("get", run("query", "--label", "Document")["nodes"][0]["id"])
+    run("show", passage)
+    run("show", run("query", "--label", "Document")["nodes"][0]["id"])
     run("query", "--where", "born>=1800")
     run("query", "--order-by", "-born", "--limit", "1", "--offset", "1")
     run("query", "--label", "Note", "--count")
     run("edge", "traverse", one, "--path", "out:uses")
     run("node", "add", "Note", "--key", "cards", "--prop", "count=2", "--replace")
     run("diff")
-    run("unstage")
+    run("undo", "--staged")
     run("edge", "remove", edge)
     run("node", "remove", one)
     run("node", "tombstone", two, "--reason", "no cards")
     run("node", "untombstone", two)
-    run("unstage")
+    run("undo", "--staged")
     run("diff", "main~1", "main")
     run("log")
     run("branch")
@@ -106,8 +106,9 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("retrieve", "the mill of the engine", "--direct")
     run("retrieve", "Long Mill")
     _reads(run)
-    recalled = run("recall", "the mill of the engine", "--direct", "--session", "s")
+    recalled = run("memory", "recall", "the mill of the engine", "--direct", "--session", "s")
     run(
+        "memory",
         "recall",
         "mill of nowhere here",
         "--expansion",
@@ -120,9 +121,9 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     )
     best = recalled["items"][0]["id"]
     told = ("--receipt", recalled["receipt"])
-    run("feedback", "vote", best, "--down", *told)
-    run("feedback", "not-useful", one, "--session", "s")
-    run("feedback", "outcome", best, "--failed")
+    run("memory", "feedback", "vote", best, "--down", *told)
+    run("memory", "feedback", "not-useful", one, "--session", "s")
+    run("memory", "feedback", "outcome", best, "--failed")
     run("receipt", "keep", asked["receipt"])
     run("receipt", "list")
     run("receipt", "show", asked["receipt"])
@@ -168,7 +169,7 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("index", "build")
     _keeps(run, folder)
     run("embed", "--dry-run")
-    run("stats")
+    run("index", "stats")
     run("doctor")
     run("demo")
     run("show", "nothing", code=3)
@@ -208,13 +209,13 @@ def _asked(folder: Path) -> None:
 
 def _keeps(run: Callable[..., dict[str, Any]], folder: Path) -> None:
     """Signs, checks, collects and erases, with something in every field."""
-    run("token", "create", "reader", "--viewer", "low:east", "--expires", "30d")
-    run("token", "create", "mirror", "--viewer", "all", "--scope", "write")
-    run("token", "rotate", "reader", "--expires", "12h")
-    run("token", "list")
+    run("trust", "token", "create", "reader", "--viewer", "low:east", "--expires", "30d")
+    run("trust", "token", "create", "mirror", "--viewer", "all", "--scope", "write")
+    run("trust", "token", "rotate", "reader", "--expires", "12h")
+    run("trust", "token", "list")
     _asked(folder)
-    run("token", "log", "--name", "reader")
-    run("token", "revoke", "reader")
+    run("trust", "token", "log", "--name", "reader")
+    run("trust", "token", "revoke", "reader")
     run("key", "generate", "ada")
     run("key", "trust", "bob", RFC_8032_KEY, "--may-erase")
     run("key", "require", "heads/")

@@ -79,8 +79,8 @@ def test_an_older_revision_answers_as_it_did(notes: Run, data: Data, tmp_path: P
     assert replayed["result"] == before["result"]
     notes("index", "build")
     notes("index", "compact")
-    assert data("stats")["index"]["is_current"] is True
-    assert "1 segment, " in notes("stats").stdout
+    assert data("index", "stats")["index"]["is_current"] is True
+    assert "1 segment, " in notes("index", "stats").stdout
     assert data("replay", before["receipt"][:21])["result"] == before["result"]
     assert "same bytes" in notes("replay", before["receipt"]).stdout
 

@@ -19,7 +19,7 @@ READS = {
     "log --graph": 2,
     "diff": 2,
     "diff HEAD HEAD": 2,
-    "get NODE": 2,
+    "show NODE": 2,
     "query --label Document": 2,
     "packs deadline": 2,
     "prompt deadline": 2,

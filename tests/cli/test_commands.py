@@ -79,9 +79,9 @@ def test_add_stages_and_commit_publishes(notes: Run, data: Data, tmp_path: Path)
 
 def test_unstage_drops_what_is_staged(notes: Run, data: Data):
     notes("node", "add", "Note", "--summary", "x")
-    assert data("unstage")["dropped"]["nodes"]["added"] == 1
+    assert data("undo", "--staged")["dropped"]["nodes"]["added"] == 1
     assert "nothing to commit" in notes("commit").stdout
-    assert "nothing was staged" in notes("unstage").stdout
+    assert "nothing was staged" in notes("undo", "--staged").stdout
 
 
 def test_prune_removes_documents_of_files_that_are_gone(notes: Run, data: Data, tmp_path: Path):
@@ -138,18 +138,17 @@ def test_node_and_edge_are_staged_and_shown(notes: Run, data: Data):
         "edge", "add", ada, "knows", bob, "--weight", "0.5", "--prop", "since=1833"
     ).stdout.strip()
     notes("commit", "-m", "people")
-    found = data("get", ada)
-    assert found["node"]["props"] == {"born": 1815}
-    assert found["node"]["key"] == {"key": "ada", "namespace": ""}
+    found = data("show", ada)
+    assert found["value"]["props"] == {"born": 1815}
+    assert found["value"]["key"] == {"key": "ada", "namespace": ""}
     assert found["location"] is None
     (shown,) = found["edges"]
     assert (shown["id"], shown["source"], shown["target"], shown["weight"]) == (edge, ada, bob, 0.5)
-    assert notes("get", bob, "--content").stdout_bytes == b"bytes"
-    assert f"<- knows {ada}" in notes("get", bob).stdout
+    assert notes("show", bob, "--content").stdout_bytes == b"bytes"
+    assert f"<- knows {ada}" in notes("show", bob).stdout
     assert data("show", edge)["kind"] == "edge"
-    assert data("show", ada)["value"] == found["node"]
-    assert data("show", found["node"]["cid"])["value"] == found["node"]
-    notes("get", ada, "--at", "main~1", code=3)
+    assert data("show", found["value"]["cid"])["value"] == found["value"]
+    notes("show", ada, "--at", "main~1", code=3)
 
 
 def test_the_same_node_twice_is_one(notes: Run):
@@ -164,9 +163,9 @@ def test_the_same_node_twice_is_one(notes: Run):
 def test_a_documents_text_is_given_back_byte_for_byte(notes: Run, data: Data, tmp_path: Path):
     for document in data("query", "--label", "Document")["nodes"]:
         source = (tmp_path / document["props"]["source"]).read_bytes()
-        assert notes("get", document["id"], "--text").stdout_bytes == source
+        assert notes("show", document["id"], "--text").stdout_bytes == source
         for option in ("--text", "--content"):
-            refused = notes("get", document["id"], option, "--json", code=2)
+            refused = notes("show", document["id"], option, "--json", code=2)
             assert "exclude --json" in refused.stderr + refused.stdout
 
 
@@ -239,7 +238,7 @@ def test_stored_text_cannot_steer_the_terminal(notes: Run, data: Data):
     node = notes("node", "add", "Note", "--summary", evil, "--prop", f"x={evil}").stdout.strip()
     notes("commit", "-m", evil)
     for arguments in (
-        ["get", node],
+        ["show", node],
         ["log"],
         ["show"],
         ["retrieve", "red"],
@@ -249,11 +248,11 @@ def test_stored_text_cannot_steer_the_terminal(notes: Run, data: Data):
         shown = notes(*arguments).output
         assert "\x1b" not in shown
         assert "\u202e" not in shown
-    assert data("get", node)["node"]["summary"] == evil
+    assert data("show", node)["value"]["summary"] == evil
 
 
 def test_stats_count_what_is_there(notes: Run, data: Data):
-    stats = data("stats")
+    stats = data("index", "stats")
     assert stats["node_count"] == len(data("query")["nodes"])
     assert stats["labels"]["Document"] == 2
     assert stats["blocks"]["count"] > stats["node_count"]
@@ -274,7 +273,7 @@ def test_an_empty_repository_can_be_looked_at(run: Run, data: Data):
     run("init")
     assert data("status")["head"] is None
     assert data("log")["commits"] == []
-    assert data("stats")["node_count"] == 0
+    assert data("index", "stats")["node_count"] == 0
     assert data("query")["nodes"] == []
     assert data("diff")["changes"] == []
     assert data("retrieve", "anything")["items"] == []
@@ -284,7 +283,7 @@ def test_an_empty_repository_can_be_looked_at(run: Run, data: Data):
     run("index", "build")
     run("show", code=3)
     run("undo", code=2)
-    for arguments in (["status"], ["log"], ["stats"], ["query"], ["diff"], ["tag"]):
+    for arguments in (["status"], ["log"], ["index", "stats"], ["query"], ["diff"], ["tag"]):
         run(*arguments)
 
 
@@ -318,14 +317,14 @@ def test_nodes_and_edges_go_and_are_hidden_all_or_none(notes: Run, data: Data):
     assert "1 edge to be removed" in notes("edge", "remove", edge).stdout
     assert "1 node to be hidden" in notes("node", "tombstone", one, "--reason", "wrong").stdout
     notes("commit", "-m", "hidden")
-    notes("get", edge, code=3)
-    assert "was forgotten: wrong" in notes("get", one, code=3).stderr
-    assert data("get", one, "--at", "HEAD~1")["node"]["id"] == one
+    notes("show", edge, code=3)
+    assert "was forgotten: wrong" in notes("show", one, code=3).stderr
+    assert data("show", one, "--at", "HEAD~1")["value"]["id"] == one
     notes("node", "remove", one, code=2)
     notes("node", "untombstone", one)
     notes("node", "untombstone", two, code=3)
     notes("commit", "-m", "seen")
-    notes("get", one)
+    notes("show", one)
     assert "2 nodes to be removed" in notes("node", "remove", one, two).stdout
     notes("commit", "-m", "gone")
     assert data("query", "--label", "Fact", "--count")["count"] == 0
@@ -354,8 +353,8 @@ def test_a_branch_without_commits_has_no_head(run: Run, data: Data):
 
 def test_a_node_is_named_by_the_beginning_of_its_id(notes: Run, data: Data):
     found = data("query", "--label", "Section", "--limit", "1")["nodes"][0]["id"]
-    assert data("get", found[:8])["node"]["id"] == found
+    assert data("show", found[:8])["value"]["id"] == found
     assert data("blame", found[:8])["id"] == found
     assert data("edge", "traverse", found[:8], "--path", "both:*")["paths"] == []
-    assert "expected 4 to 32" in notes("get", "abc", code=2).stderr
-    assert "begins 'ffff'" in notes("get", "ffff", code=3).stderr
+    assert "expected 4 to 32" in notes("blame", "abc", code=2).stderr
+    assert "begins 'ffff'" in notes("show", "ffff", code=3).stderr

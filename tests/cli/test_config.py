@@ -27,7 +27,7 @@ CHANGED: dict[str, tuple[str, str, Any]] = {
     "rrf_k": ("7", "fusion.k", 7.0),
     "weights": ('{"dense": 0.25}', "fusion.weights", {"dense": 0.25}),
     "adjacency": ("3", "adjacency", 3),
-    "content_chars": ("40", "content_chars", 40),
+    "metadata": ("true", "metadata", True),
     "token_budget": ("77", "token_budget", 77),
     "depth": ("9", "depth", 9),
     "limit": ("1", "limit", 1),

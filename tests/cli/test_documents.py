@@ -142,7 +142,7 @@ def test_rm_removes_the_document_and_its_file(edited: Run, data: Data, tmp_path:
     found = data("rm", "notes/retries.md")
     assert (found["deleted"], found["file_count"]) == (["notes/retries.md"], 1)
     assert not page.exists()
-    edited("unstage")
+    edited("undo", "--staged")
     edited("checkout", "notes/retries.md")
     page.write_text("mine\n", encoding="utf-8")
     edited("rm", "notes/retries.md", code=11)

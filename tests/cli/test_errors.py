@@ -50,8 +50,8 @@ def test_no_command_shows_help(run: Run):
     ("arguments", "code", "message"),
     [
         (["log", "--at", "nothing"], 3, "revision 'nothing'"),
-        (["get", "xyz"], 2, "expected 4 to 32 lower-case hexadecimal digits"),
-        (["get", "0" * 32], 3, "is not in the graph"),
+        (["blame", "xyz"], 2, "expected 4 to 32 lower-case hexadecimal digits"),
+        (["show", "0" * 32], 3, "is not in the graph"),
         (["show", "bafyr4inothing"], 3, "revision"),
         (["retrieve", "x", "--budget", "-1"], 2, "token_budget"),
         (["retrieve", "x", "--where", "nonsense"], 2, "--where"),

@@ -91,7 +91,7 @@ def test_status_is_empty_after_a_commit_and_after_staging(
     write(tmp_path / "notes" / "retries.md", "# Retries\n\nchanged\n")
     notes("add", "notes")
     assert folder() == {}
-    notes("unstage")
+    notes("undo", "--staged")
     assert folder() == {"modified": ["notes/retries.md"]}
     notes("commit", ".", "-m", "changed")
     assert folder() == {}
@@ -195,7 +195,7 @@ def test_a_renamed_document_keeps_what_is_attached_to_it(
 ) -> None:
     def passage() -> str:
         found = [each["id"] for each in data("query", "--label", "Passage")["nodes"]]
-        (one,) = (id_ for id_ in found if "deadline" in notes("get", id_, "--text").stdout)
+        (one,) = (id_ for id_ in found if "deadline" in notes("show", id_, "--text").stdout)
         return str(one)
 
     fact = data("node", "add", "Fact", "--summary", "thirty seconds is long")["id"]
@@ -207,13 +207,24 @@ def test_a_renamed_document_keeps_what_is_attached_to_it(
     assert done["ingested"]["renamed"] == [
         {"before": "notes/timeouts.md", "after": "notes/deadlines.md"}
     ]
-    (edge,) = data("get", fact)["edges"]
+    (edge,) = data("show", fact)["edges"]
     assert edge["target"] == passage()
     history = data("log", "--path", "notes/deadlines.md")["commits"]
     assert [each["cid"] for each in history] == [
         done["commit"]["cid"],
         *(each["cid"] for each in first),
     ]
+    for node in (passage(), "notes/deadlines.md"):
+        by_node = data("log", "--node", node)["commits"]
+        assert by_node[-1]["cid"] == first[-1]["cid"]
+    blamed = {each["field"]: each["commit"]["cid"] for each in data("blame", passage())["lines"]}
+    assert blamed["summary"] == first[-1]["cid"]
+    document = {
+        each["field"]: each["commit"]["cid"]
+        for each in data("blame", "notes/deadlines.md")["lines"]
+    }
+    assert document["summary"] == first[-1]["cid"]
+    assert document["props.source"] == done["commit"]["cid"]
 
 
 @pytest.fixture

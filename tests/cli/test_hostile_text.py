@@ -30,7 +30,16 @@ OURS = re.compile(r"\x1b\[(?:0|1|2|3[1-3]|31;1|31m\x1b\[1)m")
 
 NOTHING_OF_THE_REPOSITORY = {
     "cat",  # prints bytes on purpose; on a terminal as `get --text` does
-    *("completion", "demo", "serve", "key generate", "key trust", "key require", "key revoke"),
+    *(
+        "completion",
+        "demo",
+        "mcp",
+        "serve",
+        "key generate",
+        "key trust",
+        "key require",
+        "key revoke",
+    ),
     *(
         "thread clear",
         "gc",
@@ -44,7 +53,7 @@ NOTHING_OF_THE_REPOSITORY = {
         "embed install",
     ),
     *("run export", "export", "trust enable", "trust disable", "remote remove"),
-    *("token create", "token list", "token rotate", "token revoke", "token log"),
+    *(f"trust token {name}" for name in ("create", "list", "rotate", "revoke", "log")),
 }
 """Commands that print names, counts and identifiers of this machine or program alone."""
 
@@ -140,19 +149,24 @@ CALLS: dict[str, list[str]] = {
     ],
     "packs": ["packs evil --explain", "packs evil --expand section --spans"],
     "prompt": ["prompt evil"],
-    "recall": ["recall evil --disclosure raw", "recall evil --direct --session s"],
-    "feedback vote": ["feedback vote {plain} --down --receipt {receipt}"],
-    "feedback not-useful": ["feedback not-useful {plain} --receipt {receipt}"],
-    "feedback outcome": ["feedback outcome {plain} --failed"],
+    "memory recall": [
+        "memory recall evil --disclosure raw",
+        "memory recall evil --direct --session s",
+    ],
+    "memory feedback vote": ["memory feedback vote {plain} --down --receipt {receipt}"],
+    "memory feedback not-useful": ["memory feedback not-useful {plain} --receipt {receipt}"],
+    "memory feedback outcome": ["memory feedback outcome {plain} --failed"],
     "embed": ["embed --dry-run --model minilm", "embed --dry-run --model x"],
     "query": ["query", "query --label Note --order-by list", "query --count"],
-    "get": ["get {node}", "get {document}", "get {part}", "get {hidden}"],
-    "show": ["show", "show {node}", "show {edge}", "show side", "show {receipt}"],
+    "show": [
+        *("show", "show {node}", "show {document}", "show {part}", "show {hidden}"),
+        *("show {edge}", "show side", "show {receipt}"),
+    ],
     "edge traverse": [
         "edge traverse {node} --path out:*",
         "edge traverse {node} --path out:nothing",
     ],
-    "stats": ["stats"],
+    "index stats": ["index", "stats"],
     "thread list": ["thread list"],
     "thread show": ["thread show talk", "thread show talk --raw"],
     "thread append": ["thread append talk more"],
@@ -199,7 +213,7 @@ CALLS: dict[str, list[str]] = {
     "resolve": ["resolve {plain} --value summary=done", "undo", "resolve {plain} --theirs"],
     "cherry-pick": ["cherry-pick third"],
     "revert": ["revert HEAD", "log"],
-    "undo": ["undo"],
+    "undo": ["undo", "undo --staged"],
     "switch": ["switch third"],
     "rebase": ["rebase main", "switch main"],
     "history squash": ["history squash HEAD~1"],
@@ -214,19 +228,18 @@ CALLS: dict[str, list[str]] = {
     "fsck": ["fsck"],
     "key verify": ["key verify HEAD"],
     "key list": ["key list"],
-    "add": ["add bad.ndjson", "unstage"],
+    "add": ["add bad.ndjson", "undo --staged"],
     "commit": ["commit bad.ndjson -m more"],
-    "node add": ["node add Note --summary more --key more", "status", "unstage"],
-    "node remove": ["node remove {part}", "status", "diff", "unstage"],
-    "node tombstone": ["node tombstone {part} --reason why", "unstage"],
-    "node untombstone": ["node untombstone {hidden}", "status", "unstage"],
+    "node add": ["node add Note --summary more --key more", "status", "undo --staged"],
+    "node remove": ["node remove {part}", "status", "diff", "undo --staged"],
+    "node tombstone": ["node tombstone {part} --reason why", "undo --staged"],
+    "node untombstone": ["node untombstone {hidden}", "status", "undo --staged"],
     "edge add": ["edge add {node} uses {part}", "diff"],
     "edge remove": ["edge remove {edge}", "status", "diff"],
     "checkout": ["checkout .", "checkout {folder}"],
     "mv": ["mv a.md b.md"],
     "rm": ["rm a.md"],
     "status": ["status"],
-    "unstage": ["unstage"],
 }
 """By command, what to call it with, in the order in which the state allows it."""
 

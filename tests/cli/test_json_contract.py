@@ -49,13 +49,12 @@ EMBEDDED = {
         }
         for name in ("rebase", "cherry-pick", "revert")
     },
-    **{f"ibidem/token-{name}/1": {"": "token"} for name in ("create", "rotate", "revoke")},
-    "ibidem/token-list/1": {"access_tokens[]": "token"},
+    **{f"ibidem/trust-token-{name}/1": {"": "token"} for name in ("create", "rotate", "revoke")},
+    "ibidem/trust-token-list/1": {"access_tokens[]": "token"},
     "ibidem/resolve/1": {"commit": "commit"},
-    "ibidem/unstage/1": {"dropped": "counts"},
+    "ibidem/undo-staged/1": {"dropped": "counts"},
     "ibidem/log/1": {"commits[]": "commit"},
-    "ibidem/show/1": {"value": "any"},
-    "ibidem/get/1": {"node": "node", "location": "location", "edges[]": "edge"},
+    "ibidem/show/1": {"value": "any", "location": "location", "edges[]": "edge"},
     "ibidem/query/1": {"nodes[]": "node"},
     "ibidem/diff/1": {"counts": "counts"},
     "ibidem/blame/1": {"lines[].commit": "commit"},
@@ -74,7 +73,7 @@ EMBEDDED = {
     "ibidem/thread-show/1": {"messages[]": "message"},
     "ibidem/thread-select/1": {"messages[]": "message"},
     "ibidem/retrieve/1": {"items[].location": "location"},
-    "ibidem/recall/1": {"": "ibidem/retrieve/1", "items[].location": "location"},
+    "ibidem/memory-recall/1": {"": "ibidem/retrieve/1", "items[].location": "location"},
 }
 """Where a shape stands inside a command's object."""
 
@@ -147,7 +146,14 @@ def test_every_command_that_prints_data_has_json():
         if not hasattr(command, "commands") and not any("--json" in p.opts for p in command.params)
     }
     assert without == {
-        *("repo cat", "repo completion", "repo embed install", "repo help", "repo serve")
+        *(
+            "repo cat",
+            "repo completion",
+            "repo embed install",
+            "repo help",
+            "repo mcp",
+            "repo serve",
+        )
     }
 
 

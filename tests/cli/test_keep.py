@@ -63,7 +63,7 @@ def test_a_damaged_layout_is_told_and_not_opened(notes: Run, tmp_path: Path) -> 
 
 def test_gc_counts_before_it_deletes(notes: Run, data: Data) -> None:
     notes("node", "add", "Note", "--summary", "staged and dropped")
-    notes("unstage")
+    notes("undo", "--staged")
     would = data("gc", "--dry-run")
     assert would["is_dry_run"] is True
     assert would["block_count"] > 0
@@ -76,18 +76,18 @@ def test_gc_counts_before_it_deletes(notes: Run, data: Data) -> None:
 
 
 def test_stats_shows_the_logs_with_their_bounds(notes: Run, data: Data) -> None:
-    before = data("stats")
+    before = data("index", "stats")
     receipt_bytes = 2 * LOG_BYTES_MAX
     assert before["receipt_log"] == {"count": 0, "size_bytes": 0, "size_bytes_max": receipt_bytes}
     assert before["operation_log"]["count_max"] == OPERATIONS_KEPT
     notes("node", "add", "Note", "--summary", "the mill calculates")
     notes("commit", "-m", "one more")
     notes("retrieve", "mill")
-    after = data("stats")
+    after = data("index", "stats")
     assert after["operation_log"]["count"] == before["operation_log"]["count"] + 1
     assert after["operation_log"]["size_bytes"] > before["operation_log"]["size_bytes"]
     assert after["receipt_log"]["count"] == 1
-    said = notes("stats").stdout
+    said = notes("index", "stats").stdout
     assert f"1 receipt, {after['receipt_log']['size_bytes']:,} of at most 33,554,432 bytes" in said
     assert f"{after['operation_log']['count']} operations" in said
     assert "'repo gc' keeps the newest 10,000" in said
@@ -100,12 +100,12 @@ def test_erase_asks_first_and_says_what_it_did(notes: Run, data: Data, tmp_path:
     notes("erase", secret, stdin="n\n", code=130)
     assert "pass --yes" in notes("erase", secret, stdin="", code=2).stderr
     assert "pass --yes" in notes("erase", secret, "--json", code=2).stderr
-    notes("get", secret)
+    notes("show", secret)
     said = notes("erase", secret, "--reason", "asked", stdin="y\n")
     assert "erased 1 node" in said.stdout
     assert "also occurs in node" in said.stderr
-    notes("get", secret, code=3)
-    notes("get", secret, "--at", "HEAD~1", code=3)
+    notes("show", secret, code=3)
+    notes("show", secret, "--at", "HEAD~1", code=3)
     assert data("retrieve", "secret", "--at", "HEAD~1", "--allow-erased")["erased"] == [secret]
     partial = notes("retrieve", "secret", "--at", "HEAD~1", "--allow-erased")
     assert "left out" in partial.stderr

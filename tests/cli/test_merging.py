@@ -42,7 +42,7 @@ def test_a_merge_with_conflicts_ends_with_one_and_says_what_meets(apart: Run, da
     assert "summary  ours | theirs" in said.stdout or "summary  theirs | ours" in said.stdout
     assert "repo resolve" in said.stderr
     assert data("status")["conflicts"][0]["fields"] == ["summary"]
-    assert data("get", MILL)["node"]["props"] == {"year": 1843}
+    assert data("show", MILL)["value"]["props"] == {"year": 1843}
     assert "main is up to date" in apart("merge", "side").stdout
 
 
@@ -81,7 +81,7 @@ def test_a_conflict_is_settled_by_the_beginning_of_its_id(
 ):
     apart("merge", "side", code=1)
     assert "no conflicts left" in apart("resolve", MILL[:6], *choice, "-m", "why").stdout
-    node = data("get", MILL)["node"]
+    node = data("show", MILL)["value"]
     assert node["summary"] == summary
     assert node["props"] == ({} if "props.year=null" in choice else {"year": 1843})
     assert data("log")["commits"][0]["message"] == "why"
@@ -105,10 +105,10 @@ def test_commits_are_made_again_and_taken_back(apart: Run, data: Data):
     assert "1 conflict to resolve" in apart("cherry-pick", "side", code=1).stdout
     apart("undo")
     assert "applied: 1 node changed" in apart("revert", "HEAD", "-m", "back").stdout
-    assert data("get", MILL)["node"]["summary"] == "base"
+    assert data("show", MILL)["value"]["summary"] == "base"
     assert "unchanged" in apart("rebase", "main").stdout
     apart("merge", "side")
-    assert data("get", MILL)["node"]["summary"] == "theirs"
+    assert data("show", MILL)["value"]["summary"] == "theirs"
 
 
 def test_a_stage_that_meets_another_commit_is_merged_and_says_so(apart: Run, data: Data):

@@ -23,7 +23,7 @@ def ids(run) -> tuple[str, str, str]:
 
 def test_what_only_looks_takes_beginnings(run, data, ids):
     tea, pot, edge = ids
-    assert data("get", tea[:4])["node"]["id"] == tea
+    assert data("show", tea[:4])["value"]["id"] == tea
     assert data("show", tea[:6])["value"]["id"] == tea
     assert data("show", edge[:6])["value"]["id"] == edge
     assert data("blame", tea[:6])["id"] == tea
@@ -50,27 +50,27 @@ def test_what_changes_takes_beginnings_and_answers_with_whole_ids(run, data, ids
     assert data("node", "untombstone", tea[:6])["ids"] == [tea]
     assert data("edge", "remove", edge[:6])["ids"] == [edge]
     run("edge", "remove", edge[:6], code=3)
-    run("unstage")
+    run("undo", "--staged")
     assert data("node", "remove", tea[:6], pot[:6])["ids"] == [tea, pot]
-    run("unstage")
+    run("undo", "--staged")
 
 
 def test_erasing_asks_about_the_whole_id_and_answers_with_it(run, data, ids):
     tea, pot, _ = ids
     asked = run("erase", tea[:6], stdin="n\n", code=130)
     assert tea in asked.stderr
-    assert run("get", tea[:6])
+    assert run("show", tea[:6])
     assert tea in run("erase", tea[:6], "--yes").stdout
     assert data("erase", pot[:6], "--yes")["nodes"] == [pot]
 
 
 def test_feedback_and_memory_take_beginnings(run, data, ids):
     tea, pot, _ = ids
-    run("recall", "tea", "--session", "s")
-    run("feedback", "vote", tea[:6], "--session", "s")
-    run("feedback", "not-useful", "--useful", tea[:6], "--session", "s")
-    run("feedback", "outcome", pot[:6])
-    run("feedback", "vote", "0123", "--session", "s", code=3)
+    run("memory", "recall", "tea", "--session", "s")
+    run("memory", "feedback", "vote", tea[:6], "--session", "s")
+    run("memory", "feedback", "not-useful", "--useful", tea[:6], "--session", "s")
+    run("memory", "feedback", "outcome", pot[:6])
+    run("memory", "feedback", "vote", "0123", "--session", "s", code=3)
     said = ("--from", "observation=chat-7")
     (record,) = data("memory", "add", "She likes tea", "--relate", f"about={tea[:6]}")["records"]
     run("memory", "reinforce", record[:6])
@@ -86,7 +86,7 @@ def test_feedback_and_memory_take_beginnings(run, data, ids):
 
 
 COMMANDS = (
-    ("get", "{}"),
+    ("show", "{}"),
     ("blame", "{}"),
     ("show", "{}"),
     ("edge", "traverse", "{}", "--path", "out:*"),
@@ -96,8 +96,8 @@ COMMANDS = (
     ("edge", "remove", "{}"),
     ("edge", "add", "{}", "in", "{}"),
     ("erase", "{}", "--yes"),
-    ("feedback", "outcome", "{}"),
-    ("feedback", "vote", "{}", "--session", "s"),
+    ("memory", "feedback", "outcome", "{}"),
+    ("memory", "feedback", "vote", "{}", "--session", "s"),
     ("memory", "retract", "{}"),
     ("resolve", "{}", "--ours"),
 )
@@ -105,7 +105,7 @@ COMMANDS = (
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_errors_are_the_same_everywhere(run, ids, command):
-    run("recall", "tea", "--session", "s")
+    run("memory", "recall", "tea", "--session", "s")
     none = run(*(word.format("0123") for word in command), code=3).stderr
     assert "has an id that begins '0123'" in none
     if command[0] != "show":
@@ -115,7 +115,7 @@ def test_errors_are_the_same_everywhere(run, ids, command):
 
 @pytest.mark.parametrize("command", [*COMMANDS[:3], *COMMANDS[4:8], *COMMANDS[9:13]], ids=" ".join)
 def test_nobody_is_told_of_what_they_may_not_see(run, ids, command, monkeypatch):
-    run("recall", "tea", "--session", "s")
+    run("memory", "recall", "tea", "--session", "s")
     secret = json.loads(
         run("node", "add", "Note", "--summary", "x", "--prop", "level=4", "--json").stdout
     )["id"]
@@ -129,3 +129,17 @@ def test_nobody_is_told_of_what_they_may_not_see(run, ids, command, monkeypatch)
         told = run(*(word.format(text) for word in command), code=code).stderr
         same = run(*(word.format(other) for word in command), code=code).stderr
         assert told.replace(text, other) == same
+
+
+def test_a_document_is_named_by_its_path(run, data, tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "tea.md").write_text("# Tea\n\nSteep for three minutes.\n")
+    run("init")
+    run("commit", "notes", "-m", "tea")
+    found = data("show", "notes/tea.md")
+    assert (found["kind"], found["location"]["source"]) == ("node", "notes/tea.md")
+    assert run("show", "notes/tea.md", "--text").stdout == "# Tea\n\nSteep for three minutes.\n"
+    assert data("blame", "notes/tea.md")["id"] == found["value"]["id"]
+    assert "no branch, tag or commit" in run("show", "notes/pot.md", code=3).stderr
+    run("trust", "enable")
+    assert data("show", "notes/tea.md", "--viewer", "low")["value"] == found["value"]

@@ -30,17 +30,19 @@ def run(tmp_path, monkeypatch):
 def test_packs_show_what_stands_around_a_hit(run):
     shown = run("packs", "retry twice", "--label", "Passage", "--around", "1")
     assert "a.md > Retries" in shown
-    assert "o:0-2" in shown
+    assert "o:0-2" not in shown
     assert "    before" in shown
     assert "far" not in shown
     assert "far" in run("packs", "retry twice", "--expand", "section")
-    assert "hit " in run("packs", "retry twice", "--explain")
+    explained = run("packs", "retry twice", "--label", "Passage", "--around", "1", "--explain")
+    assert "o:0-2, score " in explained
+    assert "hit " in explained
     receipt = next(line for line in shown.splitlines() if line.startswith("receipt ")).split()[1]
     assert "    before" in run("replay", receipt, "--show")
 
 
 def test_options_of_packs_reach_the_library(run):
-    assert "o:1-1" in run("packs", "twice", "--around", "0")
+    assert "o:1-1" in run("packs", "twice", "--around", "0", "--explain")
     assert "0 packs" in run("packs", "twice", "--budget", "1", "--overflow", "stop")
     refused = run("packs", "twice", "--walk-hops", "2", code=2)
     assert "hops" in refused

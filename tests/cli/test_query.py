@@ -115,7 +115,7 @@ def test_a_limit_means_the_same_everywhere(data, run, notes):
     for command, name in (
         (("retrieve", "deadline request"), "items"),
         (("packs", "deadline request"), "items"),
-        (("recall", "deadline request"), "items"),
+        (("memory", "recall", "deadline request"), "items"),
         (("query",), "nodes"),
         (("log",), "commits"),
         (("log", "--label", "Passage"), "commits"),

@@ -26,7 +26,7 @@ def chain(notes: Run, data: Data) -> list[str]:
     data("add", "-", stdin=lines)
     notes("commit")
     found = {
-        item["rendered"].split("summary: ")[1].split()[0]: item["id"]
+        item["rendered"].split()[0]: item["id"]
         for item in (data("retrieve", "zebra gravel tarmac bitumen", "--limit", "all")["items"])
     }
     return [found[word] for word in ("zebra", "gravel", "tarmac", "bitumen")]

@@ -1,4 +1,4 @@
-"""`repo token` and what `repo serve` answers to one; what is derived, written lower."""
+"""`repo trust token` and what `repo serve` answers to one; what is derived, written lower."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_served_question_is_answered_for_the_viewer_of_its_token(run, tmp_path
     run("node", "add", "Note", "--summary", "plain tea", "--prop", "level=1")
     run("commit", "-m", "tea")
     run("trust", "enable")
-    made = run("token", "create", "reader", "--viewer", "low", "--json").stdout
+    made = run("trust", "token", "create", "reader", "--viewer", "low", "--json").stdout
     token = json.loads(made)["token"]
     environment = {**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
@@ -52,7 +52,7 @@ def test_a_served_question_is_answered_for_the_viewer_of_its_token(run, tmp_path
             assert "secret" not in body
             owner = (tmp_path / ".ibidem" / "local" / "serve-token").read_text().strip()
             assert "secret tea" in answered(url, owner, {"text": "tea"})[1]
-            run("token", "revoke", "reader")
+            run("trust", "token", "revoke", "reader")
             assert answered(url, token, {"text": "tea"})[0] == 401
         finally:
             server.send_signal(signal.SIGINT)
@@ -60,13 +60,13 @@ def test_a_served_question_is_answered_for_the_viewer_of_its_token(run, tmp_path
                 server.wait(120)
             finally:
                 server.kill()
-    log = run("token", "log").stdout.splitlines()
+    log = run("trust", "token", "log").stdout.splitlines()
     assert [line.split()[1:5] for line in log] == [
         ["reader", "1", "/v1/retrieve", "ok"],
         ["owner", "all", "/v1/retrieve", "ok"],
     ]
-    assert len(run("token", "log", "--name", "owner").stdout.splitlines()) == 1
-    assert run("token", "log", "--limit", "0").stdout == ""
+    assert len(run("trust", "token", "log", "--name", "owner").stdout.splitlines()) == 1
+    assert run("trust", "token", "log", "--limit", "0").stdout == ""
 
 
 @pytest.mark.parametrize(
@@ -85,14 +85,14 @@ def test_a_served_question_is_answered_for_the_viewer_of_its_token(run, tmp_path
 )
 def test_bad_input_creates_no_token(run, arguments):
     run("init")
-    run("token", *arguments, code=2)
-    assert run("token", "list").stdout == ""
+    run("trust", "token", *arguments, code=2)
+    assert run("trust", "token", "list").stdout == ""
 
 
 def test_a_token_that_is_not_there_is_not_found(run):
     run("init")
-    run("token", "rotate", "reader", code=3)
-    run("token", "revoke", "reader", code=3)
+    run("trust", "token", "rotate", "reader", code=3)
+    run("trust", "token", "revoke", "reader", code=3)
 
 
 def test_tokens_are_the_owners(run, monkeypatch):
@@ -100,7 +100,7 @@ def test_tokens_are_the_owners(run, monkeypatch):
     run("trust", "enable")
     monkeypatch.setenv("IBIDEM_VIEWER", "low")
     for arguments in (("list",), ("log",), ("create", "x", "--viewer", "all"), ("revoke", "x")):
-        assert "is refused" in run("token", *arguments, code=2).stderr
+        assert "is refused" in run("trust", "token", *arguments, code=2).stderr
 
 
 def test_a_summary_is_written_lower_on_request(run):

@@ -23,12 +23,11 @@ def test_with_a_policy_every_question_says_who_asks(run):
     for command in (
         ("retrieve", "tea"),
         ("query", "--label", "Note"),
-        ("get", secret),
         ("packs", "tea"),
         ("prompt", "tea"),
         ("edge", "traverse", secret, "--path", "out:*"),
         ("show", secret),
-        ("recall", "tea"),
+        ("memory", "recall", "tea"),
         ("memory", "graph", "tea"),
     ):
         asked = run(*command, code=2)
@@ -37,8 +36,8 @@ def test_with_a_policy_every_question_says_who_asks(run):
     low = run("retrieve", "tea", "--viewer", "low").stdout
     assert "plain tea" in low
     assert "secret" not in low
-    missing = run("get", "07" * 16, "--viewer", "low", code=3).stderr
-    denied = run("get", secret, "--viewer", "low", code=3).stderr
+    missing = run("show", "07" * 16, "--viewer", "low", code=3).stderr
+    denied = run("show", secret, "--viewer", "low", code=3).stderr
     assert denied.replace(secret, "ID") == missing.replace("07" * 16, "ID")
     assert "sees 1 node" in run("trust", "show", "--viewer", "low").stdout
     assert "sees 2 nodes" in run("trust", "show", "--viewer", "high").stdout
@@ -90,7 +89,7 @@ def test_history_and_blocks_are_for_who_may_see_everything(run):
     run("diff", "HEAD", "--viewer", "low", code=2)
     run("diff", "HEAD")
     run("blame", secret["id"])
-    run("stats")
+    run("index", "stats")
 
 
 def test_answers_of_two_revisions_are_compared_by_the_owner(run, tmp_path):

@@ -71,8 +71,21 @@ CLOCK = 1_800_000_000
 FORMS = ("import", "import", "import", "onto", "clone", "pull", "push", "plain")
 """How a copy travels; a full copy is cloned and imported only."""
 LISTING = (
-    *(("status",), ("log",), ("query",), ("stats",), ("retrieve", "retry"), ("packs", "retry")),
-    *(("recall", "retry"), ("run", "list"), ("receipt", "list"), ("thread", "list"), ("branch",)),
+    *(
+        ("status",),
+        ("log",),
+        ("query",),
+        ("index", "stats"),
+        ("retrieve", "retry"),
+        ("packs", "retry"),
+    ),
+    *(
+        ("memory", "recall", "retry"),
+        ("run", "list"),
+        ("receipt", "list"),
+        ("thread", "list"),
+        ("branch",),
+    ),
     *(
         ("tag",),
         ("memory", "graph", "retry"),
@@ -253,7 +266,7 @@ class Taken:
             self.child.fault("memory" if error == "MemoryError" else "untyped", shown, error, trace)
         elif code not in exits.MEANINGS or code == exits.INTERRUPTED:
             self.child.fault("exit", shown, f"status {code}", "")
-        elif name not in _RAW and not ("get" in arguments and _PRINTED.intersection(arguments)):
+        elif name not in _RAW and not ("show" in arguments and _PRINTED.intersection(arguments)):
             self._check_said(shown, arguments, code, out, err)
         return code, out, err
 
@@ -292,7 +305,7 @@ class Taken:
 _INCLUDED = ("--include", "notes", "--include", "runs", "--include", "receipts")
 _RAW = frozenset(("completion",))
 _PRINTED = frozenset(("--content", "--text"))
-"""Options of `get` that print what is kept as it is, where that is no terminal."""
+"""Options of `show` that print what is kept as it is, where that is no terminal."""
 
 
 def _only_erasures(data: bytes) -> bytes | None:

@@ -28,9 +28,16 @@ SKIPPED = {
 }
 READS = frozenset(
     (
-        *("status", "retrieve", "packs", "prompt", "recall", "query", "get", "show"),
-        "edge traverse",
-        *("stats", "thread list", "thread select", "thread show", "memory graph", "trust show"),
+        *("status", "retrieve", "packs", "prompt", "query", "show"),
+        *("memory recall", "edge traverse"),
+        *(
+            "index stats",
+            "thread list",
+            "thread select",
+            "thread show",
+            "memory graph",
+            "trust show",
+        ),
         *("memory salience", "replay", "receipt list", "receipt show", "run diff", "run list"),
         *("run replay", "run show", "log", "diff", "blame", "bisect", "bisect run", "key verify"),
         *("fsck", "doctor", "remote list", "key list", "snapshot record", "snapshot check"),
@@ -41,7 +48,7 @@ READS = frozenset(
 """Commands that change nothing of what others see: they are asked first, on the copy as it came."""
 OPTIONS_GIVEN = (0, 0, 1, 1, 2, 3)
 """How many options a command line gets beside those that are needed; many exclude each other."""
-RAW = frozenset(("get --content", "completion"))
+RAW = frozenset(("show --content", "completion"))
 """What prints bytes as they are, on purpose."""
 Command = tuple[str, click.Command]
 

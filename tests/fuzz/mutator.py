@@ -137,7 +137,7 @@ def _command(what: str) -> str:
 
 _GROUPS = (
     *("node", "edge", "thread", "memory", "trust", "receipt", "run", "snapshot", "remote", "key"),
-    *("feedback", "bisect", "embed"),
+    *("bisect", "embed"),
 )
 
 

@@ -193,10 +193,10 @@ def library(folder: Path) -> Made:
         result = repo.retrieve("retry", vector=("letters", [1.0, 0.0, 0.5, 0.25]))
         assert result.receipt is not None
         repo.receipts.keep(result.receipt)
-    made.run("recall", "retry queue", "--session", "one")
-    made.run("feedback", "vote", str(ids[1]), "--session", "one")
-    made.run("feedback", "not-useful", str(ids[2]), "--session", "one")
-    made.run("feedback", "outcome", str(ids[3]), "--failed")
+    made.run("memory", "recall", "retry queue", "--session", "one")
+    made.run("memory", "feedback", "vote", str(ids[1]), "--session", "one")
+    made.run("memory", "feedback", "not-useful", str(ids[2]), "--session", "one")
+    made.run("memory", "feedback", "outcome", str(ids[3]), "--failed")
     return made
 
 
@@ -212,7 +212,7 @@ def erased(folder: Path) -> Made:
                 tx.add_edge(two, "about", one)
     said = made.json("retrieve", "Ada")
     made.run("receipt", "keep", said["receipt"])
-    made.run("feedback", "outcome", str(one))
+    made.run("memory", "feedback", "outcome", str(one))
     made.run("erase", str(one), "--yes", "--reason", "asked")
     return made
 
@@ -272,8 +272,8 @@ def memory(folder: Path) -> Made:
                 key=["restart", number],
                 namespace="procedure",
             )
-    made.run("recall", "restart the queue", "--session", "two")
-    made.run("feedback", "outcome", ids[0])
+    made.run("memory", "recall", "restart the queue", "--session", "two")
+    made.run("memory", "feedback", "outcome", ids[0])
     made.run("trust", "enable", "--default-level", "low")
     return made
 

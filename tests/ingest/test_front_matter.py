@@ -84,6 +84,17 @@ def test_an_unread_line_does_not_take_the_others_with_it():
     ]
 
 
+def test_a_file_is_reported_once_however_many_lines_are_not_read():
+    front = read_front_matter("---\na: 1\nwords\nb: {x: y}\n- item\nc: 3\n---\n")
+    assert front.values == {"a": 1, "c": 3}
+    assert front.warnings == [
+        (
+            "front matter line 3: expected 'key: value' or '- item'; kept as text only; "
+            "so are 2 more lines"
+        )
+    ]
+
+
 @pytest.mark.parametrize(
     "source", ["text\n---\na: 1\n---\n", "---\na: 1\n", "--\na: 1\n--\n", " ---\na: 1\n---\n"]
 )

@@ -64,6 +64,26 @@ def test_headings_of_all_levels_open_sections_and_lose_their_markup():
     assert passages(source) == [("paragraph", None, "####### not a heading")]
 
 
+@pytest.mark.parametrize(
+    ("line", "heading"),
+    [
+        ("# Uploads { #uploads }", "Uploads"),
+        ("# Uploads {#uploads}", "Uploads"),
+        ("# Uploads {: #uploads .wide }", "Uploads"),
+        ("# `UploadFile` { #upload-file }", "UploadFile"),
+        ("# Uploads {#uploads} #", "Uploads"),
+        ("# A set {a, b}", "A set {a, b}"),
+        ("# A template {# of mine #}", "A template {# of mine #}"),
+        ("# {{ title }}", "{{ title }}"),
+    ],
+)
+def test_the_attributes_of_a_heading_are_not_its_text(line, heading):
+    (section,) = (
+        d for d in read_document("a.md", f"{line}\n\ntext\n").drafts if d.ntype == "Section"
+    )
+    assert section.summary == heading
+
+
 def test_sections_nest_by_level_and_levels_may_be_skipped():
     nodes = read("# A\n\n### C\n\n## B\n\n# D\n")
     below = {

@@ -150,29 +150,35 @@ def texts() -> list[dict[str, Any]]:
         0.1 + 0.2,
     ):
         node = Node(id=NodeId(bytes(16)), ntype="N", props={"x": value, "y": True, "z": -3})
-        cases.append(rendered(f"float {value!r}", node, 0, "8.1-d"))
+        cases.append(rendered(f"float {value!r}", node, "", "8.1-d"))
     full = Node(
-        id=NodeId(bytes(range(16))), ntype="Doc\nid: 1", summary="s" * 8193, context_sentence="c",
-        props={"b": "x\ny", "a": [1], "é": "z", "Z\n": 1}, content=b"line\r\nline",
+        id=NodeId(bytes(range(16))), ntype="Doc\nid: 1", summary="one\r\ntwo\x1b",
+        props={"b": "x\ny", "a": [1], "é": "z", "Z\n": 1},
     )  # fmt: skip
-    cases.append(rendered("all fields", full, 6, ["8.1-a", "8.1-b"]))
-    cases.append(
-        rendered("content with a NUL", Node(id=full.id, ntype="N", content=b"a\0"), 9, "8.1-a")
-    )
+    cases.append(rendered("a text", full, "one\r\ntwo\x1b", ["8.1-a", "8.1-c"]))
+    cases.append(rendered("a long text", full, "s" * 8193, "8.1-b"))
+    cases.append(rendered("a text with metadata", full, "one\n\ntwo", "8.1-a", metadata=True))
+    edges = f"Outgoing:\n  cites -> {'07' * 16}\n"
+    cases.append(rendered("a text with edges", full, "one", "8.1-a", edges=edges))
+    cases.append(rendered("no text", full, "", ["8.1-a", "8.1-c"]))
+    cases.append(rendered("no text with edges", full, "", "8.1-a", edges=edges))
     return cases
 
 
-def rendered(name: str, node: Node, content_chars: int, spec: Any) -> dict[str, Any]:
-    class Inline:
-        def content(self, node: Node) -> Any:
-            return node.content
-
-    text = render(Inline(), node, content_chars)  # type: ignore[arg-type]
+def rendered(
+    name: str, node: Node, text: str, spec: Any, *, metadata: bool = False, edges: str = ""
+) -> dict[str, Any]:
+    shown = render(node, text, metadata, edges)
     return {
         "name": name,
         "spec": spec,
-        "input": {"node": node.encode().hex(), "content_chars": content_chars},
-        "output": {"rendered": text, "tokens": estimate(text)},
+        "input": {
+            "node": node.encode().hex(),
+            "of": text,
+            "metadata": metadata,
+            "edges": edges,
+        },
+        "output": {"rendered": shown, "tokens": estimate(shown)},
     }
 
 

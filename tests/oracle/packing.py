@@ -45,8 +45,8 @@ def pack(
             counts["limit"] += 1
             drops.append([key, "limit", None, score])
             continue
-        rendered = render(world, node, form["content_chars"])
-        rendered += edge_lines(world, form, key)
+        edges = edge_lines(world, form, key)
+        rendered = render(node, world.text(node), form["metadata"], edges)
         tokens = estimate(rendered)
         if form["token_budget"] is not None and used + tokens > form["token_budget"]:
             counts["budget"] += 1

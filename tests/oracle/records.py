@@ -90,7 +90,7 @@ def answer_records(world: World, form: dict[str, Any], events: list[Event]) -> b
     records = []
     for key in sorted(hops, key=lambda one: (hops[one], -now[one], one)):
         cid, node = world.nodes[key]
-        rendered = render(world, node, 0)
+        rendered = render(node, world.text(node), False)
         records.append(
             {
                 "id": key,

@@ -6,7 +6,6 @@ Spec: retrieval 8.1, 8.2.
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
@@ -17,24 +16,24 @@ from .graph import edge_holds, edges_of
 BREAKS = ("\r\n", "\n", "\r", "\x0b", "\x0c", "\x85", "\u2028", "\u2029")
 
 
-def render(world: Any, node: Node, content_chars: int) -> str:
+def render(node: Node, text: str, metadata: bool, edges: str = "") -> str:
+    head = (metadata_lines(node) if metadata or text == "" else "") + edges
+    if text == "":
+        return head.removesuffix("\n")
+    shown = contain(clip(text, 8192), "\n")
+    return head + "\n" + shown if head else shown
+
+
+def metadata_lines(node: Node) -> str:
     lines = [("ntype", contain(node.ntype)), ("id", node.id.raw.hex())]
-    if node.context_sentence:
-        lines.append(("context", contain(clip(node.context_sentence, 8192))))
-    if node.summary:
-        lines.append(("summary", contain(clip(node.summary, 8192))))
     for key in sorted(node.props, key=lambda key: key.encode()):
         value = node.props[key]
         if isinstance(value, bool):
-            lines.append((contain(key), "true" if value else "false"))
+            lines.append((contain(key, " "), "true" if value else "false"))
         elif isinstance(value, (int, float)):
-            lines.append((contain(key), repr(value)))
+            lines.append((contain(key, " "), repr(value)))
         elif isinstance(value, str):
-            lines.append((contain(key), contain(value)))
-    content = world.content(node)
-    if content_chars and content is not None and b"\0" not in content:
-        with suppress(UnicodeDecodeError):
-            lines.append(("content", contain(clip(content.decode(), content_chars))))
+            lines.append((contain(key, " "), contain(value)))
     return "".join(f"{name}: {value}\n" for name, value in lines)
 
 
@@ -69,7 +68,7 @@ def clip(text: str, chars: int) -> str:
     return text if len(text) <= chars else f"{text[:chars]} <...+{len(text) - chars} chars>"
 
 
-def contain(text: str) -> str:
+def contain(text: str, line_break: str = "\n  ") -> str:
     out = []
     index = 0
     while index < len(text):
@@ -78,7 +77,7 @@ def contain(text: str) -> str:
         character = text[index]
         index += 1
         if character in BREAKS:
-            out.append("\n  ")
+            out.append(line_break)
         elif character != "\t" and (ord(character) < 32 or 127 <= ord(character) < 160):
             out.append(f"\\x{ord(character):02x}")
         else:

@@ -59,7 +59,7 @@ def test_text(case):
         assert HEURISTIC.estimate(given["text"]) == wanted["tokens"]
         return
     node = Node.decode(bytes.fromhex(given["node"]))
-    text = render(node, content=node.content, content_chars=given["content_chars"])
+    text = render(node, given["of"], metadata=given["metadata"], edges=given["edges"])
     assert text == wanted["rendered"]
     assert HEURISTIC.estimate(text) == shown.estimate(text) == wanted["tokens"]
 

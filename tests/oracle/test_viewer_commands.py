@@ -59,7 +59,7 @@ def commands(rng: random.Random, world: World) -> Iterator[list[str]]:
         yield ["retrieve", said, "--recency", "--worth", *extra]
         yield ["packs", said, *extra]
         yield ["prompt", said, *extra]
-        yield ["recall", said, *extra]
+        yield ["memory", "recall", said, *extra]
         yield ["query", *extra]
         yield ["query", "--count", *extra]
         yield ["memory", "graph", said, *extra]
@@ -71,11 +71,11 @@ def commands(rng: random.Random, world: World) -> Iterator[list[str]]:
     for id_ in [*rng.sample(world.ids, min(4, len(world.ids))), world.ids[-1]]:
         for digits in (4, 32):
             name = str(id_)[:digits]
-            yield ["get", name]
+            yield ["show", name]
             yield ["show", name, "--json"]
             yield ["edge", "traverse", name, "--path", "out:*"]
             yield ["memory", "salience", name, "--json"]
-            yield ["get", name, "--text"]
+            yield ["show", name, "--text"]
         for words in rng.sample(REFUSED, 6):
             given = ARGUMENTS.get(" ".join(words), [])
             yield [*words, *(str(id_) if one == "ID" else one for one in given)]
@@ -83,7 +83,7 @@ def commands(rng: random.Random, world: World) -> Iterator[list[str]]:
         yield ["show", str(edge.id)]
     yield ["show", "HEAD"]
     yield ["show", "main~1"]
-    yield ["get", str(world.ids[0]), "--at", "main~1"]
+    yield ["show", str(world.ids[0]), "--at", "main~1"]
     yield ["retrieve", said, "--at", "main", "--json"]
 
 

@@ -272,7 +272,7 @@ def random_options(rng: random.Random) -> dict[str, Any]:
     options["depth"] = rng.choice((1, 2, 5, 100))
     options["limit"] = rng.choice((0, 1, 3, 10, None))
     options["token_budget"] = rng.choice((None, None, 0, 20, 60, 400))
-    options["content_chars"] = rng.choice((0, 0, 5, 3000))
+    options["metadata"] = rng.random() < 0.3
     options["include_tombstoned"] = rng.random() < 0.2
     fusion = rng.choice((None, *FUSIONS))
     options["fusion"] = fusion

@@ -32,7 +32,7 @@ def test_every_default_is_resolved():
         "valid": None, "adjacency": 0, "rerank": None, "mmr": None, "estimator_digest": None,
         "vector": None, "sparse": None, "graph": None, "community": None,
         "mentions": {"seeds": 2, "max_nodes": 50}, "depth": 100, "limit": 10, "token_budget": None,
-        "content_chars": 0, "include_tombstoned": False,
+        "metadata": False, "include_tombstoned": False,
         "fusion": {"name": "score_normalised", "k": 60.0, "weights": {"dense": 0.7}},
         "k1": 1.2, "b": 0.7, "estimator": "heuristic",
     }  # fmt: skip
@@ -62,7 +62,7 @@ def test_the_root_says_how_lanes_are_fused():
         ({"text": "x", "depth": 0}, "depth"),
         ({"text": "x", "depth": 10**9}, "depth"),
         ({"text": "x", "token_budget": -1}, "token_budget"),
-        ({"text": "x", "content_chars": -1}, "content_chars"),
+        ({"text": "x", "metadata": 1}, "metadata"),
         ({"text": "x", "include_tombstoned": 1}, "include_tombstoned"),
         ({"text": "x", "k1": NAN}, "k1"),
         ({"text": "x", "b": 1.1}, "b"),

@@ -252,7 +252,7 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "depth": ({}, {"depth": 1}),
     "limit": ({}, {"limit": 1}),
     "token_budget": ({}, {"token_budget": 20}),
-    "content_chars": ({}, {"content_chars": 100}),
+    "metadata": ({}, {"metadata": True}),
     "adjacency": ({}, {"adjacency": 3}),
     "include_tombstoned": ({}, {"include_tombstoned": True}),
     "fusion": (VECTOR, {"fusion": "rrf"}),

@@ -27,9 +27,9 @@ FILES = (
     "repo/retrieval/retriever.py",
     "repo/revision.py",
 )
-NOT_OF_RECORDS = frozenset(
-    ("adjacency", "content_chars", "direct", "estimator", "label", "strict")
-) | {"valid_at"}
+NOT_OF_RECORDS = frozenset(("adjacency", "direct", "estimator", "label", "metadata", "strict")) | {
+    "valid_at"
+}
 """Options of `retrieve` that would have no effect on records, or have another name there."""
 BLOCK = re.compile(r"( +)# options: (\w+)\n(.*?) +# end of options\n", re.DOTALL)
 

@@ -39,7 +39,7 @@ def facts(memory: GraphMemory) -> list[NodeId]:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("content_chars", 100),
+        ("metadata", True),
         ("adjacency", 1),
         ("direct", True),
         ("estimator", "heuristic"),

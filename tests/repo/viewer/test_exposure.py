@@ -15,6 +15,7 @@ import click
 import pytest
 
 import ibidem
+from ibidem.adapters.mcp.tools import TOOLS
 from ibidem.cli.main import COMMANDS, cli
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.graph import GraphMemory
@@ -86,7 +87,7 @@ def everything() -> set[str]:
             is_of = function.__module__ == module.__name__ and not name.startswith("_")
             if is_of and parameters and parameters[0] in ("repository", "revision"):
                 found.add(f"{short}.{name}")
-    return found | set(commands(cli, "repo")) | set(ROUTES)
+    return found | set(commands(cli, "repo")) | set(ROUTES) | {f"mcp.{name}" for name in TOOLS}
 
 
 def test_everything_that_can_be_called_is_classified_and_nothing_else_is():

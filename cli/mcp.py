@@ -1,0 +1,168 @@
+"""`repo mcp`: serves the repository to agents over the Model Context Protocol."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from ibidem.cli.options.copies import TOKEN
+from ibidem.cli.options.viewer import viewer_of, viewer_option
+from ibidem.cli.render import output
+from ibidem.cli.session import (
+    Session,
+    author_option,
+    color_option,
+    pass_session,
+    quiet_option,
+    repository_option,
+)
+
+if TYPE_CHECKING:
+    from ibidem.adapters.mcp.access import Access
+    from ibidem.adapters.mcp.http import Identify
+    from ibidem.repo.repository import Repository
+
+
+@click.command("mcp")
+@click.option(
+    "--http", "is_http", is_flag=True, help="Serve HTTP on 127.0.0.1 in place of stdin and stdout."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=7466,
+    show_default=True,
+    help="Port of --http, 0 for any.",
+)
+@click.option(
+    "--token-file",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="File with the owner's access token for --http, created if it is missing [default: "
+    "serve-token beside the repository's blocks; or env IBIDEM_TOKEN].",
+)
+@click.option("--read-only", "is_read_only", is_flag=True, help="Offer no tool that writes.")
+@click.option(
+    "--tool", "names", metavar="NAME", multiple=True, help="Offer only this tool; repeatable."
+)
+@click.option(
+    "--agent", metavar="NAME", help="Agent of commits [default: the name of the client program]."
+)
+@click.option("--task", metavar="TEXT", help="Task of commits that name none.")
+@author_option
+@viewer_option
+@repository_option
+@color_option
+@quiet_option
+@pass_session
+def command(
+    session: Session,
+    *,
+    is_http: bool,
+    port: int,
+    token_file: Path | None,
+    is_read_only: bool,
+    names: tuple[str, ...],
+    agent: str | None,
+    task: str | None,
+    author: str | None,
+) -> None:
+    """Serve this repository to agents over the Model Context Protocol
+
+    The tools are retrieve, read, remember, history, compare and verify; each write is a commit with
+    the agent and its task. `repo integrate` enters the server into the configuration of a client.
+
+    With --http each request needs a token: the owner's, or one of `repo token create`, which may
+    have a viewer and be read-only. Needs pip install 'ibidem[mcp]'.
+
+    \b
+    Examples:
+      repo mcp
+      repo mcp --read-only --tool retrieve --tool read
+      repo mcp --http --port 0
+    """
+    from ibidem.adapters.mcp.access import Access
+    from ibidem.adapters.mcp.server import serve_stdio
+    from ibidem.adapters.mcp.tools import TOOLS
+
+    for name in names:
+        if name not in TOOLS:
+            raise click.BadParameter(f"got {name!r}, expected one of {', '.join(TOOLS)}")
+    session.is_quiet = session.is_quiet or not is_http
+    with session.open() as repository:
+        access = Access(
+            repository,
+            viewer_of(session),
+            is_read_only=is_read_only,
+            author=session.author(author),
+            agent=agent or "",
+            task=task,
+            tools=frozenset(names) or None,
+        )
+        if is_http:
+            _serve_http(session, access, port, token_file)
+        else:
+            serve_stdio(access)
+
+
+def _serve_http(session: Session, access: Access, port: int, token_file: Path | None) -> None:
+    from ibidem.adapters.mcp.http import HOST, PATH, listener, serve_http
+    from ibidem.repo.sync.files import token_in
+
+    token = session.environment.get(TOKEN)
+    path = token_file or session.local_folder() / "local" / "serve-token"
+    if not token:
+        path.parent.mkdir(exist_ok=True)
+        token = token_in(path)
+    identify = callers_of(session, access, token)
+    with listener(port) as at:
+        where = f"token in {path}" if TOKEN not in session.environment else f"token of {TOKEN}"
+        url = f"http://{HOST}:{at.getsockname()[1]}{PATH}"
+        output.say(f"{url}  {output.faint(output.one_line(where))}")
+        serve_http(identify, at)
+
+
+def callers_of(session: Session, access: Access, owner: str) -> Identify:
+    """Returns the function that finds the caller of a token: the owner's, or one of the registry.
+
+    Args:
+        session: of this run.
+        access: what the owner may do here; nobody may do more.
+        owner: the text of the owner's token.
+    """
+    from dataclasses import replace
+
+    from ibidem.objects.errors import CorruptError, StorageError
+    from ibidem.serve.tokens import Scope, Tokens, matching, owner_token
+
+    folder, owners = session.local_folder(), owner_token(owner)
+    tokens = Tokens(folder)
+    repository = access.repository
+
+    def identify(text: str) -> Access | None:
+        try:
+            known = tokens.all()
+        except (CorruptError, StorageError):
+            known = {}
+        found = matching(text, (owners, *known.values()), time=repository.now())
+        if found is None:
+            return None
+        if found is owners:
+            return access
+        if access.is_restricted and found.viewer != access.viewer:
+            return None
+        is_read_only = access.is_read_only or found.scope != Scope.WRITE
+        if found.viewer.everything or access.is_restricted:
+            return replace(access, viewer=found.viewer, is_read_only=is_read_only, agent=found.name)
+        own = cast("Repository", repository).as_viewer(found.viewer, author=access.author)
+        return replace(
+            access,
+            repository=own,
+            viewer=found.viewer,
+            is_read_only=is_read_only,
+            agent=found.name,
+        )
+
+    return identify
