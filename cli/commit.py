@@ -73,6 +73,7 @@ def command(
             strict=strict,
         )
         conflict_count = _conflict_count(repository, commit)
+        models = _models_behind(repository, report, commit)
     if session.json:
         made = None if commit is None else shapes.block_json(commit)
         ingested = None if report is None else sources.report_json(report)
@@ -84,6 +85,9 @@ def command(
             sources.note_trouble(report)
             output.say(*sources.report_lines(report))
         output.say("nothing to commit" if commit is None else f"commit {commit.cid}")
+        for model in models:
+            option = output.one_line(model)
+            output.note(output.faint(f"next: repo embed --model {option}, for the new texts"))
         if conflict_count:
             output.note(
                 f"{output.plural(conflict_count, 'conflict')} with concurrent commits: run 'repo "
@@ -99,6 +103,17 @@ def _conflict_count(repository: Repository, commit: Commit | None) -> int:
     from ibidem.repo.merge.conflicts import new_conflicts
 
     return len(new_conflicts(repository.core.store, commit))
+
+
+def _models_behind(
+    repository: Repository, report: IngestReport | None, commit: Commit | None
+) -> list[str]:
+    """Returns the models with vectors in a commit that brought texts without."""
+    if commit is None or report is None or not (report.nodes_added or report.nodes_changed):
+        return []
+    from ibidem.objects.root import Root
+
+    return sorted(Root.decode(repository.core.store.get(commit.root)).vectors)
 
 
 def commit_paths(

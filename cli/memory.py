@@ -9,6 +9,7 @@ import click
 from ibidem.cli import feedback, recall
 from ibidem.cli.options import dates
 from ibidem.cli.options.ids import node_at
+from ibidem.cli.options.question import question_argument
 from ibidem.cli.options.records import (
     TYPES,
     changed,
@@ -64,7 +65,7 @@ def add_command(
 
 
 @command.command("graph")
-@click.argument("query", required=False)
+@question_argument(required=False)
 @click.option(
     "--type", "types", multiple=True, type=click.Choice(TYPES), help="Only records of this type."
 )

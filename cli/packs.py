@@ -15,7 +15,7 @@ from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 
 
 @click.command("packs", cls=GroupedCommand)
-@click.argument("query")
+@question.question_argument()
 @packs.pack_options
 @question.limited(LIMIT_OF_PACKS)
 @click.option("--explain", is_flag=True, help="Show the score of every hit in each lane.")

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ibidem.cli.options import question as asking
+from ibidem.cli.options import question as questions
 from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import answer, output, packs
@@ -17,7 +17,7 @@ from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 
 
 @click.command("prompt", cls=GroupedCommand)
-@click.argument("question")
+@questions.question_argument("question")
 @click.option(
     "--style",
     type=click.Choice(["qa", "summarize"]),
@@ -38,7 +38,7 @@ from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 @click.option("--facts", is_flag=True, help="Share the budget between documents and facts.")
 @click.option("--user", metavar="NAME", help="Of facts, only those of this user and of nobody.")
 @packs.pack_options
-@asking.limited(LIMIT_OF_PACKS)
+@questions.limited(LIMIT_OF_PACKS)
 @viewer_option
 @at_option
 @common_options
@@ -71,7 +71,7 @@ def command(
       repo prompt "what changed in the design" --style summarize --expand section
       repo prompt "what did we agree on" --thread support --budget 2000
     """
-    options = packs.taken(given) | asking.options(session, **given)
+    options = packs.taken(given) | questions.options(session, **given)
     if thread is not None or facts:
         options["sources"] = {"thread": thread, "user": user}
     elif user is not None:

@@ -16,7 +16,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 
 
 @click.command("recall", cls=GroupedCommand)
-@click.argument("query")
+@question.question_argument()
 @click.option("--session", "name", default="", help="Session that records this as its last answer.")
 @click.option(
     "--disclosure",

@@ -15,7 +15,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 
 
 @click.command("retrieve", cls=GroupedCommand)
-@click.argument("query", required=False)
+@question.question_argument(required=False)
 @question.question_options
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @click.option(

@@ -24,6 +24,12 @@ _NAME = re.compile("|".join(fnmatch.translate(name) for name in _NAMES.split()))
 _KEY_BEGIN = re.compile(rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_BODY = re.compile(rb"[A-Za-z0-9+/]{32,}={0,2}")
 _KEY_LOOKAHEAD_BYTES = 1024
+_KEY = re.compile(
+    _KEY_BEGIN.pattern.decode()
+    + rf'(?:[^"]{{1,{16 * _KEY_LOOKAHEAD_BYTES}}}?-----END [A-Z0-9 ]{{1,80}}-----'
+    + rf'|[^"]{{0,{_KEY_LOOKAHEAD_BYTES}}}?[A-Za-z0-9+/]{{32,}}(?:\s*[A-Za-z0-9+/=]{{16,}})*)'
+)
+"""A private key with its end, or else the lines of key data."""
 _TOKENS = {
     "an AWS access key": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
     "a GitHub token": r"\b(?:gh[oprsu]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255})\b",
@@ -51,6 +57,17 @@ def is_secret_name(name: str) -> bool:
     if lower.endswith(_SAFE_SUFFIXES) or lower.endswith(_DOCUMENTS):
         return False
     return _NAME.fullmatch(lower) is not None
+
+
+def without_secrets(text: str) -> str:
+    """Returns a text with each secret in it replaced by words that say what was there.
+
+    >>> without_secrets("the key is AKIAIOSFODNN7EXAMPLE, rotate it")
+    'the key is [removed: an AWS access key], rotate it'
+    """
+    kinds = list(_TOKENS)
+    shown = _KEY.sub("[removed: a private key]", text)
+    return _TOKEN.sub(lambda found: f"[removed: {kinds[(found.lastindex or 1) - 1]}]", shown)
 
 
 def has_private_key(data: bytes) -> bool:

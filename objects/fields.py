@@ -106,6 +106,12 @@ def _count(owner: str, name: str, value: Any) -> Any:
     return value
 
 
+def _read_positive(owner: str, name: str, value: Any) -> Any:
+    if value == 0:
+        raise CorruptError(f"{owner}.{name}: got {value!r:.80}, expected an integer above 0")
+    return value
+
+
 def _version(owner: str, name: str, value: Any) -> Any:
     require(
         type(value) is int and 1 <= value <= INTEGER_MAX, owner, name, value, "a version from 1"
@@ -434,6 +440,7 @@ BLOCK_BYTES = Type(_block_bytes, bytes, is_filled=True)
 DIGEST = Type(_digest)
 TIME = Type(_time)
 COUNT = Type(_count)
+POSITIVE = Type(_count, read=_read_positive)
 VERSION = Type(_version)
 FLAG = Type(_flag, bool, read=_read_flag)
 MAP = Type(frozen, write=dict, json=dict)
@@ -582,6 +589,7 @@ STEP = Table(
     Field("time", TIME),
     Field("name", TEXT, optional=True),
     Field("commit", BLOCK_BYTES, optional=True),
+    Field("start", POSITIVE, optional=True),
     is_record=True,
 )
 ERASURE = Table(

@@ -45,9 +45,18 @@ class Step(Block):
     """The request: the canonical bytes of a value, split into parts like a node's content."""
     answer: Content = None
     """The answer, in the same form."""
+    start: int = 0
+    """Number of steps when the action started, if others were recorded before it ended; else 0."""
     extra: Mapping[str, Any] = field(default_factory=empty)
 
     def __post_init__(self) -> None:
+        require(
+            self.start == 0 or self.start < self.index,
+            "step",
+            "start",
+            self.start,
+            f"a count below the index {self.index}",
+        )
         require(
             (self.previous is None) == (self.index == 0),
             "step",

@@ -19,7 +19,7 @@ from ibidem.objects.node import Node
 from ibidem.objects.tree import Tree
 from ibidem.repo.arguments import commit_of
 from ibidem.repo.events import EVENT, Event
-from ibidem.repo.transaction.changeset import NODES, ChangeSet, laid_on
+from ibidem.repo.transaction.changeset import NODES, ChangeSet, with_edits
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
@@ -60,7 +60,7 @@ def with_events(
         node = replace(unnamed, id=made)
         edits.of(NODES)[made.raw] = node.cid
         buffer.put(node.cid, node.encode())
-    block = laid_on(root, edits, buffer)
+    block = with_edits(root, edits, buffer)
     buffer.put(block.cid, block.encode())
     subject = signed.message or f"{events[0].kind}, {len(events)} event{'s' * (len(events) != 1)}"
     parents = () if head is None else (head,)

@@ -51,23 +51,24 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def retrieval_repository(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The default repository or revision of `retrieval`: that of the ini file, unless you override
-    this fixture.
+    """The default repository or revision of `retrieval`: that of the ini file, or the nearest one
+    at or above pytest's root folder, unless you override this fixture.
     """
-    setting = request.config.getini("retrieval_repository")
-    if not setting:
+    root, setting = request.config.rootpath, request.config.getini("retrieval_repository")
+    found = root / setting if setting else _nearest(root)
+    if found is None:
         yield None
         return
     import ibidem
     from ibidem.objects.errors import IbidemError
 
     try:
-        found = ibidem.open(request.config.rootpath / setting)
+        repository = ibidem.open(found)
     except IbidemError as error:
         message = "\n".join((f"retrieval_repository: {error}", *getattr(error, "__notes__", ())))
     else:
-        with found:
-            yield found
+        with repository:
+            yield repository
         return
     # Outside the handler: the cause of the error would not help the reader of the test report.
     _fail(message)
@@ -91,6 +92,10 @@ def retrieval(request: pytest.FixtureRequest, retrieval_repository: Any) -> Iter
     yield checks
     is_written = checks.finish(is_passed=item.stash.get(_PASSED, False))
     config.stash[_LEDGER].use(checks.path, list(checks.checked), is_written=is_written)
+
+
+def _nearest(folder: Path) -> Path | None:
+    return next((one for one in (folder, *folder.parents) if (one / ".ibidem").is_dir()), None)
 
 
 def golden_path(item: pytest.Item) -> Path:

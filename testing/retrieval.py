@@ -202,10 +202,14 @@ class Retrieval:
         found = self._repository if subject is None else subject
         if isinstance(found, Repository):
             return found.at()
+        if found is None:
+            self._fail(
+                "retrieval_repository: there is none at or above the root folder of pytest\n"
+                "hint: run 'repo init' there, set retrieval_repository in the ini file, or define "
+                "the fixture retrieval_repository"
+            )
         if not isinstance(found, Revision):
             raise InvalidInputError(
-                f"repository: got {found!r:.80}, expected a repository or a revision",
-                hint="give one, set retrieval_repository in the ini file, or define the fixture "
-                "retrieval_repository",
+                f"repository: got {found!r:.80}, expected a repository or a revision"
             )
         return found

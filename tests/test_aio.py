@@ -18,6 +18,7 @@ from ibidem import aio
 
 SAMPLE = Path(__file__).parent / "typed_aio_sample.py"
 PURE = {"anomalies", "citations_of", "exposure_of", "fence_of", "is_task", "node_id", "secret_in"}
+PURE |= {"without_secrets"}
 """Public functions that neither read nor write."""
 
 

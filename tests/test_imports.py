@@ -72,6 +72,7 @@ for name in MODULES:
 def test_no_module_but_the_locks_needs_what_only_unix_has():
     locks = "import os, sys\nimport fcntl\nimport ibidem.store.lock\ndel sys.modules['fcntl']\n"
     optional = {"ibidem.objects.engine_cbrrr", "ibidem.testing.plugin"}
+    optional.add("ibidem.adapters.recording.plugin")
     names = [name for name in modules() if name not in optional]
     loaded(f"{locks}MODULES = {names!r}\n{ELSEWHERE}")
 

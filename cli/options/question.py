@@ -32,6 +32,18 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
+def question_argument(
+    name: str = "query", *, required: bool = True
+) -> Callable[[Function], Function]:
+    """Returns a decorator that adds the question; it need not be quoted."""
+    return click.argument(
+        name,
+        nargs=-1,
+        required=required,
+        callback=lambda _, __, words: " ".join(words) if words else None,
+    )
+
+
 def question_options(function: Function) -> Function:
     """Adds the query options, passed on for `options`."""
     return limited(default("limit"))(function)

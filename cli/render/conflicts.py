@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ibidem.store.protocol import Store
 
 _SHOWN = 20
+_ALTERNATIVES_SHOWN = 5
+"""Values of one field, of as many writers, that are shown."""
 _LINES = 60
 _WIDTH = 40
 _CONTEXT_LINES = 2
@@ -147,8 +149,13 @@ def _values(store: Store, found: OpenConflict) -> list[str]:
             continue
     rows = []
     for name in found.fields:
-        said = {side.get(name): None for side in sides}
-        cut = [output.one_line(_text(name, value), width=_WIDTH) for value in said]
+        values = {side.get(name): None for side in sides}
+        cut = [
+            output.one_line(_text(name, value), width=_WIDTH)
+            for value in list(values)[:_ALTERNATIVES_SHOWN]
+        ]
+        if len(values) > len(cut):
+            cut.append(f"and {len(values) - len(cut)} more")
         rows.append((output.one_line(name), " | ".join(cut)))
     return output.pairs(rows)
 

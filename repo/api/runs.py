@@ -12,6 +12,7 @@ from ibidem.repo.runs import bundle, recording
 if TYPE_CHECKING:
     from ibidem.objects.cid import StepCid
     from ibidem.repo.core import Core
+    from ibidem.repo.runs.fork import Fork
     from ibidem.repo.runs.recorder import Run
     from ibidem.repo.runs.recording import Recording, RunSummary
 
@@ -39,6 +40,37 @@ class Runs:
     def open(self, name: str) -> Recording:
         """Returns a recorded run; without a number in its name, the newest of the name."""
         return recording.Recording(self._core, name)
+
+    def fork(
+        self,
+        name: str,
+        step: int | None = None,
+        *,
+        at: object = None,
+        go_on: bool = False,
+        as_name: str = "",
+        author: str = "",
+    ) -> Fork:
+        """Does a recorded run again, and returns a repository for agent code, which writes nothing
+        but the run that records it.
+
+        Args:
+            name: the recorded run; without a number, the newest of the name.
+            step: the fork is a replay up to this step, and asks models and tools again from there
+                on. Without it, they are asked only what they were not asked in the recording.
+            at: a revision whose facts are read instead of the recorded ones.
+            go_on: without `step`, what the agent does else than recorded is noted, and not an
+                error.
+            as_name: the name of the new run; by default that of the recorded one with "-fork".
+            author: the author of the operations that record the run.
+
+        Raises:
+            InvalidInputError: the run has no such step.
+        """
+        from ibidem.repo.runs.fork import Fork
+
+        found = recording.Recording(self._core, name)
+        return Fork(self._core, found, step=step, at=at, go_on=go_on, name=as_name, author=author)
 
     def list(self) -> Sequence[RunSummary]:
         """Returns the summaries of the recorded runs, by name."""

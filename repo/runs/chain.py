@@ -31,7 +31,16 @@ PENDING_MAX = 64
 class Chain:
     """The chain of a run that is being recorded."""
 
-    def __init__(self, operations: OperationLog, name: str, request: Any, *, author: str) -> None:
+    def __init__(
+        self,
+        operations: OperationLog,
+        name: str,
+        request: Any = None,
+        *,
+        author: str,
+        previous: StepCid | None = None,
+    ) -> None:
+        """Begins a run with a request, or after the first step of another one."""
         self._operations = operations
         self._author = author
         self._blocks: dict[Cid, bytes] = {}
@@ -44,6 +53,9 @@ class Chain:
         refs.check_name("run", name)
         self._base_name = name
         self.name = name
+        if previous is not None:
+            self._last = (previous, 1)
+            return
         self.append("begin", name=name, request=request)
         self.publish()
 
@@ -52,6 +64,11 @@ class Chain:
         """The newest step."""
         return self._last[0]
 
+    @property
+    def count(self) -> int:
+        """The number of steps."""
+        return self._last[1]
+
     def append(
         self,
         action: str,
@@ -59,9 +76,15 @@ class Chain:
         request: Any = None,
         answer: Any = None,
         blocks: Mapping[Cid, bytes] | None = None,
+        start: int | None = None,
+        time: int | None = None,
         **fields: Any,
     ) -> None:
         """Appends a step; `fields` are those of `Step`.
+
+        Args:
+            start: the `count` when the action started; None if it starts and ends in this call.
+            time: microseconds since 1970 UTC; None for the clock's.
 
         Raises:
             InvalidInputError: the request or answer cannot be recorded; nothing is appended.
@@ -73,10 +96,11 @@ class Chain:
             step = Step(
                 action,
                 count,
-                self._operations.time(None),
+                self._operations.time(time),
                 previous=previous,
                 request=packed,
                 answer=said,
+                start=0 if start is None or start == count else start,
                 **fields,
             )
             block = step.encode()

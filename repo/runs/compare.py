@@ -95,7 +95,7 @@ def retrieve_at(recording: Recording, at: object) -> list[StepReplay]:
         recorded = Receipt.decode(store.get(found.step.receipt))
         try:
             now = replay.retrieve_at(repository, recorded, at)
-            details = list(_answer_details(store, recorded, now))
+            details = list(answer_details(store, recorded, now))
         except ReplayError as error:
             details = [str(error)]
         line = step_format.step_line(store, found)
@@ -158,7 +158,7 @@ def _details(
             Receipt.decode(after.repository.store.get(others)),
         )
         yield from _changed("question", receipts[0].query.form(), receipts[1].query.form())
-        yield from _answer_details(before.repository.store, *receipts)
+        yield from answer_details(before.repository.store, *receipts)
         return
     if one.step.action != "random":
         yield from _changed("answer", one.answer, other.answer)
@@ -177,7 +177,7 @@ def _changed(name: str, before: Any, after: Any) -> Iterator[str]:
         yield f"{name}: {shown(before)} -> {shown(after)}"
 
 
-def _answer_details(store: Store, before: Receipt, after: Receipt) -> Iterator[str]:
+def answer_details(store: Store, before: Receipt, after: Receipt) -> Iterator[str]:
     """Yields the items that entered, left, moved or were edited, and other differences."""
     if before.root != after.root:
         yield f"root: {before.root} -> {after.root}"

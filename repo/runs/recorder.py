@@ -9,7 +9,7 @@ Spec: replay 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.blocks import WriteBatch
@@ -25,23 +25,27 @@ from ibidem.repo.runs.payload import settled
 from ibidem.repo.runs.recording import Recording
 from ibidem.repo.runs.session import (
     RECORDED,
+    OpenEvent,
     RunRevision,
     Session,
+    is_nested,
     noted_request,
     retrieve_request,
     rev_text,
 )
 from ibidem.repo.transaction.begin import begin, branch_publisher
-from ibidem.repo.transaction.changeset import ChangeSet, Published, laid_on
+from ibidem.repo.transaction.changeset import ChangeSet, Published, Publisher, with_edits
+from ibidem.repo.transaction.publish import BranchPublisher
 from ibidem.retrieve.answer.answer import AnswerKind
 
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
     from ibidem.objects.ids import NodeId
     from ibidem.objects.root import Root
+    from ibidem.repo.arguments import CommitInfo
     from ibidem.repo.core import Core
     from ibidem.repo.runs.replay import Replay
-    from ibidem.repo.transaction.publish import BranchPublisher, Tip
+    from ibidem.repo.transaction.publish import Tip
     from ibidem.repo.transaction.transaction import NewId, Transaction
 
 
@@ -77,6 +81,8 @@ class Run(Session):
     def _append(self, action: str, **fields: Any) -> None:
         if not self._is_open:
             raise InvalidInputError(f"run {self.name!r}: it has ended, nothing more is recorded")
+        if is_nested(self):
+            return  # A replay takes the outcome of the event, and does nothing of what led to it.
         self._chain.append(action, **fields)
 
     # -- doors ---------------------------------------------------------------------------------
@@ -87,7 +93,7 @@ class Run(Session):
         request = {"at": rev_text(rev)}
         with self._chain.lock:
             try:
-                found = self._live.graph(rev)
+                found = self._graph(rev)
             except IbidemError as error:
                 self._append("read", request=request, answer=payload.failed(error))
                 raise
@@ -104,7 +110,7 @@ class Run(Session):
     ) -> Any:
         request = retrieve_request(rev, options, kind)
         with self._chain.lock:
-            graph = self._live.graph(rev) if graph is None else graph
+            graph = self._graph(rev) if graph is None else graph
             try:
                 question = resolver(kind)(self._live, graph, **options)
                 result = answered(self._live, graph, question)
@@ -128,15 +134,24 @@ class Run(Session):
             )
         return result
 
+    def _graph(self, rev: object) -> Graph:
+        """Returns the graph that the run reads at a revision."""
+        return self._live.graph(rev)
+
+    def _publisher(self, request: dict[str, Any], signed: CommitInfo) -> tuple[Publisher, Tip]:
+        """Returns what publishes the commit of a transaction, and the tip that it begins on."""
+        choice = request.get("on_conflict", "record")
+        inner = branch_publisher(self._live, request["branch"], signed, on_conflict=choice)
+        return inner, inner.begun
+
     def _transaction(self, request: dict[str, Any]) -> Transaction:
         author, message, time, agent, task = (request[name] for name in _SIGNED)
         key = self._live.key_for(request.get("sign"))
         signed = commit_info(author, message, time, agent, task, key)
-        choice = request.get("on_conflict", "record")
         with self._chain.lock:
-            inner = branch_publisher(self._live, request["branch"], signed, on_conflict=choice)
-            self._append("transaction", request=request, root=inner.begun.root_cid)
-        publisher = _Recording(self, inner, inner.begun)
+            inner, base = self._publisher(request, signed)
+            self._append("transaction", request=request, root=base.root_cid)
+        publisher = _Recording(self, inner, base)
         return begin(
             self._live,
             publisher,
@@ -155,28 +170,14 @@ class Run(Session):
 
         return made
 
-    def _event(
-        self,
-        name: str,
-        request: Any,
-        call: Callable[[], Any] | None,
-        errors: tuple[type[Exception], ...],
-    ) -> Any:
-        if type(name) is not str or not name:
-            raise InvalidInputError(f"event: got name {name!r:.80}, expected text")
-        # A request that cannot be recorded must fail before anything is done.
-        request = settled(name, request)
-        answer: Any = None
-        if call is not None:
-            try:
-                answer = {payload.VALUE: settled(name, call())}
-            except Exception as error:
-                self._append("event", name=name, request=request, answer=payload.failed(error))
-                self._chain.publish()
-                raise
-        self._append("event", name=name, request=request, answer=answer)
-        self._chain.publish()
-        return None if answer is None else answer[payload.VALUE]
+    def _open_event(self, name: str, request: Any) -> OpenEvent:
+        start = self._chain.count
+
+        def record(outcome: Mapping[str, Any] | None) -> None:
+            self._append("event", name=name, request=request, answer=outcome, start=start)
+            self._chain.publish()
+
+        return OpenEvent(self, record)
 
     def _call(self, name: str, request: dict[str, Any]) -> Any:
         with self._chain.lock:
@@ -195,12 +196,12 @@ _SIGNED = ("author", "message", "time", "agent", "task")
 
 
 class _Recording:
-    """Publishes the edits of a transaction on its branch, and records the result."""
+    """Publishes the edits of a transaction, and records the result."""
 
-    def __init__(self, run: Run, inner: BranchPublisher, begun: Tip) -> None:
+    def __init__(self, run: Run, inner: Publisher, base: Tip) -> None:
         self._run = run
         self._inner = inner
-        self._begun = begun
+        self._base = base
 
     def base(self) -> Root:
         """Returns the root that the transaction begins on."""
@@ -238,12 +239,14 @@ class _Recording:
         blocks: Mapping[Cid, bytes],
         buffer: WriteBatch,
     ) -> RootCid:
-        begun = () if self._begun.commit is None else (self._begun.commit,)
-        if commit is not None and commit.parents == begun:
+        parents = () if self._base.commit is None else (self._base.commit,)
+        is_published = isinstance(self._inner, BranchPublisher)
+        if is_published and commit is not None and commit.parents == parents:
             return commit.root
         # Another writer was first: the parent of the commit is not the root the edits were made on.
+        # Or nothing is published, and the run alone leads to the root.
         buffer.new.update(blocks)
-        block = laid_on(self._begun.root, edits, buffer).encode()
+        block = with_edits(self._base.root, edits, buffer).encode()
         root_cid = RootCid.of(block)
         buffer.put(root_cid, block)
         return root_cid

@@ -10,7 +10,7 @@ Spec: replay 4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -30,6 +30,7 @@ from ibidem.repo.retrieval.resolver import resolver
 from ibidem.repo.runs import payload, step_format
 from ibidem.repo.runs.payload import difference_lines, same, settled
 from ibidem.repo.runs.session import (
+    OpenEvent,
     RunGraph,
     RunRevision,
     Session,
@@ -39,7 +40,7 @@ from ibidem.repo.runs.session import (
     rev_text,
 )
 from ibidem.repo.runs.shape import ReadStep
-from ibidem.repo.transaction.changeset import ChangeSet, Published, laid_on
+from ibidem.repo.transaction.changeset import ChangeSet, Published, with_edits
 from ibidem.repo.transaction.staged_graph import staged_graph
 from ibidem.repo.transaction.transaction import Transaction
 from ibidem.retrieve.answer.answer import AnswerKind
@@ -76,7 +77,10 @@ class Replay(Session):
         self._steps = steps
         self._read_step = read_step
         self._next = 1
-        """The index of the next step; step 0 is the beginning of the run."""
+        """The index of the first step that was not replayed; step 0 is the beginning of the run."""
+        self._ahead: set[int] = set()
+        """The later steps that were replayed already."""
+        self._overlaps = _overlaps(steps)
 
     def _end(self, error: BaseException | None) -> None:
         if error is None:
@@ -85,7 +89,7 @@ class Replay(Session):
     @property
     def remaining_count(self) -> int:
         """The number of steps that were not replayed yet."""
-        return len(self._steps) - self._next
+        return len(self._steps) - self._next - len(self._ahead)
 
     def finish(self) -> None:
         """Raises `RunMismatchError` unless the agent has replayed every recorded step."""
@@ -120,8 +124,8 @@ class Replay(Session):
         step, recorded = found.step, found.request
         if step.receipt is None or any(recorded.get(one) != request.get(one) for one in AnswerKind):
             if not same(recorded, request):
-                self._refuse(said, difference_lines(recorded, request))
-            self._next += 1
+                self._refuse(said, difference_lines(recorded, request), found)
+            self._replayed(found)
             self._raise_recorded(found)
         if step.receipt is None:
             raise self._incomplete(step, "a receipt or an error")
@@ -133,8 +137,8 @@ class Replay(Session):
         if graph is not None and graph.root_cid != receipt.root:
             details.append(f"differs in root: {receipt.root} then, {graph.root_cid} now")
         if details:
-            self._refuse(step_format.question(rev, question.query.form()), details)
-        self._next += 1
+            self._refuse(step_format.question(rev, question.query.form()), details, found)
+        self._replayed(found)
         again = replace(question, reranker=receipt.rerank)
         result = replay.ask_again(self._repository, at, again)
         replay.check_same(self._repository, receipt, result)
@@ -144,12 +148,7 @@ class Replay(Session):
         self, at: Graph, receipt: Receipt, options: Mapping[str, Any], kind: AnswerKind
     ) -> PreparedQuery:
         """Resolves a query with its vector from the recording, not from a model."""
-        given = dict(options)
-        model, embedder = given.pop("model", None), given.pop("embedder", None)
-        name = model if model is not None or embedder is None else embedder.name
-        vector = receipt.query.vector
-        if name is not None and vector is not None and vector.model == name:
-            given["vector"] = (name, np.frombuffer(vector.data, "<f4"))
+        given = with_recorded_vector(receipt, options)
         counts = kind is AnswerKind.RECORDS or given.get("feedback") or given.get("worth")
         if counts and not isinstance(given.get("notes"), CommitCid):
             # The notes head is in the receipt; the head of the space may have moved since.
@@ -178,20 +177,16 @@ class Replay(Session):
     def _recorded_id(self, _: Mapping[str, Any]) -> NodeId:
         return NodeId(self._take("random", "named a new node").answer)
 
-    def _event(
-        self,
-        name: str,
-        request: Any,
-        call: Callable[[], Any] | None,
-        errors: tuple[type[Exception], ...],
-    ) -> Any:
-        request = settled(name, request)
-        answer = self._take(
-            "event", step_format.event(name, request), name=name, request=request
-        ).answer
-        if payload.is_failed(answer):
-            raise payload.raised(answer, errors)
-        return None if answer is None else answer[payload.VALUE]
+    def _open_event(self, name: str, request: Any) -> OpenEvent:
+        line = step_format.event(name, request)
+        events = [self._read_step(step) for step in self._open_steps() if step.action == "event"]
+        fits = (one for one in events if one.step.name == name and same(request, one.request))
+        found = next(fits, None)
+        if found is None:
+            found = self._expect("event", line, name)
+            self._refuse(line, difference_lines(found.request, request), found)
+        self._replayed(found)
+        return OpenEvent(self, None, found.answer)
 
     def _call(self, name: str, request: dict[str, Any]) -> Any:
         found = self._take("call", step_format.call(name, request), name=name, request=request)
@@ -209,9 +204,24 @@ class Replay(Session):
             return None
         return self._read_step(self._steps[self._next])
 
+    def _open_steps(self) -> Iterator[Step]:
+        """Yields the steps that may come now: the first that was not replayed, and those that were
+        recorded while it, or one of them, went on.
+        """
+        for index in range(self._next, len(self._steps)):
+            if index not in self._ahead:
+                yield self._steps[index]
+            if not self._overlaps[index]:
+                return
+
     def _expect(self, action: str, said: str, name: str = "") -> ReadStep:
-        """Returns the next step, which must have the given action, without consuming it."""
-        found = self._peek()
+        """Returns the next step, which must have the given action, without consuming it.
+
+        Events may come in another order than they ended in; all other steps keep theirs.
+        """
+        steps = list(self._open_steps())
+        ordered = [step for step in steps if (step.action == "event") == (action == "event")]
+        found = self._read_step(ordered[0]) if ordered else None
         if found is None or (found.step.action, found.step.name) != (action, name):
             self._refuse(said)
         return found
@@ -221,9 +231,16 @@ class Replay(Session):
         found = self._expect(action, said, name)
         recorded, now = found.request, settled(action, request)
         if not same(now, recorded):
-            self._refuse(said, difference_lines(recorded, now))
-        self._next += 1
+            self._refuse(said, difference_lines(recorded, now), found)
+        self._replayed(found)
         return found
+
+    def _replayed(self, found: ReadStep) -> None:
+        """Consumes a step."""
+        self._ahead.add(found.step.index)
+        while self._next in self._ahead:
+            self._ahead.remove(self._next)
+            self._next += 1
 
     def _incomplete(self, step: Step, missing: str) -> CorruptError:
         return CorruptError(
@@ -234,14 +251,29 @@ class Replay(Session):
         if payload.is_failed(found.answer):
             raise payload.raised(found.answer)
 
-    def _refuse(self, replayed: str, details: list[str] | None = None) -> NoReturn:
-        found = self._peek()
+    def _refuse(
+        self, replayed: str, details: list[str] | None = None, at: ReadStep | None = None
+    ) -> NoReturn:
+        """Raises the mismatch at a step; without `at`, at the first that was not replayed."""
+        found = self._peek() if at is None else at
         recorded = (
             "nothing more: the recording stops here, as if its process had been killed"
             if found is None
             else step_format.step_line(self._store, found)
         )
-        raise RunMismatchError(self.name, self._next, recorded, replayed, details or [])
+        index = self._next if found is None else found.step.index
+        raise RunMismatchError(self.name, index, recorded, replayed, details or [])
+
+
+def with_recorded_vector(receipt: Receipt, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the options of a query with the vector of its receipt in place of its model."""
+    given = dict(options)
+    model, embedder = given.pop("model", None), given.pop("embedder", None)
+    name = model if model is not None or embedder is None else embedder.name
+    vector = receipt.query.vector
+    if name is not None and vector is not None and vector.model == name:
+        given["vector"] = (name, np.frombuffer(vector.data, "<f4"))
+    return given
 
 
 class _Comparing:
@@ -265,21 +297,32 @@ class _Comparing:
         request = settled("notes", noted_request(edits))
         if not same(request, found.request):
             replay._refuse(
-                "noted something else", difference_lines(found.request or {}, request or {})
+                "noted something else",
+                difference_lines(found.request or {}, request or {}),
+                found,
             )
         if step.root is None:
-            replay._next += 1
+            replay._replayed(found)
             replay._raise_recorded(found)
             raise replay._incomplete(step, "a root or an error")
         buffer = WriteBatch(replay._store)
         buffer.new.update(blocks)
-        root = laid_on(self._root, edits, buffer)
+        root = with_edits(self._root, edits, buffer)
         if root.cid != step.root:
             recorded = Root.decode(replay._store.get(step.root))
-            replay._refuse("committed something else", _changes(buffer, recorded, root))
-        replay._next += 1
+            replay._refuse("committed something else", _changes(buffer, recorded, root), found)
+        replay._replayed(found)
         notes = {} if found.answer is None else commits_of(found.answer[payload.VALUE])
         return Published(found.commit, notes)
+
+
+def _overlaps(steps: Sequence[Step]) -> list[bool]:
+    """Returns for each step whether a later one started before it was recorded."""
+    overlaps, first = [False] * len(steps), len(steps)
+    for index in reversed(range(len(steps))):
+        overlaps[index] = first <= index
+        first = min(first, steps[index].start or index)
+    return overlaps
 
 
 def _changes(source: WriteBatch, recorded: Root, now: Root) -> list[str]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -28,6 +30,8 @@ from ibidem.repo.refs import HEADS, TAGS
 from ibidem.repo.retrieval.retriever import Retriever
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
+from ibidem.repo.runs import payload
+from ibidem.repo.runs.payload import settled
 from ibidem.retrieve.answer.answer import AnswerKind
 from ibidem.store.closing import Ending
 
@@ -57,6 +61,8 @@ form of an answer that is not an arbitrary value.
 """
 
 
+Record = Callable[[Mapping[str, Any] | None], None]
+_NESTED: ContextVar[tuple[Session, ...]] = ContextVar("nested", default=())
 _KINDS = {
     "retrieve": AnswerKind.NODES,
     "packs": AnswerKind.PACKS,
@@ -165,6 +171,19 @@ class Session(Layers, Recalling, Questions, Ending):
         """
         return self._event(name, request, call, ())
 
+    def open_event(self, name: str, request: Any = None) -> OpenEvent:
+        """Begins something outside the repository that ends later: a streamed answer, or one that
+        is awaited. Others may begin and end meanwhile; it is recorded when it ends.
+
+        Args:
+            name: the kind of event, such as "model".
+            request: as of `event`.
+        """
+        if type(name) is not str or not name:
+            raise InvalidInputError(f"event: got name {name!r:.80}, expected text")
+        # A request that cannot be recorded must fail before anything is done.
+        return self._open_event(name, settled(name, request))
+
     def tool(
         self, name: str, function: Callable[..., Any], *, errors: Iterable[type[Exception]] = ()
     ) -> Callable[..., Any]:
@@ -216,6 +235,26 @@ class Session(Layers, Recalling, Questions, Ending):
     def __getattr__(self, name: str) -> Any:
         raise unrecorded(name)
 
+    def _event(
+        self,
+        name: str,
+        request: Any,
+        call: Callable[[], Any] | None,
+        errors: tuple[type[Exception], ...],
+    ) -> Any:
+        event = self.open_event(name, request)
+        if event.is_answered:
+            return event.answer(errors)
+        if call is None:
+            return event.note()
+        try:
+            with event.nested():
+                value = call()
+        except Exception as error:
+            event.fail(error)
+            raise
+        return event.finish(value)
+
     # -- doors ---------------------------------------------------------------------------------
 
     @abstractmethod
@@ -234,16 +273,82 @@ class Session(Layers, Recalling, Questions, Ending):
     def _transaction(self, request: dict[str, Any]) -> Transaction: ...
 
     @abstractmethod
-    def _event(
-        self,
-        name: str,
-        request: Any,
-        call: Callable[[], Any] | None,
-        errors: tuple[type[Exception], ...],
-    ) -> Any: ...
+    def _open_event(self, name: str, request: Any) -> OpenEvent: ...
 
     @abstractmethod
     def _call(self, name: str, request: dict[str, Any]) -> Any: ...
+
+
+class OpenEvent:
+    """Something outside the repository that has started.
+
+    In a replay it is answered already: `answer` returns or raises what was recorded. Otherwise the
+    caller does it, and ends it with `finish` or `fail`.
+    """
+
+    def __init__(
+        self, session: Session, record: Record | None, outcome: Mapping[str, Any] | None = None
+    ) -> None:
+        """Takes a function that records how it ends; None if `outcome` is recorded already, which
+        is None for a note.
+        """
+        self._session = session
+        self._outcome = outcome
+        self._record = record
+        self.is_answered = record is None
+        """Whether a recording answers it."""
+
+    def answer(self, errors: Iterable[type[Exception]] = ()) -> Any:
+        """Returns the recorded value, or raises the recorded error.
+
+        Args:
+            errors: error classes, in addition to Python's own, that may be raised.
+        """
+        if payload.is_failed(self._outcome):
+            raise payload.raised(self._outcome, errors)
+        return None if self._outcome is None else self._outcome[payload.VALUE]
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """What runs in `with` is part of the event: only the outcome of the event is recorded."""
+        token = _NESTED.set((*_NESTED.get(), self._session))
+        try:
+            yield
+        finally:
+            _NESTED.reset(token)
+
+    def finish(self, value: Any) -> Any:
+        """Records the value that it ended with, and returns it as a replay does.
+
+        Raises:
+            InvalidInputError: the value cannot be recorded.
+        """
+        try:
+            recorded = settled("answer", value)
+        except InvalidInputError as error:
+            self.fail(error)
+            raise
+        self._end({payload.VALUE: recorded})
+        return recorded
+
+    def fail(self, error: Exception) -> None:
+        """Records the error that it ended with."""
+        self._end(payload.failed(error))
+
+    def note(self) -> None:
+        """Records that it was, without an outcome."""
+        self._end(None)
+
+    def _end(self, outcome: Mapping[str, Any] | None) -> None:
+        if self._record is None:
+            raise InvalidInputError("event: it has ended, nothing more is recorded of it")
+        record, self._record = self._record, None
+        record(outcome)
+
+
+def is_nested(session: Session) -> bool:
+    """Returns whether the caller runs inside an event of a session."""
+    return any(one is session for one in _NESTED.get())
 
 
 class RunHistory:

@@ -17,6 +17,8 @@ from ibidem.retrieve.query.query import Query, resolve
 if TYPE_CHECKING:
     from ibidem.store.protocol import Store
 
+MODEL_CALL = "model-call"
+"""The name of the events that are calls of models over HTTP (spec: replay 3.1)."""
 _PLAIN = Query().form()
 _PLAIN_TEXT = resolve(Config(), text="text").form()
 """The defaults of a question with a text."""
@@ -52,6 +54,10 @@ def retrieval(request: Mapping[str, Any]) -> str:
 
 def event(name: str, request: Any) -> str:
     """Returns a call of a tool, or a note, as text."""
+    if name == MODEL_CALL and isinstance(request, dict):
+        body = request.get("body")
+        model = body.get("model") if isinstance(body, dict) else None
+        return f"asked {'a model' if model is None else shown(model)} at {request.get('path')}"
     if _is_call(request):
         given = [shown(value) for value in request["arguments"]]
         given += [f"{option}={shown(value)}" for option, value in request["options"].items()]
@@ -120,7 +126,10 @@ def _answered(found: ReadStep) -> str:
     if commit is not None and step.action == "commit":
         return f" {commit.cid}" + (f" {shown(commit.message)}" if commit.message else "")
     if step.action in ("event", "call") and isinstance(answer, dict):
-        return f" -> {shown(answer[payload.VALUE])}"
+        value = answer[payload.VALUE]
+        if step.name == MODEL_CALL and isinstance(value, dict) and "status" in value:
+            return f" -> {value['status']} {shown(value.get('body'))}"
+        return f" -> {shown(value)}"
     return ""
 
 

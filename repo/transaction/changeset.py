@@ -135,7 +135,7 @@ def applied(root: Root, edits: ChangeSet, buffer: WriteBatch) -> Root:
     return replace(root.with_trees(trees), config=config, requires=requires)
 
 
-def laid_on(begun: Root, edits: ChangeSet, buffer: WriteBatch) -> Root:
+def with_edits(begun: Root, edits: ChangeSet, buffer: WriteBatch) -> Root:
     """Returns the base root of the edits with them applied, and checks their references.
 
     Raises:

@@ -16,7 +16,7 @@ from ibidem.objects.errors import ConflictError, InvalidInputError
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
-from ibidem.repo.transaction.changeset import ChangeSet, check_read, check_rebase, laid_on
+from ibidem.repo.transaction.changeset import ChangeSet, check_read, check_rebase, with_edits
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -60,7 +60,7 @@ class Reconciliation:
         self._buffer = WriteBatch(source)
         self._buffer.new.update(blocks)
         before = Root.decode(source.get(begun))
-        block = laid_on(before, edits, self._buffer).encode()
+        block = with_edits(before, edits, self._buffer).encode()
         self._root_cid = RootCid.of(block)
         self._is_changed = self._root_cid != begun
         if self._is_changed:

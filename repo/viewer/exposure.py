@@ -65,7 +65,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Sync", Exposure.REFUSED, "remotes export export_part load fetch pull push"),
     **_rows("Receipts", Exposure.VISIBLE, "replay"),
     **_rows("Receipts", Exposure.REFUSED, "keep list find drop"),
-    **_rows("Runs", Exposure.REFUSED, "start open list load drop"),
+    **_rows("Runs", Exposure.REFUSED, "start open fork list load drop"),
     **_rows("NoteSpaces", Exposure.VISIBLE, "space"),
     **_rows("NoteSpaces", Exposure.EXEMPT, "spaces"),
     **_rows("Notes", Exposure.VISIBLE, "at log add reinforce penalize vote outcome"),
@@ -135,6 +135,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_commands(Exposure.REFUSED, "memory retract", "trust enable", "trust disable", "replay"),
     **_commands(Exposure.REFUSED, "receipt drop", "receipt keep", "receipt list", "receipt show"),
     **_commands(Exposure.REFUSED, "run diff", "run drop", "run export", "run list", "run replay"),
+    **_commands(Exposure.REFUSED, "run record", "run fork", "run test"),
     **_commands(Exposure.REFUSED, "run show", "snapshot check", "log", "diff", "blame", "bisect"),
     **_commands(Exposure.REFUSED, "bisect run", "branch", "switch", "tag", "merge", "resolve"),
     **_commands(

@@ -391,13 +391,11 @@ class _Making:
         return "neighbors", f"o:{members[0].ord}-{members[-1].ord}"
 
     def _source(self, group: Group, member: Member) -> str | None:
-        """Returns the path of a document, the thread of a message, or the type of a fact."""
+        """Returns the path of a document, the thread of a message, or the type of another node."""
         if self.source.name == CONVERSATION:
             return _text(self._node_of(member).props.get("thread"))
-        if self.source.name == FACTS:
+        if self.source.name == FACTS or group.sequence is None:
             return self._node_of(member).ntype
-        if group.sequence is None:
-            return None
         top = group.sequence.containers[0].ordinal
         return _text(self._node(top)[1].props.get("source"))
 

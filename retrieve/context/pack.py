@@ -70,8 +70,8 @@ class Pack:
     document: NodeId | None
     """The document whose passages the members are."""
     source: str | None
-    """The path of the document, if it has one; in a context also the thread of a message, and the
-    type of a fact."""
+    """The path of the document, if it has one, and the type of a node without a place; in a context
+    also the thread of a message."""
     section: NodeId | None
     """The section that is shown as a whole."""
     heading_path: tuple[str, ...]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ibidem.ingest.report import IngestReport as IngestReport
     from ibidem.ingest.report import Progress as Progress
     from ibidem.ingest.secret import secret_in as secret_in
+    from ibidem.ingest.secret import without_secrets as without_secrets
     from ibidem.memory.conversation.changes import Written as Written
     from ibidem.memory.conversation.context import Context as Context
     from ibidem.memory.conversation.conversations import Conversations as Conversations
@@ -122,9 +123,11 @@ if TYPE_CHECKING:
     from ibidem.repo.retrieval.token_estimators import TiktokenEstimator as TiktokenEstimator
     from ibidem.repo.retrieval.token_estimators import TokenizersEstimator as TokenizersEstimator
     from ibidem.repo.revision import Revision as Revision
+    from ibidem.repo.runs.fork import Fork as Fork
     from ibidem.repo.runs.recorder import Run as Run
     from ibidem.repo.runs.recording import RunSummary as RunSummary
     from ibidem.repo.runs.replay import Replay as Replay
+    from ibidem.repo.runs.session import OpenEvent as OpenEvent
     from ibidem.repo.statistics import RepositoryStats as RepositoryStats
     from ibidem.repo.sync.clone import clone as clone
     from ibidem.repo.sync.report import CopyReport as CopyReport
@@ -186,7 +189,7 @@ _HOMES = {
     "embed.remote": "OllamaEmbedder OpenAiEmbedder",
     "ingest.ingest": "ingest_text",
     "ingest.report": "IngestReport Progress",
-    "ingest.secret": "secret_in",
+    "ingest.secret": "secret_in without_secrets",
     "memory.conversation.changes": "Written",
     "memory.conversation.context": "Context",
     "memory.conversation.conversations": "Conversations",
@@ -244,9 +247,11 @@ _HOMES = {
     "repo.retrieval.retriever": "Retriever",
     "repo.retrieval.token_estimators": "TiktokenEstimator TokenizersEstimator",
     "repo.revision": "Revision",
+    "repo.runs.fork": "Fork",
     "repo.runs.recorder": "Run",
     "repo.runs.recording": "RunSummary",
     "repo.runs.replay": "Replay",
+    "repo.runs.session": "OpenEvent",
     "repo.statistics": "RepositoryStats",
     "repo.sync.clone": "clone",
     "repo.sync.report": "CopyReport",

@@ -39,7 +39,7 @@ THREADS: Final = 4
 """Calls of one repository that run at the same time; the others wait for their turn."""
 CLASSES: Final = (
     *("Repository", "Revision", "Transaction", "ViewerRepository", "ViewerRevision"),
-    *("History", "Keys", "Maintenance", "NoteSpaces", "Notes", "Receipts", "Runs", "Run"),
+    *("History", "Keys", "Maintenance", "NoteSpaces", "Notes", "Receipts", "Runs", "Run", "Fork"),
     *("Replay", "Stage", "Sync", "Conversations", "GraphMemory", "ViewerNotes", "ViewerReceipts"),
     *("ViewerSpace", "ViewerTransaction", "Feedback"),
 )

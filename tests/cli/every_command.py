@@ -137,6 +137,12 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("run", "show", "desk")
     run("run", "replay", "desk")
     run("run", "replay", "desk", "--at", "main")
+    desk = "import time\ndef main(run):\n    run.tool('clock', time.time_ns)()\n"
+    (folder / "desk.py").write_text(desk, encoding="utf-8")
+    run("run", "record", "made", "desk.py:main")
+    run("run", "fork", "made", "1", "desk.py:main")
+    run("run", "replay", "made", "desk.py:main", "--mode", "live")
+    run("run", "test", "made", "desk.py:main")
     run("run", "diff", "desk/1", "desk/2")
     run("run", "export", "desk", "desk.car")
     run("run", "drop", "desk/1")

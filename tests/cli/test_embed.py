@@ -87,6 +87,16 @@ def test_what_people_read_says_how_many(notes: Run, asked: list[str]):
     assert "0 vectors" in notes("embed", "--model", MODEL, "--label", "Passage").stdout
 
 
+def test_a_commit_says_that_new_texts_have_no_vectors(notes: Run, asked: list[str], tmp_path: Path):
+    assert asked == []
+    (tmp_path / "notes" / "more.md").write_text("# More\n\nA striped animal.\n")
+    assert "repo embed" not in notes("commit", "notes", "-m", "more").stderr
+    notes("embed", "--model", MODEL)
+    (tmp_path / "notes" / "more.md").write_text("# More\n\nA striped horse.\n")
+    assert f"next: repo embed --model {MODEL}" in notes("commit", "notes", "-m", "horse").stderr
+    assert "repo embed" not in notes("commit", "notes", "-m", "the same").stderr
+
+
 def test_a_question_for_a_model_without_vectors_names_it(notes: Run, asked: list[str]):
     error = notes("retrieve", "retries", "--model", MODEL, code=exits.USAGE).stderr
     assert MODEL in error

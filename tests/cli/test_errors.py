@@ -34,7 +34,7 @@ def test_json_errors_are_one_object_on_standard_error(run: Run):
     assert set(found) == {"schema", "kind", "message", "hint"}
 
 
-@pytest.mark.parametrize("arguments", [["log", "--nonsense"], ["nonsense"], ["retrieve", "a", "b"]])
+@pytest.mark.parametrize("arguments", [["log", "--nonsense"], ["nonsense"], ["cat", "a", "b"]])
 def test_wrong_options_are_usage(run: Run, arguments: list[str]):
     result = run(*arguments, code=2)
     assert "error: " in result.stderr

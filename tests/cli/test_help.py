@@ -47,7 +47,7 @@ def test_every_command_stands_once_in_the_help(run: Run):
         (["settings"], "did you mean config?"),
         (["help", "serch"], "no such command: serch"),
         (["help", "log", "all"], "repo log has no commands, got 'all'"),
-        (["retrieve", "how", "often"], "put an argument of several words in quotes"),
+        (["memory", "add", "how", "often"], "put an argument of several words in quotes"),
     ],
 )
 def test_who_types_something_else_is_told_what_is_near(run: Run, arguments: list[str], told: str):
@@ -70,6 +70,14 @@ def test_ask_is_retrieve_and_stands_first(notes: Run):
 
 def test_the_commands_are_few():
     assert len(COMMANDS) < 58
+
+
+def test_a_question_needs_no_quotes(notes: Run):
+    for name in ("retrieve", "packs", "prompt"):
+        assert (
+            notes(name, "deadline", "of", "a", "request", "--limit", "2").stdout
+            == notes(name, "deadline of a request", "--limit", "2").stdout
+        )
 
 
 def test_every_synonym_leads_to_a_command():

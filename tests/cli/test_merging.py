@@ -46,6 +46,25 @@ def test_a_merge_with_conflicts_ends_with_one_and_says_what_meets(apart: Run, da
     assert "main is up to date" in apart("merge", "side").stdout
 
 
+def test_of_many_alternatives_a_few_are_shown(run: Run):
+    def says(summary: str) -> None:
+        run("node", "add", "Fact", "--key", "mill", "--summary", summary, "--replace")
+        run("commit", "-m", summary)
+
+    run("init")
+    says("base")
+    for number in range(7):
+        run("branch", f"b{number}")
+    for number in range(7):
+        run("switch", f"b{number}")
+        says(f"by writer {number}")
+    run("switch", "main")
+    for number in range(7):
+        run("merge", f"b{number}", code=int(number > 0))
+    (line,) = (one for one in run("status").stdout.splitlines() if "by writer" in one)
+    assert (line.count("by writer"), line.endswith(" | and 2 more")) == (5, True)
+
+
 def test_two_versions_of_a_document_meet_by_their_text(notes: Run, tmp_path: Path):
     page = tmp_path / "notes" / "timeouts.md"
     notes("branch", "side")

@@ -41,6 +41,13 @@ def test_packs_show_what_stands_around_a_hit(run):
     assert "    before" in run("replay", receipt, "--show")
 
 
+def test_a_node_without_a_document_is_titled_by_its_type(run):
+    run("node", "add", "Fact", "--summary", "we deploy on Fridays")
+    run("commit", "-m", "a fact")
+    assert "[1] Fact\n    we deploy on Fridays\n" in run("packs", "deploy")
+    assert " [1] Fact\nwe deploy on Fridays\n" in run("prompt", "deploy")
+
+
 def test_options_of_packs_reach_the_library(run):
     assert "o:1-1" in run("packs", "twice", "--around", "0", "--explain")
     assert "0 packs" in run("packs", "twice", "--budget", "1", "--overflow", "stop")

@@ -192,3 +192,106 @@ def test_replay_at_another_revision_says_what_moved(notes, data):
     done = notes("replay", receipt, "--at", "main", code=1)
     assert "item 1" in done.stderr
     assert "another root" in done.stderr
+
+
+RECORDED = """
+from pathlib import Path
+
+
+def next_number():
+    file = Path(__file__).with_suffix(".count")
+    file.write_text(file.read_text() + "x" if file.exists() else "x")
+    return len(file.read_text())
+
+
+def main(run, question="retries"):
+    found = run.retrieve(question, limit=1).items[0].node.summary
+    said = run.tool("model", lambda text: f"{text} {next_number()}")(found)
+    with run.transaction(message="note") as tx:
+        tx.add_node("Answer", summary=said)
+
+
+def other(run):
+    run.tool("model", str)("another question")
+
+
+def fails(run):
+    raise KeyError("no")
+"""
+
+
+@pytest.fixture
+def made(notes, tmp_path: Path):
+    """The program in a repository with a run that it recorded."""
+    (tmp_path / "made.py").write_text(RECORDED, encoding="utf-8")
+    assert notes("run", "record", "made", "made.py:main").stdout == "recorded run made/1, 6 steps\n"
+    return notes
+
+
+def test_a_run_is_recorded_by_a_command(made, data, tmp_path: Path):
+    [run] = data("run", "list")["runs"]
+    assert (run["name"], run["agent"], run["step_count"]) == ("made/1", "made.py:main", 6)
+    assert "same: run made/1" in made("run", "replay", "made", "made.py:main").stdout
+    assert (tmp_path / "made.count").read_text() == "x"
+    told = made("run", "record", "made", "made.py:fails", code=1).stderr
+    assert "the agent ended with KeyError: 'no', at made.py:" in told
+    assert data("run", "list")["runs"][1]["failure"] == "KeyError: 'no'"
+
+
+def test_live_shows_both_answers_and_moves_no_branch(made, data):
+    head = data("log")["commits"][0]["cid"]
+    out = made("run", "replay", "made", "made.py:main", "--mode", "live").stdout
+    assert "step 2 was answered something else" in out
+    assert re.search(r"answer.value: '.* 1' -> '.* 2'", out)
+    assert out.endswith("recorded as run made-fork/1\n")
+    assert data("log")["commits"][0]["cid"] == head
+    live = ("run", "replay", "made", "made.py:main", "--mode", "live", "--exit-code")
+    made(*live, code=1)
+
+
+def test_what_if_stops_or_goes_on(made, data):
+    what_if = ("run", "replay", "made", "made.py:other", "--mode", "what-if")
+    told = made(*what_if, code=1).stderr
+    assert "no longer does what was recorded, from step 2 on" in told
+    assert "'another question' now" in told
+    out = made(*what_if, "--go-on").stdout
+    assert "step 1 asked something else" in out
+    assert "recorded as run made-fork/2" in out
+    same = made("run", "replay", "made", "made.py:main", "--mode", "what-if", "--at", "main").stdout
+    assert "made-fork/3" in same
+    found = data("run", "replay", "made", "made.py:main", "--mode", "what-if")
+    assert found == {**found, "fork": "made-fork/4", "step": None, "differences": []}
+
+
+def test_a_fork_asks_again_from_its_step_on(made, data):
+    found = data("run", "fork", "made", "5", "made.py:main")
+    assert found["step"] is None
+    found = data("run", "fork", "made", "2", "made.py:main")
+    assert found["step"] == 2
+    assert "step: got 99" in made("run", "fork", "made", "99", "made.py:main", code=2).stderr
+
+
+def test_runs_are_tested_in_one_line(made, data, tmp_path: Path):
+    made("run", "record", "made", "made.py:main")
+    made("run", "export", "made/1", "made.car")
+    out = made("run", "test", "made", "made.py:main").stdout
+    assert out == "same: run made/1\nsame: run made/2\n2 runs replayed, 0 differ\n"
+    assert "1 run replayed, 0 differ" in made("run", "test", "made.car", "made.py:main").stdout
+    assert "2 runs replayed, 0 differ" in made("run", "test", "made").stdout
+    out = made("run", "test", "made", "made.py:other", code=1).stdout
+    assert out.startswith("differs: run made/1\n  run 'made/1' no longer does what was recorded")
+    assert out.endswith("2 runs replayed, 2 differ\n")
+    assert made("run", "test", "nothing", code=3).stderr.startswith("error: run 'nothing'")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--mode", "live"),
+        ("made.py:main", "--go-on"),
+        ("made.py:main", "--mode", "live", "--go-on"),
+        ("made.py:main", "--mode", "later"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options, made):
+    made("run", "replay", "made", *options, code=2)

@@ -153,6 +153,11 @@ def accepted_blocks() -> Iterator[tuple[str, str, Fields]]:
     )
     yield "erasure, one block", "5.14-a", {**ERASURE, "cids": COLUMN[:36]}
     yield "step, a later one", "5.12-a", {**STEP, "index": 1, "previous": LINK}
+    yield (
+        "step, one that overlaps",
+        "5.12-c",
+        {**STEP, "index": 2, "previous": LINK, "start": 1},
+    )
     yield "ref to a step", "5-c", {**REF, "name": "runs/nightly/1"}
     yield "ref to a receipt", "5-c", {**REF, "name": "receipts/a", "seq": 1, "previous": OTHER}
     yield "result", "9-a", {"kind": "result", "v": 1, "root": LINK, "items": [{"cid": OTHER}]}
@@ -214,6 +219,10 @@ def refused_blocks() -> Iterator[tuple[str, str, str, Fields]]:
     yield "step, empty action", "5-c", corrupt, {**STEP, "action": ""}
     yield "step, the first after another", "5.12-a", corrupt, {**STEP, "previous": LINK}
     yield "step, a later one after nothing", "5.12-a", corrupt, {**STEP, "index": 1}
+    second = {**STEP, "index": 2, "previous": LINK}
+    yield "step, started before all", "5.12-c", corrupt, {**second, "start": 0}
+    yield "step, started at itself", "5.12-c", corrupt, {**second, "start": 2}
+    yield "step, started at a fraction", "5.12-c", corrupt, {**second, "start": 1.0}
     yield "step, request of 4097 bytes", "5-c", corrupt, {**STEP, "request": bytes(4097)}
     yield "step, answer in DAG-CBOR", "5-c", corrupt, {**STEP, "answer": [LINK]}
     yield "an unknown kind", "8-a", newer, {"kind": "novel", "v": 1}

@@ -149,7 +149,7 @@ def _is_dim(value) -> bool:
     return type(value) is int and 1 <= value <= 65536
 
 
-def _is_semantics(value) -> bool:
+def _is_positive(value) -> bool:
     return _is_count(value) and value > 0
 
 
@@ -210,7 +210,7 @@ REQUIRED = {
     "operation": {"view": _is_link, "time": _is_time},
     "tree": {},
     "receipt": {
-        "semantics": _is_semantics,
+        "semantics": _is_positive,
         "root": _is_link,
         "query": _is_map,
         "models": _is_digests,
@@ -270,6 +270,7 @@ OPTIONAL = {
         "root": _is_link,
         "request": _is_content,
         "answer": _is_content,
+        "start": _is_positive,
     },
 }
 
@@ -348,6 +349,8 @@ def _check_columns(kind: str, fields: dict) -> None:
     elif kind == "step":
         if ("previous" in fields) != (fields["index"] > 0):
             raise RefusedError("corrupt", "step.previous")
+        if fields.get("start", 0) >= max(fields["index"], 1):
+            raise RefusedError("corrupt", "step.start")
         return
     else:
         return

@@ -22,6 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pytest
+from tests.adapters.model_server import model_server
 
 from . import warm
 
@@ -119,7 +120,9 @@ STARTED = f'"{sys.executable}" -m ibidem'
 ALWAYS_STARTED = [HOUSE / "docs" / "how-to" / name for name in ("ingest.md", "packs.md", "sign.md")]
 ON_SERVER = HOUSE / "docs" / "how-to" / "shared-storage.md"
 """A page whose commands need the S3 server of the tests; obstore cannot be used after a fork."""
-ALWAYS_STARTED.append(ON_SERVER)
+ON_MODEL = HOUSE / "docs" / "how-to" / "record-agents.md"
+"""A page whose commands need the server of models of the tests, and the client of OpenAI."""
+ALWAYS_STARTED += [ON_SERVER, ON_MODEL]
 """Pages whose commands are started that way in the quick run too; the others are forked there."""
 ENVIRONMENT = {
     "PATH": os.environ.get("PATH", ""),
@@ -142,8 +145,9 @@ def environment(folder: Path, program: str) -> dict[str, str]:
     """A clean environment: `repo` is this checkout's program, `pytest` has its plugin."""
     programs = folder / "programs"
     programs.mkdir()
-    # Whether or not a copy is installed, the plugin is that of the checkout, and only once.
+    # Whether or not a copy is installed, the plugins are those of the checkout, and only once.
     plugin = "-p no:ibidem -p ibidem.testing.plugin"
+    plugin += " -p no:ibidem_runs -p ibidem.adapters.recording.plugin"
     called = {
         "repo": program,
         "pytest": f'"{sys.executable}" -m pytest {plugin}',
@@ -172,8 +176,17 @@ def test_readme_and_tutorial_have_samples():
 def test_console_sessions_print_what_the_page_says(
     page: Path, tmp_path: Path, request: pytest.FixtureRequest
 ):
-    service = request.getfixturevalue("s3_environment") if page == ON_SERVER else {}
+    services = {ON_SERVER: "s3_environment", ON_MODEL: "model_environment"}
+    service = request.getfixturevalue(services[page]) if page in services else {}
     _check_sessions(page, tmp_path, STARTED, service)
+
+
+@pytest.fixture
+def model_environment() -> Iterator[Mapping[str, str]]:
+    """Where the client of OpenAI finds a model, which repeats what it is told."""
+    pytest.importorskip("openai")
+    with model_server() as server:
+        yield {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "none"}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")

@@ -16,7 +16,7 @@ from ibidem.repo.repository import Repository
 EPOCH = 1_767_225_600_000_000
 QUESTION = "how do retries back off"
 Run = Callable[..., pytest.RunResult]
-NAMES = ("no:ibidem", "no:hypothesispytest", "no:benchmark", "no:cacheprovider")
+NAMES = ("no:ibidem", "no:ibidem_runs", "no:hypothesispytest", "no:benchmark", "no:cacheprovider")
 PLUGIN = [part for name in (*NAMES, "ibidem.testing.plugin") for part in ("-p", name)]
 
 

@@ -12,6 +12,7 @@ import pytest
 
 HOUSE = Path(__file__).resolve().parents[2]
 PROGRAM = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:ibidem"]
+PROGRAM += ["-p", "no:ibidem_runs"]
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

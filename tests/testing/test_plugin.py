@@ -147,7 +147,7 @@ def test_a_hint_is_shown_in_the_report_of_a_test(project: pytest.Pytester, run: 
     project.makeini("[pytest]\n")
     result = run()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E *hint: *define the fixture retrieval_repository*"])
+    result.stdout.fnmatch_lines(["hint: *define the fixture retrieval_repository*"])
 
 
 def test_a_failing_test_writes_nothing_under_update(project: pytest.Pytester, run: Run):
@@ -212,12 +212,23 @@ def test_a_fixture_gives_the_repository(project: pytest.Pytester, run: Run):
     run().assert_outcomes(passed=4)
 
 
+def test_the_nearest_repository_is_the_default(
+    project: pytest.Pytester, repo: Repository, run: Run
+):
+    folder = project.path / "knowledge" / "suite"
+    folder.mkdir()
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    (folder / "test_notes.py").write_text(TEST)
+    assert repo.head is not None
+    run(f"--rootdir={folder}", "--retrieval-update", str(folder)).assert_outcomes(passed=1)
+
+
 def test_without_a_repository_the_test_is_told(project: pytest.Pytester, run: Run):
     project.makeini("[pytest]\n")
     project.makepyfile(test_notes=TEST)
     result = run()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*repository: got None, expected a repository or a revision*"])
+    result.stdout.fnmatch_lines(["retrieval_repository: there is none at or above*"])
 
 
 def test_goldens_work_under_xdist(

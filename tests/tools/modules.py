@@ -5,7 +5,10 @@ from collections.abc import Iterator
 
 import ibidem
 
-FRAMEWORKS = ("haystack", "langchain", "langgraph", "llamaindex")
+FRAMEWORKS = (
+    *("haystack", "langchain", "langgraph", "llamaindex"),
+    *("recording.langchain", "recording.spans"),
+)
 """Adapters that are classes of a framework, which need not be installed."""
 
 
