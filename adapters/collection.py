@@ -247,6 +247,36 @@ class Collection:
         """Returns the entries that match a text, best first, by the options of a question."""
         return self._found(self.at(at), limit, where, vectors, {"text": text, **options})
 
+    def hybrid(
+        self,
+        text: str,
+        vector: Sequence[float],
+        *,
+        limit: int,
+        share: float | None = None,
+        where: Where = None,
+        at: object = None,
+        vectors: bool = False,
+    ) -> list[Found]:
+        """Returns the entries that match a text or a vector, best first.
+
+        Args:
+            text: the words.
+            vector: the vector.
+            limit: the most entries.
+            share: weight of the vector, 0.0 to 1.0; by default that of the repository.
+            where: a condition on metadata.
+            at: the revision to read.
+            vectors: whether to read the vectors of the entries.
+        """
+        revision = self.at(at)
+        options: dict[str, Any] = {"text": text, "model": None}
+        if self.model in revision.config.models:
+            options["vector"] = (self.model, _floats(vector))
+            if share is not None:
+                options["weights"] = {"dense": share, "lexical": 1.0 - share}
+        return self._found(revision, limit, where, vectors, options)
+
     def entry(
         self, revision: ibidem.Revision, node: ibidem.Node, *, vectors: bool = False
     ) -> Entry:
@@ -275,6 +305,53 @@ class Collection:
             Found(self.entry(revision, item.node, vectors=vectors), _score(item), answer)
             for item in answer.items
         ]
+
+
+def ranked(ask: Callable[[int], list[T]], accepts: Callable[[T], bool], limit: int) -> list[T]:
+    """Returns the first of a ranking that are accepted: asks for more until there are enough.
+
+    Args:
+        ask: returns the ranking up to a number of entries.
+        accepts: decides what a `where` cannot say.
+        limit: the most entries.
+    """
+    wanted = limit
+    while True:
+        found = ask(wanted)
+        accepted = [one for one in found if accepts(one)]
+        if len(accepted) >= limit or len(found) < wanted:
+            return accepted[:limit]
+        wanted *= 2
+
+
+def equals(name: str, value: object) -> dict[str, object] | None:
+    """Returns a condition that holds for whatever has a property that Python calls equal to a text
+    or a number; None if there is no such condition.
+
+    It holds for a list with such a member too, so whoever means the list itself has to look again.
+
+    >>> equals("year", 1), equals("lang", "en"), equals("tags", ["a"])
+    ({'year': {'in': [True, 1, 1.0]}}, {'lang': 'en'}, None)
+    """
+    if name in ("and", "or", "not"):
+        return None  # words of conditions
+    if isinstance(value, bool | int | float):
+        return {
+            name: {"in": [one for one in (value == 1, int(value), float(value)) if one == value]}
+        }
+    return {name: value} if isinstance(value, str) else None
+
+
+def compares(name: str, operator: str, value: object) -> dict[str, object] | None:
+    """Returns a condition that holds for whatever has a property that Python orders so to a number:
+    `gt`, `gte`, `lt` or `lte`; None for what is no number.
+
+    >>> compares("year", "gte", 1990)
+    {'or': [{'year': {'gte': 1990}}, {'year': {'in': [False, True]}}]}
+    """
+    if name in ("and", "or", "not") or type(value) not in (int, float):
+        return None
+    return {"or": [{name: {operator: value}}, {name: {"in": [False, True]}}]}
 
 
 def plain(value: Any) -> Any:

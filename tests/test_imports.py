@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tests.tools.modules import modules
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 HEAVY = {
@@ -66,28 +67,23 @@ def test_an_answer_waits_for_no_network_client():
 
 ELSEWHERE = """
 import sys
-UNIX = {"fcntl", "grp", "pwd", "resource", "termios"}
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name in UNIX:
+        if name in {"fcntl", "grp", "pwd", "resource", "termios"}:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Absent())
-import importlib, pkgutil, ibidem, ibidem.store.lock
-for found in pkgutil.walk_packages(ibidem.__path__, "ibidem."):
-    if found.name not in OPTIONAL:
-        try:
-            importlib.import_module(found.name)
-        except ModuleNotFoundError as error:
-            if not found.name.startswith("ibidem.adapters") or error.name in UNIX:
-                raise  # only what an adapter connects to need not be there
+import importlib
+for name in MODULES:
+    importlib.import_module(name)
 """
 
 
 def test_no_module_but_the_locks_needs_what_only_unix_has():
     locks = "import os, sys\nimport fcntl\nimport ibidem.store.lock\ndel sys.modules['fcntl']\n"
-    optional = {"ibidem.__main__", "ibidem.objects.engine_cbrrr", "ibidem.testing.plugin"}
+    optional = {"ibidem.objects.engine_cbrrr", "ibidem.testing.plugin"}
     optional.add("ibidem.adapters.recording.plugin")
-    loaded(f"{locks}OPTIONAL = {optional!r}\n{ELSEWHERE}")
+    names = [name for name in modules() if name not in optional]
+    loaded(f"{locks}MODULES = {names!r}\n{ELSEWHERE}")
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="counts threads as Linux does")

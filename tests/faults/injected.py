@@ -27,7 +27,6 @@ import importlib
 import json
 import mmap
 import os
-import pkgutil
 import random
 import re
 import resource
@@ -45,7 +44,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-import ibidem
+from tests.tools.modules import modules
 
 from .kinds import DISTURBED_MAX, KINDS, Kind, LostError, is_typed
 
@@ -157,9 +156,9 @@ def _told(error: BaseException) -> str:
 
 def warm() -> None:
     """Imports every module, so that a worker opens files of its repository only."""
-    for module in pkgutil.walk_packages(ibidem.__path__, "ibidem."):
-        if not module.name.endswith(("__main__", "engine_cbrrr")):
-            importlib.import_module(module.name)
+    for name in modules():
+        if not name.endswith("engine_cbrrr"):
+            importlib.import_module(name)
 
 
 def run(

@@ -30,7 +30,6 @@ import argparse
 import importlib
 import json
 import os
-import pkgutil
 import re
 import sys
 import tempfile
@@ -43,7 +42,7 @@ from multiprocessing import Pipe, Process
 from pathlib import Path
 from typing import Any
 
-import ibidem
+from tests.tools.modules import modules
 
 from . import limits
 from .cases import Case, changed, work, written
@@ -96,9 +95,9 @@ def sources(folder: Path | None = None) -> dict[str, bytes]:
 def warm() -> None:
     """Imports every module of the product, so that a child need not."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    for module in pkgutil.walk_packages(ibidem.__path__, "ibidem."):
-        if not module.name.endswith(("__main__", "engine_cbrrr")):
-            importlib.import_module(module.name)
+    for name in modules():
+        if not name.endswith("engine_cbrrr"):
+            importlib.import_module(name)
 
 
 def run_case(
