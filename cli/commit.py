@@ -13,14 +13,12 @@ from ibidem.cli import exits
 from ibidem.cli.options import sources
 from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, author_option, common_options, pass_session
-from ibidem.objects.cid import CommitCid
 from ibidem.objects.errors import IbidemError
 from ibidem.objects.record import record
-from ibidem.objects.root import Root
-from ibidem.retrieve.access.policy import ALL
 
 if TYPE_CHECKING:
     from ibidem.ingest.report import IngestReport
+    from ibidem.objects.cid import CommitCid
     from ibidem.objects.commit import Commit
     from ibidem.repo.repository import Repository
 
@@ -137,6 +135,8 @@ def embed_missing(
 ) -> Vectors | None:
     """Gives the nodes of the head the vectors that they lack, in a commit of their own; None if the
     config of the commit's root names no model. Without that model, what is missing is counted."""
+    from ibidem.objects.root import Root
+
     root = Root.decode(repository.core.store.get(commit.root))
     model = root.config.get("model")
     if not isinstance(model, str):
@@ -147,6 +147,7 @@ def embed_missing(
         report = repository.embed(embedder(session.environment, model), author=author)
     except IbidemError as error:
         from ibidem.repo.embed_nodes import missing_count
+        from ibidem.retrieve.access.policy import ALL
 
         count = missing_count(repository.core.graph(viewer=ALL), model)
         return Vectors(model, missing_count=count, error=error.hint or str(error))
@@ -168,6 +169,8 @@ def _models_behind(
     """Returns the models with vectors in a commit that brought texts without."""
     if commit is None or report is None or not (report.nodes_added or report.nodes_changed):
         return []
+    from ibidem.objects.root import Root
+
     return sorted(Root.decode(repository.core.store.get(commit.root)).vectors)
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -31,6 +32,15 @@ _lock = Lock()
 _open: list[Any] = []
 """The sessions of all calls of `model_calls` that have not ended."""
 _patched: list[tuple[type[Any], str, Callable[..., Any]]] = []
+
+
+def _in_child() -> None:
+    global _lock
+    _lock = Lock()  # the thread that held it may not exist here
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 @contextmanager

@@ -255,7 +255,7 @@ def test_a_model_that_is_used_as_what_it_is_not_is_refused(notes: Run, models: P
     error = notes("retrieve", "retries", "--rerank", "reader", code=exits.NOT_FOUND).stderr
     assert "repo embed install reader --from FOLDER" in error
     error = notes("retrieve", "retries", "--rerank", "ollama:x", code=exits.USAGE).stderr
-    assert "NAME of an installed model" in error
+    assert "NAME of an installed cross-encoder" in error
 
 
 def test_a_model_is_installed_from_what_holds_it(run: Run, models: Path):

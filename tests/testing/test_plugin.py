@@ -264,7 +264,8 @@ def test_the_plugin_loads_nothing_heavy():
         check=True,
     )
     ours = [
-        *("ibidem", "ibidem.repo", "ibidem.repo.layers"),
+        *("ibidem", "ibidem.objects", "ibidem.objects.record"),
+        *("ibidem.repo", "ibidem.repo.layers"),
         *("ibidem.testing", "ibidem.testing.plugin", "ibidem.testing.stale"),
     ]
     assert done.stdout.strip() == f"[] {ours}"
