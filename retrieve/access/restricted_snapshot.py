@@ -325,7 +325,7 @@ class RestrictedSnapshot:
             for child in node.children
             if child.id not in unseen
         )
-        return replace(node, children=children)
+        return None if children == node.children else replace(node, children=children)
 
     def _between(self, edges: NodeEdges) -> NodeEdges:
         keep = [

@@ -14,11 +14,14 @@ import numpy as np
 import pytest
 
 from ibidem.index.index import Index
+from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.child import Child
 from ibidem.objects.cid import RootCid
+from ibidem.objects.config import Config
 from ibidem.objects.errors import IbidemError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
-from ibidem.retrieve.access.policy import Viewer
+from ibidem.retrieve.access.policy import TrustPolicy, Viewer
 from ibidem.retrieve.access.restricted_snapshot import RestrictedSnapshot, restrict
 from ibidem.retrieve.engine import execute
 from ibidem.retrieve.filter import view_of
@@ -30,8 +33,8 @@ from ibidem.store.memory import MemoryStore
 
 from .graph_world import ETYPES, random_walk_options
 from .test_recall import random_recall
-from .trust_world import random_policy, random_trust, rebuilt, trust_facts
-from .world import LABELS, Facts, layouts, random_options
+from .trust_world import random_policy, random_trust, rebuilt, trust_facts, with_policy
+from .world import LABELS, Facts, finish, layouts, random_options
 
 QUERIES_EACH = 4
 NO_ROOT = RootCid.of(b"")
@@ -170,6 +173,23 @@ def arcs(snapshot: Any, edges: Any) -> list[Any]:
     others = in_order(snapshot, edges.neighbours)
     rows = [row.tobytes() for row in edges.edge_ids]
     return sorted(zip(rows, others, edges.weights.tolist(), edges.etypes, strict=True))
+
+
+def test_a_container_whose_own_parts_are_all_seen_keeps_the_size_that_is_listed():
+    """The size is one that nobody added up, and what is hidden is below a part with no text."""
+    policy, viewer = TrustPolicy(), Viewer(level=1, scopes=())
+    ids = [NodeId(bytes([number]) * 16) for number in range(4)]
+    below = Node(ids[3], "Passage", "hidden", props={"level": 4})
+    part = Node(ids[2], "Part", "part", children=(Child(ids[3], "", 0, 0),))
+    section = Node(ids[1], "Section", "section", children=(Child(ids[2], "", 1, 1),))
+    top = Node(ids[0], "Document", "top", children=(Child(ids[1], "", 7, 7),))
+    facts = finish(Config(), [below, part, section, top], {}, {}, set(), WriteBatch())
+    facts = with_policy(facts, policy)
+    without = rebuilt(facts, policy, viewer)
+    store = MemoryStore()
+    store.put({**facts.buffer.new, **without.buffer.new})
+    view = restrict(Index(None, store).build(facts.root), viewer, loader(facts))
+    check_snapshot(view, Index(None, store).build(without.root))
 
 
 @pytest.mark.parametrize("block", range(6))
