@@ -188,6 +188,7 @@ def test_the_stub_is_current():
     assert make_stub.STUB.read_text("utf-8") == make_stub.stub(), "run tests/tools/make_stub.py"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checker", CHECKERS)
 def test_a_sample_program_is_typed(checker: str, tmp_path: Path):
     assert_typed(checker, SAMPLE, tmp_path)

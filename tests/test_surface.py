@@ -113,6 +113,7 @@ def test_an_unknown_name_is_an_attribute_error():
     assert set(dir(ibidem)) == set(ibidem.__all__)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checker", CHECKERS)
 def test_a_sample_program_is_typed(checker: str, tmp_path: Path):
     assert_typed(checker, SAMPLE, tmp_path)
