@@ -199,8 +199,7 @@ def select(
             as_of=dates.moment(session.clock(), as_of),
         )
     if session.json:
-        result = found.result
-        receipt = None if result is None or result.receipt is None else str(result.receipt.cid)
+        receipt = None if found.receipt is None else str(found.receipt)
         output.emit(
             "thread-select",
             {"receipt": receipt, "messages": [_message_json(one) for one in found.messages]},

@@ -117,8 +117,7 @@ def analyser_of_chunks(chunks: Sequence[str], home: str, among: Sequence[str] = 
         home = among[0]
     if home == UNICODE:
         return home
-    votes = _votes()
-    words = Counter(word for chunk in chunks for word in votes[chunk])
+    words = Counter(chain.from_iterable(map(_votes().__getitem__, chunks)))
     by_word = languages_by_word()
     counts: Counter[str] = Counter()
     for word, count in words.items():

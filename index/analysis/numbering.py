@@ -175,7 +175,7 @@ class TermNumbering:
         self._chunk_bytes += len(chunk)
         self._chunk_texts.append(chunk)
         margin = self._margin
-        if chunk.isalpha():
+        if chunk.isalpha() or (chunk.isascii() and "." not in chunk and "'" not in chunk):
             self._margins.append(margin.get(chunk.lower(), 0))
         else:
             self._margins.append(sum(margin.get(word, 0) for word in folded_words(chunk)))

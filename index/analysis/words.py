@@ -173,7 +173,13 @@ def _identifier_spans(word: str, at: int) -> Iterator[Span]:
 
 def _part_pattern(piece: str) -> re.Pattern[str]:
     is_camel = _CAMEL_WORD.match(piece) is not None and _CAMEL_STEP.search(piece) is not None
-    return re.compile(_CAMEL_PART) if is_camel else _PLAIN
+    return _camel_part() if is_camel else _PLAIN
+
+
+@cache
+def _camel_part() -> re.Pattern[str]:
+    """Returns a pattern whose compiling costs a millisecond, so only once it is needed."""
+    return re.compile(_CAMEL_PART)
 
 
 def _pair_spans(word: str, bounds: list[int], classes: list[int], at: int) -> Iterator[Span]:

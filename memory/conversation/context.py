@@ -15,25 +15,25 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from ibidem.memory.conversation.message import Stored
+from ibidem.memory.conversation.answer import MessageAnswer
+from ibidem.memory.conversation.message import MESSAGE, SUMMARY, Stored
 from ibidem.memory.conversation.units import Unit
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
-from ibidem.retrieve.answer.protocol import json_text, page
 from ibidem.retrieve.answer.render import clip
 from ibidem.retrieve.context.clip import clipped_text
 from ibidem.retrieve.context.prompt import fence_of
 from ibidem.retrieve.context.window import fitting
 from ibidem.retrieve.query.options import default
+from ibidem.retrieve.query.predicate import VALUES_MAX
 from ibidem.retrieve.tokens import TokenEstimator
 
 if TYPE_CHECKING:
-    from typing import Any
-
+    from ibidem.memory.conversation.selection import Selection
+    from ibidem.repo.revision import Revision
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
-    from ibidem.retrieve.answer.receipt import Receipt
     from ibidem.retrieve.answer.warning import AnswerWarning
 
 TOOL = "tool"
@@ -61,67 +61,48 @@ class Part:
 
 
 @record
-class Context:
-    """The context of a conversation for a model."""
+class Context(MessageAnswer):
+    """The context of a conversation for a model: summaries first, then messages in the order of
+    time. Its answer holds exactly them."""
 
     parts: tuple[Part, ...]
-    messages: tuple[Stored, ...]
-    """Summaries first, then messages in the order of time."""
-    text: str
-    tokens_used: int
     dropped: int
+    """Units that did not fit."""
     fence: str
-    answer: Answer[Item] | None = None
-    """The answer that holds the messages, by id, with its receipt; None where there are none."""
-
-    def to_messages(self) -> list[dict[str, Any]]:
-        """Returns the messages as they were given, in order; tools are not shortened."""
-        return [message.to_message() for message in self.messages]
-
-    @property
-    def items(self) -> tuple[Stored, ...]:
-        """The messages."""
-        return self.messages
+    """What begins each message in the text."""
+    selection: Selection | None
+    """The messages that the question ranked; None without one."""
 
     @property
     def warnings(self) -> tuple[AnswerWarning, ...]:
-        """The warnings of the answer that holds the messages."""
-        return () if self.answer is None else self.answer.warnings
-
-    @property
-    def receipt(self) -> Receipt | None:
-        """The receipt of that answer."""
-        return None if self.answer is None else self.answer.receipt
-
-    def __str__(self) -> str:
-        blocks = [(f"{one.thread}:{one.ord} {one.role}", one.text) for one in self.messages]
-        return page(self, "message", blocks)
+        """The warnings of the selection and of the answer."""
+        ranked = () if self.selection is None else self.selection.warnings
+        return tuple(dict.fromkeys((*ranked, *self.result.warnings)))
 
     def explain(self) -> str:
-        """Returns for a person what each part has, and what did not fit."""
-        return "".join(
+        """Returns for a person what each part has, what did not fit, and how the messages were
+        ranked."""
+        parts = (
             f"{part.name}: {len(part.units)} units, {part.tokens_used} tokens, "
             f"{part.dropped} left out\n"
             for part in self.parts
         )
-
-    def to_json(self) -> str:
-        """Returns `to_dict` as JSON text on one line."""
-        return json_text(self.to_dict())
+        return "".join(parts) + ("" if self.selection is None else self.selection.explain())
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the context as plain data."""
         return {
-            "receipt": None if self.receipt is None else str(self.receipt),
-            **fields_of(self, "text", "tokens_used", "dropped", "fence"),
-            "items": [one.to_dict() for one in self.messages],
+            **MessageAnswer.to_dict(self),
+            **fields_of(self, "dropped", "fence"),
             "parts": [fields_of(part, "name", "tokens_used", "dropped") for part in self.parts],
         }
 
 
 def compose(
+    revision: Revision,
     sources: Sequence[Source],
     *,
+    selection: Selection | None = None,
     token_budget: int | None,
     estimator: TokenEstimator,
     overflow: str = default("overflow"),
@@ -130,7 +111,9 @@ def compose(
     """Returns the context of some sources.
 
     Args:
+        revision: the graph that the messages were read from.
         sources: the first one to have a message shows it.
+        selection: the one that a source comes from.
         token_budget: tokens of the whole text; None for no limit.
         estimator: counts the tokens of each rendered message.
         overflow: `cut` shows the beginning of a message that does not fit; `skip` leaves it out,
@@ -164,12 +147,38 @@ def compose(
     messages.sort(key=lambda one: (not one.is_summary, one.created_at, one.thread, one.ord))
     text = writing.text(messages)
     return Context(
-        tuple(parts),
         tuple(messages),
         text,
         estimator.estimate(text),
+        _answer_of(revision, messages, selection),
+        tuple(parts),
         len(dropped),
         writing.fence,
+        selection,
+    )
+
+
+def _answer_of(
+    revision: Revision, messages: Sequence[Stored], selection: Selection | None
+) -> Answer[Item]:
+    """Returns the answer that holds these messages and summaries, hidden ones if the selection has
+    them."""
+    ords: dict[tuple[str, str], list[int]] = {}
+    for one in messages:
+        kind = "first" if one.is_summary else "ord"
+        ords.setdefault((one.thread, kind), []).append(one.ord)
+    parts = [
+        {"thread": name, kind: {"in": found[start : start + VALUES_MAX]}}
+        for (name, kind), found in ords.items()
+        for start in range(0, len(found), VALUES_MAX)
+    ]
+    return revision.retrieve(
+        None,
+        label=sorted({SUMMARY if one.is_summary else MESSAGE for one in messages}) or None,
+        where={"or": parts},
+        include_tombstoned=selection is not None and selection.result.query.include_tombstoned,
+        limit=None,
+        token_budget=None,
     )
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
@@ -40,7 +39,6 @@ from ibidem.retrieve.access.derived import labels_of
 from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.configured import CONFIGURED
 from ibidem.retrieve.query.options import default
-from ibidem.retrieve.query.predicate import VALUES_MAX
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 if TYPE_CHECKING:
@@ -54,8 +52,6 @@ if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
     from ibidem.repo.viewer.repository import ViewerRepository
     from ibidem.retrieve.access.policy import Viewer
-    from ibidem.retrieve.answer.answer import Answer
-    from ibidem.retrieve.answer.item import Item
     from ibidem.retrieve.query.configured import Configured
     from ibidem.retrieve.rerank import Reranker
 
@@ -425,34 +421,21 @@ class Conversations:
         sources = [
             Source("recent", tuple(required(newest, lambda one: id(one) in must)), shares[0])
         ]
+        chosen = None
         if text is not None and text.strip() and similar != 0:
             chosen = self.select(text, thread=thread, limit=similar, unit=unit, at=at, **options)
             sources.append(Source("similar", chosen.units, shares[1]))
-        found = compose(
+        return compose(
+            self.at(at),
             sources,
+            selection=chosen,
             token_budget=token_budget,
             estimator=estimator_of(estimator),
             overflow=overflow,
             tool_chars=tool_chars,
         )
-        return replace(found, answer=self._answer_of(found.messages, at))
 
     # -- private ---------------------------------------------------------------------------------
-
-    def _answer_of(self, messages: Sequence[Stored], at: object) -> Answer[Item] | None:
-        """Returns the answer that contains these messages and summaries, None for none."""
-        if not messages:
-            return None
-        ords: dict[tuple[str, str], list[int]] = {}
-        for one in messages:
-            kind = "first" if one.is_summary else "ord"
-            ords.setdefault((one.thread, kind), []).append(one.ord)
-        parts = [
-            {"thread": name, kind: {"in": found[start : start + VALUES_MAX]}}
-            for (name, kind), found in ords.items()
-            for start in range(0, len(found), VALUES_MAX)
-        ]
-        return self.at(at).retrieve(None, label=[MESSAGE, SUMMARY], where={"or": parts}, limit=None)
 
     def _written(self, change: Any, message: str, now: int) -> Written:
         ords, commit = changes.in_turn(

@@ -6,11 +6,11 @@ or without a query.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from ibidem.memory.conversation.answer import MessageAnswer
 from ibidem.memory.conversation.message import (
     MESSAGE,
     Stored,
@@ -23,7 +23,6 @@ from ibidem.objects.block import EMPTY
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.repo.arguments import microseconds
-from ibidem.retrieve.answer.protocol import json_text, page
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.options import default
 from ibidem.retrieve.query.predicate import VALUES_MAX
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from ibidem.repo.revision import Revision
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
-    from ibidem.retrieve.answer.receipt import Receipt
-    from ibidem.retrieve.answer.warning import AnswerWarning
 
 LIMIT_DEFAULT = 10
 NEIGHBOUR_SHARE = 0.5
@@ -47,69 +44,14 @@ _PAGE = 64
 
 
 @record
-class Selection:
-    """The selected messages."""
+class Selection(MessageAnswer):
+    """The selected messages. Their answer is the one in which they were ranked; without a text the
+    one that holds exactly them."""
 
     units: tuple[Unit, ...]
     """In the requested order; the messages of one unit in the order of their thread."""
-    result: Answer[Item] | None
-    """The answer that they were ranked in, with its receipt; None if there are no candidates."""
-    scores: Mapping[NodeId, float] = field(default_factory=dict)
+    scores: Mapping[NodeId, float]
     """The score of each ranked message, its neighbours counted; empty without a text."""
-
-    @property
-    def messages(self) -> tuple[Stored, ...]:
-        """The messages of the units, in order."""
-        return tuple(message for unit in self.units for message in unit.messages)
-
-    def to_messages(self) -> list[dict[str, Any]]:
-        """Returns the messages as they were given, in order."""
-        return [message.to_message() for message in self.messages]
-
-    @property
-    def items(self) -> tuple[Stored, ...]:
-        """The messages."""
-        return self.messages
-
-    @property
-    def text(self) -> str:
-        """The messages as lines, each with its role."""
-        return "\n".join(f"{one.role}: {one.text}" for one in self.messages)
-
-    @property
-    def tokens_used(self) -> int:
-        """The tokens of the text, by the built-in estimator."""
-        return HEURISTIC.estimate(self.text)
-
-    @property
-    def warnings(self) -> tuple[AnswerWarning, ...]:
-        """The warnings of the answer that the messages come from."""
-        return () if self.result is None else self.result.warnings
-
-    @property
-    def receipt(self) -> Receipt | None:
-        """The receipt of that answer."""
-        return None if self.result is None else self.result.receipt
-
-    def __str__(self) -> str:
-        blocks = [(f"{one.thread}:{one.ord} {one.role}", one.text) for one in self.messages]
-        return page(self, "message", blocks)
-
-    def explain(self) -> str:
-        """Returns for a person how the messages were found."""
-        return "no message\n" if self.result is None else self.result.explain()
-
-    def to_json(self) -> str:
-        """Returns `to_dict` as JSON text on one line."""
-        return json_text(self.to_dict())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the selection as plain data."""
-        return {
-            "receipt": None if self.receipt is None else str(self.receipt),
-            "tokens_used": self.tokens_used,
-            "items": [one.to_dict() for one in self.messages],
-        }
 
 
 def select(
@@ -153,16 +95,15 @@ def select(
         raise InvalidInputError(f"order: got {order!r:.80}, expected {' or '.join(ORDERS)}")
     if text is not None and not isinstance(text, str):
         raise InvalidInputError(f"text: got {checks.show(text)}, expected a text or None")
-    for name in ("where", "label", "valid_at"):
+    for name in ("where", "label", "valid_at", "token_budget"):
         if name in options:
             raise InvalidInputError(f"{name}: got an option that a selection sets itself")
     scope = Scope(revision, thread, window, ttl, as_of)
     if text is None or not text.strip():
         latest = _first(scope.newest(), scope, limit, unit)[::-1]
-        return Selection(tuple(latest), scope.of(latest) if latest else None)
+        return _selection(latest, scope.of(latest), {})
     ranked = scope.ask(
         text,
-        limit=None,
         depth=max(default("depth"), 4 * (limit or 0)) if depth is None else depth,
         **options,
     )
@@ -170,7 +111,15 @@ def select(
     best = _first(messages, scope, limit, unit)
     if order == "chronological":
         best.sort(key=lambda one: _time_key(one.messages[0]))
-    return Selection(tuple(best), ranked, scores)
+    return _selection(best, ranked, scores)
+
+
+def _selection(
+    units: Sequence[Unit], result: Answer[Item], scores: Mapping[NodeId, float]
+) -> Selection:
+    messages = tuple(message for unit in units for message in unit.messages)
+    text = "\n".join(f"{one.role}: {one.text}" for one in messages)
+    return Selection(messages, text, HEURISTIC.estimate(text), result, tuple(units), scores)
 
 
 def _beside(
@@ -276,7 +225,13 @@ class Scope:
     def ask(self, query: str | None, **options: Any) -> Answer[Item]:
         """Returns the answer over the candidates."""
         return self._revision.retrieve(
-            query, label=MESSAGE, where=self._where, valid_at=self._as_of, **options
+            query,
+            label=MESSAGE,
+            where=self._where,
+            valid_at=self._as_of,
+            limit=None,
+            token_budget=None,
+            **options,
         )
 
     def at(self, keys: Iterable[tuple[str, int]]) -> list[Stored]:
@@ -305,6 +260,7 @@ class Scope:
             where={**self._where, "or": parts},
             valid_at=self._as_of,
             limit=None,
+            token_budget=None,
         )
 
     def _exchange(self, message: Stored) -> list[Stored]:

@@ -150,10 +150,7 @@ class Answer(TupleSequence[AnyItem]):
             "semantics": self.query.semantics,
             "items": [item.to_dict() for item in self.items],
             "dropped": [fields_of(one, "id", "reason", "tokens", "score") for one in self.dropped],
-            "warnings": [
-                fields_of(one, "code", "option", "subject", "count", "message")
-                for one in self.warnings
-            ],
+            "warnings": [one.to_dict() for one in self.warnings],
         }
         if self.direct is not None:
             found["direct"] = self.direct.to_dict()

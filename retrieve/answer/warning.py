@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Any
 
+from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
 
 WARNINGS_MAX = 8
@@ -72,6 +74,10 @@ class AnswerWarning:
     def form(self) -> list[object]:
         """Returns the canonical form."""
         return [str(self.code), self.option, self.subject, self.count]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the warning as plain data, with its text."""
+        return fields_of(self, "code", "option", "subject", "count", "message")
 
 
 def capped(warnings: Sequence[AnswerWarning]) -> tuple[AnswerWarning, ...]:

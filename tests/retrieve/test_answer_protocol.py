@@ -19,8 +19,13 @@ ANSWERS: dict[str, Callable[[Repository], AnswerProtocol]] = {
     "records": lambda repo: repo.at().records("parcel"),
     "recall": lambda repo: ibidem.recall(repo, "parcel"),
     "select": lambda repo: Conversations(repo).select("parcel", thread="a"),
+    "last messages": lambda repo: Conversations(repo).select(None, thread="a"),
+    "no message": lambda repo: Conversations(repo).select(None, thread="a", as_of=0),
     "context": lambda repo: Conversations(repo).context("parcel", thread="a", token_budget=100),
+    "empty context": lambda repo: Conversations(repo).context("parcel", thread="a", token_budget=0),
+    "context of packs": lambda repo: repo.context("parcel", thread="a", token_budget=400),
 }
+EMPTY = {"nothing", "no message", "empty context"}
 
 
 @pytest.fixture
@@ -41,9 +46,9 @@ def repo() -> Repository:
 def test_every_answer_has_the_same_members(repo: Repository, name: str):
     answer = ANSWERS[name](repo)
     assert isinstance(answer, AnswerProtocol)
-    assert bool(len(answer.items)) is (name != "nothing")
-    assert ("parcel" in answer.text) is (name != "nothing")
-    assert (answer.tokens_used > 0) is (name != "nothing")
+    assert bool(len(answer.items)) is (name not in EMPTY)
+    assert ("parcel" in answer.text) is (name not in EMPTY)
+    assert (answer.tokens_used > 0) is (name not in EMPTY)
     assert all(isinstance(one, ibidem.AnswerWarning) for one in answer.warnings)
     assert isinstance(answer.explain(), str)
     assert answer.receipt is not None

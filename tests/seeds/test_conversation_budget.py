@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+import ibidem
 from ibidem.ingest.chunks import chunks
 from ibidem.memory.conversation.context import Source, compose
 from ibidem.memory.conversation.conversations import Conversations
@@ -71,15 +72,46 @@ def test_what_a_context_shows_is_an_answer_with_a_receipt(repo):
     memory.append("a", [("user", f"needle {place}") for place in range(12)])
     memory.compact("a", 0, 4, "the first five")
     context = memory.context("needle", thread="a", token_budget=None, recent=3, similar=2)
-    answer = context.answer
+    answer = context.result
     assert {item.id for item in answer.items} == {one.id for one in context.messages}
     everything = memory.context(None, thread="a", token_budget=None, recent=20)
-    assert "Summary" in {item.node.ntype for item in everything.answer.items}
-    assert len(everything.answer) == len(everything.messages) == 8
+    assert "Summary" in {item.node.ntype for item in everything.result.items}
+    assert len(everything.result) == len(everything.messages) == 8
     kept = repo.receipts.keep(answer.receipt)
     memory.append("a", [("user", "needle again")])
     assert repo.receipts.replay(kept).to_bytes() == answer.to_bytes()
-    assert memory.context("needle", thread="a", token_budget=0).answer is None
+    empty = memory.context("needle", thread="a", token_budget=0)
+    assert (empty.messages, len(empty.result)) == ((), 0)
+    assert repo.receipts.replay(empty.receipt).to_bytes() == empty.result.to_bytes()
+
+
+def test_the_answer_of_a_context_holds_all_that_it_shows(repo):
+    memory = Conversations(repo)
+    memory.append("a", [("user", f"needle {place}") for place in range(6)])
+    memory.purge("a", 3)
+    with repo.transaction() as tx:
+        tx.configure(token_budget=5)
+    context = memory.context("needle", thread="a", token_budget=100, include_tombstoned=True)
+    assert {item.id for item in context.result.items} == {one.id for one in context.messages}
+    assert [one.ord for one in context.messages] == [0, 1, 2, 3, 4, 5]
+    assert len(memory.select("needle", thread="a").messages) == 3
+    assert len(memory.select(None, thread="a").result) == 3
+
+
+def test_a_context_says_how_the_question_ranked_and_what_it_warned_of(repo):
+    memory = Conversations(repo)
+    memory.append("a", [("user", "needle"), ("assistant", "hay")])
+    context = memory.context("needle", thread="a", token_budget=100)
+    assert context.warnings == ()
+    assert context.selection == memory.select("needle", thread="a", limit=None)
+    assert context.explain().startswith("recent: 1 units, ")
+    assert context.explain().endswith(context.selection.explain())
+    blank = memory.context("!?", thread="a", token_budget=100)
+    assert [one.code for one in blank.warnings] == [ibidem.WarningCode.NO_QUERY_TERMS]
+    assert blank.to_dict()["warnings"] == [one.to_dict() for one in blank.warnings]
+    last = memory.context(None, thread="a", token_budget=100)
+    assert (last.selection, last.warnings) == (None, ())
+    assert last.explain().startswith("recent: 2 units, ")
 
 
 TOOLS = [
@@ -171,9 +203,8 @@ def test_a_source_shows_nothing_that_an_earlier_one_showed(repo):
     memory = Conversations(repo)
     memory.append("a", said(3))
     made = tuple(units(memory.messages("a")))
-    context = compose(
-        [Source("one", made[:2]), Source("other", made)], token_budget=None, estimator=HEURISTIC
-    )
+    sources = [Source("one", made[:2]), Source("other", made)]
+    context = compose(memory.at(), sources, token_budget=None, estimator=HEURISTIC)
     assert [len(part.units) for part in context.parts] == [1, 2]
 
 
