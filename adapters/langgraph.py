@@ -82,7 +82,8 @@ class IbidemSaver(BaseCheckpointSaver[int]):
         """Writes nothing.
 
         Args:
-            serde: how values become bytes; by default LangGraph's own.
+            serde: how values become bytes; by default LangGraph's own, which makes objects of
+                any class that a checkpoint names, unless it is told which it may.
             viewer: as whom to read, in a repository with a trust policy.
             author: of the commits.
         """
