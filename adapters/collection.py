@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 import ibidem
@@ -361,6 +362,16 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
     return value
+
+
+def moment(microseconds: int) -> datetime:
+    """Returns a time of the library, in microseconds since 1970 UTC, as Python has it.
+
+    >>> moment(1_500_000).isoformat()
+    '1970-01-01T00:00:01.500000+00:00'
+    """
+    seconds, rest = divmod(microseconds, 1_000_000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)
 
 
 def _score(item: ibidem.Item) -> float:

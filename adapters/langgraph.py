@@ -15,7 +15,6 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from langchain_core.runnables import RunnableConfig
@@ -47,7 +46,7 @@ from langgraph.store.base import (
 )
 
 import ibidem
-from ibidem.adapters.collection import Collection, Entry, plain, write
+from ibidem.adapters.collection import Collection, Entry, moment, plain, write
 
 T = TypeVar("T")
 
@@ -82,7 +81,8 @@ class IbidemSaver(BaseCheckpointSaver[int]):
         """Writes nothing.
 
         Args:
-            serde: how values become bytes; by default LangGraph's own.
+            serde: how values become bytes; by default LangGraph's own, which makes objects of
+                any class that a checkpoint names, unless it is told which it may.
             viewer: as whom to read, in a repository with a trust policy.
             author: of the commits.
         """
@@ -710,14 +710,9 @@ def _item(node: ibidem.Node) -> Item:
         value={name: plain(value) for name, value in node.props.items() if name not in _OWN},
         key=key,
         namespace=tuple(namespace),
-        created_at=_moment(node.props[_CREATED]),
-        updated_at=_moment(node.props[_UPDATED]),
+        created_at=moment(node.props[_CREATED]),
+        updated_at=moment(node.props[_UPDATED]),
     )
-
-
-def _moment(microseconds: int) -> datetime:
-    seconds, rest = divmod(microseconds, 1_000_000)
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)
 
 
 def _matches(value: Any, wanted: Any) -> bool:

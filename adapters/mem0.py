@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import ibidem
-from ibidem.adapters.collection import plain, ranked
+from ibidem.adapters.collection import moment, plain, ranked
 
 RESULTS: Final = 100
 """The most memories of a call."""
@@ -274,7 +273,7 @@ def _change(
         "old_memory": before,
         "new_memory": after,
         "event": event,
-        "created_at": _moment(commit.time),
+        "created_at": moment(commit.time).isoformat(),
         "is_deleted": after is None,
         "actor_id": commit.author,
     }
@@ -326,7 +325,7 @@ def _memory(record: ibidem.Record) -> dict[str, Any]:
         "id": str(record.id),
         "memory": record.text,
         "metadata": _metadata(record),
-        "created_at": None if record.time is None else _moment(record.time),
+        "created_at": None if record.time is None else moment(record.time).isoformat(),
         **{name: owner for name, owner in owners.items() if owner},
     }
 
@@ -344,8 +343,3 @@ def _count(limit: object) -> int:
     if type(limit) is not int or limit < 0:
         raise ibidem.InvalidInputError(f"limit: got {limit!r:.80}, expected a number from 0")
     return limit
-
-
-def _moment(microseconds: int) -> str:
-    seconds, rest = divmod(microseconds, 1_000_000)
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest).isoformat()

@@ -15,7 +15,9 @@ TEXT_CHARACTERS_MAX = 100_000
 
 
 class LanguageModel(Protocol):
-    """Writes a text."""
+    """Writes a text from instructions and what they are about; any object with a `name` and
+    `complete` will do.
+    """
 
     @property
     def name(self) -> str:
@@ -27,6 +29,9 @@ class LanguageModel(Protocol):
         Args:
             system: the instructions.
             text: what they are about.
+
+        Raises:
+            IbidemError: it cannot be reached, or does not answer.
         """
 
 

@@ -18,7 +18,10 @@ from ibidem.objects.errors import CorruptError
 
 
 class RemoteReranker:
-    """Scores texts for a question by one request."""
+    """Scores texts for a question by one request to a service, such as those of Cohere and Jina.
+
+    Its scores are kept in the receipt, so a replay sends nothing.
+    """
 
     def __init__(self, service: Service, model: str) -> None:
         """Names the address and the model.

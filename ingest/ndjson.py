@@ -31,7 +31,9 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def read_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
-    """Yields (number from 1, line) for each line that is not blank; None for one over the limit."""
+    """Yields (number from 1, line) for each line that is not blank; None for one over the limit of
+    `LINE_BYTES_MAX` bytes.
+    """
     number = 0
     while line := stream.readline(LINE_BYTES_MAX + 1):
         number += 1

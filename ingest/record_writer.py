@@ -48,7 +48,9 @@ class RecordCounts:
 
 @dataclass
 class RecordWriter:
-    """Stages the records of one input."""
+    """Stages the records of one input, in any order: what refers to a node that is not there yet,
+    or hides or removes one, is kept for `finish`, which has to be called.
+    """
 
     counts: RecordCounts = field(default_factory=RecordCounts)
     settings: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Blocks as JSON; imports nothing, because commands need it before anything else."""
+"""Blocks and places in documents as JSON; imports nothing, because commands need it first."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
     from ibidem.objects.edge import Edge
+    from ibidem.objects.location import Location
     from ibidem.objects.node import Node
 
 
@@ -17,6 +18,16 @@ def block_json(value: Node | Edge | Commit) -> dict[str, Any]:
     by their ids, times in microseconds since 1970 UTC.
     """
     return {"cid": str(value.cid), **value.TABLE.json(value)}
+
+
+def location_json(location: Location | None) -> dict[str, Any] | None:
+    """Returns the source of a passage as JSON: its document, headings, bytes and lines."""
+    if location is None:
+        return None
+    from ibidem.objects.plain import fields_of
+
+    names = ("source", "heading_path", "byte_start", "byte_stop", "line_start", "line_stop")
+    return {"document": str(location.document_id), **fields_of(location, *names)}
 
 
 def json_default(value: object) -> object:

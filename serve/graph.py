@@ -6,9 +6,8 @@ from itertools import islice
 from typing import Any
 
 from ibidem.objects import codec
-from ibidem.objects.block_json import block_json
+from ibidem.objects.block_json import block_json, location_json
 from ibidem.objects.errors import InvalidInputError
-from ibidem.objects.plain import fields_of
 from ibidem.repo.history.diff_json import change_json
 from ibidem.repo.revspec import HEAD
 from ibidem.repo.sync.wire import CBOR
@@ -45,15 +44,11 @@ def node(call: Call) -> Answer:
     if call.headers.get("accept") == CBOR:
         return Answer(found.encode(), CBOR, tag=str(found.cid), is_immutable=is_cid(at))
     location = revision.locate(found.id)
-    names = ("source", "heading_path", "byte_start", "byte_stop", "line_start", "line_stop")
-    source = None
-    if location is not None:
-        source = {"document": str(location.document_id), **fields_of(location, *names)}
     edges = sorted(revision.edges_of(found.id), key=lambda edge: edge.id)
     body = {
         "root": str(revision.root_cid),
         "node": block_json(found),
-        "location": source,
+        "location": location_json(location),
         "edges": [block_json(edge) for edge in edges],
     }
     return _tagged(body, is_immutable=is_cid(at))

@@ -10,8 +10,9 @@ Spec: trust 7.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from heapq import heappop, heappush
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -93,15 +94,33 @@ class RequestKeys:
             InvalidInputError: it was sent with another body.
         """
         if head is not None:
-            for commit in islice(self._repository.history.log(head), COMMITS_MAX):
-                if commit.cid in self._read:
-                    break
+            read = set()
+            for commit in islice(self._unread(head), COMMITS_MAX):
                 self._remember(commit)
-            self._read.add(head)
+                read.add(commit.cid)
+            self._read |= read  # at the end, since another thread reads no further than these
         body, found = self._used.get(key.key, (key.body, None))
         if body != key.body:
             raise InvalidInputError("idempotency-key: it was used for another transaction")
         return found
+
+    def _unread(self, head: CommitCid) -> Iterator[Commit]:
+        """Yields a commit and its ancestors, newest first, without those that were read before and
+        their ancestors."""
+        found: set[CommitCid] = set()
+        waiting: list[tuple[int, bytes, Commit]] = []
+        cids: Iterable[CommitCid] = (head,)
+        while True:
+            for cid in cids:
+                if cid not in self._read and cid not in found:
+                    found.add(cid)
+                    commit = self._repository.commit_at(cid)
+                    heappush(waiting, (-commit.time, cid.raw, commit))
+            if not waiting:
+                return
+            commit = heappop(waiting)[2]
+            yield commit
+            cids = commit.parents
 
     def _remember(self, commit: Commit) -> None:
         for key, body in _LINE.findall(commit.message):

@@ -1,7 +1,8 @@
 """Reads the folder of a Chroma database: every collection of its default tenant.
 
 The library opens a copy of the folder in a temporary one, because opening a database of an older
-version changes its files.
+version changes its files. So a folder with symbolic links is refused: a copy of a link leads to the
+same file.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ def read(source: Source) -> Items:
     """Yields a node with its vector for each record of each collection."""
     if not (source.path / FILE).is_file():
         raise InvalidInputError(f"folder: has no {FILE}, expected the folder of a Chroma database")
+    if any(one.is_symlink() for one in source.path.rglob("*")):
+        raise InvalidInputError("folder: has a symbolic link, expected the files themselves")
     chromadb = library("chromadb", "chroma")
     settings = library("chromadb.config", "chroma").Settings(anonymized_telemetry=False)
     with tempfile.TemporaryDirectory() as folder, foreign("chroma", Exception):
-        copy = shutil.copytree(source.path, f"{folder}/chroma", symlinks=True)
+        copy = shutil.copytree(source.path, f"{folder}/chroma")
         client = chromadb.PersistentClient(path=str(copy), settings=settings)
         try:
             for collection in sorted(client.list_collections(), key=lambda one: str(one.name)):

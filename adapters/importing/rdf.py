@@ -61,6 +61,7 @@ def read(source: Source) -> Items:
         if isinstance(value, dict) and _is_ours(value):
             yield from _ours(value)
             return
+        data = json.dumps(value).encode()  # so that the library reads what was checked
     rdflib = library("rdflib", "rdf")
     graph = rdflib.Dataset(default_union=True)
     # the library raises errors of many kinds, and RecursionError for deep nesting
@@ -86,16 +87,25 @@ def _check_contexts(value: Any, depth: int) -> None:
     if depth == 0:
         raise InvalidInputError("json: nested too deep", kind=ErrorKind.LIMIT_EXCEEDED)
     if isinstance(value, dict):
-        contexts = value.get("@context")
-        for one in contexts if isinstance(contexts, list) else [contexts]:
-            if isinstance(one, str) or (isinstance(one, dict) and "@import" in one):
-                raise InvalidInputError(
-                    f"@context: got {str(one)[:80]!r}, expected a context in the file",
-                    hint="nothing is fetched; put the context into the file",
-                )
+        contexts = [value.get("@context")]
+        while contexts:  # lists of lists too, which the library follows
+            one = contexts.pop()
+            if isinstance(one, list):
+                contexts += one
+            elif isinstance(one, str):
+                raise _fetched("@context", one)
+        if "@import" in value:
+            raise _fetched("@import", value["@import"])
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
             _check_contexts(inner, depth - 1)
+
+
+def _fetched(name: str, value: Any) -> InvalidInputError:
+    return InvalidInputError(
+        f"{name}: got {str(value)[:80]!r}, expected a context in the file",
+        hint="nothing is fetched; put the context into the file",
+    )
 
 
 _TEXT_FIELDS = frozenset(

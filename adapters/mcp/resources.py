@@ -32,13 +32,14 @@ def read_resource(access: Access, uri: str) -> tuple[str, str]:
     """Returns the media type and the text of a resource.
 
     Raises:
-        NotFoundError: there is none of that address.
+        NotFoundError: there is none of that address, or the tool that shows the same is not
+            offered.
     """
     if uri == STATUS:
         return JSON, json.dumps(status(access))
-    if match := _RECEIPT.fullmatch(uri):
+    if access.offers("verify") and (match := _RECEIPT.fullmatch(uri)):
         return JSON, json.dumps(receipt(access, unquote(match[1])))
-    if match := _NODE.fullmatch(uri):
+    if access.offers("read") and (match := _NODE.fullmatch(uri)):
         rev, node = map(unquote, match.groups())
         return TEXT, read(access, id=node, at=rev, token_budget=BUDGET_MAX).text
     raise ibidem.NotFoundError(

@@ -122,16 +122,17 @@ def server(access_of: AccessOf) -> Server[Any]:
         )
 
     async def list_templates(context: Any, _: Any) -> types.ListResourceTemplatesResult:
-        found = [
-            types.ResourceTemplate(
+        access, found = caller(context), []
+        if access.offers("read"):
+            node = types.ResourceTemplate(
                 uri_template=resources.NODE,
                 name="node",
                 title="A node at a revision",
                 description="Its text, properties and edges",
                 mime_type=resources.TEXT,
             )
-        ]
-        if not caller(context).is_restricted:
+            found.append(node)
+        if access.offers("verify") and not access.is_restricted:
             receipt = types.ResourceTemplate(
                 uri_template=resources.RECEIPT,
                 name="receipt",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ibidem.cli.render import output
 from ibidem.objects.block_json import block_json as block_json
+from ibidem.objects.block_json import location_json as location_json
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import Cid
@@ -35,19 +36,6 @@ def fields_json(value: object, *names: str) -> dict[str, Any]:
     from ibidem.objects.plain import fields_of
 
     return fields_of(value, *names)
-
-
-def location_json(location: Location | None) -> dict[str, Any] | None:
-    """Returns the source location of a passage as JSON."""
-    if location is None:
-        return None
-    return {
-        "document": str(location.document_id),
-        **fields_json(
-            location,
-            *("source", "heading_path", "byte_start", "byte_stop", "line_start", "line_stop"),
-        ),
-    }
 
 
 def location_line(location: Location) -> str:

@@ -344,7 +344,7 @@ def not_there(thread: str) -> NotFoundError:
 
 
 def thread_id(thread: str) -> NodeId:
-    """Returns the id of a thread."""
+    """Returns the id of the node of a thread, which follows from its name alone."""
     return node_id(THREAD, thread)
 
 

@@ -168,7 +168,13 @@ route.
 
 
 def exposure_of(name: str) -> Exposure:
-    """Returns the exposure of an entry point; `REFUSED` if it has no row."""
+    """Returns the exposure of an entry point; `REFUSED` if it has no row.
+
+    Spec: trust 6.
+
+    >>> exposure_of("Repository.retrieve").value, exposure_of("of no row").value
+    ('visible', 'refused')
+    """
     return EXPOSURES.get(name, Exposure.REFUSED)
 
 

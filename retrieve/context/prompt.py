@@ -319,7 +319,18 @@ def _fence(packs: Sequence[Pack], shown: Sequence[str]) -> str:
 
 
 def fence_of(digest: str, shown: Sequence[str]) -> str:
-    """Returns the shortest prefix of a digest, in hexadecimal, that no given text contains."""
+    """Returns the shortest prefix of a digest, of 8 digits or more, that no given text contains,
+    for lines that no text between them can imitate.
+
+    Args:
+        digest: a hash in hexadecimal; if a text contains all of it, its own hash follows.
+        shown: all texts that stand between the lines, and around them.
+
+    Spec: packs 8.
+
+    >>> fence_of("0123456789abcdef", ["a text", "01234567 of a source"])
+    '012345678'
+    """
     while True:
         for digits in range(FENCE_DIGITS_MIN, len(digest) + 1):
             if not any(digest[:digits] in text for text in shown):
@@ -330,7 +341,9 @@ def fence_of(digest: str, shown: Sequence[str]) -> str:
 
 def citations_of(result: Answer[Pack]) -> tuple[Citation, ...]:
     """Returns the citations of all packs of an answer, with the markers [1], [2] and so on, for
-    programs that write the sources themselves.
+    programs that write the sources themselves; in the order of the answer.
+
+    Spec: packs 9.
     """
     policy = {} if result.query.packs is None else result.query.packs.policy()
     commit = None if result.receipt is None else result.receipt.commit

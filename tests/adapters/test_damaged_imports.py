@@ -11,7 +11,7 @@ import pytest
 
 import ibidem
 from ibidem.adapters import exporting, importing
-from ibidem.errors import IbidemError
+from ibidem.errors import IbidemError, InvalidInputError
 
 ROUNDS = 150
 PIECES = (b"null", b"[]", b"{}", b"1", b'""', b"-1e999", b"NaN", b"<", b"\xff", b"\0")
@@ -89,3 +89,12 @@ def test_damage_is_an_error_of_ours(kind, tmp_path):
         if refused is not None:
             assert str(file) in str(refused)
             assert repo.head is None
+
+
+def test_links_in_a_folder_of_chroma_are_refused(tmp_path):
+    (tmp_path / "other.sqlite3").write_bytes(b"a database that is not of the input")
+    folder = tmp_path / "input"
+    folder.mkdir()
+    (folder / "chroma.sqlite3").symlink_to(tmp_path / "other.sqlite3")
+    with pytest.raises(InvalidInputError, match="symbolic link"):
+        importing.load(ibidem.init("memory:"), folder)

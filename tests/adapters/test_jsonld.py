@@ -91,3 +91,22 @@ def test_bad_input_is_named_and_nothing_is_fetched(tmp_path, data, expected):
         load(tmp_path, data)
     assert "graph.jsonld: " in str(caught.value)
     assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        "http://127.0.0.1:9/x",
+        ["http://127.0.0.1:9/x"],
+        [[["file:///etc/hostname"]]],
+        {"@context": [["http://127.0.0.1:9/x"]]},
+        {"@import": "http://127.0.0.1:9/x"},
+        [[{"@import": "http://127.0.0.1:9/x"}]],
+        {"term": {"@id": "urn:t", "@context": [["http://127.0.0.1:9/x"]]}},
+    ],
+)
+def test_a_context_from_elsewhere_is_refused_however_it_is_nested(context, tmp_path):
+    path = tmp_path / "a.jsonld"
+    path.write_text(json.dumps({"@context": context, "@id": "urn:a"}))
+    with pytest.raises(InvalidInputError, match="expected a context in the file"):
+        importing.load(ibidem.init("memory:"), path)

@@ -252,6 +252,23 @@ def test_a_request_that_is_sent_again_is_done_once(server: Server, repo: Reposit
     assert asked(server, "/v1/transactions", body, Idempotency_Key=" ")[0] == 400
 
 
+def test_the_key_of_a_merged_branch_is_found():
+    clock = iter(range(10**15, 10**16, 10**6)).__next__
+    repo = ibidem.init("memory:", clock=clock)
+    with repo.transaction() as tx:
+        tx.add_node("T", summary="the base")
+    repo.branch("other")
+    keys = RequestKeys(repo)
+    key = keys.read("k", "owner", b"")
+    with repo.transaction(branch="other", message=key.trailer) as other:
+        other.add_node("T", summary="of another server")
+    with repo.transaction() as tx:
+        tx.add_node("T", summary="later")
+    assert keys.find(key, repo.head) is None
+    repo.merge("other")
+    assert keys.find(key, repo.head) == other.commit.cid
+
+
 def test_two_requests_with_one_key_do_not_run_at_once(repo: Repository):
     keys = RequestKeys(repo)
     key = keys.read("k", "owner", b"")

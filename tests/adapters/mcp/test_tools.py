@@ -33,6 +33,19 @@ def owner(repo: ibidem.Repository, **more: object) -> Access:
     return Access(repo, author="ada", **more)
 
 
+def test_a_resource_is_there_only_with_the_tool_that_shows_the_same(repo):
+    node = next(iter(repo.at().nodes())).id
+    receipt = repo.retrieve("parcel").receipt
+    addresses = {
+        "read": f"ibidem://main/node/{node}",
+        "verify": f"ibidem://receipt/{receipt}",
+    }
+    for tool, address in addresses.items():
+        assert resources.read_resource(owner(repo, tools=frozenset((tool,))), address)[1]
+        with pytest.raises(ibidem.NotFoundError, match="resource"):
+            resources.read_resource(owner(repo, tools=frozenset(("remember",))), address)
+
+
 @pytest.mark.parametrize("token_budget", [100, 150, 300, 700, 1500, 6000])
 def test_the_text_keeps_to_its_budget(repo, token_budget: int):
     access = owner(repo)
