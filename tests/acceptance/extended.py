@@ -180,7 +180,7 @@ def _binary(fields: Fields) -> BinaryRecord:
 def extended(folder: Path, insertions: Insertions) -> Path:
     """Copies the program with the insertions in it; returns what has to be on its path."""
     source = Path(ibidem.__file__).parent
-    shutil.copytree(source, folder / "ibidem")
+    shutil.copytree(source, folder / "ibidem", ignore=shutil.ignore_patterns("__pycache__"))
     for name, inserted in insertions.items():
         path = folder / "ibidem" / name
         text = path.read_text("utf-8")
