@@ -29,6 +29,7 @@ from langgraph.checkpoint.base import (
     writes_sort_key,
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.store.base import (
     BaseStore,
     GetOp,
@@ -81,12 +82,13 @@ class IbidemSaver(BaseCheckpointSaver[int]):
         """Writes nothing.
 
         Args:
-            serde: how values become bytes; by default LangGraph's own, which makes objects of
-                any class that a checkpoint names, unless it is told which it may.
+            serde: how values become bytes; by default LangGraph's own, limited to the classes
+                that it lists as safe. Name others that your state holds by
+                `JsonPlusSerializer(allowed_msgpack_modules=[...])`.
             viewer: as whom to read, in a repository with a trust policy.
             author: of the commits.
         """
-        super().__init__(serde=serde)
+        super().__init__(serde=serde or JsonPlusSerializer(allowed_msgpack_modules=None))
         self.repository, self.viewer, self.author = repository, viewer, author
 
     # -- reading ---------------------------------------------------------------------------------
