@@ -20,7 +20,8 @@ with warnings.catch_warnings():
     from langgraph.types import Command, Send, interrupt
 
 import ibidem
-from ibidem.adapters.langgraph import CHECKPOINT, VALUE, WRITES, IbidemSaver
+from ibidem.adapters.langgraph import IbidemSaver
+from ibidem.adapters.langgraph.saver import CHECKPOINT, VALUE, WRITES
 
 
 class State(TypedDict):
