@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from itertools import pairwise
+from operator import lt
+from struct import Struct
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ibidem.objects.cid import Cid
 from ibidem.objects.cid_table import NOTE_BYTES, CidTable
@@ -21,6 +24,7 @@ from ibidem.objects.errors import (
     InvalidInputError,
     NotFoundError,
 )
+from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.location import Part
 from ibidem.objects.node import Node
 from ibidem.objects.progress import STEP, Progress, silent
@@ -28,16 +32,27 @@ from ibidem.objects.receipt import ReceiptBlock
 from ibidem.objects.step import Step
 from ibidem.objects.tree.block import decode
 from ibidem.objects.verify import read_foreign
-from ibidem.objects.walk import EMPTY_RAW, LEAVES, TREE, Link, expand, walk
+from ibidem.objects.walk import (
+    EMPTY_RAW,
+    KEYED,
+    LEAVES,
+    TREE,
+    Link,
+    expand,
+    links_below,
+    walk,
+)
 from ibidem.repo.maintenance.report import Fault, FaultKind
 from ibidem.repo.root_check import place_problem
 from ibidem.repo.runs.records import check_record
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ibidem.objects.block import Block
     from ibidem.objects.blocks import Source
+    from ibidem.objects.tree.columns import Block as TreeBlock
 
-_USE_MASK = (1 << 8 * NOTE_BYTES) - 1
 _WORK = "checking blocks"
 Look = Callable[[Cid, bytes], None]
 """Called with each block that was read and matches the hash of its CID."""
@@ -103,10 +118,14 @@ class BlockCheck:
         if _is_empty_tree(link):
             return ()
         try:
-            value = None if cid.is_raw else read_foreign(block)
-            is_leaf = value is not None and link.kind == value.KIND and link.kind in LEAVES
-            found = [] if is_leaf else list(expand(link, block))
-            self._check_place(link, block, value)
+            found: Iterable[Link] = ()
+            if link.kind == TREE and not cid.is_raw:
+                value, found = None, self._tree(link, block)
+            else:
+                value = None if cid.is_raw else read_foreign(block)
+                if value is None or link.kind != value.KIND or link.kind not in LEAVES:
+                    found = list(expand(link, block))
+                self._check_key(link, value)
             if is_new and isinstance(value, (Step, ReceiptBlock)):
                 self._check_record(link, block, value)
         except FormatError as error:
@@ -150,18 +169,30 @@ class BlockCheck:
         except (CorruptError, FormatError) as error:
             self.fault(FaultKind.MALFORMED, link, str(error))
 
-    def _check_place(self, link: Link, block: bytes, value: Block | None) -> None:
-        """Checks that a block fits its position in the tree."""
-        if link.kind == TREE:
+    def _tree(self, link: Link, block: bytes) -> list[Link]:
+        """Checks a tree block in its place; returns its links, except those that were followed."""
+        try:
             tree = decode(block)
-            if any(one >= other for one, other in pairwise(tree.key_list)):
-                raise CorruptError("tree: its keys do not ascend")
-            if link.key and (tree.level != link.level or not tree.size or tree.last != link.key):
-                raise CorruptError(
-                    f"tree: it does not end at key {link.key.hex()} of level {link.level}, "
-                    "as its parent says"
-                )
-        elif link.key and value is not None:
+        except (CorruptError, FormatError):
+            read_foreign(block)  # a fault of the block itself comes before one of its place
+            raise
+        keys = tree.key_list
+        if not all(map(lt, keys, keys[1:])):
+            raise CorruptError("tree: its keys do not ascend")
+        if link.key and (tree.level != link.level or not tree.size or tree.last != link.key):
+            raise CorruptError(
+                f"tree: it does not end at key {link.key.hex()} of level {link.level}, "
+                "as its parent says"
+            )
+        if not tree.size:
+            return []
+        is_new = ~self.seen.noted(tree.cids, _uses_below(link, tree))
+        return list(links_below(link, tree, is_new.tolist()))
+
+    @staticmethod
+    def _check_key(link: Link, value: Block | None) -> None:
+        """Checks that a value has the id under which a tree has it."""
+        if link.key and value is not None:
             problem = place_problem(link.kind, link.key, {"kind": value.KIND, "id": _id_of(value)})
             if problem is not None:
                 raise CorruptError(problem)
@@ -178,10 +209,45 @@ def _is_empty_tree(link: Link) -> bool:
     return link.raw == EMPTY_RAW and link.kind == TREE
 
 
+_MASK = (1 << 64) - 1
+_FACTORS = tuple(hash(("factor of a key", number)) & _MASK for number in range(10))
+"""Random numbers of this process."""
+_WORDS = Struct(f"<{ID_BYTES // 4}I")
+
+
 def _use(link: Link) -> bytes:
-    """Returns the role of a block in compact form: its kind, the kind of its values, its key."""
-    use = hash((link.kind, link.of, link.key)) & _USE_MASK
+    """Returns the role of a block in compact form: its kind, the kind of its values, its key.
+
+    Keys of 16 bytes are mixed by multiply-shift hashing, whose factors nobody can know beforehand:
+    two keys have the same mix in one of 2**64 cases, whoever made them. It is the hash that numpy
+    computes as well, for all entries of a block at once.
+    """
+    role = hash((link.kind, link.of)) & _MASK
+    if len(link.key) != ID_BYTES:
+        use = role ^ (hash(link.key) & _MASK if link.key else 0)
+        return use.to_bytes(NOTE_BYTES, "little")
+    high, low = _FACTORS[4], _FACTORS[9]
+    for at, word in enumerate(_WORDS.unpack(link.key)):
+        high += _FACTORS[at] * word
+        low += _FACTORS[5 + at] * word
+    use = role ^ (high & _MASK) >> 32 << 32 ^ (low & _MASK) >> 32
     return use.to_bytes(NOTE_BYTES, "little")
+
+
+def _uses_below(link: Link, tree: TreeBlock) -> NDArray[np.uint64]:
+    """Returns the role of every block that a tree block links to, as numbers."""
+    role = np.uint64(hash((TREE, link.of) if tree.level else (link.of, "")) & _MASK)
+    if not tree.level and link.of not in KEYED:
+        return np.full(tree.size, role, np.uint64)
+    if tree.width != ID_BYTES:
+        return np.frombuffer(b"".join(map(_use, links_below(link, tree))), "<u8")
+    words = np.frombuffer(tree.keys, "<u4").reshape(-1, ID_BYTES // 4).astype(np.uint64)
+    factors = np.array(_FACTORS, np.uint64)
+    high = (words * factors[:4]).sum(1) + factors[4]
+    low = (words * factors[5:9]).sum(1) + factors[9]
+    shift = np.uint64(32)
+    mixed: NDArray[np.uint64] = role ^ high >> shift << shift ^ low >> shift
+    return mixed
 
 
 def _noun(link: Link) -> str:

@@ -244,7 +244,9 @@ def _kept(
 
 
 def _check_roots(store: Store, blocks: BlockCheck) -> list[Fault]:
-    check = HistoryCheck(store, lambda cid: cid.raw in blocks.erased)
+    check = HistoryCheck(
+        store, lambda cid: cid.raw in blocks.erased, is_well_formed=not blocks.faults
+    )
     roots: dict[bytes, RootCid] = {}
     for cid, commit in in_order(store, blocks.by_kind["commit"]):
         before = roots.get(commit.parents[0].raw) if commit.parents else None

@@ -16,7 +16,7 @@ from ibidem.objects.block import in_version
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
 from ibidem.objects.root import VALUE_KINDS, Root
-from ibidem.objects.tree import EMPTY_TREE, diff
+from ibidem.objects.tree import EMPTY_TREE
 from ibidem.objects.vector import VECTORS
 from ibidem.objects.verify import VALUES
 from ibidem.objects.walk import BATCH_BLOCKS, read_many
@@ -37,9 +37,18 @@ _READ = frozenset(("edge", "conflict", *VECTORS))
 class HistoryCheck:
     """Checks roots, each against one that was checked before it."""
 
-    def __init__(self, source: Source, is_erased: Callable[[Cid], bool]) -> None:
+    def __init__(
+        self, source: Source, is_erased: Callable[[Cid], bool], *, is_well_formed: bool
+    ) -> None:
+        """Checks nothing yet.
+
+        Args:
+            is_well_formed: whether all blocks were found well-formed in their places, so that a
+                value need not be checked by itself again.
+        """
         self._source = source
         self._is_erased = is_erased
+        self._is_well_formed = is_well_formed
         self._done: set[RootCid] = set()
         self.faults: list[Fault] = []
         self._check = RootCheck(source, self.faults.append)
@@ -69,7 +78,7 @@ class HistoryCheck:
             kind = VALUE_KINDS[tree_name[0]]
             if kind not in _READ:
                 continue
-            changes = diff(self._source, before.get(tree_name, EMPTY_TREE), tree)
+            changes = self._check.changes(self._source, before.get(tree_name, EMPTY_TREE), tree)
             for batch in _batches((key, cid) for key, _, cid in changes if cid is not None):
                 blocks = read_many(self._source, [cid for _, cid in batch])
                 for (key, cid), block in zip(batch, blocks, strict=True):
@@ -82,7 +91,8 @@ class HistoryCheck:
         try:
             if isinstance(block, IbidemError):
                 raise block
-            VALUES[kind].decode(block)
+            if not self._is_well_formed:
+                VALUES[kind].decode(block)
             fields = in_version(codec.decode(block))
         except NotFoundError:
             if not self._is_erased(cid):

@@ -108,6 +108,11 @@ def test_a_node_is_read_by_its_id(server: Server, repo: Repository):
     assert status == 200
     assert found["node"]["summary"] == "the vault opens at nine"
     assert [edge["etype"] for edge in found["edges"]] == ["about"]
+    assert found["next"] is None
+    page = f"/v1/nodes/{first.id}?limit=1"
+    assert asked(server, page)[2]["edges"] == found["edges"]
+    assert asked(server, f"{page}&after={found['edges'][0]['id']}")[2]["edges"] == []
+    assert asked(server, f"{page}&after=x")[0] == asked(server, f"{page[:-1]}0")[0] == 400
     assert asked(server, f"/v1/nodes/{'0' * 32}")[0] == 404
     assert asked(server, "/v1/nodes/x")[0] == 400
 
