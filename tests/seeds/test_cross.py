@@ -290,7 +290,7 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 """By option, what it is added to, and a value that makes a difference."""
 ELSEWHERE = {"rerank_text", "rerank_depth", "estimator", "packs", "records", "viewer", "history"}
-"""Tested with rerankers, estimators, policies and histories of their own, or every test of its kind."""
+"""Tested with rerankers, policies and histories of their own, or is every test of its kind."""
 OF_PACKS = {*PackOptions().form(), *EdgeWalk().form()} - {"edges"}
 
 
