@@ -60,6 +60,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Repository", Exposure.REFUSED, "show_progress"),
     # -- its namespaces ------------------------------------------------------------------------
     **_rows("History", Exposure.REFUSED, "log diff compare bisect touching blame squash prune"),
+    **_rows("History", Exposure.REFUSED, "newest_nodes"),
     **_rows("History", Exposure.REFUSED, "merge_bases operations undo redo"),
     **_rows("Stage", Exposure.REFUSED, "transaction commit_with commit changes clear"),
     **_rows("Sync", Exposure.REFUSED, "remotes export export_part load fetch pull push"),

@@ -121,6 +121,7 @@ if TYPE_CHECKING:
     from ibidem.repo.history.blame import Blame as Blame
     from ibidem.repo.history.compare import Comparison as Comparison
     from ibidem.repo.history.log import Change as Change
+    from ibidem.repo.history.newest_nodes import WrittenNode as WrittenNode
     from ibidem.repo.maintenance.gc import GcReport as GcReport
     from ibidem.repo.maintenance.report import Fault as Fault
     from ibidem.repo.maintenance.report import FaultKind as FaultKind
@@ -260,6 +261,7 @@ _HOMES = {
     "repo.history.blame": "Blame",
     "repo.history.compare": "Comparison",
     "repo.history.log": "Change",
+    "repo.history.newest_nodes": "WrittenNode",
     "repo.maintenance.gc": "GcReport",
     "repo.maintenance.report": "Fault FaultKind FsckReport",
     "repo.merge.branch": "Merged Outcome",
