@@ -75,7 +75,7 @@ class BlockCheck:
         self._look = look
         self._total, self._progress = total, progress
         self.faults: list[Fault] = []
-        self.seen = CidTable(total)
+        self.found = CidTable(total)
         """The blocks met so far, each with the role in which it was needed first."""
         self._needed_again: set[tuple[bytes, bytes]] = set()
         """Blocks needed in a further role, with that role."""
@@ -98,7 +98,7 @@ class BlockCheck:
     def enter(self, link: Link) -> bool:
         """Returns whether a block has not been met before in the role given by the link."""
         use = _use(link)
-        first = self.seen.add(link.raw, use)
+        first = self.found.add(link.raw, use)
         if first is not None:
             if first == use or (link.raw, use) in self._needed_again:
                 return False
@@ -186,7 +186,7 @@ class BlockCheck:
             )
         if not tree.size:
             return []
-        is_new = ~self.seen.noted(tree.cids, _uses_below(link, tree))
+        is_new = ~self.found.noted(tree.cids, _uses_below(link, tree))
         return list(links_below(link, tree, is_new.tolist()))
 
     @staticmethod

@@ -302,7 +302,7 @@ def _check_notes(store: Store, operations: list[tuple[OperationCid, Operation]])
 
 def _check_rest(store: Store, blocks: BlockCheck, look: Look | None) -> Iterator[Fault | None]:
     """Yields for each unreferenced block its fault, None if it is valid."""
-    for cid, block in read_blocks(store, blocks.seen.absent(store.cids())):
+    for cid, block in read_blocks(store, blocks.found.absent(store.cids())):
         if isinstance(block, NotFoundError):
             continue  # deleted meanwhile by a garbage collection
         if isinstance(block, IbidemError):
