@@ -88,12 +88,7 @@ def chart_lines(
 
 def _adding(result: Answer[Item]) -> list[str]:
     """Returns what adds to a score of the answer: lanes in the order of fusion, then factors."""
-    found = {
-        name
-        for item in result
-        for name, lane in item.lanes.items()
-        if lane.contribution > 0
-    }
+    found = {name for item in result for name, lane in item.lanes.items() if lane.contribution > 0}
     return sorted(
         found, key=lambda name: (LANES.index(name) if name in LANES else len(LANES), name)
     )
