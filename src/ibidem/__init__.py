@@ -120,6 +120,7 @@ if TYPE_CHECKING:
     from ibidem.repo.history.bisect import Bisection as Bisection
     from ibidem.repo.history.blame import Blame as Blame
     from ibidem.repo.history.compare import Comparison as Comparison
+    from ibidem.repo.history.documents import DocumentChange as DocumentChange
     from ibidem.repo.history.log import Change as Change
     from ibidem.repo.maintenance.gc import GcReport as GcReport
     from ibidem.repo.maintenance.report import Fault as Fault
@@ -259,6 +260,7 @@ _HOMES = {
     "repo.history.bisect": "Bisection",
     "repo.history.blame": "Blame",
     "repo.history.compare": "Comparison",
+    "repo.history.documents": "DocumentChange",
     "repo.history.log": "Change",
     "repo.maintenance.gc": "GcReport",
     "repo.maintenance.report": "Fault FaultKind FsckReport",

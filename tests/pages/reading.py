@@ -15,7 +15,7 @@ class Tag:
     text: str = ""
     children: list[Tag] = field(default_factory=list)
 
-    def all(self, name: str, **attributes: str) -> list[Tag]:
+    def all(self, name: str, /, **attributes: str) -> list[Tag]:
         """All elements below this one of a name, whose attributes have these values."""
         wanted = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
         own = [
@@ -28,7 +28,7 @@ class Tag:
         ]
         return own + [found for child in self.children for found in child.all(name, **attributes)]
 
-    def one(self, name: str, **attributes: str) -> Tag:
+    def one(self, name: str, /, **attributes: str) -> Tag:
         """The only element below this one of a name."""
         (found,) = self.all(name, **attributes)
         return found
