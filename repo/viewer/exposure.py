@@ -59,8 +59,11 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Repository", Exposure.VISIBLE, "conversations records recall feedback add"),
     **_rows("Repository", Exposure.REFUSED, "show_progress"),
     # -- its namespaces ------------------------------------------------------------------------
-    **_rows("History", Exposure.REFUSED, "log diff compare bisect touching blame squash prune"),
-    **_rows("History", Exposure.REFUSED, "newest_nodes"),
+    **_rows(
+        "History",
+        Exposure.REFUSED,
+        "log diff diff_documents compare bisect touching blame squash prune newest_nodes",
+    ),
     **_rows("History", Exposure.REFUSED, "merge_bases operations undo redo"),
     **_rows("Stage", Exposure.REFUSED, "transaction commit_with commit changes clear"),
     **_rows("Sync", Exposure.REFUSED, "remotes export export_part load fetch pull push"),
@@ -157,7 +160,8 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("mcp", Exposure.VISIBLE, "retrieve read remember verify"),
     **_rows("mcp", Exposure.REFUSED, "history compare"),
     # -- the pages of the explorer -------------------------------------------------------------
-    **_rows("view", Exposure.VISIBLE, "ask"),
+    **_rows("view", Exposure.VISIBLE, "ask node document"),
+    **_rows("view", Exposure.REFUSED, "compare history operations commit"),
     # -- the routes of a server ----------------------------------------------------------------
     **_rows("", Exposure.REFUSED, "/v1/refs /v1/known /v1/fetch /v1/push"),
     **_rows("", Exposure.VISIBLE, "/v1/retrieve /v1/context /v1/replay/{receipt}"),

@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 from ibidem.objects.record import record
 from ibidem.serve.explorer.ask import ask
+from ibidem.serve.explorer.compare import compare
+from ibidem.serve.explorer.history import commit, history, operations
+from ibidem.serve.explorer.node import document, node
 from ibidem.serve.explorer.visit import Page, Visit
 
 
@@ -21,4 +24,12 @@ class Route:
     """Its name in the navigation; None for pages that are reached from others."""
 
 
-ROUTES = (Route("/ask", "ask", ask, "Ask"),)
+ROUTES = (
+    Route("/ask", "ask", ask, "Ask"),
+    Route("/compare", "compare", compare, "Compare"),
+    Route("/history", "history", history, "History"),
+    Route("/operations", "operations", operations),
+    Route("/commit/{cid}", "commit", commit),
+    Route("/node/{id}", "node", node),
+    Route("/document/{id}", "document", document),
+)

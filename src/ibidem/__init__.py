@@ -120,6 +120,7 @@ if TYPE_CHECKING:
     from ibidem.repo.history.bisect import Bisection as Bisection
     from ibidem.repo.history.blame import Blame as Blame
     from ibidem.repo.history.compare import Comparison as Comparison
+    from ibidem.repo.history.documents import DocumentChange as DocumentChange
     from ibidem.repo.history.log import Change as Change
     from ibidem.repo.history.newest_nodes import WrittenNode as WrittenNode
     from ibidem.repo.maintenance.gc import GcReport as GcReport
@@ -260,6 +261,7 @@ _HOMES = {
     "repo.history.bisect": "Bisection",
     "repo.history.blame": "Blame",
     "repo.history.compare": "Comparison",
+    "repo.history.documents": "DocumentChange",
     "repo.history.log": "Change",
     "repo.history.newest_nodes": "WrittenNode",
     "repo.maintenance.gc": "GcReport",

@@ -20,7 +20,7 @@ def filled(repo: ibidem.Repository) -> ibidem.Repository:
     document = "# Payments\n\nA payment is retried three times.\n\n## Limits\n\nThe limit is 20.\n"
     with repo.transaction(message="add the handbook", author="Ada", time=1_000_000) as tx:
         ibidem.ingest_text(tx, document, path="handbook.md")
-        ada = tx.add_node("Person", summary="Ada looks after payments.", key=("person", "ada"))
+        ada = tx.add_node("Person", summary="Ada looks after payments.", key="ada")
         team = tx.add_node("Team", summary="Payments", props={"valid_from": 5, "valid_to": 9})
         tx.add_edge(ada, "member of", team)
     wrong = document.replace("three times", "seventy times")

@@ -44,7 +44,7 @@ def test_why_a_node_is_not_in_the_answer(browser: Browser, repo: ibidem.Reposito
     ranked = repo.retrieve(QUESTION, limit=50)
     assert why(ranked.items[0].id) == "It is here: item 1."
     assert "It is ranked 2" in why(ranked.items[1].id)
-    ada = ibidem.node_id("person", "ada")
+    ada = ibidem.node_id("", "ada")
     assert f"{ada}" in why(ada)
     assert "There is no such node at HEAD" in why("f" * 32)
 
