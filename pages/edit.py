@@ -41,9 +41,16 @@ class Edit:
     after: Node | Edge | None
 
 
-def edits(found: Iterable[Edit], *, links: Links = NOWHERE) -> h.Element:
-    """Returns changes one below the other."""
-    return h.ul(".items")[(h.li[_edit(one, links)] for one in found)]
+def edits(found: Iterable[Edit], *, before: Links = NOWHERE, after: Links = NOWHERE) -> h.Element:
+    """Returns changes one below the other.
+
+    Args:
+        before: links at the older revision, for what was removed.
+        after: links at the newer one.
+    """
+    return h.ul(".items")[
+        (h.li[_edit(one, before if one.change.after is None else after)] for one in found)
+    ]
 
 
 def text_difference(before: str, after: str) -> list[h.Node]:

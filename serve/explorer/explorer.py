@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from ibidem import Repository, ViewerRepository
 from ibidem.serve.guard import hosts_of
-from ibidem.serve.listener import Listener
+from ibidem.serve.listener import Listener, check_packages
 
 HOST = "127.0.0.1"
 
@@ -26,9 +26,10 @@ class Explorer(Listener):
             InvalidInputError: kind `missing-package`.
             RemoteError: the port is in use.
         """
-        super().__init__(host=HOST, port=port)
+        check_packages()
         from ibidem.serve.explorer.site import Site
 
+        super().__init__(host=HOST, port=port)
         self._token = secrets.token_urlsafe(32)
         hosts = hosts_of(HOST, self.port, ())
         self.answer_with(Site(repository, token=self._token, hosts=hosts, origin=self.url))
