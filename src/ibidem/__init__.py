@@ -102,6 +102,7 @@ if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId as NodeId
     from ibidem.objects.location import Location as Location
     from ibidem.objects.node import Node as Node
+    from ibidem.objects.parallel import set_threads as set_threads
     from ibidem.objects.root import Root as Root
     from ibidem.objects.tombstone import Tombstone as Tombstone
     from ibidem.objects.vector import Sparse as Sparse
@@ -244,6 +245,7 @@ _HOMES = {
     "objects.ids": "EdgeId NodeId",
     "objects.location": "Location",
     "objects.node": "Node",
+    "objects.parallel": "set_threads",
     "objects.root": "Root",
     "objects.tombstone": "Tombstone",
     "objects.vector": "Sparse Vector",
