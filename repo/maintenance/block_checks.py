@@ -140,7 +140,7 @@ class BlockCheck:
         self._started.append((links, self._check_values(values)))
 
     def _finish_values(self, started_max: int) -> None:
-        """Records the checks of values that started first; those that are not plain are checked here.
+        """Records the checks that started first; values that are not plain are checked here.
 
         Args:
             started_max: how many checks may go on, whoever does them, so that faults are always

@@ -15,7 +15,7 @@ from blake3 import blake3
 
 from ibidem.objects import codec
 from ibidem.objects.block import in_version
-from ibidem.objects.cid import Cid, CommitCid, OperationCid, RootCid
+from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
 from ibidem.objects.links import check_kind
 from ibidem.objects.root import VALUE_KINDS, Root
@@ -24,7 +24,7 @@ from ibidem.objects.vector import VECTORS
 from ibidem.objects.verify import VALUES
 from ibidem.objects.walk import BATCH_BLOCKS, LEAVES, TREE, Link, expand, read_many, walk
 from ibidem.repo.history.ancestry import parents_first, read_commit
-from ibidem.repo.maintenance.cells import HEAD_CELL, HORIZON_CELL, cell_links, kept_operations
+from ibidem.repo.maintenance.cells import start_links
 from ibidem.repo.maintenance.report import Fault
 from ibidem.repo.root_check import RootCheck
 
@@ -169,18 +169,9 @@ def valid_history(store: Store) -> bytes:
         return True
 
     try:
-        cells = store.cells()
-        links = [link for name, value in cells.items() for link in cell_links(name, value)]
-        horizon = cells.get(HORIZON_CELL)
-        operations = kept_operations(
-            store,
-            OperationCid(cells[HEAD_CELL]),
-            None if horizon is None else OperationCid(horizon),
-        )
-        links += [Link(cid.raw, "operation") for cid, _ in operations]
-        walk(store, links, found)
+        walk(store, start_links(store, store.cells()), found)
         faults = check_roots(store, found.commits, found.roots, is_erased, is_well_formed=True)
-    except (IbidemError, KeyError):
+    except IbidemError:
         return b""
     return b"" if faults or lost or found.lost else history_digest(found.commits, found.roots)
 
