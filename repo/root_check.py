@@ -61,7 +61,7 @@ _IDENTIFIED = frozenset(("node", "edge"))
 _ROW_BYTES = 3 * ID_BYTES
 _BATCH_KEYS = 65_536
 """Keys looked up together, so that each leaf of a tree is read about once a batch."""
-_CHANGES_HELD = 65_536
+_CHANGES_MAX = 65_536
 """Differences between two trees that are kept until the root is done; more are found again."""
 
 
@@ -221,8 +221,8 @@ class RootCheck:
         if known is not None:
             return known
         found = diff(source, before, after)
-        some = list(islice(found, _CHANGES_HELD))
-        if len(some) == _CHANGES_HELD:
+        some = list(islice(found, _CHANGES_MAX))
+        if len(some) == _CHANGES_MAX:
             return chain(some, found)
         self._changes[before, after] = some
         return some

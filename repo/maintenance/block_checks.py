@@ -7,8 +7,8 @@ that is its key. Blocks that are missing because they were erased are counted an
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
 from operator import lt
 from struct import Struct
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ from ibidem.objects.step import Step
 from ibidem.objects.tree.block import decode
 from ibidem.objects.verify import read_foreign
 from ibidem.objects.walk import (
+    BATCH_BLOCKS,
     EMPTY_RAW,
     KEYED,
     LEAVES,
@@ -40,9 +41,11 @@ from ibidem.objects.walk import (
     Link,
     expand,
     links_below,
+    read_many,
     walk,
 )
 from ibidem.repo.maintenance.report import Fault, FaultKind
+from ibidem.repo.maintenance.value_checks import PLAIN, CheckValues, PlainValues, Values
 from ibidem.repo.root_check import place_problem
 from ibidem.repo.runs.records import check_record
 
@@ -54,6 +57,10 @@ if TYPE_CHECKING:
     from ibidem.objects.tree.columns import Block as TreeBlock
 
 _WORK = "checking blocks"
+_VALUES_AT_ONCE = 1024
+"""Values of a kind that are checked together."""
+_VALUES_STARTED_MAX = 8
+"""Checks of so many values that go on at a time."""
 Look = Callable[[Cid, bytes], None]
 """Called with each block that was read and matches the hash of its CID."""
 
@@ -65,6 +72,7 @@ class BlockCheck:
         self,
         source: Source,
         is_erased: Callable[[Cid], bool],
+        check_values: CheckValues,
         *,
         total: int = 0,
         progress: Progress = silent,
@@ -72,11 +80,16 @@ class BlockCheck:
     ) -> None:
         self._source = source
         self._is_erased = is_erased
+        self._check_values = check_values
         self._look = look
         self._total, self._progress = total, progress
         self.faults: list[Fault] = []
-        self.found = CidTable(total)
+        self.entered = CidTable(total)
         """The blocks met so far, each with the role in which it was needed first."""
+        self._gathered: dict[str, list[Link]] = {}
+        """Values whose check has not started, by kind."""
+        self._started: deque[tuple[list[Link], Callable[[], PlainValues]]] = deque()
+        self._is_ending = False
         self._needed_again: set[tuple[bytes, bytes]] = set()
         """Blocks needed in a further role, with that role."""
         self.by_kind: dict[str, set[bytes]] = {"commit": set(), "root": set()}
@@ -90,20 +103,76 @@ class BlockCheck:
         self.size_bytes = 0
 
     def run(self, links: Iterable[Link]) -> None:
-        """Follows the links and those of their targets, depth first."""
+        """Follows the links and those of their targets, depth first; values come after the tree
+        blocks that link to them, many at a time.
+        """
         self._progress(_WORK, 0, self._total)
         walk(self._source, links, self)
+        while self._started or any(self._gathered.values()):
+            for kind in sorted(self._gathered):
+                self._start_values(kind)
+            self._finish_values(0)
         self._progress(_WORK, self._total, self._total)
 
     def enter(self, link: Link) -> bool:
         """Returns whether a block has not been met before in the role given by the link."""
         use = _use(link)
-        first = self.found.add(link.raw, use)
+        first = self.entered.add(link.raw, use)
         if first is not None:
             if first == use or (link.raw, use) in self._needed_again:
                 return False
             self._needed_again.add((link.raw, use))
+        elif link.kind in PLAIN and self._look is None:
+            links = self._gathered.setdefault(link.kind, [])
+            links.append(link)
+            if len(links) == _VALUES_AT_ONCE:
+                self._start_values(link.kind)
+            return False
         return True
+
+    def _start_values(self, kind: str) -> None:
+        links = self._gathered.pop(kind)
+        values = Values(
+            kind,
+            b"".join([link.raw for link in links]),
+            b"".join([link.key for link in links]),
+        )
+        self._started.append((links, self._check_values(values)))
+
+    def _finish_values(self, started_max: int) -> None:
+        """Records the checks that started first; values that are not plain are checked here.
+
+        Args:
+            started_max: how many checks may go on, whoever does them, so that faults are always
+                reported in the same order.
+        """
+        if self._is_ending:
+            return
+        self._is_ending = True
+        while len(self._started) > started_max:
+            links, result = self._started.popleft()
+            found = result()
+            others = [links[index] for index in found.others]
+            if others:
+                self._check_others(others)
+            count = len(links) - len(others)
+            self.whole_count += count
+            self.counts[links[0].kind] += count
+            self.size_bytes += found.size_bytes
+            self._progress(_WORK, min(self.whole_count, self._total), self._total)
+        self._is_ending = False
+
+    def _check_others(self, links: Sequence[Link]) -> None:
+        for start in range(0, len(links), BATCH_BLOCKS):
+            some = links[start : start + BATCH_BLOCKS]
+            blocks = read_many(self._source, [Cid(link.raw) for link in some])
+            for link, block in zip(some, blocks, strict=True):
+                if isinstance(block, bytes):
+                    walk(self._source, self.block(link, block), self)
+                elif isinstance(block, (NotFoundError, CorruptError)):
+                    self.missing(link, block)
+                else:
+                    raise block
 
     def fault(self, kind: FaultKind, link: Link, detail: str, where: str | None = None) -> None:
         """Records a fault of a block."""
@@ -112,6 +181,8 @@ class BlockCheck:
 
     def block(self, link: Link, block: bytes) -> Iterable[Link]:
         """Checks a block; returns its links, none if it is invalid."""
+        if len(self._started) > _VALUES_STARTED_MAX:
+            self._finish_values(_VALUES_STARTED_MAX)
         cid, is_new = Cid(link.raw), self._is_new(link)
         if is_new and self._look is not None:
             self._look(cid, block)
@@ -186,7 +257,7 @@ class BlockCheck:
             )
         if not tree.size:
             return []
-        is_new = ~self.found.noted(tree.cids, _uses_below(link, tree))
+        is_new = ~self.entered.noted(tree.cids, _uses_below(link, tree))
         return list(links_below(link, tree, is_new.tolist()))
 
     @staticmethod
