@@ -56,8 +56,8 @@ def edits(found: Iterable[Edit], *, before: Links = NOWHERE, after: Links = NOWH
 def text_difference(before: str, after: str) -> list[h.Node]:
     """Returns a text before and after as one, with removed and added words marked.
 
-    >>> [str(part) for part in text_difference("back off twice", "back off once")]
-    ['back off ', '<del>twice</del>', '<ins>once</ins>']
+    >>> print(*text_difference("back off twice", "back off once"), sep="")
+    back off <del>twice</del><ins>once</ins>
     """
     old, new = _WORD.findall(before), _WORD.findall(after)
     if max(len(old), len(new)) > WORDS_MAX:
