@@ -73,6 +73,10 @@ class Fields:
         """Whether the field exists and is not yet taken."""
         return name in self._body
 
+    def is_null(self, name: str) -> bool:
+        """Whether the field exists and is null."""
+        return name in self._body and self._body[name] is None
+
     def take(self, name: str) -> Any:
         """Returns a required field."""
         if name not in self._body:
@@ -110,16 +114,24 @@ class Fields:
         _check(f"{self._form}.{name}", value)
         return from_json(f"{self._form}.{name}", value)
 
-    def props(self) -> Mapping[str, Any]:
+    def props(self, name: str = "props") -> Mapping[str, Any]:
         """Returns the properties, empty if there are none."""
-        value = self._body.pop("props", {})
+        value = self._body.pop(name, {})
         if not isinstance(value, dict):
-            refuse(f"{self._form}.props", value, "an object")
-        _check(f"{self._form}.props", value)
-        props = from_json(f"{self._form}.props", value)
+            refuse(f"{self._form}.{name}", value, "an object")
+        _check(f"{self._form}.{name}", value)
+        props = from_json(f"{self._form}.{name}", value)
         if not isinstance(props, dict):
-            refuse(f"{self._form}.props", value, "an object")
+            refuse(f"{self._form}.{name}", value, "an object")
         return props
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """Returns a list of texts."""
+        found = self.list(name)
+        for index, one in enumerate(found):
+            if not isinstance(one, str):
+                refuse(f"{self._form}.{name}[{index}]", one, "text")
+        return tuple(_encodable(f"{self._form}.{name}", one) for one in found)
 
     def reference(self, name: str) -> Reference:
         """Returns the node id or local name that the field refers to."""

@@ -117,6 +117,15 @@ class SparseRecord(NodeVectorRecord):
 
 
 @record
+class UpdateRecord:
+    """`{"update": {...}}`: new values of some fields of a node; the others stay."""
+
+    node: Reference
+    values: Mapping[str, Any]
+    """By name, as `Transaction.update_node` takes them."""
+
+
+@record
 class RemoveRecord:
     """`{"remove": {"node": …}}` or `{"remove": {"edge": …}}`."""
 
@@ -151,6 +160,7 @@ Record = (
     NodeRecord
     | EdgeRecord
     | NodeVectorRecord
+    | UpdateRecord
     | RemoveRecord
     | TombstoneRecord
     | ModelRecord
@@ -196,6 +206,8 @@ def format_record(record: Record) -> bytes:
             form, body = "sparse", _with_reference(record, "node")
             body["indices"] = [int(index) for index in record.indices]
             body["weights"] = [float(weight) for weight in record.weights]
+        case UpdateRecord():
+            form, body = "update", _update_fields(record)
         case TombstoneRecord():
             form, body = "tombstone", _with_reference(record, "node")
         case RemoveRecord(edge=edge) if edge is not None:
@@ -228,6 +240,20 @@ def _node_fields(record: NodeRecord) -> dict[str, Any]:
             for child in record.children
         ]
     return body
+
+
+def _update_fields(record: UpdateRecord) -> dict[str, Any]:
+    body = {
+        name: list(value) if name == "unset_props" else to_json(value)
+        for name, value in record.values.items()
+        if name != "content"
+    }
+    content = record.values.get("content")
+    if content is not None:
+        body |= _content_field(content)
+    elif "content" in record.values:
+        body["content"] = None
+    return body | {"node": str(record.node)}
 
 
 def _content_field(content: bytes) -> dict[str, Any]:
@@ -274,19 +300,13 @@ def _node(fields: Fields) -> NodeRecord:
     name = fields.optional_text("name")
     if name is not None and (not name or is_id(name)):
         refuse("node.name", name, "text that is not empty and not 32 hexadecimal digits")
-    content: bytes | None = None
-    if fields.has("content") or fields.has("content_base64"):
-        if fields.one_of("content", "content_base64") == "content":
-            content = fields.text("content").encode("utf-8")
-        else:
-            content = fields.base64("content_base64")
     record = NodeRecord(
         name=name,
         ntype=fields.text("ntype"),
         summary=fields.optional_text("summary"),
         context_sentence=fields.optional_text("context_sentence"),
         props=fields.props(),
-        content=content,
+        content=_content(fields),
         namespace=fields.optional_text("namespace", "") or "",
         key=fields.value("key"),
         id=fields.id("id"),
@@ -303,6 +323,14 @@ def _node(fields: Fields) -> NodeRecord:
         refuse("node.namespace", record.namespace, "a key beside it")
     fields.end()
     return record
+
+
+def _content(fields: Fields) -> bytes | None:
+    if not fields.has("content") and not fields.has("content_base64"):
+        return None
+    if fields.one_of("content", "content_base64") == "content":
+        return fields.text("content").encode("utf-8")
+    return fields.base64("content_base64")
 
 
 def _children(fields: Fields) -> tuple[Child, ...]:
@@ -380,6 +408,30 @@ def _sparse(fields: Fields) -> SparseRecord:
     return SparseRecord(node, vocab, tuple(indices), checked, of)
 
 
+def _update(fields: Fields) -> UpdateRecord:
+    node = fields.reference("node")
+    values: dict[str, Any] = {}
+    if fields.has("ntype"):
+        values["ntype"] = fields.text("ntype")
+    for name in ("summary", "context_sentence", "tail"):
+        if fields.has(name):
+            values[name] = fields.optional_text(name, "" if name == "tail" else None)
+    if fields.is_null("content"):
+        fields.take("content")
+        values["content"] = None
+    elif (content := _content(fields)) is not None:
+        values["content"] = content
+    for name in ("props", "set_props"):
+        if fields.has(name):
+            values[name] = fields.props(name)
+    if fields.has("unset_props"):
+        values["unset_props"] = fields.names("unset_props")
+    fields.end()
+    if not values:
+        refuse("update", {}, "a field to change beside the node")
+    return UpdateRecord(node, values)
+
+
 def _remove(fields: Fields) -> RemoveRecord:
     if fields.one_of("node", "edge") == "node":
         record = RemoveRecord(fields.reference("node"), None)
@@ -411,6 +463,7 @@ _READERS: dict[str, Callable[[Fields], Record]] = {
     "sparse": _sparse,
     "model": _model,
     "config": _config,
+    "update": _update,
     "remove": _remove,
     "tombstone": _tombstone,
 }

@@ -21,6 +21,7 @@ from ibidem.ingest.record import (
     Record,
     RemoveRecord,
     TombstoneRecord,
+    UpdateRecord,
 )
 from ibidem.objects.derive import content_node_id, node_id
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError
@@ -91,7 +92,7 @@ class RecordWriter:
         match record:
             case EdgeRecord(source=source, target=target):
                 return self._find(tx, source) is not None and self._find(tx, target) is not None
-            case NodeVectorRecord(node=node):
+            case NodeVectorRecord(node=node) | UpdateRecord(node=node):
                 return self._find(tx, node) is not None
             case NodeRecord(children=children):
                 return all(self._find(tx, child.id) is not None for child in children)
@@ -140,6 +141,8 @@ class RecordWriter:
             case NodeVectorRecord():
                 record.stage(tx, self._resolve(tx, f"{record.FORM}.node", record.node))
                 counts.vector_count += 1
+            case UpdateRecord():
+                self._update_node(tx, self._resolve(tx, "update.node", record.node), record.values)
             case ModelRecord():
                 tx.register_model(record.name, record.model)
             case ConfigRecord():
@@ -170,6 +173,14 @@ class RecordWriter:
         if before is None:
             self.counts.nodes_added += 1
         elif may_replace and tx.node(added).encode() != before.encode():
+            self.counts.nodes_changed += 1
+        else:
+            self.counts.nodes_unchanged += 1
+
+    def _update_node(self, tx: Transaction, node: NodeId, values: Mapping[str, Any]) -> None:
+        before = tx.node(node)
+        tx.update_node(node, **values)
+        if tx.node(node).encode() != before.encode():
             self.counts.nodes_changed += 1
         else:
             self.counts.nodes_unchanged += 1

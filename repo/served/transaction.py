@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Node, split_content
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.served.client import not_served
-from ibidem.repo.transaction.transaction import Transaction
+from ibidem.repo.transaction.transaction import UNCHANGED, Transaction
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -120,6 +120,40 @@ class ServedTransaction(Transaction):
             record["content_base64"] = base64.b64encode(data).decode("ascii")
         self._records.append({"node": {"ntype": ntype, "props": dict(props or {}), **record}})
         return found
+
+    def update_node(
+        self,
+        id: NodeId | str,  # noqa: A002
+        *,
+        ntype: str = UNCHANGED,
+        summary: str | None = UNCHANGED,
+        context_sentence: str | None = UNCHANGED,
+        content: bytes | str | None = UNCHANGED,
+        props: Mapping[str, Any] | None = UNCHANGED,
+        set_props: Mapping[str, Any] | None = None,
+        unset_props: Iterable[str] = (),
+        children: Sequence[Any] = UNCHANGED,
+        tail: str = UNCHANGED,
+    ) -> None:
+        """Collects new values of the given fields; the other fields and the id stay."""
+        if children is not UNCHANGED:
+            raise not_served("Transaction.update_node(children=…)")
+        texts = {"ntype": ntype, "summary": summary, "context_sentence": context_sentence}
+        values: dict[str, Any] = {**texts, "tail": tail}
+        values = {name: value for name, value in values.items() if value is not UNCHANGED}
+        if not content:
+            values["content"] = None
+        elif content is not UNCHANGED:
+            data = content.encode() if isinstance(content, str) else content
+            values["content_base64"] = base64.b64encode(data).decode("ascii")
+        if props is not UNCHANGED:
+            values["props"] = dict(props or {})
+        if set_props:
+            values["set_props"] = dict(set_props)
+        if names := list(unset_props):
+            values["unset_props"] = names
+        if values:
+            self._collect("update", {"node": str(check_id("id", id, NodeId)), **values})
 
     def add_edge(
         self,

@@ -19,6 +19,8 @@ from ibidem.ingest.record import (
     RemoveRecord,
     SparseRecord,
     TombstoneRecord,
+    UpdateRecord,
+    format_record,
     is_record_line,
     parse_record,
 )
@@ -83,6 +85,14 @@ def test_the_other_forms_are_read():
     ) == SparseRecord("a", "v", (1, 7), (0.5, 1.0))
     assert parse({"remove": {"edge": HEX}}) == RemoveRecord(None, EdgeId.parse(HEX))
     assert parse({"remove": {"node": "a"}}) == RemoveRecord("a", None)
+    values = {"summary": None, "content": b"long", "set_props": {"x": b"1"}, "unset_props": ("y",)}
+    body = {"node": "a", "summary": None, "content": "long", "unset_props": ["y"]}
+    given = {"update": {**body, "set_props": {"x": {"/": {"bytes": "MQ"}}}}}
+    assert parse(given) == UpdateRecord("a", values)
+    assert parse_record(format_record(parse(given))) == parse(given)
+    cleared = parse({"update": {"node": "a", "content": None, "tail": ""}})
+    assert cleared == UpdateRecord("a", {"content": None, "tail": ""})
+    assert parse_record(format_record(cleared)) == cleared
     assert parse({"tombstone": {"node": "a", "reason": "r"}}) == TombstoneRecord("a", "r")
 
 
@@ -127,6 +137,11 @@ NODE = '{"node": {"ntype": "T", "props": {"x": %s}}}'
             '{"edge": {"source": "a", "etype": "e", "target": {"key": 1, "x": 2}}}',
             "edge.target: unknown field",
         ),
+        ('{"update": {"node": "a"}}', "a field to change"),
+        ('{"update": {"summary": "x"}}', "update.node: missing"),
+        ('{"update": {"node": "a", "ntype": null}}', "update.ntype"),
+        ('{"update": {"node": "a", "unset_props": [1]}}', "update.unset_props[0]"),
+        ('{"update": {"node": "a", "set_props": 1}}', "update.set_props"),
         ('{"vector": {"node": "a", "model": "m"}}', "either"),
         ('{"vector": {"node": "a", "model": "m", "values": []}}', "vector"),
         ('{"vector": {"node": "a", "model": "m", "values": [1, "2"]}}', "vector.values[1]"),

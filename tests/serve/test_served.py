@@ -122,6 +122,25 @@ def test_writing_gives_the_ids_that_writing_here_gives(here: Repository, there: 
             for number in range(5):
                 tx.add_node("Doc", summary=f"retry number {number}", key=number)
         assert written(there) == written(copy)
+    changes: list[dict[str, Any]] = [
+        {"summary": "two, again", "set_props": {"x": 1, "y": 2}},
+        {"unset_props": ["x"], "content": "text", "tail": "the end"},
+        {"ntype": "Note", "props": {"z": [1]}, "content": None, "summary": None},
+        {"content": b"\xff", "context_sentence": "of two"},
+    ]
+    with ibidem.init(clock=lambda: NOW) as one, ibidem.init(clock=lambda: NOW) as other:
+        with Server(other, token=TOKEN, port=0) as server:
+            server.start()
+            with ibidem.open(server.url, token=TOKEN) as far:
+                roots: list[list[Any]] = [[], []]
+                for repository, made in zip((one, far), roots, strict=True):
+                    node = repository.add("two", props={"old": True})
+                    for change in changes:
+                        with repository.transaction(author="bob") as tx:
+                            tx.update_node(node, **change)
+                        assert tx.commit is not None
+                        made.append(tx.commit.root)
+                assert roots[0] == roots[1]
     fact = there.add("tea at five", props={"z": 1})
     assert here.at().node(fact).summary == "tea at five"
     with there.transaction() as tx:
@@ -197,7 +216,7 @@ CALLS: list[Callable[[Repository], object]] = [
     lambda repo: repo.transaction(sign=True),
     lambda repo: repo.transaction(on_conflict="raise"),
     lambda repo: repo.transaction().add_node("Doc", unique=True),
-    lambda repo: repo.transaction().update_node("0" * 32, summary="x"),
+    lambda repo: repo.transaction().update_node("0" * 32, children=[]),
     lambda repo: repo.transaction().configure(limit=3),
     lambda repo: repo.at(viewer=ibidem.ALL),
     lambda repo: repo.merge("x"),
