@@ -34,11 +34,12 @@ Shown = tuple[str, dict[str, Any], list[str]]
 @click.option(
     "--text", is_flag=True, help="Print only the full source text of a document or section."
 )
+@click.option("--raw", is_flag=True, help="Print only the block's bytes: of a CID, or of NAME.")
 @viewer_option
 @at_option
 @common_options
 @pass_session
-def command(session: Session, *, name: str, content: bool, text: bool, at: str) -> None:
+def command(session: Session, *, name: str, content: bool, text: bool, raw: bool, at: str) -> None:
     """Show the commit, node, document, edge or block called NAME
 
     NAME is a revision, the id of a node or edge or a unique prefix, the path of a document, or a
@@ -51,12 +52,17 @@ def command(session: Session, *, name: str, content: bool, text: bool, at: str) 
       repo show main~2
       repo show notes/retries.md --at main~2
       repo show 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --text
+      repo show HEAD --raw > commit.cbor
     """
-    if content and text:
-        raise click.UsageError("--content and --text exclude each other; give one of them")
-    if session.json and (content or text):
-        raise click.UsageError("--content and --text print raw bytes and exclude --json")
+    if content + text + raw > 1:
+        raise click.UsageError("--content, --text and --raw exclude each other; give one of them")
+    if session.json and (content or text or raw):
+        raise click.UsageError("--content, --text and --raw print bytes and exclude --json")
     with session.open() as repository:
+        if raw:
+            check_owner(session, "a block")
+            output.say_bytes(repository.core.store.get(_named_block(repository, name, at)))
+            return
         if content or text:
             revision = repository.at(at, viewer=viewer_of(session))
             node = document_at(session, revision, name) or revision.node_id(name)
@@ -69,6 +75,28 @@ def command(session: Session, *, name: str, content: bool, text: bool, at: str) 
         output.emit("show", {"kind": kind, **fields})
     else:
         output.say(*lines)
+
+
+def _named_block(repository: Repository, name: str, at: str) -> Cid:
+    """Returns the CID that NAME is, or that of the node, edge or commit called NAME."""
+    from ibidem.retrieve.access.policy import ALL
+
+    block = _cid(name)
+    if block is not None:
+        return block
+    if not _ID.fullmatch(name):
+        try:
+            return repository.commit_at(name).cid
+        except NotFoundError as error:
+            if error.kind is ErrorKind.AMBIGUOUS or not is_prefix(name):
+                raise
+    revision = repository.at(at, viewer=ALL)
+    try:
+        return revision.node(revision.node_id(name), include_tombstoned=True).cid
+    except NotFoundError as error:
+        if error.kind is ErrorKind.AMBIGUOUS:
+            raise
+        return revision.edge(revision.edge_id(name)).cid
 
 
 def _find(repository: Repository, session: Session, name: str, at: str) -> Shown:

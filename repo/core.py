@@ -16,7 +16,7 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.errors import ErrorKind, NotFoundError
 from ibidem.objects.progress import Progress, silent
 from ibidem.repo import revspec
-from ibidem.repo.arguments import checked_time
+from ibidem.repo.arguments import CommitInfo, checked_time, commit_info
 from ibidem.repo.edge_lookup import EdgeLookup
 from ibidem.repo.erasure.guard import ErasureGuard
 from ibidem.repo.graph import Graph
@@ -69,6 +69,9 @@ class Core(Closing):
         """Cached events, by space and notes head."""
         self.signing_key: SigningKey | None = None
         """Signs the commits made through this object; see `keys.sign_with`."""
+        self.agent: str | None = None
+        """The agent that commits name whose call names none, and likewise the task."""
+        self.task: str | None = None
         self.progress: Progress = silent
         """Told of the advance of long work."""
         self._vector_cache: VectorCache | None = None
@@ -278,6 +281,21 @@ class Core(Closing):
         `keys.sign_with`.
         """
         return self.signing_key if sign is None else self.keyring.chosen(sign)
+
+    def signed(
+        self,
+        author: str,
+        message: str,
+        time: int | datetime | None,
+        *,
+        agent: str | None = None,
+        task: str | None = None,
+        sign: str | bool | None = None,
+    ) -> CommitInfo:
+        """Returns checked commit information with the defaults of this object; raises
+        `InvalidInputError` for a wrong type."""
+        agent, task = agent or self.agent, task or self.task
+        return commit_info(author, message, time, agent, task, self.key_for(sign))
 
     def without_interrupted(self, state: State) -> State:
         """Returns the state, or a newer one after completing an erasure that an interrupted process

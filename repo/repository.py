@@ -19,7 +19,6 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.errors import InvalidInputError, StorageError
 from ibidem.objects.progress import Progress
 from ibidem.repo import branches
-from ibidem.repo.arguments import commit_info
 from ibidem.repo.core import Clock, Core
 from ibidem.repo.layers import Ingesting, Layers, Recalling
 from ibidem.repo.opening import created, is_taken, location_of, open_core, system_clock
@@ -336,7 +335,7 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
                 everything with `ConflictError`, for changes that depend on values read before;
                 `unmoved` rejects everything if the branch has moved at all.
         """
-        signed = commit_info(author, message, time, agent, task, self.core.key_for(sign))
+        signed = self.core.signed(author, message, time, agent=agent, task=task, sign=sign)
         from ibidem.repo.transaction.begin import begin, branch_publisher
 
         publisher = branch_publisher(self.core, branch, signed, on_conflict=on_conflict)
@@ -459,7 +458,7 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
         """
         from ibidem.repo.merge.branch import merge_into
 
-        signed = commit_info(author, message, time, agent, task, self.core.signing_key)
+        signed = self.core.signed(author, message, time, agent=agent, task=task)
         log = self.core.operation_log
         full_name = branches.branch_of(log, branch)
         return merge_into(
@@ -486,7 +485,7 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
 
         log = self.core.operation_log
         full_name = branches.branch_of(log, None)
-        signed = commit_info(author, "", time, None, None, self.core.signing_key)
+        signed = self.core.signed(author, "", time)
         return rebase(log, full_name, self.core.commit_cid_of(onto), signed, dry_run=dry_run)
 
     def cherry_pick(
@@ -508,7 +507,7 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
 
         log = self.core.operation_log
         full_name = branches.branch_of(log, None)
-        signed = commit_info(author, message, time, agent, task, self.core.signing_key)
+        signed = self.core.signed(author, message, time, agent=agent, task=task)
         return pick(log, full_name, self.core.commit_cid_of(rev), signed)
 
     def revert(
@@ -526,7 +525,7 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
 
         log = self.core.operation_log
         full_name = branches.branch_of(log, None)
-        signed = commit_info(author, message, time, agent, task, self.core.signing_key)
+        signed = self.core.signed(author, message, time, agent=agent, task=task)
         return revert(log, full_name, self.core.commit_cid_of(rev), signed)
 
     def conflicts(self, at: object = HEAD) -> list[OpenConflict]:
@@ -563,7 +562,7 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
         """
         from ibidem.repo.merge.resolve import resolve
 
-        signed = commit_info(author, message, time, agent, task, self.core.signing_key)
+        signed = self.core.signed(author, message, time, agent=agent, task=task)
         return resolve(self.core, self._conflict_id(id), take, value, signed)
 
     def _conflict_id(self, id: NodeId | EdgeId | str) -> NodeId | EdgeId:  # noqa: A002

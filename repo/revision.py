@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.records.item import RecordItem
     from ibidem.retrieve.records.record import RecordType, Status
     from ibidem.retrieve.rerank import Reranker
+    from ibidem.retrieve.schema import Schema
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -352,6 +353,25 @@ class Revision(Questions):
         from ibidem.repo.retrieval import listing
 
         return listing.count(self.graph, **changed_options(locals(), Questions.query))
+
+    def schema(self, *, include_tombstoned: bool = False) -> Schema:
+        """Returns the labels, edge types and properties of the graph, with counts; reads no nodes.
+
+        Args:
+            include_tombstoned: whether nodes hidden by a tombstone are counted.
+
+        Examples:
+            >>> import ibidem
+            >>> repo = ibidem.init("memory:")
+            >>> with repo.transaction() as tx:
+            ...     _ = tx.add_node("Fact", summary="tea", props={"year": 2020})
+            >>> schema = repo.at().schema()
+            >>> schema.labels, [(one.name, dict(one.types)) for one in schema.properties]
+            ({'Fact': 1}, [('year', {'number': 1})])
+        """
+        from ibidem.repo.retrieval import listing
+
+        return listing.schema(self.graph, include_tombstoned=include_tombstoned)
 
     def paths(
         self,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ibidem.objects.cid import Cid
     from ibidem.repo.core import Core
     from ibidem.repo.sync.car import CarLimits
+    from ibidem.repo.sync.fetched import FetchedRef
     from ibidem.repo.sync.report import CopyReport
     from ibidem.retrieve.access.policy import Viewer
 
@@ -155,6 +156,18 @@ class Sync:
             )
         sent.carry_out(self._core, author=author, time=moment)
         return report
+
+    def fetched(self, remote: str = ORIGIN) -> tuple[FetchedRef, ...]:
+        """Returns the refs of a remote as of the last fetch, compared with those of the same names
+        here; nothing is contacted.
+
+        Raises:
+            NotFoundError: there is no remote of that name.
+        """
+        self.remotes.get(remote)
+        from ibidem.repo.sync.fetched import fetched
+
+        return fetched(self._core, remote)
 
     def pull(
         self,
