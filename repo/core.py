@@ -22,7 +22,7 @@ from ibidem.repo.erasure.guard import ErasureGuard
 from ibidem.repo.graph import Graph
 from ibidem.repo.operation_log import OperationLog
 from ibidem.repo.receipts.log import ReceiptLog
-from ibidem.repo.refs import HEADS, TAGS
+from ibidem.repo.refs import HEADS, OWN, TAGS
 from ibidem.repo.search_index import SearchIndex
 from ibidem.repo.state import ERASING_CELL, State
 from ibidem.store.closing import Closing
@@ -246,6 +246,10 @@ class Core(Closing):
     def tags(self) -> dict[str, CommitCid]:
         """Returns the tags, by name."""
         return self.operation_log.targets(TAGS)
+
+    def refs(self) -> dict[str, CommitCid]:
+        """Returns the refs under `refs/`, by name without that prefix."""
+        return self.operation_log.targets(OWN)
 
     def commit_at(self, rev: object = revspec.HEAD) -> Commit:
         """Returns the commit that a revision names."""

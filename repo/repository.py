@@ -23,7 +23,7 @@ from ibidem.repo.core import Clock, Core
 from ibidem.repo.layers import Ingesting, Layers, Recalling
 from ibidem.repo.opening import created, is_taken, location_of, open_core, system_clock
 from ibidem.repo.questions import Questions
-from ibidem.repo.refs import HEADS, TAGS
+from ibidem.repo.refs import HEADS, OWN, TAGS
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
 from ibidem.store.closing import Closing
@@ -246,6 +246,10 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
         """Returns the tags, by name."""
         return self.core.tags()
 
+    def refs(self) -> dict[str, CommitCid]:
+        """Returns the refs under `refs/`, by name without that prefix."""
+        return self.core.refs()
+
     def resolve(self, rev: object, *, missing_ok: bool = False) -> CommitCid | None:
         """Returns the commit that a revision names; `repo.revspec` has the grammar.
 
@@ -412,6 +416,34 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
     ) -> CommitCid:
         """Creates a tag at a revision and returns its commit."""
         return branches.create(self.core, TAGS, name, at, author=author, time=time)
+
+    def set_ref(
+        self,
+        name: str,
+        *,
+        at: object = HEAD,
+        author: str = "",
+        time: int | datetime | None = None,
+    ) -> CommitCid:
+        """Creates the ref `refs/NAME`, or moves it, to a revision, and returns its commit.
+
+        Unlike a tag it may move, and unlike a branch it moves only where it is set.
+
+        Examples:
+            >>> import ibidem
+            >>> repo = ibidem.init("memory:")
+            >>> fact = repo.add("tea is at five")
+            >>> commit = repo.set_ref("deploy/prod")
+            >>> repo.at("refs/deploy/prod").commit_cid == commit == repo.refs()["deploy/prod"]
+            True
+        """
+        return branches.set_ref(self.core, name, at, author=author, time=time)
+
+    def delete_ref(
+        self, name: str, *, author: str = "", time: int | datetime | None = None
+    ) -> None:
+        """Deletes the ref `refs/NAME`; its commit stays."""
+        branches.delete(self.core, OWN, name, author=author, time=time)
 
     def delete_branch(
         self, name: str, *, author: str = "", time: int | datetime | None = None

@@ -53,7 +53,7 @@ class Sync:
             file: a path of a new file, or a file open for writing.
             branches: short names; if given, only these, and no tags.
             since: a revision; its history is left out, and importing needs it.
-            include: out of `notes`, `runs`, `receipts`.
+            include: out of `notes`, `runs`, `receipts`, `refs`.
             full: includes the operation log and everything it can undo to; for a backup to
                 restore with `ibidem.clone`.
 
@@ -135,7 +135,7 @@ class Sync:
         """Copies the refs of a remote; its branches become `remotes/NAME/heads/…` here.
 
         Args:
-            include: out of `notes`, `runs`, `receipts`.
+            include: out of `notes`, `runs`, `receipts`, `refs`.
             force: also accepts branches that the remote rolled back or rewrote.
             token: for a URL; by default the one in the remote's token file.
 

@@ -99,6 +99,9 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("tag", "first", "--at", "main~1")
     run("tag")
     run("tag", "-d", "first")
+    run("tag", "--ref", "deploy/prod")
+    run("tag", "--ref")
+    run("tag", "--ref", "-d", "deploy/prod")
     np.save(folder / "v.npy", np.array([1, 0, 0], np.float32))
     asked = run(
         *("retrieve", "the mill of the engine", "--vector", "m=v.npy", "--budget", "40"),
