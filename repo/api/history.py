@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ibidem.repo.history.bisect import Bisection
     from ibidem.repo.history.blame import Blame
     from ibidem.repo.history.compare import Ask, Comparison
+    from ibidem.repo.history.documents import DocumentChange
     from ibidem.repo.history.log import Change
     from ibidem.repo.history.newest_nodes import WrittenNode
     from ibidem.repo.history.rewrite import Pruned
@@ -56,6 +57,14 @@ class History:
         state = self._core.operation_log.state()
         old, new = (self._core.graph(rev, state=state) for rev in (before, after))
         return log.changes(self._core.store, old.root, new.root)
+
+    def diff_documents(self, before: object, after: object = HEAD) -> Iterator[DocumentChange]:
+        """Yields the documents whose source differs between two revisions, by path."""
+        from ibidem.repo.history.documents import document_changes
+
+        state = self._core.operation_log.state()
+        old, new = (self._core.graph(rev, state=state) for rev in (before, after))
+        return document_changes(self._core.store, old.root, new.root)
 
     def compare(
         self,

@@ -196,7 +196,7 @@ class ViewerRepository(Layers, Recalling, Questions, Proxy, Closing):
         core, by = self._core, self.author or author
         signed = core.signed(by, message, time, agent=agent, task=task)
         publisher = branch_publisher(core, None, signed, on_conflict=on_conflict)
-        tx = begin(core, publisher, signed)
+        tx = begin(core, publisher, signed, state=publisher.state)
         return ViewerTransaction(tx, Revision(core.graph(tx.base.cid, viewer=self.viewer)))
 
     def _nameable(self, rev: object) -> object:

@@ -67,6 +67,7 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
         run("node", "add", "Note", "--summary", f"the Long Mill {place}")
     run("diff")
     commit = run("commit", "-m", "second")["commit"]["cid"]
+    run("retrieve", "store", "--graph", "ppr", "--graph-seeds", "1")
     for name in ("HEAD", one, edge, commit):
         run("show", name)
     run("show", one)

@@ -153,10 +153,10 @@ def test_answers_replay_from_the_bases_alone() -> None:
     answer = repo.retrieve("tea", created_after=200)
     assert answer.receipt is not None
     assert Receipt.decode(answer.receipt.encode()) == answer.receipt
-    kept = repo.receipts.keep(answer.receipt)
+    saved = repo.receipts.keep(answer.receipt)
     repo.history.prune("main")
     repo.maintenance.gc(keep_operations=1)
-    assert repo.receipts.replay(kept).cid == answer.cid
+    assert repo.receipts.replay(saved).cid == answer.cid
     # The history that is left says that everything is of its first commit.
     assert len(repo.query(created_after=300)) == 3
 
