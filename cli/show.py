@@ -38,6 +38,9 @@ Shown = tuple[str, dict[str, Any], list[str]]
 @click.option(
     "--text", is_flag=True, help="Print only the full source text of a document or section."
 )
+@click.option(
+    "--around", is_flag=True, help="List the parts of the document before, after, above and beside."
+)
 @click.option("--raw", is_flag=True, help="Print only the block's bytes: of a CID, or of NAME.")
 @limit_option("Edges of a node", default=None, shown=f"[default: {_EDGES_SHOWN}]", low=1)
 @click.option("--after", metavar="EDGE", help="Continue after a page of edges, given its `next`.")
@@ -51,6 +54,7 @@ def command(
     name: str,
     content: bool,
     text: bool,
+    around: bool,
     raw: bool,
     limit: int | Unset | None,
     after: str | None,
@@ -69,10 +73,11 @@ def command(
       repo show main~2
       repo show notes/retries.md --at main~2
       repo show 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --text
+      repo show 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --around
       repo show HEAD --raw > commit.cbor
     """
-    if content + text + raw > 1:
-        raise click.UsageError("--content, --text and --raw exclude each other; give one of them")
+    if content + text + raw + around > 1:
+        raise click.UsageError("--content, --text, --raw and --around exclude each other")
     if session.json and (content or text or raw):
         raise click.UsageError("--content, --text and --raw print bytes and exclude --json")
     page = _EDGES_SHOWN if limit is UNSET else limit, after
@@ -80,6 +85,9 @@ def command(
         if raw:
             check_owner(session, "a block")
             output.say_bytes(repository.core.store.get(_named_block(repository, name, at)))
+            return
+        if around:
+            _show_around(session, repository, name, at)
             return
         if content or text:
             revision = repository.at(at, viewer=viewer_of(session))
@@ -95,6 +103,42 @@ def command(
         output.emit("show", {"kind": kind, **fields})
     else:
         output.say(*lines)
+
+
+def _show_around(session: Session, repository: Repository, name: str, at: str) -> None:
+    revision = repository.at(at, viewer=viewer_of(session))
+    node = document_at(session, revision, name) or revision.node_id(name)
+    found = revision.navigate(node)
+    if found is None:
+        raise NotFoundError(
+            f"node {node}: it is no part of a document", hint="repo show lists its edges"
+        )
+    if session.json:
+        lists = {
+            field: [str(one) for one in getattr(found, field)]
+            for field in ("above", "siblings", "parts")
+        }
+        ends = {
+            field: None if getattr(found, field) is None else str(getattr(found, field))
+            for field in ("previous", "next")
+        }
+        numbers = {"passage_index": found.passage_index, "passage_count": found.passage_count}
+        output.emit("show-around", {"id": str(node), **lists, **ends, **numbers})
+        return
+    rows = [("above", one) for one in found.above]
+    rows += [("previous", one) for one in (found.previous,) if one is not None]
+    rows += [("here" if one == node else "sibling", one) for one in found.siblings]
+    rows += [("part", one) for one in found.parts]
+    rows += [("next", one) for one in (found.next,) if one is not None]
+    nodes = revision.find_nodes([one for _, one in rows])
+    output.say(
+        *output.table(
+            [
+                (role, str(one), output.one_line(nodes[one].summary or "", width=60))
+                for role, one in rows
+            ]
+        )
+    )
 
 
 def _named_block(repository: Repository, name: str, at: str) -> Cid:

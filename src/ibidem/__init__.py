@@ -178,6 +178,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.sealed import SealedReceipt as SealedReceipt
     from ibidem.retrieve.answer.warning import AnswerWarning as AnswerWarning
     from ibidem.retrieve.answer.warning import WarningCode as WarningCode
+    from ibidem.retrieve.context.navigation import Navigation as Navigation
     from ibidem.retrieve.context.pack import Hit as Hit
     from ibidem.retrieve.context.pack import Member as Member
     from ibidem.retrieve.context.pack import Pack as Pack
@@ -307,6 +308,7 @@ _HOMES = {
     "retrieve.answer.receipt": "Receipt",
     "retrieve.answer.sealed": "SealedReceipt",
     "retrieve.answer.warning": "AnswerWarning WarningCode",
+    "retrieve.context.navigation": "Navigation",
     "retrieve.context.pack": "Hit Member Pack",
     "retrieve.context.prompt": "Citation Prompt citations_of fence_of",
     "retrieve.graph.paths": "GraphPath",

@@ -73,6 +73,8 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("show", one)
     passage = run("query", "--label", "Passage")["nodes"][0]["id"]
     run("show", passage)
+    run("show", passage, "--around")
+    run("show", run("show", passage, "--around")["above"][0], "--around")
     run("show", run("query", "--label", "Document")["nodes"][0]["id"])
     run("query", "--where", "born>=1800")
     run("query", "--order-by", "-born", "--limit", "1", "--offset", "1")
