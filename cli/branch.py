@@ -46,7 +46,7 @@ def command(
 def is_changed(
     session: Session, noun: str, name: str | None, *, delete: bool, author: str | None, at: str
 ) -> bool:
-    """Makes or deletes the branch or tag NAME and says so; False where there is no NAME."""
+    """Makes or deletes the branch, tag or ref NAME and says so; False where there is no NAME."""
     if name is None:
         if delete:
             raise click.UsageError(f"--delete needs a {noun} NAME")
@@ -54,11 +54,14 @@ def is_changed(
     target = None
     with session.open() as repository:
         signed = session.author(author)
+        make, remove = {
+            "branch": (repository.branch, repository.delete_branch),
+            "tag": (repository.tag, repository.delete_tag),
+            "ref": (repository.set_ref, repository.delete_ref),
+        }[noun]
         if delete:
-            remove = repository.delete_branch if noun == "branch" else repository.delete_tag
             remove(name, author=signed)
         else:
-            make = repository.branch if noun == "branch" else repository.tag
             target = str(make(name, at=at, author=signed))
     if session.json:
         output.emit(noun, {"name": name, "is_deleted": delete, "target": target})

@@ -7,7 +7,7 @@ import click
 from ibidem.cli.render import rebased
 from ibidem.cli.session import (
     Session,
-    author_option,
+    commit_options,
     common_options,
     complete_revision,
     pass_session,
@@ -17,7 +17,7 @@ from ibidem.cli.session import (
 @click.command("cherry-pick")
 @click.argument("rev", shell_complete=complete_revision)
 @click.option("-m", "--message", default="", help="Commit message [default: that of REV].")
-@author_option
+@commit_options
 @common_options
 @pass_session
 @click.pass_context

@@ -12,7 +12,7 @@ import click
 from ibidem.cli import exits
 from ibidem.cli.options import sources
 from ibidem.cli.render import output, shapes
-from ibidem.cli.session import Session, author_option, common_options, pass_session
+from ibidem.cli.session import Session, commit_options, common_options, pass_session
 from ibidem.objects.errors import IbidemError
 from ibidem.objects.record import record
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @sources.missing_options
 @click.option("--strict", is_flag=True, help="Commit nothing if any file or line is invalid.")
 @click.option("--sign", metavar="KEY", help="Sign with this private key; see `repo key`.")
-@author_option
+@commit_options
 @common_options
 @pass_session
 @click.pass_context

@@ -13,7 +13,7 @@ from ibidem.cli.session import (
     SETTINGS_FILE,
     Session,
     at_option,
-    author_option,
+    commit_options,
     common_options,
     pass_session,
 )
@@ -90,7 +90,7 @@ def get_command(session: Session, *, name: str, at: str) -> None:
 @click.argument("name", metavar="KEY")
 @click.argument("value")
 @_local_option
-@author_option
+@commit_options
 @common_options
 @pass_session
 def set_command(
@@ -114,7 +114,7 @@ def set_command(
 @command.command("unset")
 @click.argument("name", metavar="KEY")
 @_local_option
-@author_option
+@commit_options
 @common_options
 @pass_session
 def unset_command(session: Session, *, name: str, local: bool, author: str | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,11 +11,15 @@ from ibidem.cli import embedders
 from ibidem.cli.render import output, shapes
 from ibidem.cli.session import (
     Session,
-    author_option,
+    at_option,
     color_option,
+    commit_options,
     common_options,
     pass_session,
 )
+
+if TYPE_CHECKING:
+    from ibidem.repo.vector_audit import VectorAudit
 
 
 @click.group("embed", invoke_without_command=True)
@@ -35,7 +40,7 @@ from ibidem.cli.session import (
     help="Nodes embedded at a time; an interrupted run loses at most these.",
 )
 @click.option("--dry-run", is_flag=True, help="Count the missing vectors and change nothing.")
-@author_option
+@commit_options
 @common_options
 @pass_session
 @click.pass_context
@@ -102,6 +107,67 @@ def command(
         output.say(f"{made} of {report.model} in commit {report.commit}")
     if not dry_run and not is_default:
         output.note(output.faint(f"next: repo config set model {model}, to rank by it always"))
+
+
+@command.command("list")
+@click.option("--model", metavar="MODEL", help="Only this model, node by node.")
+@at_option
+@common_options
+@pass_session
+def listed(session: Session, *, model: str | None, at: str) -> None:
+    """List the models of stored vectors, and check them against the texts
+
+    A vector is current if it was made from the present text of its node, stale if that has changed,
+    missing if a node with a text has none, and unused if its node is hidden or has no text.
+
+    \b
+    Examples:
+      repo embed list
+      repo embed list --model minilm
+    """
+    with session.open() as repository:
+        found = repository.maintenance.audit_vectors(at, model=model)
+    if session.json:
+        models = [_audit_json(one, has_nodes=model is not None) for one in found]
+        output.emit("embed-list", {"models": models})
+        return
+    if model is not None:
+        rows = [
+            (str(node), state)
+            for state in ("stale", "missing", "current")
+            for node in getattr(found[0], state)
+        ]
+        output.say(*output.table(rows))
+        return
+    output.say(*output.table([_audit_row(one) for one in found]))
+
+
+def _audit_row(audit: VectorAudit) -> tuple[str, ...]:
+    model = audit.model
+    return (
+        output.one_line(audit.name),
+        f"{model.dim} {model.dtype}, {model.metric}",
+        f"{len(audit.current):,} current",
+        f"{len(audit.stale):,} stale",
+        f"{len(audit.missing):,} missing",
+        f"{audit.unused_count:,} unused",
+    )
+
+
+def _audit_json(audit: VectorAudit, *, has_nodes: bool) -> dict[str, Any]:
+    model, states = audit.model, ("current", "stale", "missing")
+    nodes = {state: [str(node) for node in getattr(audit, state)] for state in states}
+    return {
+        "name": audit.name,
+        "dim": model.dim,
+        "metric": model.metric,
+        "dtype": model.dtype,
+        "digest": None if model.digest is None else model.digest.hex(),
+        "vector_count": audit.vector_count,
+        **{f"{state}_count": len(nodes[state]) for state in states},
+        "unused_count": audit.unused_count,
+        "nodes": nodes if has_nodes else None,
+    }
 
 
 @command.command("install")

@@ -8,7 +8,7 @@ import click
 
 from ibidem.cli.options.ids import node_among, node_at
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, author_option, common_options, pass_session
+from ibidem.cli.session import Session, commit_options, common_options, pass_session
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
@@ -31,7 +31,7 @@ def command() -> None:
 @click.option("--down", is_flag=True, help="Vote against the node.")
 @_SESSION
 @_RECEIPT
-@author_option
+@commit_options
 @common_options
 @pass_session
 def vote_command(
@@ -69,7 +69,7 @@ def vote_command(
 )
 @_SESSION
 @_RECEIPT
-@author_option
+@commit_options
 @common_options
 @pass_session
 def not_useful_command(
@@ -107,7 +107,7 @@ def not_useful_command(
 @command.command("outcome")
 @click.argument("node")
 @click.option("--failed", is_flag=True, help="The outcome was bad.")
-@author_option
+@commit_options
 @common_options
 @pass_session
 def outcome_command(session: Session, *, node: str, failed: bool, author: str | None) -> None:

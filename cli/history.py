@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ibidem.cli.render import output, shapes
-from ibidem.cli.session import Session, author_option, common_options, pass_session
+from ibidem.cli.session import Session, author_option, commit_options, common_options, pass_session
 
 
 @click.group("history")
@@ -19,7 +19,7 @@ def command() -> None:
     "-m", "--message", default="", help="Commit message [default: that of the last commit]."
 )
 @click.option("--branch", metavar="NAME", help="Branch [default: the current one].")
-@author_option
+@commit_options
 @common_options
 @pass_session
 def squash(

@@ -12,7 +12,7 @@ import click
 
 from ibidem.cli.options.copies import show_report
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, author_option, common_options, pass_session
+from ibidem.cli.session import Session, commit_options, common_options, pass_session
 
 if TYPE_CHECKING:
     from ibidem.adapters.importing.report import ImportReport
@@ -41,7 +41,7 @@ BUNDLE = "car"
     type=click.IntRange(min=1),
     help="Commit after N records, so that an interrupted import goes on from there.",
 )
-@author_option
+@commit_options
 @common_options
 @pass_session
 def command(

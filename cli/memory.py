@@ -22,7 +22,7 @@ from ibidem.cli.options.records import (
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import output, records
 from ibidem.cli.revising import REVISIONS
-from ibidem.cli.session import Session, at_option, author_option, common_options, pass_session
+from ibidem.cli.session import Session, at_option, commit_options, common_options, pass_session
 
 
 @click.group("memory")
@@ -43,7 +43,7 @@ def command() -> None:
     metavar="TYPE=NODE",
     help="Relate it to another record; may be repeated.",
 )
-@author_option
+@commit_options
 @common_options
 @pass_session
 def add_command(
@@ -169,7 +169,7 @@ def salience_command(session: Session, /, *, record: str, as_of: str | None, at:
 @command.command("reinforce")
 @click.argument("record")
 @click.option("--gain", type=float, help="Amount [default: the record's own gain].")
-@author_option
+@commit_options
 @common_options
 @pass_session
 def reinforce_command(
@@ -192,7 +192,7 @@ def reinforce_command(
 @command.command("penalize")
 @click.argument("record")
 @click.argument("amount", type=float)
-@author_option
+@commit_options
 @common_options
 @pass_session
 def penalize_command(

@@ -8,7 +8,7 @@ from ibidem.cli import exits
 from ibidem.cli.render import conflicts, output, shapes
 from ibidem.cli.session import (
     Session,
-    author_option,
+    commit_options,
     common_options,
     complete_revision,
     pass_session,
@@ -19,7 +19,7 @@ from ibidem.cli.session import (
 @click.argument("rev", shell_complete=complete_revision)
 @click.option("-m", "--message", default="", help="Why.")
 @click.option("--dry-run", is_flag=True, help="Show the result and write nothing.")
-@author_option
+@commit_options
 @common_options
 @pass_session
 @click.pass_context

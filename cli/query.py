@@ -14,7 +14,10 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 from ibidem.retrieve.query.options import OPTIONS, TIMES_OF_RECORDS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ibidem.repo.history.newest_nodes import WrittenNode
+    from ibidem.retrieve.schema import Schema
 
 _TIMES = [OPTIONS[name] for name in TIMES_OF_RECORDS]
 
@@ -52,6 +55,11 @@ _TIMES = [OPTIONS[name] for name in TIMES_OF_RECORDS]
 @click.option("--offset", type=click.IntRange(min=0), default=0, help="Nodes to skip.")
 @click.option("--after", metavar="CURSOR", help="Continue after a page, given its `next`.")
 @click.option("--count", is_flag=True, help="Print only the number of nodes.")
+@click.option(
+    "--schema",
+    is_flag=True,
+    help="List types, edge types and properties with their counts.",
+)
 @viewer_option
 @at_option
 @common_options
@@ -68,6 +76,7 @@ def command(
     offset: int,
     after: str | None,
     count: bool,
+    schema: bool,
     at: str,
     **given: Any,
 ) -> None:
@@ -83,6 +92,7 @@ def command(
       repo query --label Paper --count
       repo query --updated-after yesterday
       repo query --newest created --limit 20
+      repo query --schema
     """
     times = flags.taken(_TIMES, given)
     conditions: dict[str, Any] = {
@@ -97,7 +107,14 @@ def command(
         )
     if newest is not None and (count, order_by, offset, after) != (False, None, 0, None):
         raise click.UsageError("--newest is an order and cannot be combined with another or a page")
+    if schema and (any(conditions.values()), count, order_by, newest, limit, offset, after) != (
+        *(False, False, None, None, None, 0, None),
+    ):
+        raise click.UsageError("--schema counts all nodes and cannot be combined with conditions")
     with session.open() as repository:
+        if schema:
+            _print_schema(session, repository.at(at, viewer=viewer_of(session)).schema())
+            return
         if newest is not None:
             found = repository.history.newest_nodes(
                 at, by=newest, limit=limit, viewer=viewer_of(session), **conditions
@@ -154,6 +171,43 @@ def _print_newest(session: Session, found: list[WrittenNode]) -> None:
         for one in found
     ]
     output.say(*output.table(rows))
+
+
+def _print_schema(session: Session, schema: Schema) -> None:
+    if session.json:
+        properties = [
+            {
+                "name": one.name,
+                "count": one.count,
+                "types": dict(one.types),
+                "labels": dict(one.labels),
+            }
+            for one in schema.properties
+        ]
+        output.emit(
+            "query-schema",
+            {
+                "labels": dict(schema.labels),
+                "edge_types": dict(schema.edge_types),
+                "properties": properties,
+            },
+        )
+        return
+    for heading, counts in (("types", schema.labels), ("edge types", schema.edge_types)):
+        if counts:
+            output.say(output.strong(heading), *_indented(counts))
+    if schema.properties:
+        rows = [
+            (f"  {output.one_line(one.name)}", f"{one.count:,}", ", ".join(one.types))
+            for one in schema.properties
+        ]
+        output.say(output.strong("properties"), *output.table(rows))
+
+
+def _indented(counts: Mapping[str, int]) -> list[str]:
+    return output.table(
+        [(f"  {output.one_line(name)}", f"{count:,}") for name, count in counts.items()]
+    )
 
 
 def _print_count(session: Session, count: int) -> None:

@@ -7,7 +7,7 @@ import click
 from ibidem.cli.render import rebased
 from ibidem.cli.session import (
     Session,
-    author_option,
+    commit_options,
     common_options,
     complete_revision,
     pass_session,
@@ -17,7 +17,7 @@ from ibidem.cli.session import (
 @click.command("rebase")
 @click.argument("onto", shell_complete=complete_revision)
 @click.option("--dry-run", is_flag=True, help="Show the result and write nothing.")
-@author_option
+@commit_options
 @common_options
 @pass_session
 @click.pass_context

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from ibidem.cli.options.copies import address_options
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, common_options, pass_session
 
+if TYPE_CHECKING:
+    from ibidem.repo.sync.fetched import FetchedRef
+
 
 @click.group("remote")
 def command() -> None:
-    """List, add and remove remote repositories"""
+    """List, show, add and remove remote repositories"""
 
 
 @command.command("list")
@@ -38,6 +43,53 @@ def listed(session: Session) -> None:
             [(name, output.one_line(address.location)) for name, address in remotes.items()]
         )
     )
+
+
+@command.command("show")
+@click.argument("name", default="origin")
+@common_options
+@pass_session
+def show(session: Session, *, name: str) -> None:
+    """Show the address of the remote NAME and what was fetched of it
+
+    Each of its refs stands with its commit as of the last fetch, and how many commits the branch of
+    that name here is ahead and behind. Nothing is contacted.
+
+    \b
+    Example:
+      repo remote show origin
+    """
+    with session.open() as repository:
+        address = repository.sync.remotes.get(name)
+        fetched = repository.sync.fetched(name)
+    if session.json:
+        refs = [
+            {
+                "name": one.name,
+                "target": str(one.target),
+                "ahead_count": one.ahead_count,
+                "behind_count": one.behind_count,
+            }
+            for one in fetched
+        ]
+        known = {"location": address.location, "token_file": address.token_file}
+        output.emit("remote-show", {"name": name, **known, "refs": refs})
+        return
+    output.say(*output.pairs([("location", output.one_line(address.location))]))
+    if address.token_file is not None:
+        output.say(*output.pairs([("token file", output.one_line(address.token_file))]))
+    output.say(*output.table([(one.name, str(one.target), _distance(one)) for one in fetched]))
+    if not fetched:
+        output.note(output.faint(f"next: repo fetch {name}"))
+
+
+def _distance(one: FetchedRef) -> str:
+    if one.ahead_count is None or one.behind_count is None:
+        return "not here"
+    if not one.ahead_count and not one.behind_count:
+        return "the same here"
+    counts = (("ahead", one.ahead_count), ("behind", one.behind_count))
+    return ", ".join(f"{count:,} {word}" for word, count in counts if count)
 
 
 @command.command("add")

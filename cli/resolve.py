@@ -10,7 +10,7 @@ import click
 from ibidem.cli.options import parse
 from ibidem.cli.options.documents import document_name
 from ibidem.cli.render import conflicts, output, shapes
-from ibidem.cli.session import Session, author_option, common_options, pass_session
+from ibidem.cli.session import Session, commit_options, common_options, pass_session
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     help="Set a field, such as summary=TEXT or props.due=2026; may be repeated.",
 )
 @click.option("-m", "--message", default="", help="Why.")
-@author_option
+@commit_options
 @common_options
 @pass_session
 def command(

@@ -11,7 +11,7 @@ from ibidem.cli.options import dates
 from ibidem.cli.options.records import record_of, record_options, revised
 from ibidem.cli.options.viewer import level_option
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, author_option, common_options, pass_session
+from ibidem.cli.session import Session, commit_options, common_options, pass_session
 
 if TYPE_CHECKING:
     from ibidem.cli.options.records import Named
@@ -26,7 +26,7 @@ _NAMED_MAX = 5
 @click.argument("record")
 @click.argument("text")
 @record_options
-@author_option
+@commit_options
 @common_options
 @pass_session
 def supersede_command(
@@ -51,7 +51,7 @@ def supersede_command(
 @click.argument("record")
 @click.argument("text")
 @record_options
-@author_option
+@commit_options
 @common_options
 @pass_session
 def fork_command(
@@ -71,7 +71,7 @@ def fork_command(
 @click.argument("text")
 @click.argument("records", nargs=-1, required=True)
 @record_options
-@author_option
+@commit_options
 @common_options
 @pass_session
 def merge_command(
@@ -94,7 +94,7 @@ def merge_command(
 
 @click.command("retract")
 @click.argument("record")
-@author_option
+@commit_options
 @common_options
 @pass_session
 def retract_command(session: Session, /, *, record: str, author: str | None) -> None:
@@ -116,7 +116,7 @@ def retract_command(session: Session, /, *, record: str, author: str | None) -> 
 @click.command("contest")
 @click.argument("record")
 @click.option("--by", metavar="NODE", help="The contradicting record.")
-@author_option
+@commit_options
 @common_options
 @pass_session
 def contest_command(
@@ -140,7 +140,7 @@ def contest_command(
 @click.command("consolidate")
 @click.option("--dry-run", is_flag=True, help="Show what would be derived and write nothing.")
 @level_option("records")
-@author_option
+@commit_options
 @common_options
 @pass_session
 def consolidate_command(
@@ -168,7 +168,7 @@ def consolidate_command(
 @click.option("--below", type=float, default=0.001, show_default=True, help="This salience.")
 @click.option("--as-of", metavar="TIME", help="Time of the salience [default: now].")
 @click.option("--dry-run", is_flag=True, help="Show what would be hidden and write nothing.")
-@author_option
+@commit_options
 @common_options
 @pass_session
 def prune_command(

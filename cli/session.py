@@ -44,6 +44,9 @@ class Session:
     _meter: Meter | None = None
     viewer: str | None = None
     """The value of `--viewer`."""
+    agent: str | None = None
+    """The value of `--agent`, and likewise of `--task`."""
+    task: str | None = None
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     _settings: dict[str, Any] | None = None
 
@@ -92,6 +95,8 @@ class Session:
         ibidem.set_threads(self._threads())
         found = ibidem.open(address, clock=self.clock(), finish_erasing=finish_erasing)
         found.core.embedder_for = self._embedder
+        found.core.agent = self.agent or self.environment.get("IBIDEM_AGENT") or None
+        found.core.task = self.task or self.environment.get("IBIDEM_TASK") or None
         found.show_progress(self.meter)
         viewer = self.caller()
         if viewer is None or viewer.everything:
@@ -330,6 +335,23 @@ def author_option(function: Function) -> Function:
         metavar="NAME",
         help="Author of the commit [env IBIDEM_AUTHOR; default: `repo config`, the login name].",
     )(function)
+
+
+def commit_options(function: Function) -> Function:
+    """Adds `--author`, passed on as `author`, and `--agent` and `--task`, for commands that
+    commit."""
+    for name, what in (
+        ("task", "Task of the commit"),
+        ("agent", "Agent that commits for the author"),
+    ):
+        function = click.option(
+            f"--{name}",
+            metavar="NAME",
+            expose_value=False,
+            callback=_set(name),
+            help=f"{what} [env IBIDEM_{name.upper()}].",
+        )(function)
+    return author_option(function)
 
 
 def _revision(context: click.Context, _: click.Parameter, value: str) -> str:

@@ -38,6 +38,10 @@ Shown = tuple[str, dict[str, Any], list[str]]
 @click.option(
     "--text", is_flag=True, help="Print only the full source text of a document or section."
 )
+@click.option(
+    "--around", is_flag=True, help="List the parts of the document before, after, above and beside."
+)
+@click.option("--raw", is_flag=True, help="Print only the block's bytes: of a CID, or of NAME.")
 @limit_option("Edges of a node", default=None, shown=f"[default: {_EDGES_SHOWN}]", low=1)
 @click.option("--after", metavar="EDGE", help="Continue after a page of edges, given its `next`.")
 @viewer_option
@@ -50,6 +54,8 @@ def command(
     name: str,
     content: bool,
     text: bool,
+    around: bool,
+    raw: bool,
     limit: int | Unset | None,
     after: str | None,
     at: str,
@@ -67,13 +73,22 @@ def command(
       repo show main~2
       repo show notes/retries.md --at main~2
       repo show 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --text
+      repo show 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --around
+      repo show HEAD --raw > commit.cbor
     """
-    if content and text:
-        raise click.UsageError("--content and --text exclude each other; give one of them")
-    if session.json and (content or text):
-        raise click.UsageError("--content and --text print raw bytes and exclude --json")
+    if content + text + raw + around > 1:
+        raise click.UsageError("--content, --text, --raw and --around exclude each other")
+    if session.json and (content or text or raw):
+        raise click.UsageError("--content, --text and --raw print bytes and exclude --json")
     page = _EDGES_SHOWN if limit is UNSET else limit, after
     with session.open() as repository:
+        if raw:
+            check_owner(session, "a block")
+            output.say_bytes(repository.core.store.get(_named_block(repository, name, at)))
+            return
+        if around:
+            _show_around(session, repository, name, at)
+            return
         if content or text:
             revision = repository.at(at, viewer=viewer_of(session))
             node = document_at(session, revision, name) or revision.node_id(name)
@@ -88,6 +103,64 @@ def command(
         output.emit("show", {"kind": kind, **fields})
     else:
         output.say(*lines)
+
+
+def _show_around(session: Session, repository: Repository, name: str, at: str) -> None:
+    revision = repository.at(at, viewer=viewer_of(session))
+    node = document_at(session, revision, name) or revision.node_id(name)
+    found = revision.navigate(node)
+    if found is None:
+        raise NotFoundError(
+            f"node {node}: it is no part of a document", hint="repo show lists its edges"
+        )
+    if session.json:
+        lists = {
+            field: [str(one) for one in getattr(found, field)]
+            for field in ("above", "siblings", "parts")
+        }
+        ends = {
+            field: None if getattr(found, field) is None else str(getattr(found, field))
+            for field in ("previous", "next")
+        }
+        numbers = {"passage_index": found.passage_index, "passage_count": found.passage_count}
+        output.emit("show-around", {"id": str(node), **lists, **ends, **numbers})
+        return
+    rows = [("above", one) for one in found.above]
+    rows += [("previous", one) for one in (found.previous,) if one is not None]
+    rows += [("here" if one == node else "sibling", one) for one in found.siblings]
+    rows += [("part", one) for one in found.parts]
+    rows += [("next", one) for one in (found.next,) if one is not None]
+    nodes = revision.find_nodes([one for _, one in rows])
+    output.say(
+        *output.table(
+            [
+                (role, str(one), output.one_line(nodes[one].summary or "", width=60))
+                for role, one in rows
+            ]
+        )
+    )
+
+
+def _named_block(repository: Repository, name: str, at: str) -> Cid:
+    """Returns the CID that NAME is, or that of the node, edge or commit called NAME."""
+    from ibidem.retrieve.access.policy import ALL
+
+    block = _cid(name)
+    if block is not None:
+        return block
+    if not _ID.fullmatch(name):
+        try:
+            return repository.commit_at(name).cid
+        except NotFoundError as error:
+            if error.kind is ErrorKind.AMBIGUOUS or not is_prefix(name):
+                raise
+    revision = repository.at(at, viewer=ALL)
+    try:
+        return revision.node(revision.node_id(name), include_tombstoned=True).cid
+    except NotFoundError as error:
+        if error.kind is ErrorKind.AMBIGUOUS:
+            raise
+        return revision.edge(revision.edge_id(name)).cid
 
 
 def _find(repository: Repository, session: Session, name: str, at: str, page: Page) -> Shown:

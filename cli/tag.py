@@ -1,4 +1,4 @@
-"""`repo tag`: lists, creates and deletes tags."""
+"""`repo tag`: lists, creates and deletes tags, and refs of one's own."""
 
 from __future__ import annotations
 
@@ -12,27 +12,38 @@ from ibidem.cli.session import Session, at_option, author_option, common_options
 @click.command("tag")
 @click.argument("name", required=False)
 @click.option("-d", "--delete", is_flag=True, help="Delete the tag NAME.")
+@click.option("--ref", "is_ref", is_flag=True, help="A ref, refs/NAME, which may move.")
 @author_option
 @at_option
 @common_options
 @pass_session
 def command(
-    session: Session, *, name: str | None, delete: bool, author: str | None, at: str
+    session: Session,
+    *,
+    name: str | None,
+    delete: bool,
+    is_ref: bool,
+    author: str | None,
+    at: str,
 ) -> None:
     """List tags, or create or delete the tag NAME
 
-    A new tag is placed at --at. Tags do not move: creating one that exists is an error.
+    A new tag is placed at --at. Tags do not move: creating one that exists is an error. With --ref
+    it is a ref of your own, called refs/NAME as a revision, which is created or moved.
 
     \b
     Examples:
       repo tag
       repo tag release-1 --at main~2
+      repo tag --ref deploy/prod --at release-1
     """
-    if is_changed(session, "tag", name, delete=delete, author=author, at=at):
+    noun = "ref" if is_ref else "tag"
+    if is_changed(session, noun, name, delete=delete, author=author, at=at):
         return
     with session.open() as repository:
-        tags = {one: str(commit) for one, commit in repository.tags().items()}
+        found = repository.refs() if is_ref else repository.tags()
+        targets = {one: str(commit) for one, commit in found.items()}
     if session.json:
-        output.emit("tag-list", {"tags": rows(tags)})
+        output.emit(f"{noun}-list", {f"{noun}s": rows(targets)})
     else:
-        output.say(*output.table([(output.one_line(one), target) for one, target in tags.items()]))
+        output.say(*output.table([(output.one_line(one), to) for one, to in targets.items()]))

@@ -15,7 +15,7 @@ from ibidem.cli.render import output, shapes
 from ibidem.cli.session import (
     Session,
     at_option,
-    author_option,
+    commit_options,
     common_options,
     pass_session,
 )
@@ -103,7 +103,7 @@ def show(session: Session, *, thread: str, raw: bool, as_of: str | None, at: str
     "--save", is_flag=True, help="The input is the whole conversation: append only new messages."
 )
 @model_option
-@author_option
+@commit_options
 @common_options
 @pass_session
 def append(
@@ -228,7 +228,7 @@ def select(
     metavar="SCOPE",
     help="Scope of the summary, in place of the messages' one; empty for none.",
 )
-@author_option
+@commit_options
 @common_options
 @pass_session
 def compact(
@@ -277,7 +277,7 @@ def compact(
 @command.command("clear")
 @click.argument("thread")
 @click.option("--before", type=int, metavar="N", help="Only messages before this index.")
-@author_option
+@commit_options
 @common_options
 @pass_session
 def clear(session: Session, *, thread: str, before: int | None, author: str | None) -> None:

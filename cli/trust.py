@@ -12,7 +12,7 @@ from ibidem.cli.render import output
 from ibidem.cli.session import (
     Session,
     at_option,
-    author_option,
+    commit_options,
     common_options,
     parse_level,
     pass_session,
@@ -49,7 +49,7 @@ command.add_command(token.command)
     show_default=True,
     help="Whether nodes without a scope are visible to all callers of the level, or to none.",
 )
-@author_option
+@commit_options
 @common_options
 @pass_session
 def enable_command(session: Session, /, *, author: str | None, **given: str) -> None:
@@ -71,7 +71,7 @@ def enable_command(session: Session, /, *, author: str | None, **given: str) -> 
 
 
 @command.command("disable")
-@author_option
+@commit_options
 @common_options
 @pass_session
 def disable_command(session: Session, *, author: str | None) -> None:

@@ -43,7 +43,7 @@ LEAVES = frozenset((BLOB, *(kind for kind, table in TABLES.items() if not table.
 """Kinds that need no other block."""
 KEYED = frozenset(("node", "edge"))
 """Kinds of values that contain the key under which a tree stores them."""
-_TARGETS = {"heads": "commit", "tags": "commit", "remotes": "commit", "notes": "commit"}
+_TARGETS = dict.fromkeys(("heads", "tags", "refs", "remotes", "notes"), "commit")
 _TARGETS |= {"runs": "step", "receipts": "receipt"}
 
 

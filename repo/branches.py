@@ -49,6 +49,25 @@ def create(
     return target
 
 
+def set_ref(
+    core: Core, name: str, at: object, *, author: str = "", time: int | datetime | None = None
+) -> CommitCid:
+    """Creates a ref of a user's own, or moves it, to a revision, and returns its commit."""
+    full_name = refs.OWN + refs.check_name("name", name)
+    target = core.commit_cid_of(at)
+
+    def make(state: State, buffer: WriteBatch) -> View | None:
+        ref = refs.read(buffer, state.view, full_name)
+        if ref is not None and ref.target == target:
+            return None
+        return replace(state.view, refs=refs.changed(state.view, {full_name: target}, buffer))
+
+    core.operation_log.change(
+        make, author=author, time=checked_time(time), description=f"set {full_name}"
+    )
+    return target
+
+
 def delete(
     core: Core, prefix: str, name: str, *, author: str = "", time: int | datetime | None = None
 ) -> None:
@@ -107,12 +126,13 @@ def branch_in(source: Source, state: State, name: str | None) -> str:
 def no_ref(prefix: str, name: str) -> NotFoundError:
     """Returns the error for a missing branch or tag."""
     noun = _noun(prefix)
+    command = "tag --ref" if prefix == refs.OWN else noun
     return NotFoundError(
         f"{noun} {name!r} does not exist",
         kind=ErrorKind.REVISION_NOT_FOUND,
-        hint=f"run 'repo {noun}' to list the existing ones",
+        hint=f"run 'repo {command}' to list the existing ones",
     )
 
 
 def _noun(prefix: str) -> str:
-    return "branch" if prefix == HEADS else "tag"
+    return {HEADS: "branch", refs.OWN: "ref"}.get(prefix, "tag")

@@ -16,13 +16,13 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.errors import ErrorKind, NotFoundError
 from ibidem.objects.progress import Progress, silent
 from ibidem.repo import revspec
-from ibidem.repo.arguments import checked_time
+from ibidem.repo.arguments import CommitInfo, checked_time, commit_info
 from ibidem.repo.edge_lookup import EdgeLookup
 from ibidem.repo.erasure.guard import ErasureGuard
 from ibidem.repo.graph import Graph
 from ibidem.repo.operation_log import OperationLog
 from ibidem.repo.receipts.log import ReceiptLog
-from ibidem.repo.refs import HEADS, TAGS
+from ibidem.repo.refs import HEADS, OWN, TAGS
 from ibidem.repo.search_index import SearchIndex
 from ibidem.repo.state import ERASING_CELL, State
 from ibidem.store.closing import Closing
@@ -69,6 +69,9 @@ class Core(Closing):
         """Cached events, by space and notes head."""
         self.signing_key: SigningKey | None = None
         """Signs the commits made through this object; see `keys.sign_with`."""
+        self.agent: str | None = None
+        """The agent that commits name whose call names none, and likewise the task."""
+        self.task: str | None = None
         self.progress: Progress = silent
         """Told of the advance of long work."""
         self._vector_cache: VectorCache | None = None
@@ -254,6 +257,10 @@ class Core(Closing):
         """Returns the tags, by name."""
         return self.operation_log.targets(TAGS)
 
+    def refs(self) -> dict[str, CommitCid]:
+        """Returns the refs under `refs/`, by name without that prefix."""
+        return self.operation_log.targets(OWN)
+
     def commit_at(self, rev: object = revspec.HEAD) -> Commit:
         """Returns the commit that a revision names."""
         return Commit.decode(self.store.get(self.commit_cid_of(rev)))
@@ -288,6 +295,21 @@ class Core(Closing):
         `keys.sign_with`.
         """
         return self.signing_key if sign is None else self.keyring.chosen(sign)
+
+    def signed(
+        self,
+        author: str,
+        message: str,
+        time: int | datetime | None,
+        *,
+        agent: str | None = None,
+        task: str | None = None,
+        sign: str | bool | None = None,
+    ) -> CommitInfo:
+        """Returns checked commit information with the defaults of this object; raises
+        `InvalidInputError` for a wrong type."""
+        agent, task = agent or self.agent, task or self.task
+        return commit_info(author, message, time, agent, task, self.key_for(sign))
 
     def without_interrupted(self, state: State) -> State:
         """Returns the state, or a newer one after completing an erasure that an interrupted process

@@ -157,14 +157,14 @@ def missing_count(revision: Graph, model: str) -> int:
 def _wanting(revision: Graph, model: str, label: str | None) -> tuple[list[NodeId], int, int]:
     """Returns the nodes of a label whose vector is missing or stale, and how many nodes there are,
     and how many of these without a text."""
-    has = _digests(revision, model)
+    has = vector_digests(revision, model)
     wanting: list[NodeId] = []
     node_count = textless_count = 0
     for node in revision.nodes():
         if label is not None and node.ntype != label:
             continue
         node_count += 1
-        text = _text(revision.core, revision.config, node)
+        text = embedded_text(revision.core, revision.config, node)
         if not text:
             textless_count += 1
         elif has.get(node.id.raw) != text_digest(text):
@@ -191,8 +191,8 @@ def _forget_erased(repository: Core, nodes: list[Node], texts: list[str]) -> Non
         repository.vector_cache.discard(gone)
 
 
-def _digests(revision: Graph, model: str) -> dict[bytes, bytes]:
-    """Returns the digest of each vector's text, by node id."""
+def vector_digests(revision: Graph, model: str) -> dict[bytes, bytes]:
+    """Returns the digest of the text of each vector of a model, by node id."""
     if model not in revision.root.vectors:
         return {}
     return revision.with_snapshot(lambda snapshot: dict(_digests_of(snapshot, model)))
@@ -206,7 +206,8 @@ def _digests_of(snapshot: Snapshot, model: str) -> Iterator[tuple[bytes, bytes]]
                 yield key.tobytes(), digest.tobytes()
 
 
-def _text(repository: Core, config: Config, node: Node) -> str:
+def embedded_text(repository: Core, config: Config, node: Node) -> str:
+    """Returns the text of a node that is embedded; empty if it has none."""
     content = repository.content_of(node) if "content" in config.fields else None
     return node_text(node, config.fields, content)
 
@@ -219,7 +220,7 @@ def _batches(
     texts: list[str] = []
     for node in nodes:
         batch.append(node)
-        texts.append(_text(repository, config, node))
+        texts.append(embedded_text(repository, config, node))
         if len(batch) == batch_nodes or sum(map(len, texts)) >= BATCH_CHARS:
             yield batch, texts
             batch, texts = [], []

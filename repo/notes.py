@@ -97,7 +97,8 @@ class Notes:
             InvalidInputError: an event is malformed, or there is none; nothing was added.
         """
         now = self._operations.time(checked_time(time))
-        signed = commit_info(author, message, now, None, None)
+        core = self._repository
+        signed = commit_info(author, message, now, core.agent, core.task)
         publisher = branch_publisher(self._repository, None, signed, on_conflict=RECORD)
         with begin(self._repository, publisher, signed) as tx:
             tx.note(self.space, events)

@@ -1,8 +1,8 @@
 """Refs: names that point to commits, runs and receipts, in a tree of ref blocks inside the view.
 
-Examples of full names are `heads/NAME` and `tags/NAME`. Refs under `runs/` and `receipts/` record
-the past: undo does not affect them. Names are lower-case ASCII, so that no two of them look alike
-on any system. A ref contains the number of its moves and its previous target.
+Examples of full names are `heads/NAME`, `tags/NAME` and `refs/NAME`. Refs under `runs/` and
+`receipts/` record the past: undo does not affect them. Names are lower-case ASCII, so that no two
+of them look alike on any system. A ref contains the number of its moves and its previous target.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 HEADS = "heads/"
 TAGS = "tags/"
+OWN = "refs/"
+"""Refs of users, which move where they are set."""
 DEFAULT_BRANCH = "main"
 NAME_BYTES_MAX = 255
 _NAME = r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*"
@@ -45,7 +47,7 @@ def check_name(field: str, name: object) -> str:
         raise InvalidInputError(
             f"{field}: got {name!r:.80}, expected no '..' and no part that ends with '.' or '.lock'"
         )
-    if name.startswith((HEADS, TAGS, RUNS, RECEIPTS)) or re.fullmatch(_CID_LIKE, name):
+    if name.startswith((HEADS, TAGS, OWN, RUNS, RECEIPTS)) or re.fullmatch(_CID_LIKE, name):
         raise InvalidInputError(
             f"{field}: got {name!r:.80}, expected what cannot be taken for a CID or a full name"
         )

@@ -19,12 +19,11 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.errors import InvalidInputError, StorageError
 from ibidem.objects.progress import Progress
 from ibidem.repo import branches
-from ibidem.repo.arguments import commit_info
 from ibidem.repo.core import Clock, Core
 from ibidem.repo.layers import Ingesting, Layers, Recalling
 from ibidem.repo.opening import created, is_taken, location_of, open_core, system_clock
 from ibidem.repo.questions import Questions
-from ibidem.repo.refs import HEADS, TAGS
+from ibidem.repo.refs import HEADS, OWN, TAGS
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
 from ibidem.store.closing import Closing
@@ -247,6 +246,10 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
         """Returns the tags, by name."""
         return self.core.tags()
 
+    def refs(self) -> dict[str, CommitCid]:
+        """Returns the refs under `refs/`, by name without that prefix."""
+        return self.core.refs()
+
     def resolve(self, rev: object, *, missing_ok: bool = False) -> CommitCid | None:
         """Returns the commit that a revision names; `repo.revspec` has the grammar.
 
@@ -336,7 +339,7 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
                 everything with `ConflictError`, for changes that depend on values read before;
                 `unmoved` rejects everything if the branch has moved at all.
         """
-        signed = commit_info(author, message, time, agent, task, self.core.key_for(sign))
+        signed = self.core.signed(author, message, time, agent=agent, task=task, sign=sign)
         from ibidem.repo.transaction.begin import begin, branch_publisher
 
         publisher = branch_publisher(self.core, branch, signed, on_conflict=on_conflict)
@@ -414,6 +417,34 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
         """Creates a tag at a revision and returns its commit."""
         return branches.create(self.core, TAGS, name, at, author=author, time=time)
 
+    def set_ref(
+        self,
+        name: str,
+        *,
+        at: object = HEAD,
+        author: str = "",
+        time: int | datetime | None = None,
+    ) -> CommitCid:
+        """Creates the ref `refs/NAME`, or moves it, to a revision, and returns its commit.
+
+        Unlike a tag it may move, and unlike a branch it moves only where it is set.
+
+        Examples:
+            >>> import ibidem
+            >>> repo = ibidem.init("memory:")
+            >>> fact = repo.add("tea is at five")
+            >>> commit = repo.set_ref("deploy/prod")
+            >>> repo.at("refs/deploy/prod").commit_cid == commit == repo.refs()["deploy/prod"]
+            True
+        """
+        return branches.set_ref(self.core, name, at, author=author, time=time)
+
+    def delete_ref(
+        self, name: str, *, author: str = "", time: int | datetime | None = None
+    ) -> None:
+        """Deletes the ref `refs/NAME`; its commit stays."""
+        branches.delete(self.core, OWN, name, author=author, time=time)
+
     def delete_branch(
         self, name: str, *, author: str = "", time: int | datetime | None = None
     ) -> None:
@@ -459,7 +490,7 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
         """
         from ibidem.repo.merge.branch import merge_into
 
-        signed = commit_info(author, message, time, agent, task, self.core.signing_key)
+        signed = self.core.signed(author, message, time, agent=agent, task=task)
         log = self.core.operation_log
         full_name = branches.branch_of(log, branch)
         return merge_into(
@@ -486,7 +517,7 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
 
         log = self.core.operation_log
         full_name = branches.branch_of(log, None)
-        signed = commit_info(author, "", time, None, None, self.core.signing_key)
+        signed = self.core.signed(author, "", time)
         return rebase(log, full_name, self.core.commit_cid_of(onto), signed, dry_run=dry_run)
 
     def cherry_pick(
@@ -508,7 +539,7 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
 
         log = self.core.operation_log
         full_name = branches.branch_of(log, None)
-        signed = commit_info(author, message, time, agent, task, self.core.signing_key)
+        signed = self.core.signed(author, message, time, agent=agent, task=task)
         return pick(log, full_name, self.core.commit_cid_of(rev), signed)
 
     def revert(
@@ -526,7 +557,7 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
 
         log = self.core.operation_log
         full_name = branches.branch_of(log, None)
-        signed = commit_info(author, message, time, agent, task, self.core.signing_key)
+        signed = self.core.signed(author, message, time, agent=agent, task=task)
         return revert(log, full_name, self.core.commit_cid_of(rev), signed)
 
     def conflicts(self, at: object = HEAD) -> list[OpenConflict]:
@@ -563,7 +594,7 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
         """
         from ibidem.repo.merge.resolve import resolve
 
-        signed = commit_info(author, message, time, agent, task, self.core.signing_key)
+        signed = self.core.signed(author, message, time, agent=agent, task=task)
         return resolve(self.core, self._conflict_id(id), take, value, signed)
 
     def _conflict_id(self, id: NodeId | EdgeId | str) -> NodeId | EdgeId:  # noqa: A002

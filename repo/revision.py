@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
+from ibidem.objects.ids import NodeId
 from ibidem.repo.graph import Graph
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.retrieve.query.configured import CONFIGURED
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
     from ibidem.objects.config import Config
     from ibidem.objects.erasure import Erasure
-    from ibidem.objects.ids import NodeId
     from ibidem.objects.root import Root
     from ibidem.objects.vector import Sparse, Vector
     from ibidem.repo.core import Core
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.access.policy import TrustPolicy, Viewer
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.context.navigation import Navigation
     from ibidem.retrieve.context.prompt import Citation
     from ibidem.retrieve.graph.paths import GraphPath
     from ibidem.retrieve.query.configured import Configured
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.records.item import RecordItem
     from ibidem.retrieve.records.record import RecordType, Status
     from ibidem.retrieve.rerank import Reranker
+    from ibidem.retrieve.schema import Schema
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -352,6 +354,47 @@ class Revision(Questions):
         from ibidem.repo.retrieval import listing
 
         return listing.count(self.graph, **changed_options(locals(), Questions.query))
+
+    def navigate(self, id: NodeId | str) -> Navigation | None:  # noqa: A002
+        """Returns what is before, after, above and beside a passage or section, None for a node
+        without a document.
+
+        Examples:
+            >>> import ibidem
+            >>> repo = ibidem.init("memory:")
+            >>> with repo.transaction() as tx:
+            ...     _ = ibidem.ingest_text(tx, "# Mail\n\nFirst.\n\nSecond.\n", path="mail.md")
+            >>> here = repo.at()
+            >>> first = here.navigate(repo.retrieve("first")[0].node.id)
+            >>> here.node(first.next).summary, first.passage_count
+            ('Second.', 2)
+        """
+        from ibidem.repo.argument_checks import check_id
+        from ibidem.retrieve.context.navigation import navigation
+
+        node = check_id("id", id, NodeId)
+        found = self.graph.node(node)  # raises for what is missing or hidden
+        graph = self.graph.seen_by(self.graph.viewer)
+        return graph.with_snapshot(lambda snapshot: navigation(snapshot, found.id))
+
+    def schema(self, *, include_tombstoned: bool = False) -> Schema:
+        """Returns the labels, edge types and properties of the graph, with counts; reads no nodes.
+
+        Args:
+            include_tombstoned: whether nodes hidden by a tombstone are counted.
+
+        Examples:
+            >>> import ibidem
+            >>> repo = ibidem.init("memory:")
+            >>> with repo.transaction() as tx:
+            ...     _ = tx.add_node("Fact", summary="tea", props={"year": 2020})
+            >>> schema = repo.at().schema()
+            >>> schema.labels, [(one.name, dict(one.types)) for one in schema.properties]
+            ({'Fact': 1}, [('year', {'number': 1})])
+        """
+        from ibidem.repo.retrieval import listing
+
+        return listing.schema(self.graph, include_tombstoned=include_tombstoned)
 
     def paths(
         self,

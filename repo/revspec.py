@@ -1,6 +1,6 @@
 """The grammar of revisions: the ways to name a commit in any command or call.
 
-main   heads/main   v1   tags/v1   HEAD   a CID, or a prefix of 8 characters or more
+main   heads/main   v1   tags/v1   refs/x   HEAD   a CID, or a prefix of 8 characters or more
 main@{2026-01-01T00:00:00Z}   2026-01-01T00:00:00Z       where that pointed then, by the local log
 main@{2026-01-01}             2026-01-01                 likewise at the end of that day in UTC
 any of these with ~N (N first parents back), ^ (the first parent) or ^N (the Nth parent) after it
@@ -19,7 +19,7 @@ from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError, Not
 from ibidem.objects.links import fields_of_kind
 from ibidem.repo import refs
 from ibidem.repo.arguments import EPOCH, microseconds
-from ibidem.repo.refs import HEADS, TAGS
+from ibidem.repo.refs import HEADS, OWN, TAGS
 
 if TYPE_CHECKING:
     from ibidem.repo.operation_log import OperationLog
@@ -145,7 +145,7 @@ def _ref(
 
 
 def _candidates(operations: OperationLog, entry: LogEntry, name: str) -> CommitCid | None:
-    if name.startswith((HEADS, TAGS)):
+    if name.startswith((HEADS, TAGS, OWN)):
         ref = refs.read(operations.store, entry.view, name)
         return None if ref is None else ref.target
     found = [refs.read(operations.store, entry.view, prefix + name) for prefix in (HEADS, TAGS)]

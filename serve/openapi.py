@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ibidem.repo.questions import Questions
-from ibidem.repo.refs import HEADS, TAGS
+from ibidem.repo.refs import HEADS, OWN, TAGS
 from ibidem.repo.sync import wire
 from ibidem.repo.sync.names import NOTES, RECEIPTS, RUNS
 from ibidem.repo.viewer.exposure import Exposure, exposure_of
@@ -188,7 +188,7 @@ def _parameters(path: str) -> list[Schema]:
         if name == "limit":
             schema = {"type": "integer", "minimum": 1, "maximum": limits[path]}
         if name == "prefix":
-            prefix = {**_TEXT, "enum": [HEADS, TAGS, NOTES, RUNS, RECEIPTS]}
+            prefix = {**_TEXT, "enum": [HEADS, TAGS, OWN, NOTES, RUNS, RECEIPTS]}
             schema = {"type": "array", "items": prefix, "maxItems": 16}
         if name == "where":
             schema = {**_TEXT, "description": "Conditions on properties, an object in JSON."}

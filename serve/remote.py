@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ibidem.objects.errors import InvalidInputError
-from ibidem.repo.refs import HEADS, TAGS
+from ibidem.repo.refs import HEADS, OWN, TAGS
 from ibidem.repo.sync import wire
 from ibidem.repo.sync.car import CarLimits, car_header, car_section
 from ibidem.repo.sync.names import NOTES, RECEIPTS, RUNS
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ibidem.serve.exchange import Call
     from ibidem.serve.served import Copying
 
-_PREFIXES = (HEADS, TAGS, NOTES, RUNS, RECEIPTS)
+_PREFIXES = (HEADS, TAGS, OWN, NOTES, RUNS, RECEIPTS)
 _PREFIXES_MAX = 16
 
 

@@ -21,7 +21,7 @@ def include_option(function: Function) -> Function:
     """Adds `--include`, passed on as `include`."""
     return click.option(
         "--include",
-        type=click.Choice(["notes", "runs", "receipts"]),
+        type=click.Choice(["notes", "runs", "receipts", "refs"]),
         multiple=True,
         help="Also copy these, in addition to branches and tags; may be repeated.",
     )(function)

@@ -10,7 +10,7 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.ids import NodeId
 from ibidem.repo import branches
 from ibidem.repo.argument_checks import check_id
-from ibidem.repo.arguments import checked_time, commit_info
+from ibidem.repo.arguments import checked_time
 from ibidem.repo.history import log, rewrite
 from ibidem.repo.history.blame import blame
 from ibidem.repo.history.touching import Touched, ids_before, paths_before, touching
@@ -307,7 +307,7 @@ class History:
         """
         start = None if base is None else self._core.commit_cid_of(base)
         full_name = branches.branch_of(self._core.operation_log, branch)
-        signed = commit_info(author, message, time, agent, task, self._core.key_for(sign))
+        signed = self._core.signed(author, message, time, agent=agent, task=task, sign=sign)
         return rewrite.squash(self._core.operation_log, full_name, start, signed)
 
     def prune(

@@ -10,6 +10,7 @@ from ibidem.repo import statistics
 from ibidem.repo.argument_checks import check_ids
 from ibidem.repo.operation_log import OPERATIONS_KEPT
 from ibidem.repo.revspec import HEAD
+from ibidem.retrieve.access.policy import ALL
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import BlockReader
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ibidem.repo.maintenance.gc import GcReport
     from ibidem.repo.maintenance.report import FsckReport
     from ibidem.repo.statistics import LogStats, RepositoryStats
+    from ibidem.repo.vector_audit import VectorAudit
 
 
 class Maintenance:
@@ -85,6 +87,19 @@ class Maintenance:
     def stats(self, at: object = HEAD) -> RepositoryStats:
         """Returns statistics of the repository and one of its revisions."""
         return statistics.repository_stats(self._core, at)
+
+    def audit_vectors(
+        self, at: object = HEAD, *, model: str | None = None
+    ) -> tuple[VectorAudit, ...]:
+        """Returns, for each model or for one, which nodes have its vector, which one of another
+        text, and which none; reads every node.
+
+        Raises:
+            InvalidInputError: kind `unknown-model`.
+        """
+        from ibidem.repo.vector_audit import audit_vectors
+
+        return audit_vectors(self._core.graph(at, viewer=ALL), model)
 
     def log_stats(self) -> LogStats:
         """Returns the sizes of the logs of receipts and of operations, and their limits."""

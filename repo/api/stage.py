@@ -52,7 +52,7 @@ class Stage:
         from ibidem.repo.transaction.publish import BranchPublisher
 
         core, operations = self._core, self._core.operation_log
-        signed = commit_info(author, message, None, None, None, core.signing_key)
+        signed = core.signed(author, message, None)
 
         def begin_in(state: State) -> Transaction:
             if STAGE_CELL not in state.cells:
@@ -79,7 +79,7 @@ class Stage:
         Raises:
             ConflictError: the stage itself moved, or the branch was deleted.
         """
-        signed = commit_info(author, message, time, agent, task, self._core.key_for(sign))
+        signed = self._core.signed(author, message, time, agent=agent, task=task, sign=sign)
         return stage.commit(self._core.operation_log, signed)
 
     def changes(self) -> Iterator[log.Change]:

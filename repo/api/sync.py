@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ibidem.objects.cid import Cid
     from ibidem.repo.core import Core
     from ibidem.repo.sync.car import CarLimits
+    from ibidem.repo.sync.fetched import FetchedRef
     from ibidem.repo.sync.report import CopyReport
     from ibidem.retrieve.access.policy import Viewer
 
@@ -52,7 +53,7 @@ class Sync:
             file: a path of a new file, or a file open for writing.
             branches: short names; if given, only these, and no tags.
             since: a revision; its history is left out, and importing needs it.
-            include: out of `notes`, `runs`, `receipts`.
+            include: out of `notes`, `runs`, `receipts`, `refs`.
             full: includes the operation log and everything it can undo to; for a backup to
                 restore with `ibidem.clone`.
 
@@ -134,7 +135,7 @@ class Sync:
         """Copies the refs of a remote; its branches become `remotes/NAME/heads/…` here.
 
         Args:
-            include: out of `notes`, `runs`, `receipts`.
+            include: out of `notes`, `runs`, `receipts`, `refs`.
             force: also accepts branches that the remote rolled back or rewrote.
             token: for a URL; by default the one in the remote's token file.
 
@@ -155,6 +156,18 @@ class Sync:
             )
         sent.carry_out(self._core, author=author, time=moment)
         return report
+
+    def fetched(self, remote: str = ORIGIN) -> tuple[FetchedRef, ...]:
+        """Returns the refs of a remote as of the last fetch, compared with those of the same names
+        here; nothing is contacted.
+
+        Raises:
+            NotFoundError: there is no remote of that name.
+        """
+        self.remotes.get(remote)
+        from ibidem.repo.sync.fetched import fetched
+
+        return fetched(self._core, remote)
 
     def pull(
         self,

@@ -19,7 +19,7 @@ from ibidem.objects.record import record
 from ibidem.repo import refs
 from ibidem.repo.arguments import CommitInfo, commit_of
 from ibidem.repo.history.ancestry import is_ancestor, newest_first, parents_first, read_commit
-from ibidem.repo.refs import HEADS, TAGS
+from ibidem.repo.refs import HEADS, OWN, TAGS
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -110,7 +110,7 @@ def prune(
         source = operations.store
         named = {
             prefix + name: CommitCid(cid.raw)
-            for prefix in (HEADS, TAGS)
+            for prefix in (HEADS, TAGS, OWN)
             for name, cid in refs.listed(source, state.view, prefix).items()
         }
         plan = _Plan(source, first, list(named.values()))

@@ -23,6 +23,7 @@ from ibidem.retrieve.filter import NodeSet, universe, view_of
 from ibidem.retrieve.graph.paths import PATHS_DEFAULT, GraphPath, find_paths, parse_steps
 from ibidem.retrieve.listing import Order, list_nodes
 from ibidem.retrieve.query import checks, option_checks
+from ibidem.retrieve.schema import Schema, schema_of
 from ibidem.retrieve.semantics import resolve
 
 if TYPE_CHECKING:
@@ -96,6 +97,14 @@ def count(revision: Graph, **conditions: Any) -> int:
     """Returns the number of nodes that meet all conditions; no node is read."""
     conditions = with_history(revision, conditions)
     return _answer(revision, lambda snapshot: len(_scope(revision, snapshot, **conditions).members))
+
+
+def schema(revision: Graph, *, include_tombstoned: bool) -> Schema:
+    """Returns the schema of a graph as its caller sees it; no node is read."""
+    hidden = checks.flag("include_tombstoned", include_tombstoned)
+    return _answer(
+        revision, lambda snapshot: schema_of(view_of(snapshot, include_tombstoned=hidden))
+    )
 
 
 def matching(revision: Graph, **conditions: Any) -> Callable[[NodeId], bool]:

@@ -16,7 +16,6 @@ from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.repo.arguments import microseconds
 from ibidem.repo.graph import Graph
-from ibidem.repo.retrieval.history import with_history
 from ibidem.repo.retrieval.rerank_timeout import limited
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.retrieve.answer.answer import Answer, AnswerKind, receipt_of
@@ -25,6 +24,7 @@ from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import dense_tops
 from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.options import TIMES_OF_RECORDS
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.query.settings import configured
 from ibidem.retrieve.rerank import Reranker, RerankRecord
@@ -101,7 +101,11 @@ def ask(
         given: some of `retrieve.query.options`, without those of packs. A vector computed by
             `model` or `embedder` is in the receipt, so a replay needs no model.
     """
-    options: dict[str, Any] = with_history(revision, given)
+    options: dict[str, Any] = {**given}
+    if any(options.get(name) is not None for name in TIMES_OF_RECORDS):
+        from ibidem.repo.retrieval.history import with_history
+
+        options = with_history(revision, options)
     config = revision.config
     if not {"model", "embedder", "vector"} & options.keys() and _has_words(options.get("text")):
         options["model"] = configured(config).get("model")

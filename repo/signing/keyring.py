@@ -366,7 +366,7 @@ def _read_trust(data: bytes | None, path: Path) -> Trust:
         raise CorruptError(f"key file {path}: it is not a list of keys") from error
 
 
-SPACES = ("heads/", "tags/", "remotes/", "notes/")
+SPACES = ("heads/", "tags/", "refs/", "remotes/", "notes/")
 """Prefixes of refs to commits."""
 
 

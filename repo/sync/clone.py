@@ -54,7 +54,7 @@ def clone(
         location: the URL of a server or of a repository, a folder with one, or a bundle.
         path: where the new repository will be: a folder, or a URL such as `s3://bucket/prefix`.
         token: for a URL.
-        include: out of `notes`, `runs`, `receipts`.
+        include: out of `notes`, `runs`, `receipts`, `refs`.
 
     Raises:
         InvalidInputError: a repository exists there already.

@@ -150,7 +150,7 @@ def export(
         stream: receives the file.
         branches: short names; if given, only these, and no tags.
         since: a revision; its history is left out, and an importing repository must have it.
-        include: out of `notes`, `runs`, `receipts`.
+        include: out of `notes`, `runs`, `receipts`, `refs`.
         full: everything, including the operation log and all that it can undo to.
 
     Raises:

@@ -63,8 +63,8 @@ def fetch(
         repository: receives the copy.
         remote: the source.
         name: of the remote.
-        include: out of `notes`, `runs`, `receipts`; runs, receipts and tags are created if missing,
-            advanced if the remote is ahead, and otherwise unchanged.
+        include: out of `notes`, `runs`, `receipts`, `refs`; these but notes, and tags, are
+            created if missing, advanced if the remote is ahead, and otherwise unchanged.
         force: accepts a branch that does not descend from its last known commit.
 
     Raises:

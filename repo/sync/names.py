@@ -19,7 +19,7 @@ RUNS = "runs/"
 RECEIPTS = "receipts/"
 ALWAYS = (refs.HEADS, refs.TAGS)
 """Prefixes of refs that every copy includes."""
-OPTIONAL = {"notes": NOTES, "runs": RUNS, "receipts": RECEIPTS}
+OPTIONAL = {"notes": NOTES, "runs": RUNS, "receipts": RECEIPTS, "refs": refs.OWN}
 """Prefixes of refs that a copy includes on request, by option value."""
 _RECEIPT = re.compile(r"[a-z2-7]{4,59}")
 _REMOTE = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
@@ -32,7 +32,7 @@ def check_ref(field: str, name: object) -> str:
         InvalidInputError: another prefix, or a name that `repo.refs` does not allow.
     """
     text = name if isinstance(name, str) else ""
-    for prefix in (*ALWAYS, NOTES, RUNS, RECEIPTS):
+    for prefix in (*ALWAYS, *OPTIONAL.values()):
         if text.startswith(prefix):
             rest = text[len(prefix) :]
             if prefix != RECEIPTS or not _RECEIPT.fullmatch(rest):
@@ -81,12 +81,12 @@ def prefixes(include: tuple[str, ...] | list[str] | frozenset[str] | set[str]) -
     """Returns the prefixes of the refs to copy.
 
     Args:
-        include: out of `notes`, `runs`, `receipts`, in addition to branches and tags.
+        include: out of `notes`, `runs`, `receipts`, `refs`, in addition to branches and tags.
     """
     for name in include:
         if name not in OPTIONAL:
             raise InvalidInputError(
-                f"include: got {name!r:.80}, expected 'notes', 'runs' or 'receipts'"
+                f"include: got {name!r:.80}, expected one of {', '.join(OPTIONAL)}"
             )
     return (*ALWAYS, *(OPTIONAL[name] for name in sorted(set(include))))
 

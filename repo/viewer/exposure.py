@@ -54,6 +54,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Repository", Exposure.EXEMPT, "viewer author"),
     **_rows("Repository", Exposure.REFUSED, "core folder history stage sync runs keys maintenance"),
     **_rows("Repository", Exposure.REFUSED, "commit_at use_embedder embed branch tag switch"),
+    **_rows("Repository", Exposure.REFUSED, "refs set_ref delete_ref"),
     **_rows("Repository", Exposure.REFUSED, "delete_branch delete_tag merge rebase cherry_pick"),
     **_rows("Repository", Exposure.REFUSED, "revert resolve_conflict ingest"),
     **_rows("Repository", Exposure.VISIBLE, "conversations records recall feedback add"),
@@ -66,7 +67,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     ),
     **_rows("History", Exposure.REFUSED, "merge_bases operations undo redo"),
     **_rows("Stage", Exposure.REFUSED, "transaction commit_with commit changes clear"),
-    **_rows("Sync", Exposure.REFUSED, "remotes export export_part load fetch pull push"),
+    **_rows("Sync", Exposure.REFUSED, "remotes export export_part load fetch fetched pull push"),
     **_rows("Receipts", Exposure.VISIBLE, "replay"),
     **_rows("Receipts", Exposure.REFUSED, "keep list find drop"),
     **_rows("Runs", Exposure.REFUSED, "start open fork list load drop"),
@@ -76,7 +77,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Notes", Exposure.EXEMPT, "head"),
     **_rows("Keys", Exposure.REFUSED, "ring sign_with verify revoke require_signed"),
     **_rows("Maintenance", Exposure.REFUSED, "fsck repair gc stats log_stats index_counts"),
-    **_rows("Maintenance", Exposure.REFUSED, "missing_vectors"),
+    **_rows("Maintenance", Exposure.REFUSED, "audit_vectors missing_vectors"),
     **_rows("Maintenance", Exposure.REFUSED, "reindex erase erasures is_erased accept_erasures"),
     **_rows("Maintenance", Exposure.REFUSED, "finish_erasing"),
     # -- revisions and transactions ------------------------------------------------------------
@@ -85,7 +86,8 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Revision", Exposure.VISIBLE, "vectors sparse_vectors"),
     **_rows("Revision", Exposure.VISIBLE, "document locate locate_many newest moment paths"),
     **_rows("Revision", Exposure.VISIBLE, "is_visible retrieve retrieve_many packs records"),
-    **_rows("Revision", Exposure.VISIBLE, "prompt context verify_citation query page count"),
+    **_rows("Revision", Exposure.VISIBLE, "prompt context verify_citation query page count schema"),
+    **_rows("Revision", Exposure.VISIBLE, "navigate"),
     **_rows("Revision", Exposure.EXEMPT, "root_cid commit_cid config trust_policy viewer"),
     **_rows("Revision", Exposure.EXEMPT, "is_restricted erasures"),
     **_rows("Revision", Exposure.REFUSED, "core root commit log snapshot with_snapshot"),
@@ -150,6 +152,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_commands(
         Exposure.REFUSED, "history prune", "clone", "remote add", "remote list", "remote remove"
     ),
+    **_commands(Exposure.REFUSED, "remote show", "embed list"),
     **_commands(Exposure.REFUSED, "index compact"),
     **_commands(Exposure.REFUSED, "fetch", "pull", "push", "export", "import", "serve", "fsck"),
     **_commands(Exposure.REFUSED, "trust token create", "trust token list"),

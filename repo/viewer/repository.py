@@ -17,7 +17,6 @@ from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.api.notes import NoteSpaces
-from ibidem.repo.arguments import commit_info
 from ibidem.repo.layers import Layers, Recalling
 from ibidem.repo.questions import Questions
 from ibidem.repo.revision import Revision
@@ -195,7 +194,7 @@ class ViewerRepository(Layers, Recalling, Questions, Proxy, Closing):
         from ibidem.repo.transaction.begin import begin, branch_publisher
 
         core, by = self._core, self.author or author
-        signed = commit_info(by, message, time, agent, task, core.signing_key)
+        signed = core.signed(by, message, time, agent=agent, task=task)
         publisher = branch_publisher(core, None, signed, on_conflict=on_conflict)
         tx = begin(core, publisher, signed, state=publisher.state)
         return ViewerTransaction(tx, Revision(core.graph(tx.base.cid, viewer=self.viewer)))

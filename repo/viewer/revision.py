@@ -117,6 +117,8 @@ class ViewerRevision(Proxy):
     query = _read(Revision.query)
     page = _read(Revision.page)
     count = _read(Revision.count)
+    schema = _read(Revision.schema)
+    navigate = _read(Revision.navigate)
     paths = _read(Revision.paths)
 
     def is_edge_visible(self, id: EdgeId | str) -> bool:  # noqa: A002

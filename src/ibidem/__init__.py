@@ -149,8 +149,10 @@ if TYPE_CHECKING:
     from ibidem.repo.runs.session import OpenEvent as OpenEvent
     from ibidem.repo.statistics import RepositoryStats as RepositoryStats
     from ibidem.repo.sync.clone import clone as clone
+    from ibidem.repo.sync.fetched import FetchedRef as FetchedRef
     from ibidem.repo.sync.report import CopyReport as CopyReport
     from ibidem.repo.transaction.transaction import Transaction as Transaction
+    from ibidem.repo.vector_audit import VectorAudit as VectorAudit
     from ibidem.repo.viewer.exposure import Exposure as Exposure
     from ibidem.repo.viewer.exposure import exposure_of as exposure_of
     from ibidem.repo.viewer.notes import ViewerNotes as ViewerNotes
@@ -176,6 +178,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.sealed import SealedReceipt as SealedReceipt
     from ibidem.retrieve.answer.warning import AnswerWarning as AnswerWarning
     from ibidem.retrieve.answer.warning import WarningCode as WarningCode
+    from ibidem.retrieve.context.navigation import Navigation as Navigation
     from ibidem.retrieve.context.pack import Hit as Hit
     from ibidem.retrieve.context.pack import Member as Member
     from ibidem.retrieve.context.pack import Pack as Pack
@@ -193,6 +196,8 @@ if TYPE_CHECKING:
     from ibidem.retrieve.records.record import RecordType as RecordType
     from ibidem.retrieve.records.record import Status as Status
     from ibidem.retrieve.rerank import Reranker as Reranker
+    from ibidem.retrieve.schema import PropertySchema as PropertySchema
+    from ibidem.retrieve.schema import Schema as Schema
     from ibidem.retrieve.tokens import HEURISTIC as HEURISTIC
     from ibidem.retrieve.tokens import TokenEstimator as TokenEstimator
     from ibidem.store.lmdb.store import LmdbStore as LmdbStore
@@ -285,6 +290,7 @@ _HOMES = {
     "repo.runs.session": "OpenEvent",
     "repo.statistics": "RepositoryStats",
     "repo.sync.clone": "clone",
+    "repo.sync.fetched": "FetchedRef",
     "repo.sync.report": "CopyReport",
     "repo.transaction.transaction": "Transaction",
     "repo.viewer.exposure": "Exposure exposure_of",
@@ -292,6 +298,7 @@ _HOMES = {
     "repo.viewer.repository": "ViewerReceipts ViewerRepository",
     "repo.viewer.revision": "ViewerRevision",
     "repo.viewer.transaction": "ViewerTransaction",
+    "repo.vector_audit": "VectorAudit",
     "retrieve.access.policy": "ALL ALL_SCOPES Level Reveal TrustPolicy Viewer",
     "retrieve.answer.answer": "Answer AnswerKind",
     "retrieve.answer.drops": "Drop DropReason",
@@ -301,6 +308,7 @@ _HOMES = {
     "retrieve.answer.receipt": "Receipt",
     "retrieve.answer.sealed": "SealedReceipt",
     "retrieve.answer.warning": "AnswerWarning WarningCode",
+    "retrieve.context.navigation": "Navigation",
     "retrieve.context.pack": "Hit Member Pack",
     "retrieve.context.prompt": "Citation Prompt citations_of fence_of",
     "retrieve.graph.paths": "GraphPath",
@@ -309,6 +317,7 @@ _HOMES = {
     "retrieve.records.item": "RecordGraph RecordItem Relation",
     "retrieve.records.record": "Record RecordType Status",
     "retrieve.rerank": "Reranker",
+    "retrieve.schema": "PropertySchema Schema",
     "retrieve.tokens": "HEURISTIC TokenEstimator",
     "store.lmdb.store": "LmdbStore",
     "store.memory": "MemoryStore",

@@ -73,10 +73,13 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("show", one)
     passage = run("query", "--label", "Passage")["nodes"][0]["id"]
     run("show", passage)
+    run("show", passage, "--around")
+    run("show", run("show", passage, "--around")["above"][0], "--around")
     run("show", run("query", "--label", "Document")["nodes"][0]["id"])
     run("query", "--where", "born>=1800")
     run("query", "--order-by", "-born", "--limit", "1", "--offset", "1")
     run("query", "--label", "Note", "--count")
+    run("query", "--schema")
     run("query", "--newest", "created", "--updated-after", "2001-01-01")
     run("edge", "traverse", one, "--path", "out:uses")
     run("node", "add", "Note", "--key", "cards", "--prop", "count=2", "--replace")
@@ -99,6 +102,9 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("tag", "first", "--at", "main~1")
     run("tag")
     run("tag", "-d", "first")
+    run("tag", "--ref", "deploy/prod")
+    run("tag", "--ref")
+    run("tag", "--ref", "-d", "deploy/prod")
     np.save(folder / "v.npy", np.array([1, 0, 0], np.float32))
     asked = run(
         *("retrieve", "the mill of the engine", "--vector", "m=v.npy", "--budget", "40"),
@@ -175,6 +181,7 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("push", "copy")
     run("remote", "remove", "old")
     run("remote", "list")
+    run("remote", "show", "copy")
     _merges(run)
     run("blame", one)
     run("bisect", "run", "--good", "HEAD~1", "--", sys.executable, "-c", "raise SystemExit(1)")
@@ -183,6 +190,8 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("index", "build")
     _keeps(run, folder)
     run("embed", "--dry-run")
+    run("embed", "list")
+    run("embed", "list", "--model", run("embed", "list")["models"][0]["name"])
     run("index", "stats")
     run("doctor")
     for _ in range(2):

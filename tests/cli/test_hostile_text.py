@@ -158,6 +158,7 @@ CALLS: dict[str, list[str]] = {
     "memory feedback vote": ["memory feedback vote {plain} --down --receipt {receipt}"],
     "memory feedback not-useful": ["memory feedback not-useful {plain} --receipt {receipt}"],
     "memory feedback outcome": ["memory feedback outcome {plain} --failed"],
+    "embed list": ["embed list", "embed list --model minilm"],
     "embed": ["embed --dry-run --model minilm", "embed --dry-run --model x"],
     "query": ["query", "query --label Note --order-by list", "query --count"],
     "show": [
@@ -226,6 +227,7 @@ CALLS: dict[str, list[str]] = {
     "clone": ["clone . copy"],
     "remote add": ["remote add copy copy"],
     "remote list": ["remote list"],
+    "remote show": ["remote show copy"],
     "fetch": ["fetch copy"],
     "pull": ["pull copy"],
     "push": ["push copy"],

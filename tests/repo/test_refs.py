@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+import ibidem
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.repo.refs import check_name
@@ -37,6 +39,7 @@ BAD += [
 BAD += [
     "heads/x",
     "tags/x",
+    "refs/x",
     "x" * 256,
     "/x",
     "x/",
@@ -128,3 +131,52 @@ def test_switching_to_the_current_branch_is_no_operation(
     before = len(list(repo.history.operations()))
     repo.switch("main")
     assert len(list(repo.history.operations())) == before
+
+
+def grown(repo: Repository, text: str) -> CommitCid:
+    with repo.transaction(message=text) as tx:
+        tx.add_node("Doc", key=text)
+    assert tx.commit is not None
+    return tx.commit.cid
+
+
+def test_a_ref_of_ones_own_moves_where_it_is_set(repo: Repository, commit: CommitCid) -> None:
+    assert repo.set_ref("deploy/prod") == commit
+    head = grown(repo, "next")
+    assert repo.refs() == {"deploy/prod": commit}
+    assert repo.at("refs/deploy/prod").commit_cid == commit
+    assert repo.set_ref("deploy/prod", at="main") == head
+    assert repo.at("refs/deploy/prod~1").commit_cid == commit
+    repo.history.undo()
+    assert repo.refs() == {"deploy/prod": commit}
+    repo.delete_ref("deploy/prod")
+    assert repo.refs() == {}
+    with pytest.raises(NotFoundError, match="ref"):
+        repo.delete_ref("deploy/prod")
+    for make in (repo.branch, repo.tag, repo.set_ref):
+        with pytest.raises(InvalidInputError, match="full name"):
+            make("refs/x")
+
+
+def test_refs_of_ones_own_are_copied_on_request(disk_repo: Repository, tmp_path: Path) -> None:
+    first = grown(disk_repo, "first")
+    disk_repo.set_ref("deploy/prod")
+    with ibidem.clone(tmp_path, tmp_path / "copy") as there:
+        assert there.refs() == {}
+        there.sync.fetch(include=["refs"])
+        assert there.refs() == {"deploy/prod": first}
+        head = grown(disk_repo, "next")
+        disk_repo.set_ref("deploy/prod")
+        there.sync.pull(include=["refs"])
+        assert there.refs() == {"deploy/prod": head}
+        there.set_ref("deploy/test", at=first)
+        there.sync.push("origin", ["refs/deploy/test"])
+    assert disk_repo.refs() == {"deploy/prod": head, "deploy/test": first}
+
+
+def test_pruned_history_takes_refs_of_ones_own_along(repo: Repository, commit: CommitCid) -> None:
+    grown(repo, "next")
+    repo.set_ref("here")
+    repo.set_ref("there", at=commit)
+    repo.history.prune("main")
+    assert repo.refs() == {"here": repo.head, "there": commit}

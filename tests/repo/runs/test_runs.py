@@ -246,7 +246,7 @@ def test_refs_that_an_agent_makes_are_given_back(repo: Repository) -> None:
         session.switch("idea")
         return [*made, session.current_branch, sorted(session.branches())]
 
-    with seeded(repo).runs.start("refs") as run:
+    with seeded(repo).runs.start("names") as run:
         live = branching(run)
     repo.switch("main")
     repo.delete_branch("idea")

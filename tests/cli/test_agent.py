@@ -1,0 +1,97 @@
+"""Every command that commits records the agent and the task, from its options or the
+environment."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import ibidem
+from ibidem.cli.main import cli
+from ibidem.objects.commit import Commit
+
+ENVIRONMENT = {"IBIDEM_AUTHOR": "ada", "IBIDEM_AGENT": "scribe", "IBIDEM_TASK": "tidy"}
+COMMITTING = {
+    *("cherry-pick", "commit", "config set", "config unset", "embed", "history squash", "import"),
+    *("memory add", "memory consolidate", "memory contest", "memory feedback not-useful"),
+    *("memory feedback outcome", "memory feedback vote", "memory fork", "memory merge"),
+    *("memory penalize", "memory prune", "memory reinforce", "memory retract"),
+    *("memory supersede", "merge", "rebase", "resolve", "revert", "thread append", "thread clear"),
+    *("thread compact", "trust disable", "trust enable", "mcp", "run record"),
+}
+
+
+def commands(group: click.Group, *above: str) -> dict[str, click.Command]:
+    found: dict[str, click.Command] = {}
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        assert command is not None
+        found[" ".join((*above, name))] = command
+        if isinstance(command, click.Group):
+            found |= commands(command, *above, name)
+    return found
+
+
+def test_the_commands_that_commit_have_the_options() -> None:
+    has = {
+        name
+        for name, command in commands(cli).items()
+        if {"agent", "task"} <= {one.name for one in command.params}
+    }
+    assert has == COMMITTING
+
+
+def run(folder: Path, *arguments: str, environment: dict[str, str] = ENVIRONMENT) -> str:
+    result = CliRunner().invoke(cli, ["-R", str(folder), *arguments], env=environment)
+    assert result.exit_code == 0, result.output
+    return result.stdout.strip()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with ibidem.init(tmp_path, author="ada"):
+        return tmp_path
+
+
+def history(folder: Path) -> list[Commit]:
+    with ibidem.open(folder) as repo:
+        commits = [commit for branch in repo.branches() for commit in repo.history.log(branch)]
+        head = repo.notes.space().head
+        return commits if head is None else [*commits, *repo.history.log(head)]
+
+
+def test_the_environment_names_agent_and_task(folder: Path) -> None:
+    first = {commit.cid for commit in history(folder)}
+    (folder / "a.md").write_text("# Tea\n\nTea is at five.\n")
+    run(folder, "commit", str(folder / "a.md"), "-m", "tea")
+    run(folder, "config", "set", "limit", "5")
+    [fact] = json.loads(run(folder, "memory", "add", "Ada likes tea", "--json"))["records"]
+    run(folder, "memory", "reinforce", fact)
+    run(folder, "thread", "append", "home", "--role", "user", "hello")
+    run(folder, "branch", "side")
+    run(folder, "node", "add", "Note", "--summary", "main")
+    run(folder, "commit", "-m", "on main")
+    run(folder, "switch", "side")
+    run(folder, "node", "add", "Note", "--summary", "side")
+    run(folder, "commit", "-m", "on the side")
+    run(folder, "merge", "main")
+    run(folder, "revert", "side~1")
+    commits = [commit for commit in history(folder) if commit.cid not in first]
+    assert len(commits) >= 8
+    assert {(commit.agent, commit.task) for commit in commits} == {("scribe", "tidy")}
+    assert "agent" in run(folder, "log", "--limit", "1")
+
+
+def test_an_option_comes_before_the_environment(folder: Path) -> None:
+    run(folder, "node", "add", "Note", "--summary", "tea")
+    run(folder, "commit", "-m", "tea", "--agent", "clerk", "--task", "count")
+    run(folder, "node", "add", "Note", "--summary", "more")
+    run(folder, "commit", "-m", "more", environment={"IBIDEM_AUTHOR": "ada"})
+    with ibidem.open(folder) as repo:
+        last, before = list(repo.history.log())[:2]
+    assert (before.agent, before.task) == ("clerk", "count")
+    assert (last.agent, last.task) == (None, None)
