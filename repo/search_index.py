@@ -100,19 +100,20 @@ class SearchIndex:
         near = self._parents(commit)
         return self._work(lambda index: index.snapshot(root_cid, near=near), state)
 
-    def after_commit(self, block_count: int) -> None:
+    def after_commit(self, block_count: int, state: State | None = None) -> None:
         """Updates the index to the head after a small commit, if a question was asked since the
         last one. So questions between commits need not wait, and a process that only commits does
         not index.
 
         Args:
             block_count: of the commit.
+            state: the one that it made; by default the newest.
         """
         if self._is_queried and block_count <= self.followed_blocks_max:
             self._is_queried = False
             # The commit is complete even if this fails; the next question reports the error.
             with suppress(Exception):
-                state = self._operation_log.state()
+                state = state or self._operation_log.state()
                 root_cid, commit = self._head_in(state)
                 near = self._parents(commit)
                 self._work(lambda index: index.prepare(root_cid, near=near), state)
