@@ -28,6 +28,7 @@ def answer_json(result: Answer[Item], locations: list[Location | None]) -> dict[
     found = outcome_json(result)
     return {
         **found,
+        "stated": found.get("stated"),
         "direct": found.get("direct"),
         "items": [
             {**item, "location": shapes.location_json(location)}
@@ -62,7 +63,7 @@ def answer_lines(
         with_ids: whether the ids are shown, for commands that take them.
         is_partial: whether erased nodes were left out.
     """
-    lines = []
+    lines = _stated_lines(result)
     for rank, (item, location) in enumerate(zip(result.items, locations, strict=True), 1):
         lines += [*item_lines(rank, item, location)]
         if explain or with_ids:
@@ -77,6 +78,17 @@ def answer_lines(
         lines.append(f"direct answer: {result.direct.reason}{node}")
     kept = receipt_line(receipt, is_partial=is_partial)
     return [*lines, cost_line(result, explain=explain), kept]
+
+
+def _stated_lines(result: Answer[Item]) -> list[str]:
+    """Returns the value that the items state for the question, and the rank of its item."""
+    stated = result.stated
+    if stated is None:
+        return []
+    rank = next(rank for rank, item in enumerate(result.items, 1) if item.id == stated.node)
+    of = f"{stated.attribute} of {stated.subject}" if stated.attribute else stated.subject
+    where = faint(f"({output.one_line(of)}, [{rank}])")
+    return [f"{strong(output.one_line(stated.value))} {where}", ""]
 
 
 def receipt_line(receipt: str | None, *, is_partial: bool = False) -> str:

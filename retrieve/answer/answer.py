@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from blake3 import blake3
 
@@ -34,12 +34,16 @@ from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.rerank import RerankRecord, RerankStatus
 
 if TYPE_CHECKING:
+    from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.answer.stated import Stated
     from ibidem.retrieve.recall.direct_answer import DirectAnswer
     from ibidem.retrieve.records.item import RecordGraph
     from ibidem.retrieve.records.option import RecordOptions
 
 AnyItem = TypeVar("AnyItem", bound=AnswerItem, covariant=True)
 _DROPS_SHOWN = 10
+_OPENINGS = ("what ", "which ", "who ", "when ")
+"""How a question for a value begins; no other is read further."""
 
 
 class AnswerKind(StrEnum):
@@ -104,6 +108,19 @@ class Answer(TupleSequence[AnyItem]):
         return "\n\n".join(item.rendered for item in self.items)
 
     @property
+    def stated(self) -> Stated | None:
+        """The one value that the returned nodes state for what the question asks; None if there is
+        none, or more than one. A function of the question and the items; not part of
+        `to_bytes()`."""
+        text = self.query.text or ""
+        is_for_value = text.lstrip().casefold().startswith(_OPENINGS)
+        if self.kind is not AnswerKind.NODES or not is_for_value:
+            return None
+        from ibidem.retrieve.answer.stated import stated  # its patterns take time to compile
+
+        return stated(text, (item.node for item in cast("tuple[Item, ...]", self.items)))
+
+    @property
     def packs(self) -> tuple[AnyItem, ...]:
         """The items if they are packs; empty for an answer of nodes."""
         return self.items if self.kind is AnswerKind.PACKS else ()
@@ -152,6 +169,8 @@ class Answer(TupleSequence[AnyItem]):
             "dropped": [fields_of(one, "id", "reason", "tokens", "score") for one in self.dropped],
             "warnings": [one.to_dict() for one in self.warnings],
         }
+        if (value := self.stated) is not None:
+            found["stated"] = value.to_dict()
         if self.direct is not None:
             found["direct"] = self.direct.to_dict()
         if self.graph is not None:
@@ -298,6 +317,8 @@ def _reordering(answer: Answer[AnswerItem]) -> Iterator[str]:
         yield f"rerank by {query.rerank.name!r}, depth {query.rerank.depth}"
     if query.mmr is not None:
         yield f"mmr lambda {query.mmr.share!r}, depth {query.mmr.depth}"
+    if (value := answer.stated) is not None:
+        yield f"stated: {value}"
     if direct is not None:
         node = "" if direct.node is None else f" {direct.node}"
         yield f"direct answer: {direct.reason}{node}"

@@ -68,6 +68,9 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("diff")
     commit = run("commit", "-m", "second")["commit"]["cid"]
     run("retrieve", "store", "--graph", "ppr", "--graph-seeds", "1")
+    run("node", "add", "Person", "--summary", "Ada", "--prop", "born=1815")
+    run("commit", "-m", "a person")
+    run("retrieve", "When was Ada born?")
     for name in ("HEAD", one, edge, commit):
         run("show", name)
     run("show", one)

@@ -1,0 +1,181 @@
+"""Stated values: what the returned texts state for what a question asks, where that is certain.
+
+A question is read by a few patterns: the attribute of a subject ("the status of Apollo", "Apollo's
+status", "when was Apollo created"), or what a subject is. A node states values in four ways: as
+properties of its title; as a block of lines `Name: value` at its beginning; as cells of a table,
+whose row is the subject and whose column the attribute; and as list items `**subject**: a ...`.
+Attribute and subject have to be equal word for word. If the nodes that were returned state two
+values, or none, there is no answer: silence is better than a guess.
+
+Spec: retrieval 9.4.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.objects.plain import fields_of
+from ibidem.objects.record import record
+
+VALUE_CHARS_MAX = 500
+QUESTION_CHARS_MAX = 200
+
+_WORD = re.compile(r"[^\W_]+")
+_ARTICLES = ("a", "an", "the")
+_OF = re.compile(r"(?:what|which|who) (?:is|was|are|were) the (.+?) of (.+)", re.IGNORECASE)
+_OWN = re.compile(r"(?:what|which|who) (?:is|was|are|were) (.+?)['\u2019]s (.+)", re.IGNORECASE)
+_WHEN = re.compile(r"when was (.+) (\w+)", re.IGNORECASE)
+_HAVE = re.compile(r"(?:what|which) (.+?) does (.+) have", re.IGNORECASE)
+_IS = re.compile(r"(?:what|who) (?:is|was|are|were) (.+)|what does (.+) mean", re.IGNORECASE)
+_LINE = re.compile(r"([A-Z][\w-]*(?: [\w-]+){0,2}):(?: +(.*))?")
+_TITLES = (("title",), ("name",))
+_ITEM = re.compile(r"^[*+-] +\*\*([^*\n]+)\*\* ?: +((?:an?|the) .+)$", re.IGNORECASE | re.MULTILINE)
+_BORDER = re.compile(r"^=+(?: +=+)+ *$")
+_PARTS = re.compile(r"\n[ \t]*\n")
+_MARKUP = re.compile(r"[`*]+")
+
+Words = tuple[str, ...]
+
+
+@record
+class Stated:
+    """A value that a node states for a subject."""
+
+    value: str
+    attribute: str
+    """As the node names it; empty for what the subject is."""
+    subject: str
+    node: NodeId
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns it as plain data."""
+        return fields_of(self, "value", "attribute", "subject", "node")
+
+    def __str__(self) -> str:
+        of = f"{self.attribute} of {self.subject}" if self.attribute else self.subject
+        return f"{self.value} ({of}) in {self.node}"
+
+
+def stated(question: str, nodes: Iterable[Node]) -> Stated | None:
+    """Returns the one value that some nodes state for what a question asks, None without one.
+
+    Args:
+        nodes: those of the answer, best first.
+    """
+    parsed = _parsed(question)
+    if parsed is None:
+        return None
+    attribute, subject = parsed
+    found: dict[str, Stated] = {}
+    for node in nodes:
+        for subjects, name, value in _statements(node):
+            if _words(name) == attribute and any(_words(one) == subject for one in subjects):
+                shown = _plain(value)
+                if shown:
+                    key = " ".join(_words(shown)) or shown
+                    named = next(one for one in subjects if _words(one) == subject)
+                    found.setdefault(key, Stated(shown, _plain(name), _plain(named), node.id))
+    (only,) = found.values() if len(found) == 1 else (None,)
+    return only if only is not None and len(only.value) <= VALUE_CHARS_MAX else None
+
+
+def _parsed(question: str) -> tuple[Words, Words] | None:
+    """Returns the attribute and the subject that a question asks for."""
+    text = " ".join(question.split()).rstrip("?. ")
+    if not text or len(text) > QUESTION_CHARS_MAX:
+        return None
+    if match := _OF.fullmatch(text) or _HAVE.fullmatch(text):
+        attribute, subject = match[1], match[2]
+    elif (match := _OWN.fullmatch(text)) or (match := _WHEN.fullmatch(text)):
+        attribute, subject = match[2], match[1]
+    elif match := _IS.fullmatch(text):
+        attribute, subject = "", match[1] or match[2]
+    else:
+        return None
+    words = _words(subject)
+    return (_words(attribute), words) if words else None
+
+
+def _statements(node: Node) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Yields the names of a subject, an attribute, and its value, for each value of a node."""
+    text = node.summary or ""
+    if node.ntype != "Passage":
+        title = (text,) if text and "\n" not in text else ()
+        for name, value in node.props.items():
+            if type(value) in (str, int, float):
+                yield title, name, str(value)
+        return
+    for part in _PARTS.split(text):
+        lines = part.split("\n")
+        yield from _block(lines)
+        yield from _pipes(lines)
+    yield from _columns(text.split("\n"))
+    for match in _ITEM.finditer(text):
+        yield (match[1],), "", match[2]
+
+
+def _block(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Yields the values of some lines `Name: value`, if all lines are such."""
+    pairs: list[tuple[str, str]] = []
+    for line in lines:
+        if pairs and line[:1].isspace():
+            pairs[-1] = pairs[-1][0], f"{pairs[-1][1]} {line.strip()}"
+        elif match := _LINE.fullmatch(line):
+            pairs.append((match[1], (match[2] or "").strip()))
+        else:
+            return
+    if len(pairs) >= 3:
+        titles = [value for name, value in pairs if _words(name) in _TITLES]
+        subjects = (" ".join(pairs[0]), *titles)
+        for name, value in pairs[1:]:
+            yield subjects, name, value
+
+
+def _pipes(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Yields the cells of some lines, if they are a Markdown table."""
+    rows = [line.strip().strip("|").split("|") for line in lines if line.strip()]
+    if len(rows) > 2 and all(line.lstrip().startswith("|") for line in lines if line.strip()):
+        width = len(rows[0])
+        if all(set(cell.strip()) <= set(":-") for cell in rows[1]):
+            yield from _cells([row for row in (rows[0], *rows[2:]) if len(row) == width])
+
+
+def _columns(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Yields the cells of a simple table of reStructuredText, if there is one with one line of
+    headers."""
+    borders = [at for at, line in enumerate(lines) if _BORDER.match(line)]
+    if len(borders) != 3 or borders[1] != borders[0] + 2:
+        return
+    starts = [match.start() for match in re.finditer("=+", lines[borders[0]])]
+    rows: list[list[str]] = []
+    for line in (lines[borders[0] + 1], *lines[borders[1] + 1 : borders[2]]):
+        cells = [line[a:b].strip() for a, b in zip(starts, [*starts[1:], None], strict=True)]
+        if any(line[one - 1 : one].strip() for one in starts[1:]):
+            return  # a cell stands in two columns
+        if cells[0]:
+            rows.append(cells)
+        elif rows:
+            rows[-1] = [" ".join(filter(None, pair)) for pair in zip(rows[-1], cells, strict=True)]
+    yield from _cells(rows)
+
+
+def _cells(rows: Sequence[Sequence[str]]) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    for row in rows[1:]:
+        subjects = (row[0], f"{rows[0][0]} {row[0]}")
+        for name, value in zip(rows[0][1:], row[1:], strict=True):
+            yield subjects, name, value
+        if len(row) == 2:
+            yield subjects, "", row[1]
+
+
+def _words(text: str) -> Words:
+    found = tuple(word.casefold() for word in _WORD.findall(text.replace("_", " ")))
+    return found[1:] if found[:1] and found[0] in _ARTICLES and len(found) > 1 else found
+
+
+def _plain(value: str) -> str:
+    return " ".join(_MARKUP.sub("", value).split())
