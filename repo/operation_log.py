@@ -283,26 +283,27 @@ class OperationLog:
                 state = self._newer(turn)
             for losses in range(1, RETRIES_MAX + 1):
                 try:
-                    return attempt(state)
-                except ConflictError as error:
+                    found = attempt(state)
+                except (ConflictError, NotFoundError) as error:
                     if error.kind is ErrorKind.HEAD_MOVED:
                         if not turn.pause(losses):
                             pause(losses, self.store)
                         state = self._newer(turn)
-                        if not is_lost(state) or not turn.settled():
+                        if not is_lost(state):
                             continue
-                    elif not turn.settled():
+                    elif isinstance(error, NotFoundError) and self.is_overtaken(state, error):
+                        pause(losses, self.store)
                         state = self.state(turn.cells)
                         continue
-                    raise
-                except IbidemError as error:
                     if turn.settled():
-                        if not isinstance(error, NotFoundError) or not self.is_overtaken(
-                            state, error
-                        ):
-                            raise
-                        pause(losses, self.store)
-                    state = self.state(turn.cells)
+                        raise
+                except IbidemError:
+                    if turn.settled():
+                        raise
+                else:
+                    if turn.settled():
+                        return found
+                state = self.state(turn.cells)
         raise lost_every_race()
 
     def _newer(self, turn: Turn) -> State:

@@ -34,10 +34,12 @@ class Turn:
         return self._store.cells()
 
     def settled(self) -> bool:
-        """Returns whether the cells that were begun on are those of a visible state.
+        """Returns whether what this writer did or concluded in its turn follows from a visible
+        state.
 
-        Otherwise they contain changes of other writers that were still under way. Their end is
-        awaited; what was concluded from those cells has to be concluded again.
+        Otherwise it published nothing, and the cells that it began on contain changes of other
+        writers that were still under way. Their end is awaited; everything has to be concluded
+        again.
         """
         return True
 

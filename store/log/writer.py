@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
@@ -35,6 +36,8 @@ from ibidem.store.protocol import Store, check_blocks, moved_cell
 from ibidem.store.queue import Turn
 
 _PACKS_AT_ONCE = 4
+_CROWD_MAX = 32
+_CROWD_DECAY = 0.7
 _EMPTY = Entry(b"", {}, (), (), (), {})
 
 
@@ -74,6 +77,11 @@ class Writer:
         self._waiting: list[Change] = []
         self._unsettled: list[Change] = []
         """Those that wait and those that are being written, in order."""
+        self._losses = 0
+        """Races lost since this process last won one."""
+        self._crowd = 0.0
+        """About how many others write at the same time, from the races lost lately."""
+        self._rest_until = 0.0
         self._mine = threading.local()
         """The turn of this thread, and the state that it read last."""
 
@@ -92,21 +100,40 @@ class Writer:
         self._turns.acquire()
         self._mine.turn = turn
         try:
-            turn.is_free = not self._unsettled and state() is getattr(self._mine, "read", None)
+            if not self._is_rested():
+                turn.is_free = not self._unsettled and state() is getattr(self._mine, "read", None)
+                turn.is_told = True
             yield turn
         finally:
             self._mine.turn = before
             if turn.is_held:
                 self._turns.release()
 
+    def _rest(self) -> None:
+        """Lets others go first after a race was won: for as many round trips as races were lost
+        before, now or lately. So nobody starves, and more of the attempts succeed."""
+        self._crowd = min(max(self._losses, self._crowd * _CROWD_DECAY), _CROWD_MAX)
+        self._losses = 0
+        seconds = int(self._crowd) * self._log.bucket.round_trip_seconds
+        self._rest_until = time.monotonic() + seconds
+
+    def _is_rested(self) -> bool:
+        """Waits until this process may compete again; returns whether it had to wait."""
+        seconds = self._rest_until - time.monotonic()
+        if seconds <= 0:
+            return False
+        time.sleep(seconds)
+        return True
+
     def pending_cells(self) -> dict[str, bytes] | None:
         """Returns the cells as they will be if every change that was handed in is written; None if
         there is none."""
         with self._changing:
-            if not self._unsettled:
+            pending = [change for change in self._unsettled if change.result is None]
+            if not pending:
                 return None
             cells = dict(self._log.state().cells)
-            for change in self._unsettled:
+            for change in pending:
                 for name, value in change.cells.items():
                     if value is None:
                         cells.pop(name, None)
@@ -227,7 +254,6 @@ class Writer:
     def _write(self, batch: list[Change]) -> None:
         """Writes one entry for all changes of a batch that the newest state admits; every change
         gets its result: 1 and the number of dropped blocks, or an error."""
-        losses = 0
         state, is_newest = self._log.state(), False
         while True:
             admitted, entry = self._admitted(batch, state, is_newest=is_newest)
@@ -246,11 +272,10 @@ class Writer:
                     for packed in change.packs.values():
                         spans |= packed
                 if not self._log.append(entry, state.number + 1, spans):
-                    losses += 1
-                    if losses > 1:
-                        self._log.pause(losses)
+                    self._losses += 1
                     state, is_newest = self._log.state(), True
                     continue
+                self._rest()
             for change in admitted:
                 change.result = 1 + len(entry.dropped)
             return
@@ -333,16 +358,21 @@ class _LogTurn(Turn):
         self._writer = writer
         self._is_provisional = False
         self.is_held = True
+        self.is_told = False
+        """Whether the log was asked since this writer rested."""
 
     def cells(self, *, is_after_loss: bool = False) -> Mapping[str, bytes]:
         pending = self._writer.pending_cells()
         self._is_provisional = pending is not None
         if pending is not None:
             return pending
-        return dict(self._log.state().cells) if is_after_loss else self._store.cells()
+        if is_after_loss and self.is_told:
+            return dict(self._log.state().cells)
+        self.is_told = True
+        return self._store.cells()
 
     def settled(self) -> bool:
-        if not self._is_provisional:
+        if not self._is_provisional or not self.is_held:
             return True
         self._is_provisional = False
         self._writer.settle()
