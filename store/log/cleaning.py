@@ -39,7 +39,7 @@ ORPHAN_SECONDS = 3600.0
 _REFS_AT_ONCE = 10_000
 
 
-class Cleaner:
+class Cleaning:
     """Cleans the objects of one log."""
 
     def __init__(self, log: Log, writer: Writer) -> None:
@@ -88,8 +88,8 @@ class Cleaner:
             packed = encode_pack(blocks)
             pack = pack_ref(packed)
             self._bucket.put(object_name(pack.ref), packed)
-            places = {pack: spans_in(packed, pack.ref)}
-            self._writer.submit(Change({}, relocates=True, packs=places))
+            moved = {pack: spans_in(packed, pack.ref)}
+            self._writer.submit(Change({}, relocates=True, packs=moved))
         if entry is None:
             self._bucket.delete([name])
         else:

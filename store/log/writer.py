@@ -1,8 +1,9 @@
 """Writes changes as entries of the log; those of threads that wait meanwhile share one.
 
-A thread hands in its change, then waits for it or writes for all that wait. A thread that has the
-turn may begin on cells that contain the changes before it, although they are not visible yet: its
-own change then follows theirs in the same entry or a later one, and is refused if they are.
+A thread hands in its change, then waits for it or writes for all that wait. The first thread of
+the queue may begin on cells that contain the changes handed in before, although they are not
+visible yet: its own change then follows theirs in the same entry or a later one, and is refused if
+they are.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from ibidem.store.log.entry import (
 from ibidem.store.log.log import Log
 from ibidem.store.log.state import LogState
 from ibidem.store.protocol import Store, check_blocks, moved_cell
-from ibidem.store.queue import Turn
+from ibidem.store.queue import QueuePosition
 
 _PACKS_AT_ONCE = 4
 _CROWD_MAX = 32
@@ -71,7 +72,7 @@ class Writer:
         self._store = store
         self._writing = ForkLock()
         """Held by the thread that writes for all that wait."""
-        self._turns = ForkLock()
+        self._queue = ForkLock()
         self._changing = ForkLock()
         """Held while the lists change."""
         self._waiting: list[Change] = []
@@ -83,31 +84,34 @@ class Writer:
         """About how many others write at the same time, from the races lost lately."""
         self._rest_until = 0.0
         self._mine = threading.local()
-        """The turn of this thread, and the state that it read last."""
+        """The queue position of this thread, and the state that it read last."""
 
-    # -- turns -------------------------------------------------------------------------------------
+    # -- queue -------------------------------------------------------------------------------------
 
     def note_read(self, state: LogState) -> None:
         """Records that this thread read the cells of a state."""
         self._mine.read = state
 
     @contextmanager
-    def queued(self) -> Iterator[Turn]:
-        """Holds the turn of this process, until the change is handed in or the block ends."""
+    def queued(self) -> Iterator[QueuePosition]:
+        """Makes this thread the first of the queue, until it hands in a change or the block
+        ends."""
         state = self._log.state
-        before = getattr(self._mine, "turn", None)
-        turn = _LogTurn(self._store, self._log, self)
-        self._turns.acquire()
-        self._mine.turn = turn
+        before = getattr(self._mine, "position", None)
+        position = _LogPosition(self._store, self._log, self)
+        self._queue.acquire()
+        self._mine.position = position
         try:
             if not self._is_rested():
-                turn.is_free = not self._unsettled and state() is getattr(self._mine, "read", None)
-                turn.is_told = True
-            yield turn
+                position.is_free = not self._unsettled and state() is getattr(
+                    self._mine, "read", None
+                )
+                position.is_current = True
+            yield position
         finally:
-            self._mine.turn = before
-            if turn.is_held:
-                self._turns.release()
+            self._mine.position = before
+            if position.is_held:
+                self._queue.release()
 
     def _rest(self) -> None:
         """Lets others go first after a race was won: for as many round trips as races were lost
@@ -197,20 +201,20 @@ class Writer:
     def submit(self, change: Change) -> int:
         """Writes a change, together with those of other threads that wait meanwhile; returns how
         many blocks it dropped."""
-        turn = getattr(self._mine, "turn", None)
+        position = getattr(self._mine, "position", None)
         with self._changing:
             self._waiting.append(change)
             self._unsettled.append(change)
-        if turn is not None and turn.is_held:
-            turn.is_held = False
-            self._turns.release()
+        if position is not None and position.is_held:
+            position.is_held = False
+            self._queue.release()
         else:
-            turn = None
+            position = None
         self._await(change)
         if isinstance(change.result, Exception):
-            if turn is not None:
-                self._turns.acquire()
-                turn.is_held = True
+            if position is not None:
+                self._queue.acquire()
+                position.is_held = True
             raise change.result
         assert change.result is not None, "BUG: a change without a result"
         return change.result - 1
@@ -349,8 +353,8 @@ class Writer:
         return None
 
 
-class _LogTurn(Turn):
-    """A turn of a process, in which changes that are under way can be begun on."""
+class _LogPosition(QueuePosition):
+    """The first position among the threads of a process."""
 
     def __init__(self, store: Store, log: Log, writer: Writer) -> None:
         super().__init__(store, is_free=False)
@@ -358,7 +362,7 @@ class _LogTurn(Turn):
         self._writer = writer
         self._is_provisional = False
         self.is_held = True
-        self.is_told = False
+        self.is_current = False
         """Whether the log was asked since this writer rested."""
 
     def cells(self, *, is_after_loss: bool = False) -> Mapping[str, bytes]:
@@ -366,9 +370,9 @@ class _LogTurn(Turn):
         self._is_provisional = pending is not None
         if pending is not None:
             return pending
-        if is_after_loss and self.is_told:
+        if is_after_loss and self.is_current:
             return dict(self._log.state().cells)
-        self.is_told = True
+        self.is_current = True
         return self._store.cells()
 
     def settled(self) -> bool:

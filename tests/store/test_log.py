@@ -22,7 +22,7 @@ from ibidem.objects.cid import BlobCid
 from ibidem.objects.errors import ConflictError, CorruptError, NotFoundError, StorageError
 from ibidem.store.log.backend import bucket_at
 from ibidem.store.log.cache import BlockCache
-from ibidem.store.log.entry import entry_name
+from ibidem.store.log.entry import encode_pack, entry_name, object_name, pack_ref
 from ibidem.store.log.log import CHECKPOINT, CHECKPOINT_ENTRIES
 from ibidem.store.log.objects import Bucket, Created
 from ibidem.store.log.probe import check_conformance
@@ -235,6 +235,68 @@ def test_a_second_copy_is_scrubbed_too() -> None:
         assert not any(b"gone" in _bytes(bucket, name) for name in bucket.listed(""))
         assert other.cells() == {}
         assert other.get_many(blocks_of(b"first", b"stays")) == [b"first", b"stays"]
+
+
+def test_a_writer_whose_pack_was_collected_puts_another() -> None:
+    objects = MemoryObjects()
+    large = blocks_of(b"gone" * 100_000)
+
+    class Slow(Bucket):
+        """Whatever is put into packs is collected before the entry."""
+
+        def put(self, name: str, body: bytes) -> str | None:
+            found = super().put(name, body)
+            if name.startswith("packs/") and not collected:
+                collected.append(name)
+                with LogStore(Bucket(objects)) as other:
+                    assert other.scrub() > 0
+            return found
+
+    collected: list[str] = []
+    with LogStore(Bucket(objects)) as first:
+        first.put(blocks_of(b"first"))
+    with LogStore(Slow(objects)) as store:
+        store.put(large)
+    bucket = Bucket(objects)
+    assert bucket.get(collected[0]) is None
+    with LogStore(bucket) as reader:
+        assert reader.get_many(large) == list(large.values())
+        assert reader.scrub() == 0
+
+
+def test_packs_without_an_entry_are_collected_when_they_are_old() -> None:
+    bucket = Bucket(MemoryObjects())
+    with LogStore(bucket) as store:
+        store.put(blocks_of(b"a", b"b", b"c" * 300_000))
+        data = encode_pack([(BlobCid.of(b"orphan"), b"orphan")])
+        bucket.put(object_name(pack_ref(data).ref), data)
+        store.delete([BlobCid.of(b"a")])  # it may be of a writer that is at work
+        assert len(bucket.listed("packs/")) == 2
+        assert store.scrub() > 0
+        assert len(bucket.listed("packs/")) == 1
+        assert store.get(BlobCid.of(b"b")) == b"b"
+
+
+def test_a_scrubbing_that_was_cut_short_is_finished_by_the_next() -> None:
+    class Failing(Bucket):
+        is_broken = True
+
+        def put(self, name: str, body: bytes) -> str | None:
+            if name.startswith("log/") and self.is_broken:
+                raise StorageError("cut short")
+            return super().put(name, body)
+
+    bucket = Failing(MemoryObjects())
+    with LogStore(bucket) as store:
+        store.put(blocks_of(b"gone", b"kept"))
+        store.delete([BlobCid.of(b"gone")])
+        with pytest.raises(StorageError):
+            store.scrub()
+        bucket.is_broken = False
+    with LogStore(bucket) as store:
+        assert store.scrub() > 0
+        assert not any(b"gone" in _bytes(bucket, name) for name in bucket.listed(""))
+        assert store.get(BlobCid.of(b"kept")) == b"kept"
 
 
 def _parts(body: bytes) -> list[bytes]:
