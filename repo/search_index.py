@@ -68,7 +68,7 @@ class SearchIndex:
         self.followed_blocks_max = FOLLOWED_BLOCKS_MAX
         """Blocks of a commit up to which it is indexed at once, if at all."""
         self._is_queried = False
-        """Whether a snapshot was requested since the last commit through this object."""
+        """Whether a question was asked since the last commit through this object."""
 
     @property
     def current(self) -> Index:
@@ -81,7 +81,12 @@ class SearchIndex:
         return self._folder_for(self._operation_log.state().view)
 
     def snapshot(
-        self, root_cid: RootCid, commit: Commit | None, *, state: State | None = None
+        self,
+        root_cid: RootCid,
+        commit: Commit | None,
+        *,
+        state: State | None = None,
+        is_question: bool = True,
     ) -> Snapshot:
         """Returns the index snapshot of a root.
 
@@ -89,8 +94,9 @@ class SearchIndex:
             root_cid: the root.
             commit: one that has the root; the snapshots of its parents are similar.
             state: the state that the call works on; by default the newest.
+            is_question: False for what a transaction looks up: more questions are not expected.
         """
-        self._is_queried = True
+        self._is_queried = self._is_queried or is_question
         near = self._parents(commit)
         return self._work(lambda index: index.snapshot(root_cid, near=near), state)
 
