@@ -329,6 +329,36 @@ def test_a_service_that_ignores_conditions_is_refused(tmp_path: Path) -> None:
         check_conformance(Overwriting(MemoryObjects()))
 
 
+@pytest.mark.parametrize("how", ["absent", "replaced", "deleted", "repeated"])
+def test_a_service_that_answers_from_the_past_is_refused(how: str) -> None:
+    class Stale(Bucket):
+        """Remembers what it should not."""
+
+        def __init__(self, objects: MemoryObjects) -> None:
+            super().__init__(objects)
+            self.seen: dict[str, bytes | None] = {}
+
+        def get(self, name: str) -> bytes | None:
+            found = super().get(name)
+            before = self.seen.setdefault(name, found)
+            if how == "absent" and before is None:
+                return None
+            if how == "replaced" and found is not None:
+                return before
+            return before if how == "deleted" and found is None else found
+
+        def create(self, name: str, body: bytes) -> Created:
+            done = super().create(name, body)
+            self.seen.setdefault(name, None)
+            if how != "absent":
+                self.seen[name] = super().get(name)
+            is_repeated = how == "repeated" and super().get(name) == body
+            return Created.YES if is_repeated else done
+
+    with pytest.raises(StorageError, match="this service"):
+        check_conformance(Stale(MemoryObjects()))
+
+
 def test_rclone_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = shutil.which("rclone")
     if program is None:
