@@ -96,6 +96,29 @@ def s3_prefix(
 
 
 @pytest.fixture(scope="session")
+def radosgw_environment() -> Iterator[dict[str, str]]:
+    """Runs Ceph's S3 server for the tests of one process; yields the variables that its clients
+    read."""
+    from tests.radosgw_server import radosgw
+
+    with radosgw() as variables:
+        yield variables
+
+
+@pytest.fixture
+def radosgw_prefix(
+    radosgw_environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """Yields a URL as `s3_prefix` does, on Ceph."""
+    from tests.s3_server import BUCKET
+
+    for name, value in radosgw_environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return f"s3://{BUCKET}/{uuid.uuid4().hex}"
+
+
+@pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """Runs PostgreSQL for the tests of one process."""
     from tests.postgres_server import postgres

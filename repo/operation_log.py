@@ -29,14 +29,14 @@ from ibidem.objects.record import record
 from ibidem.objects.view import Ref, View
 from ibidem.repo import refs
 from ibidem.repo.arguments import CommitInfo
-from ibidem.repo.retry import pause, queued, unqueued
+from ibidem.repo.retry import not_queued, pause, queued
 from ibidem.repo.state import HEAD_CELL, HORIZON_CELL, LogEntry, State
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
     from ibidem.repo.signing.key import SigningKey
     from ibidem.store.protocol import Store, Swap
-    from ibidem.store.queue import Turn
+    from ibidem.store.queue import QueuePosition
 
 T = TypeVar("T")
 
@@ -217,8 +217,8 @@ class OperationLog:
         )
         self._last = LogEntry(cid, operation, view)
         values = {**state.cells, **{name: new for name, (_, new) in swaps.items()}}
-        left = {name: value for name, value in values.items() if value is not None}
-        return State(cid, operation, view, left)
+        after = {name: value for name, value in values.items() if value is not None}
+        return State(cid, operation, view, after)
 
     def change(
         self,
@@ -276,38 +276,39 @@ class OperationLog:
         Raises:
             ConflictError: kind `head-moved`: no retry succeeded.
         """
-        with queued(self.store) if is_queued else unqueued(self.store) as turn:
+        with queued(self.store) if is_queued else not_queued(self.store) as position:
             if state is None:
-                state = self.state(turn.cells)
-            elif not turn.is_free:  # the writer that had the turn moved the head
-                state = self._newer(turn)
+                state = self.state(position.cells)
+            elif not position.is_free:  # the writer that had the turn moved the head
+                state = self._newer(position)
             for losses in range(1, RETRIES_MAX + 1):
                 try:
-                    return attempt(state)
-                except ConflictError as error:
+                    found = attempt(state)
+                except (ConflictError, NotFoundError) as error:
                     if error.kind is ErrorKind.HEAD_MOVED:
-                        if not turn.pause(losses):
+                        if not position.pause(losses):
                             pause(losses, self.store)
-                        state = self._newer(turn)
-                        if not is_lost(state) or not turn.settled():
+                        state = self._newer(position)
+                        if not is_lost(state):
                             continue
-                    elif not turn.settled():
-                        state = self.state(turn.cells)
-                        continue
-                    raise
-                except IbidemError as error:
-                    if turn.settled():
-                        if not isinstance(error, NotFoundError) or not self.is_overtaken(
-                            state, error
-                        ):
-                            raise
+                    elif isinstance(error, NotFoundError) and self.is_overtaken(state, error):
                         pause(losses, self.store)
-                    state = self.state(turn.cells)
+                        state = self.state(position.cells)
+                        continue
+                    if position.settled():
+                        raise
+                except IbidemError:
+                    if position.settled():
+                        raise
+                else:
+                    if position.settled():
+                        return found
+                state = self.state(position.cells)
         raise lost_every_race()
 
-    def _newer(self, turn: Turn) -> State:
+    def _newer(self, position: QueuePosition) -> State:
         """Reads the state that a writer should begin on after others published."""
-        return self.state(lambda: turn.cells(is_after_loss=True))
+        return self.state(lambda: position.cells(is_after_loss=True))
 
     def undo(
         self, *, author: str = "", time: int | None = None, key: SigningKey | None = None

@@ -11,7 +11,7 @@ import time
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from ibidem.store.queue import Turn
+from ibidem.store.queue import QueuePosition
 
 if TYPE_CHECKING:
     from ibidem.store.protocol import Store
@@ -25,8 +25,8 @@ _RANDOM_BYTES = 4
 class SupportsQueue(Protocol):
     """A store whose writers can queue."""
 
-    def queued(self) -> AbstractContextManager[Turn]:
-        """Holds the turn to publish."""
+    def queued(self) -> AbstractContextManager[QueuePosition]:
+        """Waits for the turn to publish, and holds it until the block ends."""
         ...
 
 
@@ -40,14 +40,14 @@ class SupportsRoundTrip(Protocol):
         ...
 
 
-def queued(store: Store) -> AbstractContextManager[Turn]:
+def queued(store: Store) -> AbstractContextManager[QueuePosition]:
     """Holds the turn to publish into a store."""
-    return store.queued() if isinstance(store, SupportsQueue) else unqueued(store)
+    return store.queued() if isinstance(store, SupportsQueue) else not_queued(store)
 
 
-def unqueued(store: Store) -> AbstractContextManager[Turn]:
+def not_queued(store: Store) -> AbstractContextManager[QueuePosition]:
     """Describes a writer that does not wait for others."""
-    return nullcontext(Turn(store, is_free=True))
+    return nullcontext(QueuePosition(store, is_free=True))
 
 
 def pause(losses: int, store: object = None) -> None:

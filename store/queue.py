@@ -1,6 +1,6 @@
-"""Turns: a writer's place in the queue of those that publish into one store.
+"""The queue of writers that publish into one store.
 
-A turn is only advisory: publishing is correct without it, by compare-and-swap.
+It is only advisory: publishing is correct without it, by compare-and-swap.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from ibidem.store.protocol import Store
 
 
-class Turn:
-    """The turn of one writer, which says on which cells it should begin."""
+class QueuePosition:
+    """That of the writer whose turn it is; says on which cells it should begin."""
 
     def __init__(self, store: Store, *, is_free: bool) -> None:
-        """Describes a turn.
+        """Describes a position.
 
         Args:
             is_free: whether no other writer published since this one last read the cells, as far
@@ -34,10 +34,12 @@ class Turn:
         return self._store.cells()
 
     def settled(self) -> bool:
-        """Returns whether the cells that were begun on are those of a visible state.
+        """Returns whether what this writer did or concluded since it came first follows
+        from a visible state.
 
-        Otherwise they contain changes of other writers that were still under way. Their end is
-        awaited; what was concluded from those cells has to be concluded again.
+        Otherwise it published nothing, and the cells that it began on contain changes of other
+        writers that were still under way. Their end is awaited; everything has to be concluded
+        again.
         """
         return True
 

@@ -36,7 +36,7 @@ from ibidem.store.protocol import (
     closed_store,
     moved_cell,
 )
-from ibidem.store.queue import Turn
+from ibidem.store.queue import QueuePosition
 
 _PAGE_COUNT = 4096
 """Number of CIDs that one transaction reads while listing: a long listing must not pin old
@@ -307,10 +307,10 @@ class LmdbStore(Closing):
         return self._environment
 
     @contextmanager
-    def queued(self) -> Iterator[Turn]:
+    def queued(self) -> Iterator[QueuePosition]:
         """Holds the turn to publish, which saves frequently colliding writers from losing races."""
         with turn(self._open_environment().path) as is_free:
-            yield Turn(self, is_free=is_free)
+            yield QueuePosition(self, is_free=is_free)
 
     def _writing(self, environment: Environment) -> AbstractContextManager[None]:
         return writer_lock(environment.path / LOCK_FILE, timeout_seconds=self._timeout_seconds)

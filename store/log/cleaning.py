@@ -1,11 +1,13 @@
 """Removes from the objects what no state of the log needs any more.
 
 Everything that goes is first given up by an entry. Dropped blocks: the blocks that stay are copied
-and an entry says where they are, then the objects go; an entry of the log is replaced by itself
-without its blocks. Packs that no entry ever named, of writers that died: an entry says that they
-are collected, then they go. A writer has read all entries before its own, so that none can name a
-pack that was collected: it puts another one. So no clock and no lease decides what is safe; a pack
-is only left alone for an hour because its writer may be at work.
+and an entry says where they are, then the objects go, and another entry says so; an entry of the
+log is replaced by itself without its blocks.
+
+Packs that no entry ever named, of writers that died: an entry says that they are collected, then
+they go. A writer has read all entries before its own, so that none can name a pack that was
+collected: it puts another one. So no clock and no lease decides what is safe; a pack is only left
+alone for an hour because its writer may be at work.
 
 A process that dies in between leaves objects dirty or unnamed, never missing.
 """
@@ -37,7 +39,7 @@ ORPHAN_SECONDS = 3600.0
 _REFS_AT_ONCE = 10_000
 
 
-class Cleaner:
+class Cleaning:
     """Cleans the objects of one log."""
 
     def __init__(self, log: Log, writer: Writer) -> None:
@@ -49,18 +51,25 @@ class Cleaner:
         """Removes dropped blocks from the objects that hold more than this share of them; returns
         their bytes."""
         size = 0
+        cleaned = []
         for ref in sorted(self._log.refreshed().dirty):
             try:
-                size += self._clean_object(ref, dead_share)
+                found = self._clean_object(ref, dead_share)
             except ConflictError:
                 continue  # something was deleted meanwhile, by whom the object is cleaned
+            if found is not None:
+                cleaned.append(ref)
+                size += found
+        if cleaned:
+            self._writer.submit(Change({}, relocates=True, cleaned=tuple(cleaned)))
         return size
 
-    def _clean_object(self, ref: bytes, dead_share: float) -> int:
+    def _clean_object(self, ref: bytes, dead_share: float) -> int | None:
+        """Removes the dropped blocks from an object and returns their bytes; None if it holds too
+        few of them."""
         name = object_name(ref)
         data = self._bucket.get(name)
         if data is None:
-            self._writer.submit(Change({}, relocates=True, cleaned=(ref,)))
             return 0
         entry = None
         if is_entry(ref):
@@ -72,16 +81,15 @@ class Cleaner:
         dead_bytes = sum(span[2] for cid, span in spans.items() if cid not in live)
         total = sum(span[2] for span in spans.values())
         if live and dead_bytes <= dead_share * total:
-            return 0
-        change = Change({}, relocates=True, cleaned=(ref,))
+            return None
         if live:
             blocks = [(cid, data[spans[cid][1] :][: spans[cid][2]]) for cid in sorted(live)]
             check_blocks(dict(blocks))
             packed = encode_pack(blocks)
             pack = pack_ref(packed)
             self._bucket.put(object_name(pack.ref), packed)
-            change.packs[pack] = spans_in(packed, pack.ref)
-        self._writer.submit(change)
+            moved = {pack: spans_in(packed, pack.ref)}
+            self._writer.submit(Change({}, relocates=True, packs=moved))
         if entry is None:
             self._bucket.delete([name])
         else:

@@ -1,7 +1,9 @@
-"""Tests whether a service keeps the one promise on which the log rests: an object is created once.
+"""Tests whether a service keeps the promises on which the log rests, above all that an object is
+created once.
 
 Some services accept the condition and ignore it. On them two writers would both be told that they
-won, and one change would vanish. So this is tried out, with contention, before a log is created.
+won, and one change would vanish. Others remember that an object was absent, or hand out an old one.
+So all this is tried out, with contention, before a log is created and by `repo doctor`.
 """
 
 from __future__ import annotations
@@ -37,24 +39,47 @@ def check_conformance(bucket: Bucket) -> None:
 
 def _faults(bucket: Bucket, folder: str) -> Iterator[str]:
     one = f"{folder}/one"
+    if bucket.get(one) is not None:
+        yield "returns objects that do not exist"
     if _settled(bucket, one, b"first") is not Created.YES:
         yield "does not create objects"
     if bucket.get(one) != b"first":
         yield "does not return an object that was just created"
-    if bucket.create(one, b"second") is Created.YES or bucket.get(one) != b"first":
-        yield "ignores the condition 'If-None-Match: *' and overwrites objects"
+    for body in (b"second", b"first"):  # the same one again, as a client that repeats a request
+        if bucket.create(one, body) is Created.YES or bucket.get(one) != b"first":
+            yield "ignores the condition 'If-None-Match: *' and overwrites objects"
     if bucket.get_ranges(one, [(1, 3)]) != [b"irs"]:
         yield "does not return parts of an object"
     for race in range(_RACES):
-        name = f"{folder}/race-{race}"
-        bodies = [f"writer {writer}".encode() for writer in range(_WRITERS)]
-        answers = bucket.map(lambda body, name=name: bucket.create(name, body), bodies)  # type: ignore[misc]
-        winners = [body for body, done in zip(bodies, answers, strict=True) if done is Created.YES]
-        if len(winners) > 1 or (winners and bucket.get(name) != winners[0]):
-            yield f"let {len(winners)} writers create the same object"
+        yield from _race(bucket, f"{folder}/race-{race}")
     names = list(bucket.listed(f"{folder}/"))
     if one not in names:
         yield "does not list an object that was created"
+    bucket.put(one, b"third")
+    if bucket.get(one) != b"third":
+        yield "returns an object that was replaced"
+    bucket.delete([one])
+    if bucket.get(one) is not None:
+        yield "returns an object that was deleted"
+
+
+def _race(bucket: Bucket, name: str) -> Iterator[str]:
+    """Lets several writers look for an object, create it and read it, all at the same time."""
+
+    def compete(body: bytes) -> tuple[Created, bytes | None]:
+        bucket.get(name)
+        return bucket.create(name, body), bucket.get(name)
+
+    bodies = [f"writer {writer}".encode() for writer in range(_WRITERS)]
+    answers = bucket.map(compete, bodies)
+    winners = [body for body, (done, _) in zip(bodies, answers, strict=True) if done is Created.YES]
+    found = bucket.get(name)
+    if len(winners) > 1 or (winners and found != winners[0]):
+        yield f"let {len(winners)} writers create the same object"
+    for done, answered in answers:
+        # A writer may be refused, by 409, while the object is still under way.
+        if answered != found and (answered is not None or done is Created.YES):
+            yield "does not return an object to everybody once it was created"
 
 
 def _settled(bucket: Bucket, name: str, body: bytes) -> Created:

@@ -17,7 +17,7 @@ from ibidem.objects.cid import Cid
 from ibidem.objects.errors import CorruptError, IbidemError, InvalidInputError, StorageError
 from ibidem.store.closing import Closing
 from ibidem.store.log.cache import BlockCache
-from ibidem.store.log.cleaning import ORPHAN_SECONDS, Cleaner
+from ibidem.store.log.cleaning import ORPHAN_SECONDS, Cleaning
 from ibidem.store.log.entry import Span, object_name
 from ibidem.store.log.local_copy import LocalCopy
 from ibidem.store.log.log import Log
@@ -36,7 +36,7 @@ from ibidem.store.protocol import (
     check_hash,
     closed_store,
 )
-from ibidem.store.queue import Turn
+from ibidem.store.queue import QueuePosition
 
 TIMEOUT_SECONDS = 30.0
 """How long a writer tries to find out whether its entry arrived."""
@@ -74,7 +74,7 @@ class LogStore(Closing):
         self.cache = BlockCache(None) if cache is None else cache
         self.log = Log(bucket, self.cache, copy=copy, timeout_seconds=timeout_seconds)
         self._writer = Writer(self.log, self)
-        self._cleaner = Cleaner(self.log, self._writer)
+        self._cleaning = Cleaning(self.log, self._writer)
         self._staleness_seconds = staleness_seconds
         self._is_closed = False
 
@@ -240,8 +240,8 @@ class LogStore(Closing):
         for at in range(0, len(chosen) or 1, _DROPS_MAX):
             count += self._writer.submit(Change(dict(cells), drops=chosen[at : at + _DROPS_MAX]))
         if count:
-            self._cleaner.clean(_DEAD_SHARE)
-            self._cleaner.collect(ORPHAN_SECONDS)
+            self._cleaning.clean(_DEAD_SHARE)
+            self._cleaning.collect(ORPHAN_SECONDS)
         return count
 
     def renew(self) -> None:
@@ -257,7 +257,7 @@ class LogStore(Closing):
                 the service fails.
         """
         self._check_open()
-        if not (self.log.refreshed().dirty or self._cleaner.has_orphans()):
+        if not (self.log.refreshed().dirty or self._cleaning.has_orphans()):
             return 0
         version = self.bucket.put(_VERSION_PROBE, b"")
         self.bucket.delete([_VERSION_PROBE])
@@ -267,13 +267,13 @@ class LogStore(Closing):
                 "destroyed by deleting it",
                 hint="suspend versioning, delete the old versions, then run 'repo erase --finish'",
             )
-        return self._cleaner.clean(0.0) + self._cleaner.collect(0.0)
+        return self._cleaning.clean(0.0) + self._cleaning.collect(0.0)
 
     def forget_copies(self, cids: Iterable[Cid]) -> None:
         """Destroys the copies of blocks that this machine keeps; see `SupportsLocalCopies`."""
         self.cache.forget(cids)
 
-    def queued(self) -> AbstractContextManager[Turn]:
+    def queued(self) -> AbstractContextManager[QueuePosition]:
         """Lets the threads that share this store publish one after the other, each on what those
         before it hand in."""
         self._check_open()

@@ -1,14 +1,16 @@
 """Writes changes as entries of the log; those of threads that wait meanwhile share one.
 
-A thread hands in its change, then waits for it or writes for all that wait. A thread that has the
-turn may begin on cells that contain the changes before it, although they are not visible yet: its
-own change then follows theirs in the same entry or a later one, and is refused if they are.
+A thread hands in its change, then waits for it or writes for all that wait. The first thread of
+the queue may begin on cells that contain the changes handed in before, although they are not
+visible yet: its own change then follows theirs in the same entry or a later one, and is refused if
+they are.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
@@ -32,9 +34,11 @@ from ibidem.store.log.entry import (
 from ibidem.store.log.log import Log
 from ibidem.store.log.state import LogState
 from ibidem.store.protocol import Store, check_blocks, moved_cell
-from ibidem.store.queue import Turn
+from ibidem.store.queue import QueuePosition
 
 _PACKS_AT_ONCE = 4
+_CROWD_MAX = 32
+_CROWD_DECAY = 0.7
 _EMPTY = Entry(b"", {}, (), (), (), {})
 
 
@@ -68,45 +72,72 @@ class Writer:
         self._store = store
         self._writing = ForkLock()
         """Held by the thread that writes for all that wait."""
-        self._turns = ForkLock()
+        self._queue = ForkLock()
         self._changing = ForkLock()
         """Held while the lists change."""
         self._waiting: list[Change] = []
         self._unsettled: list[Change] = []
         """Those that wait and those that are being written, in order."""
+        self._losses = 0
+        """Races lost since this process last won one."""
+        self._crowd = 0.0
+        """About how many others write at the same time, from the races lost lately."""
+        self._rest_until = 0.0
         self._mine = threading.local()
-        """The turn of this thread, and the state that it read last."""
+        """The queue position of this thread, and the state that it read last."""
 
-    # -- turns -------------------------------------------------------------------------------------
+    # -- queue -------------------------------------------------------------------------------------
 
     def note_read(self, state: LogState) -> None:
         """Records that this thread read the cells of a state."""
         self._mine.read = state
 
     @contextmanager
-    def queued(self) -> Iterator[Turn]:
-        """Holds the turn of this process, until the change is handed in or the block ends."""
+    def queued(self) -> Iterator[QueuePosition]:
+        """Makes this thread the first of the queue, until it hands in a change or the block
+        ends."""
         state = self._log.state
-        before = getattr(self._mine, "turn", None)
-        turn = _LogTurn(self._store, self._log, self)
-        self._turns.acquire()
-        self._mine.turn = turn
+        before = getattr(self._mine, "position", None)
+        position = _LogPosition(self._store, self._log, self)
+        self._queue.acquire()
+        self._mine.position = position
         try:
-            turn.is_free = not self._unsettled and state() is getattr(self._mine, "read", None)
-            yield turn
+            if not self._is_rested():
+                position.is_free = not self._unsettled and state() is getattr(
+                    self._mine, "read", None
+                )
+                position.is_current = True
+            yield position
         finally:
-            self._mine.turn = before
-            if turn.is_held:
-                self._turns.release()
+            self._mine.position = before
+            if position.is_held:
+                self._queue.release()
+
+    def _rest(self) -> None:
+        """Lets others go first after a race was won: for as many round trips as races were lost
+        before, now or lately. So nobody starves, and more of the attempts succeed."""
+        self._crowd = min(max(self._losses, self._crowd * _CROWD_DECAY), _CROWD_MAX)
+        self._losses = 0
+        seconds = int(self._crowd) * self._log.bucket.round_trip_seconds
+        self._rest_until = time.monotonic() + seconds
+
+    def _is_rested(self) -> bool:
+        """Waits until this process may compete again; returns whether it had to wait."""
+        seconds = self._rest_until - time.monotonic()
+        if seconds <= 0:
+            return False
+        time.sleep(seconds)
+        return True
 
     def pending_cells(self) -> dict[str, bytes] | None:
         """Returns the cells as they will be if every change that was handed in is written; None if
         there is none."""
         with self._changing:
-            if not self._unsettled:
+            pending = [change for change in self._unsettled if change.result is None]
+            if not pending:
                 return None
             cells = dict(self._log.state().cells)
-            for change in self._unsettled:
+            for change in pending:
                 for name, value in change.cells.items():
                     if value is None:
                         cells.pop(name, None)
@@ -170,20 +201,20 @@ class Writer:
     def submit(self, change: Change) -> int:
         """Writes a change, together with those of other threads that wait meanwhile; returns how
         many blocks it dropped."""
-        turn = getattr(self._mine, "turn", None)
+        position = getattr(self._mine, "position", None)
         with self._changing:
             self._waiting.append(change)
             self._unsettled.append(change)
-        if turn is not None and turn.is_held:
-            turn.is_held = False
-            self._turns.release()
+        if position is not None and position.is_held:
+            position.is_held = False
+            self._queue.release()
         else:
-            turn = None
+            position = None
         self._await(change)
         if isinstance(change.result, Exception):
-            if turn is not None:
-                self._turns.acquire()
-                turn.is_held = True
+            if position is not None:
+                self._queue.acquire()
+                position.is_held = True
             raise change.result
         assert change.result is not None, "BUG: a change without a result"
         return change.result - 1
@@ -227,7 +258,6 @@ class Writer:
     def _write(self, batch: list[Change]) -> None:
         """Writes one entry for all changes of a batch that the newest state admits; every change
         gets its result: 1 and the number of dropped blocks, or an error."""
-        losses = 0
         state, is_newest = self._log.state(), False
         while True:
             admitted, entry = self._admitted(batch, state, is_newest=is_newest)
@@ -246,11 +276,10 @@ class Writer:
                     for packed in change.packs.values():
                         spans |= packed
                 if not self._log.append(entry, state.number + 1, spans):
-                    losses += 1
-                    if losses > 1:
-                        self._log.pause(losses)
+                    self._losses += 1
                     state, is_newest = self._log.state(), True
                     continue
+                self._rest()
             for change in admitted:
                 change.result = 1 + len(entry.dropped)
             return
@@ -324,8 +353,8 @@ class Writer:
         return None
 
 
-class _LogTurn(Turn):
-    """A turn of a process, in which changes that are under way can be begun on."""
+class _LogPosition(QueuePosition):
+    """The first position among the threads of a process."""
 
     def __init__(self, store: Store, log: Log, writer: Writer) -> None:
         super().__init__(store, is_free=False)
@@ -333,16 +362,21 @@ class _LogTurn(Turn):
         self._writer = writer
         self._is_provisional = False
         self.is_held = True
+        self.is_current = False
+        """Whether the log was asked since this writer rested."""
 
     def cells(self, *, is_after_loss: bool = False) -> Mapping[str, bytes]:
         pending = self._writer.pending_cells()
         self._is_provisional = pending is not None
         if pending is not None:
             return pending
-        return dict(self._log.state().cells) if is_after_loss else self._store.cells()
+        if is_after_loss and self.is_current:
+            return dict(self._log.state().cells)
+        self.is_current = True
+        return self._store.cells()
 
     def settled(self) -> bool:
-        if not self._is_provisional:
+        if not self._is_provisional or not self.is_held:
             return True
         self._is_provisional = False
         self._writer.settle()

@@ -1,9 +1,11 @@
-"""Writers in several processes over a service that fails: nothing acknowledged is lost or doubled.
+"""Writers and a collector in several processes over a service that fails: nothing is lost.
 
 Each writer appends blocks to one chain, whose newest block a cell names, and notes each block that
-was acknowledged. Answers are lost before and after the service acted, others are conflicts, errors
-or slow, listings lag, and writers are killed and started again. The faults follow from the seed;
-which writer wins a race does not.
+was acknowledged; now and then it also publishes a block that nothing names. The collector deletes
+these, scrubs them from the objects, and collects the packs of writers that died. Answers are lost
+before and after the service acted, others are conflicts, errors or slow, listings lag, credentials
+expire for a while, clocks are hours off, and every process is killed before or after some of its
+requests, then started again. The faults follow from the seed; which writer wins a race does not.
 
     python -m tests.store.faulty_writers --count 10000 --seed 1 FOLDER
     python -m tests.store.faulty_writers --count 10000 --seed 1 s3://bucket/prefix
@@ -12,30 +14,52 @@ which writer wins a race does not.
 from __future__ import annotations
 
 import argparse
+import os
 import random
+import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from ibidem.objects.cid import BlobCid, Cid
-from ibidem.objects.errors import ConflictError
-from ibidem.store.log.objects import Bucket, Created
+from ibidem.objects.errors import ConflictError, NotFoundError, StorageError
+from ibidem.store.log import writer as writing
+from ibidem.store.log.objects import Bucket, Created, Listed
 from ibidem.store.log.store import LogStore
 from ibidem.store.testing import environment
 
 LOST_BEFORE, LOST_AFTER, CONFLICT, SLOW = 0.1, 0.1, 0.05, 0.02
 """Shares of the requests that create an object."""
+FAILED = 0.005
+"""Share of the other requests."""
+KILLED = 0.002
+"""Share of all requests before or after which a process is killed."""
+EXPIRED, EXPIRED_REQUESTS = 0.001, 15
+"""How often credentials expire, and for how many requests."""
+GARBAGE = 0.15
+"""Share of the publishes with a block that nothing names."""
 _SLOW_SECONDS = 0.05
+_SKEW_SECONDS = 100_000
 _NAME_BYTES = 12
+_INLINE_BYTES_MAX = 2_000
+"""So that many publishes have packs."""
+_GARBAGE = b"garbage "
+R = TypeVar("R")
 
 
 class FaultyBucket(Bucket):
-    """A bucket whose answers to writers get lost."""
+    """A bucket whose answers to writers get lost; a severe one fails in every way that one can
+    without losing what it acknowledged, and kills the process that uses it."""
 
-    def __init__(self, bucket: Bucket, seed: str) -> None:
+    def __init__(self, bucket: Bucket, seed: str, *, is_severe: bool = False) -> None:
         self.__dict__.update(bucket.__dict__)
         self._chance = random.Random(seed)
+        self._is_severe = is_severe
+        self._expired = 0
 
     def create(self, name: str, body: bytes) -> Created:
         chance = self._chance.random()
@@ -43,7 +67,7 @@ class FaultyBucket(Bucket):
             return Created.UNKNOWN
         chance -= LOST_BEFORE
         if chance < LOST_AFTER:
-            super().create(name, body)
+            self._done(lambda: super(FaultyBucket, self).create(name, body))
             return Created.UNKNOWN
         chance -= LOST_AFTER
         if chance < CONFLICT:
@@ -51,7 +75,52 @@ class FaultyBucket(Bucket):
         chance -= CONFLICT
         if chance < SLOW:
             time.sleep(_SLOW_SECONDS)
-        return super().create(name, body)
+        return self._done(lambda: super(FaultyBucket, self).create(name, body))
+
+    def get(self, name: str) -> bytes | None:
+        return self._perhaps(lambda: super(FaultyBucket, self).get(name))
+
+    def get_ranges(self, name: str, spans: Sequence[tuple[int, int]]) -> list[bytes] | None:
+        return self._perhaps(lambda: super(FaultyBucket, self).get_ranges(name, spans))
+
+    def put(self, name: str, body: bytes) -> str | None:
+        return self._perhaps(lambda: super(FaultyBucket, self).put(name, body))
+
+    def delete(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._perhaps(lambda name=name: super(FaultyBucket, self).delete([name]))  # type: ignore[misc]
+
+    def listed(self, prefix: str) -> dict[str, Listed]:
+        found = self._perhaps(lambda: super(FaultyBucket, self).listed(prefix))
+        lag = self._chance.randrange(3) if self._is_severe else 0
+        newest = sorted(found, key=lambda name: found[name].modified)[len(found) - lag :]
+        return {name: row for name, row in found.items() if name not in newest}
+
+    def _perhaps(self, act: Callable[[], R]) -> R:
+        if not self._is_severe:
+            return act()
+        chance = self._chance.random()
+        if chance < FAILED / 2:
+            raise StorageError("a fault before the service acted")
+        found = self._done(act)
+        if chance < FAILED:
+            raise StorageError("a fault after the service acted")
+        return found
+
+    def _done(self, act: Callable[[], R]) -> R:
+        if not self._is_severe:
+            return act()
+        if self._expired or self._chance.random() < EXPIRED:
+            self._expired = (self._expired or EXPIRED_REQUESTS) - 1
+            raise StorageError("the credentials expired")
+        self._perhaps_die()
+        found = act()
+        self._perhaps_die()
+        return found
+
+    def _perhaps_die(self) -> None:
+        if self._chance.random() < KILLED / 2:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def bucket_at(medium: str) -> Bucket:
@@ -65,25 +134,73 @@ def bucket_at(medium: str) -> Bucket:
     return Bucket(LocalStore(Path(medium), mkdir=True))
 
 
-def write(medium: str, acknowledged: Path, seed: str, count: int) -> None:
+def persistently(act: Callable[[], R]) -> R:
+    """Returns the result of something that changes nothing, whatever fails."""
+    while True:
+        try:
+            return act()
+        except StorageError:
+            time.sleep(0.001)
+
+
+def append(store: LogStore, name: bytes, garbage: bytes) -> None:
+    """Appends a block to the chain, until that is acknowledged or found to be done."""
+    while True:
+        head = persistently(lambda: store.cell("head"))
+        block = name + (head or b"")
+        cid = BlobCid.of(block)
+        blocks: dict[Cid, bytes] = {cid: block}
+        if garbage:
+            blocks[BlobCid.of(garbage)] = garbage
+        try:
+            store.publish(blocks, {"head": (head, cid.raw)})
+        except ConflictError:
+            continue
+        except StorageError:
+            persistently(store.cells)  # the newest state says whether it was done
+            if not store.has(cid):
+                continue
+        return
+
+
+def write(bucket: Bucket, acknowledged: Path, seed: str, count: int) -> None:
     """Appends blocks until `count` are acknowledged; notes each of them."""
-    with LogStore(FaultyBucket(bucket_at(medium), seed)) as store, acknowledged.open("ab") as notes:
+    with LogStore(bucket, timeout_seconds=5.0) as store, acknowledged.open("ab") as notes:
         done = acknowledged.stat().st_size // _NAME_BYTES
-        names = random.Random(f"{seed} names")
+        chance = random.Random(f"{seed} names")
         while done < count:
-            name = names.randbytes(_NAME_BYTES // 2).hex().encode()
-            while True:
-                head = store.cell("head")
-                block = name + (head or b"")
-                cid = BlobCid.of(block)
-                try:
-                    store.publish({cid: block}, {"head": (head, cid.raw)})
-                except ConflictError:
-                    continue
-                break
+            name = chance.randbytes(_NAME_BYTES // 2).hex().encode()
+            garbage = b""
+            if chance.random() < GARBAGE:
+                garbage = _GARBAGE + name * chance.choice((1, 300))
+            append(store, name, garbage)
             notes.write(name)
             notes.flush()
             done += 1
+
+
+def collect(bucket: Bucket, stop: Path) -> None:
+    """Deletes the blocks that nothing names, and scrubs them, until a file is there."""
+    with LogStore(bucket, timeout_seconds=5.0) as store:
+        while not stop.exists():
+            try:
+                clean(store)
+            except (StorageError, ConflictError, NotFoundError):
+                continue
+            time.sleep(0.2)
+
+
+def clean(store: LogStore) -> None:
+    """Deletes and scrubs the blocks that nothing names."""
+    cells = store.cells()
+    known = list(store.cids())
+    garbage = [
+        cid
+        for cid, block in zip(known, store.get_many(known), strict=True)
+        if block.startswith(_GARBAGE)
+    ]
+    store.delete(garbage, cells={"head": cells.get("head")})
+    store.scrub()
 
 
 def chain(store: LogStore) -> list[bytes]:
@@ -96,79 +213,97 @@ def chain(store: LogStore) -> list[bytes]:
     return found
 
 
-def run(
-    medium: str, folder: Path, *, count: int, writers: int, seed: int, kills: int
-) -> dict[str, int]:
-    """Runs the writers until `count` publishes are acknowledged.
+def run(medium: str, folder: Path, *, count: int, writers: int, seed: int) -> dict[str, int]:
+    """Runs the writers until `count` publishes are acknowledged, beside the collector.
 
     Returns:
-        How many were acknowledged, and how many of these are lost or doubled.
+        How many were acknowledged, how many of these are lost or doubled, how many objects still
+        hold deleted blocks, how many packs nothing names, and how often a process was killed.
     """
-    chance = random.Random(seed)
     starts = 0
+    stop = folder / "stop"
+    (folder / "notes").mkdir()
+    with LogStore(bucket_at(medium)) as store:
+        store.claim()
 
     def start(writer: int) -> subprocess.Popen[bytes]:
         nonlocal starts
         starts += 1
         share = count // writers + (writer < count % writers)
-        arguments = [medium, str(folder / f"{writer}"), f"{seed} {writer} {starts}", str(share)]
-        command = [sys.executable, "-m", "tests.store.faulty_writers", "--write", *arguments]
+        place = stop if writer == writers else folder / "notes" / f"{writer}"
+        arguments = [medium, str(place), f"{seed} {writer} {starts}", str(share)]
+        what = "--collect" if writer == writers else "--write"
+        command = [sys.executable, "-m", "tests.store.faulty_writers", what, *arguments]
         return subprocess.Popen(command, env=environment(), cwd=Path(__file__).parents[2])
 
-    running = {writer: start(writer) for writer in range(writers)}
-    while running:
-        time.sleep(0.05 + 0.4 * chance.random())
-        if kills and running:
-            victim = chance.choice(sorted(running))
-            if running[victim].poll() is None:
-                running[victim].kill()
-                running[victim].wait()
-                running[victim] = start(victim)
-                kills -= 1
-        for writer, process in list(running.items()):
-            code = process.poll()
-            if code is not None:
-                assert code == 0, f"writer {writer} ended with {code}"
-                del running[writer]
+    running = {writer: start(writer) for writer in range(writers + 1)}
+    try:
+        while running:
+            time.sleep(0.02)
+            if list(running) == [writers]:
+                stop.touch()
+            for writer, process in list(running.items()):
+                code = process.poll()
+                if code == -signal.SIGKILL:
+                    running[writer] = start(writer)
+                elif code is not None:
+                    assert code == 0, f"process {writer} ended with {code}"
+                    del running[writer]
+    finally:
+        for process in running.values():
+            process.kill()
+            process.wait()
     noted: list[bytes] = []
-    for path in folder.iterdir():
+    for path in (folder / "notes").iterdir():
         data = path.read_bytes()
         noted += [data[at : at + _NAME_BYTES] for at in range(0, len(data), _NAME_BYTES)]
-    with LogStore(bucket_at(medium)) as store:
+    bucket = bucket_at(medium)
+    with LogStore(bucket) as store:
+        clean(store)
         present = chain(store)
+        unread = set(store.cids())
+        assert len(store.get_many(unread)) == len(unread) == len(present)
+        named = store.log.state().refs()
+        unnamed = sum(bytes.fromhex(name[-64:]) not in named for name in bucket.listed("packs/"))
+    holding = sum(_GARBAGE in (bucket.get(name) or b"") for name in bucket.listed(""))
     return {
         "acknowledged": len(noted),
         "lost": len(set(noted) - set(present)),
         "doubled": len(present) - len(set(present)),
+        "holding": holding,
+        "unnamed": unnamed,
+        "killed": starts - writers - 1,
     }
 
 
 def main() -> None:
-    """Runs one writer, or all of them and prints what became of their blocks."""
+    """Runs one process, or all of them and prints what became of their blocks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--collect", nargs=4, help=argparse.SUPPRESS)
     parser.add_argument("medium", nargs="?")
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--writers", type=int, default=8)
-    parser.add_argument("--kills", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    if given.write:
-        medium, acknowledged, seed, count = given.write
-        write(medium, Path(acknowledged), seed, int(count))
+    if given.write or given.collect:
+        medium, place, seed, count = given.write or given.collect
+        writing.INLINE_BYTES_MAX = _INLINE_BYTES_MAX
+        real, skew = time.time, random.Random(seed).uniform(-_SKEW_SECONDS, _SKEW_SECONDS)
+        if "://" not in medium:  # signatures of requests have the time in them
+            time.time = lambda: real() + skew
+        bucket = FaultyBucket(bucket_at(medium), seed, is_severe=True)
+        if given.write:
+            write(bucket, Path(place), seed, int(count))
+        else:
+            collect(bucket, Path(place))
         return
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
+        started = time.monotonic()
         found = run(
-            given.medium,
-            Path(folder),
-            count=given.count,
-            writers=given.writers,
-            seed=given.seed,
-            kills=given.kills,
+            given.medium, Path(folder), count=given.count, writers=given.writers, seed=given.seed
         )
-    print(found)
+        print(found, f"{time.monotonic() - started:.0f} s")
 
 
 if __name__ == "__main__":
