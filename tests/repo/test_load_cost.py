@@ -64,7 +64,7 @@ def test_ten_times_the_edges_are_ten_times_the_bytes() -> None:
     assert in_batches.byte_count > 1.8 * large.byte_count
 
 
-def test_only_the_last_staged_nodes_are_kept_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_last_staged_nodes_stay_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pending, "_STAGED_NODES_MAX", 16)
     repo, _ = opened()
     vector = np.ones(4, np.float32)

@@ -257,6 +257,20 @@ def test_a_request_that_is_sent_again_is_done_once(server: Server, repo: Reposit
     assert asked(server, "/v1/transactions", body, Idempotency_Key=" ")[0] == 400
 
 
+def test_a_message_cannot_claim_a_key(server: Server, repo: Repository):
+    body = {"records": [node("one")]}
+    asked(server, "/v1/transactions", body, Idempotency_Key="k-1")
+    head = repo.head
+    assert head is not None
+    line = repo.commit_at(head).message.splitlines()[-1]
+    assert line.startswith("Request: ")
+    for message in (line, f"a reason\n\n{line}\nmore"):
+        body = {"records": [node("two")], "message": message}
+        status, _, found = asked(server, "/v1/transactions", body)
+        assert (status, repo.head) == (400, head)
+        assert "names a key" in found["detail"]
+
+
 def test_the_key_of_a_merged_branch_is_found():
     clock = iter(range(10**15, 10**16, 10**6)).__next__
     repo = ibidem.init("memory:", clock=clock)
