@@ -9,6 +9,8 @@ Spec: format 4, 5, 8.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from ibidem.objects import codec
 from ibidem.objects.block import Block
 from ibidem.objects.cid import BlobCid, Cid
@@ -18,7 +20,7 @@ from ibidem.objects.constants import RAW_BYTES_MAX
 from ibidem.objects.derive import edge_id, node_id
 from ibidem.objects.edge import Edge
 from ibidem.objects.erasure import Erasure
-from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
+from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
 from ibidem.objects.ids import StableId
 from ibidem.objects.links import check_kind
 from ibidem.objects.node import Node
@@ -88,6 +90,10 @@ def read_foreign(block: bytes) -> Block | None:
 
     Spec: format 4, 5, 8.
     """
+    if tree_block.begins_as_tree(block):
+        with suppress(CorruptError, FormatError):  # then it is another kind, or the path below says
+            tree_block.decode(block)  # admits the canonical form only
+            return None
     value = _read_well(block)
     if value is not None:
         return value

@@ -287,7 +287,7 @@ class RootCheck:
         self._check_trees(at, [base.trees() for base in bases.values()])
         self._check_ends(at)
         for (kind, name), keys in at.attached.items():
-            for key in self._missing(at.root.nodes, _split(bytes(keys))):
+            for key in self._missing(at.root.nodes, bytes(keys)):
                 self._dangling(at.owner, f"{_ATTACHED[kind]} {name!r}", key, key)
         grounds = [self._grounds.get(base, frozenset((base,))) for base in bases]
         self._grounds[at.cid] = frozenset().union(*grounds)
@@ -366,7 +366,7 @@ class RootCheck:
                 if fields and fields.get("what") == what and not fields.get("nodes"):
                     at.values_of.setdefault(what, []).append(key)
         for what, tree in ((NODE, at.root.nodes), (EDGE, at.root.edges)):
-            for key in self._missing(tree, sorted(set(at.values_of.get(what, ())))):
+            for key in self._missing(tree, b"".join(sorted(set(at.values_of.get(what, ()))))):
                 detail = f"there is no {what} {key.hex()} in the graph that it could be about"
                 where = f"conflict {key.hex()}"
                 self._report(Fault(FaultKind.MALFORMED, where, detail, None, at.owner))
@@ -384,9 +384,12 @@ class RootCheck:
             }
         )
 
-    def _missing(self, tree: TreeCid, keys: Sequence[bytes]) -> Iterator[bytes]:
-        values = _looked_up(self._source, tree, keys)
-        return (key for key, cid in zip(keys, values, strict=True) if cid is None)
+    def _missing(self, tree: TreeCid, ids: bytes) -> Iterator[bytes]:
+        """Yields those of some ids, ascending and concatenated, that a tree does not have."""
+        for start in range(0, len(ids), _BATCH_KEYS * ID_BYTES):
+            keys = _split(ids[start : start + _BATCH_KEYS * ID_BYTES])
+            values = _looked_up(self._source, tree, keys)
+            yield from (key for key, cid in zip(keys, values, strict=True) if cid is None)
 
     def _gone_end(self, cid: Cid, nodes: Sequence[bytes]) -> bytes:
         fields = _fields(self._source, cid) or {}
@@ -468,8 +471,8 @@ def _texts(columns: NDArray[np.uint8]) -> NDArray[np.bytes_]:
     return np.ascontiguousarray(columns).reshape(-1).view(f"S{ID_BYTES}")
 
 
-def _unique_ends(rows: NDArray[np.uint8]) -> list[bytes]:
-    return _split(np.unique(_texts(rows[:, ID_BYTES:])).tobytes()) if len(rows) else []
+def _unique_ends(rows: NDArray[np.uint8]) -> bytes:
+    return np.unique(_texts(rows[:, ID_BYTES:])).tobytes() if len(rows) else b""
 
 
 def _split(ids: bytes) -> list[bytes]:

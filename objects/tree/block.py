@@ -127,6 +127,11 @@ def _decode_any(block: bytes) -> Block:
     return Block(level, size, keys, cids, counts)
 
 
+def begins_as_tree(block: bytes) -> bool:
+    """Returns whether a block begins as every tree block does; few blocks of other kinds do."""
+    return block.startswith((_LEAF_HEAD, _INNER_HEAD))
+
+
 def load(source: Source, raw: bytes) -> Block:
     """Reads the block with the CID `raw` from `source`; the empty tree needs no reading."""
     if raw == EMPTY_TREE.raw:

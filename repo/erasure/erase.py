@@ -211,11 +211,14 @@ class _Work:
         # Blocks erased before can no longer show which edges there were.
         edges = None if len(found) > len(new) else copies.edges
         commits: dict[str, CommitCid] = {}
+        cleaned: dict[CommitCid, CommitCid] = {}
         for ref in _refs(self._store, state):
             if ref.name.startswith(MOVED):
-                moved = self._without(ref, gone, edges, buffer)
-                if moved is not None:
-                    commits[ref.name] = moved
+                target = CommitCid(ref.target.raw)
+                if target not in cleaned:
+                    cleaned[target] = self._without(target, gone, edges, buffer)
+                if cleaned[target] != target:
+                    commits[ref.name] = cleaned[target]
         if not new and not commits:
             return found, commits, state.view.erasures
         entries: dict[bytes, Cid | None] = {}
@@ -252,14 +255,12 @@ class _Work:
         return made
 
     def _without(
-        self, ref: Ref, erased: Erased, edges: Collection[bytes] | None, buffer: WriteBatch
-    ) -> CommitCid | None:
-        """Returns a commit on top of a ref's without the nodes; None if it has none of them."""
+        self, cid: CommitCid, erased: Erased, edges: Collection[bytes] | None, buffer: WriteBatch
+    ) -> CommitCid:
+        """Returns a commit on top of one without the nodes; the same if it has none of them."""
         message = "erase " + ", ".join(str(id_) for id_ in self._ids)
         signature = CommitInfo(self._author, message, self._time, key=self._key)
-        target = CommitCid(ref.target.raw)
-        made = cleaned_commit(buffer, target, erased, signature, self._time, edges=edges)
-        return None if made == target else made
+        return cleaned_commit(buffer, cid, erased, signature, self._time, edges=edges)
 
 
 def _refs(store: Store, state: State) -> list[Ref]:

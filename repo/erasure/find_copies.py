@@ -8,7 +8,7 @@ have in common, are reported separately.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import field
 from itertools import islice
@@ -160,10 +160,10 @@ def _note(
         _note_parts(fields, ends, contents)
     elif kind == "tree":
         tree = decode(block)
-        if not tree.level:
-            for key, raw in zip(tree.key_list, tree.cid_list(), strict=True):
-                if key in found.cids and raw[1] == cid.raw[1]:
-                    attached.setdefault(Cid(raw), set()).add(key)
+        for key in found.cids if not tree.level and tree.width == ID_BYTES else ():
+            index = tree.place(key)
+            if index >= 0 and tree.cid(index)[1] == cid.raw[1]:
+                attached.setdefault(Cid(tree.cid(index)), set()).add(key)
 
 
 def _take_texts(found: Copies, store: Store, fields: tuple[str, ...]) -> None:
@@ -208,6 +208,7 @@ def _take_node(found: Copies, value: Map, store: Store, fields: tuple[str, ...])
 def _look_elsewhere(found: Copies, store: Store) -> None:
     """Separates shared blocks, and finds blocks that quote the nodes."""
     own = {cid: raw for raw, cids in found.cids.items() for cid in cids}
+    own_raws = {cid.raw for cid in own}
     quotations = found.quotations
     of_nodes: set[Cid] = set()
     quoting: list[tuple[str, Cid]] = []
@@ -223,14 +224,14 @@ def _look_elsewhere(found: Copies, store: Store) -> None:
                 naming.pop(fields["id"], None)
                 of_nodes.update(links_in(fields))
             elif kind == "tree":
-                _share(found, block, own)
+                _share(found, block, own_raws)
                 continue
         if any(text in block for text in quotations):
             quoting.append((kind, cid))
         else:
             for where in (where for raw, where in naming.items() if raw in block):
                 where.append((kind, cid))
-    quoting += dict.fromkeys(place for where in naming.values() for place in where)
+    quoting += dict.fromkeys(pair for where in naming.values() for pair in where)
     found.texts.update(naming)
     found.shared.update(of_nodes & own.keys())
     first = next(iter(found.cids))
@@ -244,12 +245,10 @@ def _look_elsewhere(found: Copies, store: Store) -> None:
         cids -= found.shared
 
 
-def _share(found: Copies, block: bytes, own: Mapping[Cid, bytes]) -> None:
+def _share(found: Copies, block: bytes, own: set[bytes]) -> None:
     tree = decode(block)
-    if tree.level:
+    if tree.level or own.isdisjoint(tree.cid_list()):
         return
     for key, raw in zip(tree.key_list, tree.cid_list(), strict=True):
-        if key not in found.cids and key not in found.edges:
-            cid = Cid(raw)
-            if cid in own:
-                found.shared.add(cid)
+        if raw in own and key not in found.cids and key not in found.edges:
+            found.shared.add(Cid(raw))

@@ -82,9 +82,12 @@ class Quarantine(Closing, Mapping[Cid, bytes]):
                 self._spill()
 
     def __getitem__(self, cid: Cid) -> bytes:
-        if cid not in self:
+        block = self._pending.get(cid)
+        if block is not None:
+            return block
+        if self._spilled is None or cid not in self:
             raise KeyError(cid)
-        return self.get_many((cid,))[0]
+        return self._spilled.get(cid)
 
     def get_many(self, cids: Sequence[Cid]) -> list[bytes]:
         """Returns blocks that are here, read together."""
@@ -150,7 +153,8 @@ class Layered:
 
     def get(self, cid: Cid) -> bytes:
         """Returns the block; raises `NotFoundError` where neither has it."""
-        return self._quarantine[cid] if cid in self._quarantine else self._source.get(cid)
+        block = self._quarantine.get(cid)
+        return self._source.get(cid) if block is None else block
 
     def get_many(self, cids: Iterable[Cid]) -> list[bytes]:
         """Returns the blocks in the order of `cids`; those of either side are read together."""

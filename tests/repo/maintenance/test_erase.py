@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import ibidem
 from ibidem.ingest.ingest import ingest_text
 from ibidem.objects import codec
 from ibidem.objects.blocks import WriteBatch
-from ibidem.objects.cid import BlobCid, Cid, ConflictCid
+from ibidem.objects.cid import BlobCid, Cid, CommitCid, ConflictCid
 from ibidem.objects.derive import edge_id, node_id
 from ibidem.objects.edge import Edge
 from ibidem.objects.erasure import Erasure
@@ -32,7 +33,7 @@ from ibidem.objects.text import text_digest
 from ibidem.objects.tree import build
 from ibidem.repo.erasure import find_copies
 from ibidem.repo.erasure.guard import Erased
-from ibidem.repo.maintenance.cleaned import entries_of_erased
+from ibidem.repo.maintenance.cleaned import cleaned_commit, entries_of_erased
 from ibidem.repo.maintenance.folder import fsck_folder
 from ibidem.repo.repository import Repository
 
@@ -354,3 +355,28 @@ def test_a_conflict_that_is_erased_itself_need_not_be_read(repo: Repository) -> 
     root = replace(repo.at().root, conflicts=build([(node.raw, lost)], buffer))
     erased = Erased((erasure,), {lost.raw: erasure}, {erasure.node.raw: erasure})
     assert entries_of_erased(buffer, root, erased).trees[CONFLICTS] == {node.raw: None}
+
+
+def test_branches_at_one_commit_are_moved_to_one_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ibidem.init(tmp_path) as repo:
+        fill(repo)
+        secret = add_secret(repo)
+        for number in range(12):
+            repo.branch(f"b{number}")
+        with repo.transaction(branch="b3") as tx:
+            tx.add_node("Doc", summary="only here")
+        cleaned: list[Cid] = []
+
+        def counted(buffer: WriteBatch, cid: CommitCid, *arguments: Any, **options: Any) -> Cid:
+            cleaned.append(cid)
+            return cleaned_commit(buffer, cid, *arguments, **options)
+
+        monkeypatch.setattr("ibidem.repo.erasure.erase.cleaned_commit", counted)
+        report = repo.maintenance.erase(secret)
+        assert len(report.commits) >= 13
+        assert len(cleaned) == len(set(cleaned))
+        moved = {report.commits[f"heads/b{number}"] for number in range(12)}
+        assert len(moved) == 2
+        assert repo.maintenance.fsck().is_clean
