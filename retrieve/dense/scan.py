@@ -114,7 +114,7 @@ class _Scan:
     ) -> None:
         self.quantizer = quantizer
         self.metric = sides[0].metric
-        self.parts = sorted(parts, key=lambda part: -part.size)
+        self.parts = sorted((part for part in parts if part.size), key=lambda part: -part.size)
         self.sides = list(sides)
         self.depths = np.asarray(depths)
         self.may_give_up = may_give_up
@@ -146,8 +146,9 @@ class _Scan:
     def _stages(self) -> Iterator[list[_Chunk]]:
         """Yields all rows by segment and position, in stages that grow, each cut into chunks."""
         number, start, read_count = 0, 0, 0
+        growth = self.tuning.batch_growth if len(self.depths) > 1 else self.tuning.stage_growth
         while number < len(self.parts):
-            wanted = self.tuning.stage_growth * read_count or self.tuning.first_stage_rows
+            wanted = growth * read_count or self.tuning.first_stage_rows
             longest = self._chunk_rows(min(wanted, self.total - read_count))
             stage: list[_Chunk] = []
             while wanted and number < len(self.parts):
@@ -166,8 +167,9 @@ class _Scan:
         tuning = self.tuning
         longest = min(tuning.chunk_rows_max, tuning.chunk_products // len(self.depths))
         if self.workers > 1 and self.is_bounded:
+            least = min(tuning.shared_rows_min, tuning.shared_products_min // len(self.depths))
             share = stage_rows // (self.workers * tuning.chunks_per_thread)
-            longest = min(longest, max(share, tuning.shared_products_min // len(self.depths)))
+            longest = min(longest, max(share, least))
         return max(tuning.chunk_rows_min, longest)
 
     def _chunks(self, number: int, start: int, stop: int, longest: int) -> Iterator[_Chunk]:

@@ -11,13 +11,17 @@ import numpy as np
 import pytest
 
 import ibidem
+from ibidem.retrieve.dense.scan import scan
+from ibidem.retrieve.dense.tuning import Tuning
 
-ROWS = 10_000
-"""More than the first stage of a scan reads, so that threads share the rest."""
+ROWS = 6_000
+SHARING = Tuning(first_stage_rows=512, shared_rows_min=256, shared_products_min=1_024)
+"""Lets threads share the scan of few rows."""
 
 
 @pytest.fixture(autouse=True)
-def default_threads() -> Iterator[None]:
+def sharing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setitem(scan.__kwdefaults__, "tuning", SHARING)
     yield
     ibidem.set_threads(None)
 
