@@ -121,7 +121,9 @@ if TYPE_CHECKING:
     from ibidem.repo.history.bisect import Bisection as Bisection
     from ibidem.repo.history.blame import Blame as Blame
     from ibidem.repo.history.compare import Comparison as Comparison
+    from ibidem.repo.history.documents import DocumentChange as DocumentChange
     from ibidem.repo.history.log import Change as Change
+    from ibidem.repo.history.newest_nodes import WrittenNode as WrittenNode
     from ibidem.repo.maintenance.gc import GcReport as GcReport
     from ibidem.repo.maintenance.report import Fault as Fault
     from ibidem.repo.maintenance.report import FaultKind as FaultKind
@@ -261,7 +263,9 @@ _HOMES = {
     "repo.history.bisect": "Bisection",
     "repo.history.blame": "Blame",
     "repo.history.compare": "Comparison",
+    "repo.history.documents": "DocumentChange",
     "repo.history.log": "Change",
+    "repo.history.newest_nodes": "WrittenNode",
     "repo.maintenance.gc": "GcReport",
     "repo.maintenance.report": "Fault FaultKind FsckReport",
     "repo.merge.branch": "Merged Outcome",
