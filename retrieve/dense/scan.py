@@ -3,7 +3,7 @@
 Problem: find the few rows that can be among the `depth` best, reading each row once and in as few
 bytes as possible. Idea: a quantiser pass (`quantizers.py`) gives for every row an estimate of the
 cosine and a bound of its error; dot products and distances follow from the cosine and the norms.
-Rows are read in chunks of growing size. After each, the depth-th largest *lower* bound so far is a
+Rows are read in stages that grow. After each, the depth-th largest *lower* bound so far is a
 *threshold*, and a row is a candidate if its *upper* bound reaches it. A chunk is compared with one
 number, taken for the largest error in the segment; only rows that pass are bounded by their own.
 
@@ -20,6 +20,7 @@ Spec: retrieval 4.2.1.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -113,7 +114,7 @@ class _Scan:
     ) -> None:
         self.quantizer = quantizer
         self.metric = sides[0].metric
-        self.parts = sorted(parts, key=lambda part: -part.size)
+        self.parts = sorted((part for part in parts if part.size), key=lambda part: -part.size)
         self.sides = list(sides)
         self.depths = np.asarray(depths)
         self.may_give_up = may_give_up
@@ -131,38 +132,56 @@ class _Scan:
         self.segments: dict[int, SegmentQuery] = {}
 
     def run(self) -> None:
-        """Reads all rows; the threshold is raised whenever much more was read."""
-        pending: list[_Chunk] = []
-        read_count, next_check = 0, 0
-        for chunk in self._chunks():
-            pending.append(chunk)
-            read_count += chunk.size
-            if read_count >= next_check:
-                is_first, next_check = next_check == 0, self.tuning.chunk_growth * read_count
-                self._read(pending)
-                pending = []
-                if is_first and self.may_give_up and self._is_indistinct(read_count):
-                    self._sample()
-                    if not len(self.active):
-                        return
-        self._read(pending)
-
-    def _chunks(self) -> Iterator[_Chunk]:
-        """Yields all rows by segment and position, in chunks that grow."""
-        step = min(self.tuning.chunk_rows_max, self.tuning.chunk_products // len(self.depths))
-        step = max(self.tuning.chunk_rows_min, step)
+        """Reads all rows, in stages; the threshold is raised after each."""
         read_count = 0
-        for number, part in enumerate(self.parts):
-            longest = step if part.positions is None else min(step, self.tuning.gathered_chunk_rows)
-            start, size = 0, part.size
-            while start < size:
-                grown = max(self.tuning.first_chunk_rows, self.tuning.chunk_growth * read_count)
-                stop = min(size, start + min(longest, grown))
-                span = slice(start, stop)
-                at = span if part.positions is None else part.positions[span]
-                yield _Chunk(number, at, stop - start)
+        for stage in self._stages():
+            is_first = not read_count
+            self._read(stage)
+            read_count += sum(chunk.size for chunk in stage)
+            if is_first and self.may_give_up and self._is_indistinct(read_count):
+                self._sample()
+                if not len(self.active):
+                    return
+
+    def _stages(self) -> Iterator[list[_Chunk]]:
+        """Yields all rows by segment and position, in stages that grow, each cut into chunks."""
+        number, start, read_count = 0, 0, 0
+        growth = self.tuning.batch_growth if len(self.depths) > 1 else self.tuning.stage_growth
+        while number < len(self.parts):
+            wanted = growth * read_count or self.tuning.first_stage_rows
+            longest = self._chunk_rows(min(wanted, self.total - read_count))
+            stage: list[_Chunk] = []
+            while wanted and number < len(self.parts):
+                stop = min(self.parts[number].size, start + wanted)
+                stage += self._chunks(number, start, stop, longest)
+                wanted -= stop - start
                 read_count += stop - start
                 start = stop
+                if start == self.parts[number].size:
+                    number, start = number + 1, 0
+            yield stage
+
+    def _chunk_rows(self, stage_rows: int) -> int:
+        """Returns how many rows a chunk has at most, in a stage of some rows: each thread gets
+        several, once there is a threshold."""
+        tuning = self.tuning
+        longest = min(tuning.chunk_rows_max, tuning.chunk_products // len(self.depths))
+        if self.workers > 1 and self.is_bounded:
+            least = min(tuning.shared_rows_min, tuning.shared_products_min // len(self.depths))
+            share = stage_rows // (self.workers * tuning.chunks_per_thread)
+            longest = min(longest, max(share, least))
+        return max(tuning.chunk_rows_min, longest)
+
+    def _chunks(self, number: int, start: int, stop: int, longest: int) -> Iterator[_Chunk]:
+        """Yields the rows of a segment from `start` to `stop` in chunks of about one size."""
+        positions = self.parts[number].positions
+        if positions is not None:
+            longest = min(longest, self.tuning.gathered_chunk_rows)
+        count = -(-(stop - start) // longest)
+        edges = [start + (stop - start) * index // count for index in range(count + 1)]
+        for low, high in pairwise(edges):
+            at = slice(low, high) if positions is None else positions[low:high]
+            yield _Chunk(number, at, high - low)
 
     def _read(self, chunks: Sequence[_Chunk]) -> None:
         """Adds the candidates among the rows of some chunks, then raises the threshold.
@@ -170,14 +189,7 @@ class _Scan:
         The threshold is not raised while chunks are read, so the result does not depend on threads.
         """
         tasks = [(self._segment_query(chunk.number), chunk.at) for chunk in chunks]
-        products = sum(chunk.size for chunk in chunks) * len(self.active)
-        is_large = products >= len(tasks) * self.tuning.shared_chunk_products_min
-        if (
-            len(tasks) >= self.tuning.shared_chunks_min
-            and is_large
-            and self.is_bounded
-            and self.workers > 1
-        ):
+        if self.is_bounded and self.workers > 1:
             found = parallel.map_shared(self._candidates_of, tasks, self.workers)
         else:
             found = [self._candidates_of(task) for task in tasks]

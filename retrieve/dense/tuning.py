@@ -29,11 +29,12 @@ class Tuning:
 
     # Reading rows.
 
-    first_chunk_rows: int = 8_192
-    """Rows of the first chunk, which give the first threshold."""
-    chunk_growth: int = 8
-    """A chunk has at most this many times the rows read so far, and the threshold is raised
-    whenever that many more were read."""
+    first_stage_rows: int = 8_192
+    """Rows of the first stage, which give the first threshold."""
+    stage_growth: int = 16
+    """A stage has this many times the rows read so far, and the threshold is raised after each."""
+    batch_growth: int = 4
+    """The same for several queries, whose candidates cost more than the start of another stage."""
     chunk_rows_min: int = 256
     chunk_rows_max: int = 65_536
     """Rows of a chunk; few and large ones, since Python's share of a small chunk took as long as
@@ -48,9 +49,11 @@ class Tuning:
 
     # Threads.
 
-    shared_chunks_min: int = 4
-    shared_chunk_products_min: int = 1 << 15
-    """Chunks, and products of each on average, from which threads share them."""
+    chunks_per_thread: int = 8
+    """Chunks that a large stage has for each thread, so that none waits long for the last."""
+    shared_rows_min: int = 16_384
+    shared_products_min: int = 1 << 16
+    """Rows or products of a chunk, whichever are fewer, that are worth another thread: 0.2 ms."""
 
     # Rows that codes cannot tell apart.
 

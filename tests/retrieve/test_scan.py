@@ -183,7 +183,7 @@ def test_bounds_of_a_first_chunk_hold_in_any_order(metric):
 @pytest.mark.parametrize("name", PASSES)
 @pytest.mark.parametrize("count", [1, 40])
 def test_threads_that_share_a_scan_find_what_one_finds(name, count):
-    tuning = Tuning(chunk_rows_max=2_048, shared_chunk_products_min=1_024)
+    tuning = Tuning(chunk_rows_max=2_048, shared_products_min=1_024)
     rng = np.random.default_rng(9)
     rows = rng.standard_normal((70_000, 16)).astype(np.float32)
     rows[::7] = adversarial(rng, 16)[np.arange(10_000) % 120]
