@@ -15,10 +15,9 @@ import htpy as h
 from ibidem.objects.printable import one_line
 from ibidem.objects.record import record
 from ibidem.pages import svg
-from ibidem.pages.html import NOWHERE, Links, linked, table
+from ibidem.pages.html import NOWHERE, Links, linked, plural, table
 
 if TYPE_CHECKING:
-    from ibidem.objects.edge import Edge
     from ibidem.objects.ids import NodeId
 
 TICKS = 1 << 16
@@ -43,32 +42,43 @@ class Neighbour:
     """The node through which it was found; None for the middle."""
 
 
+@record
+class Connection:
+    """What connects two nodes of a neighbourhood: an edge, or that one is a part of the other."""
+
+    source: NodeId
+    name: str
+    target: NodeId
+
+
 def neighbourhood(
-    nodes: Sequence[Neighbour], edges: Sequence[Edge], *, links: Links = NOWHERE
+    nodes: Sequence[Neighbour], edges: Sequence[Connection], *, links: Links = NOWHERE
 ) -> h.Node:
     """Returns a neighbourhood as a picture and a list.
 
     Args:
         nodes: the middle first, each after the node through which it was found.
-        edges: those between these nodes.
+        edges: what connects these nodes.
     """
     titles = {one.id: one.title for one in nodes}
     rows = [
         (
-            linked(links.to(f"node/{edge.src}"), titles[edge.src]),
-            one_line(edge.etype),
-            linked(links.to(f"node/{edge.dst}"), titles[edge.dst]),
+            linked(links.to(f"node/{edge.source}"), titles[edge.source]),
+            one_line(edge.name),
+            linked(links.to(f"node/{edge.target}"), titles[edge.target]),
         )
         for edge in edges
     ]
     return [
         h.figure[picture_of(nodes, edges, links=links)],
-        h.section[h.h2["As a list"], table(f"{len(edges):,} edges", ("From", "Type", "To"), rows)],
+        h.section[
+            h.h2["As a list"], table(plural(len(edges), "connection"), ("From", "Type", "To"), rows)
+        ],
     ]
 
 
 def picture_of(
-    nodes: Sequence[Neighbour], edges: Sequence[Edge], *, links: Links = NOWHERE
+    nodes: Sequence[Neighbour], edges: Sequence[Connection], *, links: Links = NOWHERE
 ) -> h.Element:
     """Returns the picture of a neighbourhood; each node leads to its own neighbourhood."""
     points = positions(nodes)
@@ -76,7 +86,13 @@ def picture_of(
     has_labels = len(nodes) <= LABELS_MAX
     lines = [_line(edge, points, size // 2) for edge in edges]
     dots = [_dot(one, points[one.id], size // 2, links, has_labels=has_labels) for one in nodes]
-    return svg.picture(f"{len(nodes)} nodes and {len(edges)} edges", size, size, lines, dots)
+    return svg.picture(
+        f"{plural(len(nodes), 'node')} and {plural(len(edges), 'connection')}",
+        size,
+        size,
+        lines,
+        dots,
+    )
 
 
 def positions(nodes: Sequence[Neighbour]) -> dict[NodeId, tuple[int, int]]:
@@ -121,10 +137,10 @@ def _cosine(ticks: int) -> int:
     return _sine(ticks + TICKS // 4)
 
 
-def _line(edge: Edge, points: Mapping[NodeId, tuple[int, int]], middle: int) -> h.Node:
-    (x1, y1), (x2, y2) = points[edge.src], points[edge.dst]
+def _line(edge: Connection, points: Mapping[NodeId, tuple[int, int]], middle: int) -> h.Node:
+    (x1, y1), (x2, y2) = points[edge.source], points[edge.target]
     path = f"M{x1 + middle} {y1 + middle}L{x2 + middle} {y2 + middle}"
-    return h.path(".line", d=path)[h.title[one_line(edge.etype)]]
+    return h.path(".line", d=path)[h.title[one_line(edge.name)]]
 
 
 def _dot(

@@ -20,6 +20,12 @@ def test_the_graph_is_a_picture_and_a_list(browser: Browser, repo: ibidem.Reposi
     assert len(browser.page(team).one("svg").all("circle")) == 2
 
 
+def test_the_graph_of_a_document_has_its_parts(browser: Browser):
+    page = browser.page(f"/graph/{ibidem.node_id('document', 'handbook.md')}")
+    assert "has part" in page.one("table").words
+    assert len(page.one("svg").all("circle")) > 3
+
+
 def test_a_large_neighbourhood_is_cut_and_says_so():
     with ibidem.init("memory:") as repo:
         with repo.transaction(message="hubs") as tx:
