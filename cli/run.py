@@ -305,7 +305,7 @@ def diff(session: Session, *, before: str, after: str, html: Path | None) -> Non
         runs = repository.runs.open(before), repository.runs.open(after)
         found = differences(*runs)
         if html is not None:
-            from ibidem.pages import run as pages
+            from ibidem.pages import run_difference
             from ibidem.repo.history.answer_change import answer_change
 
             one, other = (run.name for run in runs)
@@ -320,7 +320,7 @@ def diff(session: Session, *, before: str, after: str, html: Path | None) -> Non
                 for step in found
                 if step.moves
             }
-            write_page(html, pages.differences(found, answers, before=one, after=other))
+            write_page(html, run_difference.differences(found, answers, before=one, after=other))
     if session.json:
         output.emit("run-diff", {"differences": _difference_rows(found)})
         return

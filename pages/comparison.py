@@ -36,7 +36,7 @@ def comparison(
     """
     return [
         h.figure[moves_picture(found.moves, before=before, after=after)],
-        moves_table(found.moves, links=links),
+        moves_table(found.moves, before=links.at(before), after=links.at(after)),
         h.section[
             h.h2["Causes"],
             None if found.is_related else h.p["The revisions have no common commit."],
@@ -63,12 +63,16 @@ def moves_picture(moves: Sequence[Move], *, before: str, after: str) -> h.Elemen
     )
 
 
-def moves_table(moves: Sequence[Move], *, links: Links = NOWHERE) -> h.Element:
-    """Returns the items of both rankings with their ranks and scores."""
+def moves_table(
+    moves: Sequence[Move], *, before: Links = NOWHERE, after: Links = NOWHERE
+) -> h.Element:
+    """Returns the items of both rankings with their ranks and scores; what left is linked as it was
+    before.
+    """
     count = sum(move.kind != "same" for move in moves)
     rows = [
         (
-            linked(links.to(f"node/{move.id}"), _title(move)),
+            _node(move, before, after),
             tag(str(move.kind)),
             _pair(*(None if one is None else str(one.rank) for one in (move.before, move.after))),
             _pair(
@@ -89,14 +93,10 @@ def cause(
         "" if found.commits_count == 1 else f"one or more of {found.commits_count} commits up to "
     )
     more = found.changes_count - len(found.changes)
+    older, newer = links.at(found.before.cid), links.at(found.commit.cid)
     return h.section(".items")[
         h.h3[words, commit(found.commit, links=links)],
-        h.ul[
-            (
-                h.li[tag(str(move.kind)), " ", linked(links.to(f"node/{move.id}"), _title(move))]
-                for move in found.moves
-            )
-        ],
+        h.ul[(h.li[tag(str(move.kind)), " ", _node(move, older, newer)] for move in found.moves)],
         h.ul[
             (h.li[tag(one.action), " ", change_text(one, lines)] for one in found.changes),
             h.li[f"and {plural(more, 'more change')}"] if more > 0 else None,
@@ -119,6 +119,11 @@ def change_text(change: Change, lines: Mapping[Change, str] | None) -> str:
     """Returns a change of the graph in words; its family and id if no others are known."""
     known = None if lines is None else lines.get(change)
     return known or f"{change.family} {change.id}"
+
+
+def _node(move: Move, before: Links, after: Links) -> h.Element:
+    links = before if move.after is None else after
+    return linked(links.to(f"node/{move.id}"), _title(move))
 
 
 def _title(move: Move) -> str:

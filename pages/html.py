@@ -47,6 +47,11 @@ class Links:
         query = urlencode([(name, value) for name, value in given.items() if value is not None])
         return f"{self.base}/{quote(path)}" + (f"?{query}" if query else "")
 
+    def at(self, rev: object) -> Links:
+        """Returns links to the same pages at a revision."""
+        others = tuple(pair for pair in self.fixed if pair[0] != "at")
+        return Links(self.base, (*others, ("at", str(rev))))
+
 
 NOWHERE = Links()
 

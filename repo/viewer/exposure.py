@@ -76,6 +76,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Notes", Exposure.EXEMPT, "head"),
     **_rows("Keys", Exposure.REFUSED, "ring sign_with verify revoke require_signed"),
     **_rows("Maintenance", Exposure.REFUSED, "fsck repair gc stats log_stats index_counts"),
+    **_rows("Maintenance", Exposure.REFUSED, "missing_vectors"),
     **_rows("Maintenance", Exposure.REFUSED, "reindex erase erasures is_erased accept_erasures"),
     **_rows("Maintenance", Exposure.REFUSED, "finish_erasing"),
     # -- revisions and transactions ------------------------------------------------------------
@@ -160,8 +161,8 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("mcp", Exposure.VISIBLE, "retrieve read remember verify"),
     **_rows("mcp", Exposure.REFUSED, "history compare"),
     # -- the pages of the explorer -------------------------------------------------------------
-    **_rows("view", Exposure.VISIBLE, "ask node document"),
-    **_rows("view", Exposure.REFUSED, "compare history operations commit"),
+    **_rows("view", Exposure.VISIBLE, "ask node document graph threads thread"),
+    **_rows("view", Exposure.REFUSED, "compare history operations commit health runs run"),
     # -- the routes of a server ----------------------------------------------------------------
     **_rows("", Exposure.REFUSED, "/v1/refs /v1/known /v1/fetch /v1/push"),
     **_rows("", Exposure.VISIBLE, "/v1/retrieve /v1/context /v1/replay/{receipt}"),

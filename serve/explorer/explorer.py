@@ -6,8 +6,9 @@ import secrets
 from urllib.parse import urlencode
 
 from ibidem import Repository, ViewerRepository
+from ibidem.serve.explorer.visit import AT
 from ibidem.serve.guard import hosts_of
-from ibidem.serve.listener import Listener
+from ibidem.serve.listener import Listener, check_packages
 
 HOST = "127.0.0.1"
 
@@ -26,14 +27,18 @@ class Explorer(Listener):
             InvalidInputError: kind `missing-package`.
             RemoteError: the port is in use.
         """
-        super().__init__(host=HOST, port=port)
+        check_packages()
         from ibidem.serve.explorer.site import Site
 
+        super().__init__(host=HOST, port=port)
         self._token = secrets.token_urlsafe(32)
         hosts = hosts_of(HOST, self.port, ())
         self.answer_with(Site(repository, token=self._token, hosts=hosts, origin=self.url))
 
-    def address(self, question: str = "") -> str:
+    def address(self, question: str = "", *, at: str = AT) -> str:
         """Returns what to open in a browser: the token is in the fragment, which it never sends."""
-        query = f"?{urlencode({'text': question})}" if question else ""
+        fields = {"text": question} if question else {}
+        if at != AT:
+            fields["at"] = at
+        query = f"?{urlencode(fields)}" if fields else ""
         return f"{self.url}/{query}#{self._token}"

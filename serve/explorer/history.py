@@ -61,7 +61,6 @@ def commit(visit: Visit) -> Page:
     before = found.parents[0] if found.parents else None
     start = visit.count("start", default=1, high=CHANGES_MAX) - 1
     links = visit.links
-    at_commit = type(links)(links.base, (("at", str(found.cid)),))
 
     def changed() -> h.Node:
         if before is None:
@@ -75,7 +74,7 @@ def commit(visit: Visit) -> Page:
         return [
             [h.h2["Texts"], edit_page.documents(texts)] if texts else None,
             h.h2["Nodes and edges"],
-            edit_page.edits(edits, links=at_commit),
+            edit_page.edits(edits, before=links.at(before), after=links.at(found.cid)),
             h.p[
                 linked(
                     links.to(f"commit/{found.cid}", start=str(start + CHANGES + 1)),

@@ -7,8 +7,11 @@ from collections.abc import Callable
 from ibidem.objects.record import record
 from ibidem.serve.explorer.ask import ask
 from ibidem.serve.explorer.compare import compare
+from ibidem.serve.explorer.graph import graph
+from ibidem.serve.explorer.health import health
 from ibidem.serve.explorer.history import commit, history, operations
 from ibidem.serve.explorer.node import document, node
+from ibidem.serve.explorer.runs import run, runs, thread, threads
 from ibidem.serve.explorer.visit import Page, Visit
 
 
@@ -32,4 +35,10 @@ ROUTES = (
     Route("/commit/{cid}", "commit", commit),
     Route("/node/{id}", "node", node),
     Route("/document/{id}", "document", document),
+    Route("/graph/{id}", "graph", graph),
+    Route("/threads", "threads", threads, "Conversations"),
+    Route("/thread/{name:path}", "thread", thread),
+    Route("/runs", "runs", runs, "Runs"),
+    Route("/run/{name:path}", "run", run),
+    Route("/health", "health", health, "Health"),
 )

@@ -193,7 +193,7 @@ def test_a_restricted_viewer_has_no_history(path: str):
         with browsing(repo.as_viewer(VIEWER)) as browser:
             page = browser.page(path, 403)
             assert "is refused to a viewer" in page.words
-            assert [a.words for a in page.one("nav").all("a")] == ["Ask"]
+            assert [a.words for a in page.one("nav").all("a")] == ["Ask", "Conversations"]
 
 
 def test_the_owner_sees_everything_under_a_policy():
