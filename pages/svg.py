@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 
 import htpy as h
 from markupsafe import Markup
@@ -71,6 +72,45 @@ def score_bar(parts: Mapping[str, float], largest: float) -> h.Element:
     words = ", ".join(f"{lane} {contribution:.6g}" for lane, contribution in parts.items())
     track = _rect("track", 0, 0, BAR_WIDTH, BAR_HEIGHT)
     return picture(f"contributions: {words or 'none'}", BAR_WIDTH, BAR_HEIGHT, track, shapes)
+
+
+def score_bars(items: Sequence[tuple[str, Mapping[str, float]]]) -> h.Element:
+    """Returns the bars of several scores below each other, with the lanes that they consist of.
+
+    Args:
+        items: the label of each, and its contributions by lane.
+    """
+    largest = whole_of(parts for _, parts in items)
+    lanes = list(dict.fromkeys(lane for _, parts in items for lane in parts))
+    shapes: list[h.Node] = []
+    for row, (label, parts) in enumerate(items, 1):
+        middle = _row(row) - ROW_HEIGHT
+        text = f"{one_line(label, width=LABEL_CHARACTERS)}  {row}"
+        shapes.append(_text(text, LABEL_WIDTH - 12, middle + 4, anchor="end"))
+        bar = score_bar(parts, largest)
+        top = middle - BAR_HEIGHT // 2
+        shapes.append(h.g(transform=f"translate({LABEL_WIDTH} {top})")[bar])
+    bottom = _row(len(items))
+    for index, lane in enumerate(lanes):
+        x = index * (CHART_WIDTH // max(len(lanes), 1))
+        shapes.append(_rect(lane, x, bottom - BAR_HEIGHT // 2, BAR_HEIGHT, BAR_HEIGHT))
+        shapes.append(_text(one_line(lane, width=LABEL_CHARACTERS), x + 20, bottom + 4))
+    return picture(
+        f"contributions to {len(items)} items", CHART_WIDTH, bottom + ROW_HEIGHT // 2, shapes
+    )
+
+
+def chain(labels: Sequence[str]) -> h.Element:
+    """Returns nodes in a line, each joined with the next."""
+    step = CHART_WIDTH // max(len(labels), 6)
+    columns = [index * step + step // 2 for index in range(len(labels))]
+    shapes: list[h.Node] = [
+        _path("line", f"M{start} 16H{stop}") for start, stop in pairwise(columns)
+    ]
+    for x, label in zip(columns, labels, strict=True):
+        shapes.append(h.circle(".dot", cx=x, cy=16, r=8))
+        shapes.append(_text(one_line(label, width=LABEL_CHARACTERS), x, 44, anchor="middle"))
+    return picture(f"a path of {len(labels)} nodes", CHART_WIDTH, 56, shapes)
 
 
 def meter(used: int, budget: int | None) -> h.Element:

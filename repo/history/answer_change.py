@@ -113,14 +113,12 @@ def answer_change(
         note: why no cause is named, or how it was found.
         viewer: the caller of both answers.
     """
-    is_restricted = _is_restricted(viewer)
+    is_cut = is_restricted(viewer)
     different = [move for move in moves if move.kind is not MoveKind.SAME]
     same = [move for move in moves if move.kind is MoveKind.SAME]
     listed = {move.id for move in (*different, *same)[:ITEMS_LISTED_MAX]}
-    shown = () if is_restricted else tuple(causes)
-    viewer_facts = (
-        [("viewer", _viewer_line(viewer))] if is_restricted and viewer is not None else []
-    )
+    shown = () if is_cut else tuple(causes)
+    viewer_facts = [("viewer", _viewer_line(viewer))] if viewer is not None and is_cut else []
     return AnswerChange(
         question=question or "",
         before=before,
@@ -155,7 +153,7 @@ def compared(source: Source, found: Comparison, *, before: str, after: str) -> A
         causes=found.causes,
         facts=answer_facts(found.before, found.after),
         note=note,
-        viewer=next((one for one in viewers if _is_restricted(one)), None),
+        viewer=next((one for one in viewers if is_restricted(one)), None),
     )
 
 
@@ -169,7 +167,8 @@ def answer_facts(before: Answer[Item], after: Answer[Item]) -> list[tuple[str, s
     return [(name, one if one == other else f"{one} → {other}") for name, one, other in pairs]
 
 
-def _is_restricted(viewer: Viewer | None) -> bool:
+def is_restricted(viewer: Viewer | None) -> bool:
+    """Returns whether a caller may not see everything."""
     return viewer is not None and not viewer.everything
 
 

@@ -16,6 +16,7 @@ from ibidem.objects.cid import CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.notebook import Drawn
 from ibidem.objects.record import record
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.history.ancestry import first_parents, read_commit, read_ends
@@ -39,7 +40,7 @@ class Step:
 
 
 @record
-class Bisection:
+class Bisection(Drawn):
     """The first commit at which something fails."""
 
     suspects: tuple[Commit, ...]
