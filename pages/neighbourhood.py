@@ -92,6 +92,7 @@ def picture_of(
         size,
         lines,
         dots,
+        role="group",
     )
 
 
@@ -147,10 +148,11 @@ def _dot(
     one: Neighbour, point: tuple[int, int], middle: int, links: Links, *, has_labels: bool
 ) -> h.Node:
     x, y = point[0] + middle, point[1] + middle
-    dot = h.circle(".dot", cx=x, cy=y, r=RADIUS)[h.title[one.title]]
+    title = h.title[one.title]
+    dot = h.circle(".dot", cx=x, cy=y, r=RADIUS)
     label = None
     if has_labels:
         text = one_line(one.title, width=LABEL_CHARACTERS)
-        label = h.text(x=x, y=y + 2 * RADIUS + 6, text_anchor="middle")[text]
+        label = h.text(x=x, y=y + 2 * RADIUS + 6, text_anchor="middle", aria_hidden="true")[text]
     href = links.to(f"graph/{one.id}")
-    return [dot, label] if href is None else h.a(href=href, aria_label=one.title)[dot, label]
+    return h.g[title, dot, label] if href is None else h.a(href=href)[title, dot, label]
