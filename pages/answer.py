@@ -101,8 +101,8 @@ def items(
 def marked(text: str, question: str, analyser: str) -> list[h.Node]:
     """Returns a text with the words marked that match a word of the question.
 
-    >>> [str(part) for part in marked("Retries back off.", "how to retry", "english-1")]
-    ['<mark>Retries</mark>', ' back off.']
+    >>> print(*marked("Retries back off.", "how to retry", "english-1"), sep="")
+    <mark>Retries</mark> back off.
     """
     wanted = set(analyse(question, analyser))
     found: list[h.Node] = []

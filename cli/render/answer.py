@@ -139,7 +139,7 @@ def _lane_lines(item: Item) -> list[str]:
     ]
     lines = output.table(rows, indent="    ")
     for name, path in sorted(item.paths.items()):
-        lines.append(f"    {name} by {' to '.join(str(node) for node in path)}")
+        lines.append(f"    {name} by {output.one_line(str(path))}")
     lines += [f"    mentions {output.one_line(str(one))}" for one in item.mentions]
     return [faint(line) for line in lines]
 

@@ -62,7 +62,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows(
         "History",
         Exposure.REFUSED,
-        "log diff diff_documents compare bisect touching blame squash prune",
+        "log diff diff_documents compare bisect touching blame squash prune newest_nodes",
     ),
     **_rows("History", Exposure.REFUSED, "merge_bases operations undo redo"),
     **_rows("Stage", Exposure.REFUSED, "transaction commit_with commit changes clear"),
