@@ -113,7 +113,7 @@ def answer_change(
         note: why no cause is named, or how it was found.
         viewer: the caller of both answers.
     """
-    is_restricted = viewer is not None and not viewer.everything
+    is_restricted = _is_restricted(viewer)
     different = [move for move in moves if move.kind is not MoveKind.SAME]
     same = [move for move in moves if move.kind is MoveKind.SAME]
     listed = {move.id for move in (*different, *same)[:ITEMS_LISTED_MAX]}
@@ -138,10 +138,9 @@ def answer_change(
     )
 
 
-def compared(
-    source: Source, found: Comparison, *, before: str, after: str, viewer: Viewer | None = None
-) -> AnswerChange:
+def compared(source: Source, found: Comparison, *, before: str, after: str) -> AnswerChange:
     """Returns the change that a comparison of two revisions found; see `answer_change`."""
+    viewers = (one.query.viewer for one in (found.after, found.before))
     note = None
     if not found.is_related:
         note = "the revisions have no common commit, so no cause can be named"
@@ -156,7 +155,7 @@ def compared(
         causes=found.causes,
         facts=answer_facts(found.before, found.after),
         note=note,
-        viewer=viewer,
+        viewer=next((one for one in viewers if _is_restricted(one)), None),
     )
 
 
@@ -168,6 +167,10 @@ def answer_facts(before: Answer[Item], after: Answer[Item]) -> list[tuple[str, s
         ("root", str(before.root), str(after.root)),
     ]
     return [(name, one if one == other else f"{one} → {other}") for name, one, other in pairs]
+
+
+def _is_restricted(viewer: Viewer | None) -> bool:
+    return viewer is not None and not viewer.everything
 
 
 def _viewer_line(viewer: Viewer) -> str:
