@@ -37,10 +37,14 @@ class Ranked:
     """How it differs, such as `entered`; the class of its line."""
 
 
-def picture(title: str, width: int, height: int, *shapes: h.Node) -> h.Element:
-    """Returns a picture with its title, for people who do not see it."""
+def picture(title: str, width: int, height: int, *shapes: h.Node, role: str = "img") -> h.Element:
+    """Returns a picture with its title, for people who do not see it.
+
+    Args:
+        role: `group` for a picture with links, whose parts are read one by one.
+    """
     return h.svg(
-        role="img",
+        role=role,
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {width} {height}",
         width=width,

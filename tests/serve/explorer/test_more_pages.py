@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 import ibidem
-from ibidem.pages.neighbourhood import CIRCLE, Neighbour, positions
+from ibidem.pages.neighbourhood import Neighbour, circle_of, positions
 
 from .browsing import Browser, browsing, links
 from .conftest import HOSTILE
@@ -56,8 +56,8 @@ def test_positions_are_integers_on_circles():
     for one in nodes[1:]:
         x, y = found[one.id]
         assert type(x) is int
-        radius = one.depth * CIRCLE
-        assert abs(x * x + y * y - radius * radius) <= radius * radius // 100
+        radius = one.depth * circle_of(nodes)
+        assert abs(x * x + y * y - radius * radius) <= radius * radius // 50
 
 
 def test_health_names_sizes_refs_and_conflicts(browser: Browser):
