@@ -21,6 +21,7 @@ from ibidem.pages.html import render, style_sheet
 BAR_WIDTH, BAR_HEIGHT = 240, 12
 ROW_HEIGHT = 28
 CHART_WIDTH, LABEL_WIDTH, LABEL_CHARACTERS = 720, 260, 36
+STATE_WIDTH = 90
 COMMIT_HEIGHT, COMMIT_WIDTH = 44, 18
 COLUMNS_MAX = 12
 """Columns that a branch graph draws; further branches share the last one."""
@@ -104,6 +105,46 @@ def score_bars(items: Sequence[tuple[str, Mapping[str, float]]]) -> h.Element:
     )
 
 
+def rank_course(items: Sequence[tuple[str, Sequence[int | None]]], *, states: int) -> h.Element:
+    """Returns rankings through time: a line for each item, a column for each state.
+
+    Args:
+        items: the label of each, and its rank at each state, None where it is not in the ranking.
+        states: the number of columns.
+    """
+    width = STATE_WIDTH * (states - 1)
+    east = LABEL_WIDTH + width
+    rows = max((rank or 0 for _, ranks in items for rank in ranks), default=0)
+    shapes: list[h.Node] = [
+        _text(str(state), LABEL_WIDTH + state * STATE_WIDTH, 18, anchor="middle", kind="muted")
+        for state in range(states)
+    ]
+    for label, ranks in items:
+        short = one_line(label, width=LABEL_CHARACTERS)
+        points = [
+            None if rank is None else (LABEL_WIDTH + state * STATE_WIDTH, _row(rank))
+            for state, rank in enumerate(ranks)
+        ]
+        lines = [_bend(one, other) for one, other in pairwise(points) if one and other]
+        if lines:
+            shapes.append(_path("line", "".join(lines), title=one_line(label)))
+        for point in points:
+            if point is not None:
+                dot = h.circle(".dot", cx=point[0], cy=point[1], r=5)
+                shapes.append(dot[_title(one_line(label))])
+        if ranks[0] is not None:
+            shapes.append(_text(short, LABEL_WIDTH - 12, _row(ranks[0]) + 4, anchor="end"))
+        if ranks[-1] is not None:
+            shapes.append(_text(short, east + 12, _row(ranks[-1]) + 4))
+    title = f"ranks of {len(items)} items at {states} states"
+    return picture(title, width + 2 * LABEL_WIDTH, (rows + 1) * ROW_HEIGHT + 8, shapes)
+
+
+def _bend(start: tuple[int, int], stop: tuple[int, int]) -> str:
+    middle = (start[0] + stop[0]) // 2
+    return f"M{start[0]} {start[1]}C{middle} {start[1]} {middle} {stop[1]} {stop[0]} {stop[1]}"
+
+
 def chain(labels: Sequence[str]) -> h.Element:
     """Returns nodes in a line, each joined with the next."""
     step = CHART_WIDTH // max(len(labels), 6)
@@ -162,9 +203,7 @@ def moved_ranks(items: Sequence[Ranked], *, before: str, after: str) -> h.Elemen
 def _link(item: Ranked, start: tuple[int, int] | None, stop: tuple[int, int] | None) -> h.Node:
     words = f"{one_line(item.label)}: {item.kind}"
     if start is not None and stop is not None:
-        bend = (start[0] + stop[0]) // 2
-        path = f"M{start[0]} {start[1]}C{bend} {start[1]} {bend} {stop[1]} {stop[0]} {stop[1]}"
-        return _path(f"line {item.kind}", path, title=words)
+        return _path(f"line {item.kind}", _bend(start, stop), title=words)
     if start is not None:
         return _path(f"line {item.kind}", f"M{start[0]} {start[1]}h40m0 -5v10", title=words)
     assert stop is not None, "BUG: an item of neither ranking"

@@ -124,6 +124,8 @@ class Comparison(Drawn):
     """Number of commits queried in search of the causes, excluding the two ends."""
     is_related: bool = True
     """Whether the two revisions have a common ancestor; without one, no causes can be found."""
+    is_linear: bool = False
+    """Whether the causes lead from one revision to the other, and not from a third one to both."""
 
 
 def placed(result: Answer[Item]) -> tuple[Placed, ...]:
@@ -193,7 +195,9 @@ def compare_revisions(
         for line in lines
         for cause in _causes(answers, line[::-1], evaluations_max, is_ranking=is_ranking)
     ]
-    return Comparison(old, new, moves, tuple(causes), answers.evaluations_count)
+    is_linear = min(map(len, lines)) == 1
+    count = answers.evaluations_count
+    return Comparison(old, new, moves, tuple(causes), count, is_linear=is_linear)
 
 
 def _up_to_common(

@@ -21,6 +21,14 @@ PICTURES = {
             ("Timeouts, which have a title that is too long for it", {"dense": 0.01}),
         ]
     ),
+    "course": svg.rank_course(
+        [
+            ("Retries back off <b>", [1, 2, 1]),
+            ("Timeouts, which have a title that is too long for it", [None, 1, 2]),
+            ("Queues", [2, None, None]),
+        ],
+        states=3,
+    ),
     "chain": svg.chain(["a", "b <i>", "c"]),
     "meter": svg.meter(120, 2000),
     "meter-without-budget": svg.meter(120, None),
