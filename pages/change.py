@@ -113,10 +113,16 @@ def _section(found: AnswerChange) -> Iterator[h.Node]:
     yield ranking(found)
     if len(found.rankings) > 2:
         yield course(found.rankings)
-    if found.texts:
-        yield h.section[h.h3["Texts"], h.ul(".items")[map(_text_change, found.texts)]]
+    yield texts(found)
     yield h.section[h.h3["Causes"], tuple(_causes(found))]
     yield facts((name, code(value)) for name, value in found.facts)
+
+
+def texts(found: AnswerChange) -> h.Node:
+    """Returns the texts that differ; nothing if there are none."""
+    if not found.texts:
+        return None
+    return h.section[h.h3["Texts"], h.ul(".items")[map(_text_change, found.texts)]]
 
 
 def ranking(found: AnswerChange) -> h.Element:

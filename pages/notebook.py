@@ -15,7 +15,7 @@ import htpy as h
 
 from ibidem.objects.ids import NodeId
 from ibidem.objects.printable import one_line
-from ibidem.pages import comparison, svg
+from ibidem.pages import bisection, comparison, svg
 from ibidem.pages.html import number, plural, render
 from ibidem.pages.neighbourhood import Connection, Neighbour, picture_of
 from ibidem.repo.history.answer_change import is_restricted
@@ -170,15 +170,13 @@ def _comparison(found: Comparison) -> list[h.Node]:
 
 def _bisection(found: Bisection) -> list[h.Node]:
     tried = [
-        (
-            f"{index}. {_commit(step.commit)}",
-            "skipped" if step.holds is None else "holds" if step.holds else "fails",
-        )
+        (f"{index}. {_commit(step.commit)}", bisection.result(step))
         for index, step in enumerate(found.steps, 1)
     ]
     first = [_commit(one) for one in found.suspects]
     caption = f"tried {len(tried)} of {plural(found.commits_count, 'commit')}"
     return [
+        image(bisection.picture(found), caption) if tried else None,
         table(caption, ("commit", "result"), tried),
         table("fails first at", ("commit",), [(one,) for one in first]) if first else None,
     ]

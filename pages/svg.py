@@ -145,6 +145,29 @@ def _bend(start: tuple[int, int], stop: tuple[int, int]) -> str:
     return f"M{start[0]} {start[1]}C{middle} {start[1]} {middle} {stop[1]} {stop[0]} {stop[1]}"
 
 
+def search(count: int, tries: Sequence[tuple[int, str]]) -> h.Element:
+    """Returns a binary search: a row for each try, with the range that was left, and the result.
+
+    Args:
+        count: the number of positions, from west to east.
+        tries: the position of each, and `holds`, `fails` or `skipped`.
+    """
+    start, stop = 0, count
+    shapes: list[h.Node] = []
+    for row, (index, result) in enumerate(tries, 1):
+        west, east = (edge * CHART_WIDTH // max(count, 1) for edge in (start, stop))
+        x = (2 * index + 1) * CHART_WIDTH // (2 * max(count, 1))
+        shapes.append(_rect("track", west, _row(row) - 22, east - west, 16))
+        dot = h.circle(class_=f"dot {result}", cx=x, cy=_row(row) - 14, r=7)
+        shapes.append(dot[_title(f"try {row}: {result}")])
+        if result == "holds":
+            start = index + 1
+        elif result == "fails":
+            stop = index
+    height = len(tries) * ROW_HEIGHT + ROW_HEIGHT
+    return picture(f"{len(tries)} of {count} commits tried", CHART_WIDTH, height, shapes)
+
+
 def chain(labels: Sequence[str]) -> h.Element:
     """Returns nodes in a line, each joined with the next."""
     step = CHART_WIDTH // max(len(labels), 6)

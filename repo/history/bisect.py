@@ -37,6 +37,8 @@ class Step:
     commit: Commit
     holds: bool | None
     """None if it could not be tested."""
+    index: int = 0
+    """Its position among the commits that were searched, 0 for the oldest."""
 
 
 @record
@@ -189,7 +191,7 @@ def search(
     while (middle := _middle(start, stop, skipped)) is not None:
         commit = read_commit(source, candidates[middle])
         result = holds(commit)
-        steps.append(Step(commit, result))
+        steps.append(Step(commit, result, middle))
         if result is None:
             skipped.add(middle)
         elif result:

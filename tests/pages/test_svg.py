@@ -29,6 +29,7 @@ PICTURES = {
         ],
         states=3,
     ),
+    "search": svg.search(9, [(4, "holds"), (7, "fails"), (6, "skipped"), (5, "fails")]),
     "chain": svg.chain(["a", "b <i>", "c"]),
     "meter": svg.meter(120, 2000),
     "meter-without-budget": svg.meter(120, None),
