@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING
 import htpy as h
 
 from ibidem.objects.printable import one_line
-from ibidem.pages.html import NOWHERE, Links, code, date, facts, linked, plural, table, tag
+from ibidem.pages.html import NOWHERE, Links, clipped, code, date, facts, linked, plural, table, tag
 from ibidem.pages.value import value_text
 
 if TYPE_CHECKING:
     from ibidem.memory.conversation.message import Stored
     from ibidem.repo.runs.recording import RunSummary
     from ibidem.repo.runs.shape import ReadStep
-
-VALUE_CHARACTERS = 4000
-"""Of a request or an answer that are shown."""
 
 
 def runs(found: Sequence[RunSummary], *, links: Links = NOWHERE) -> h.Element:
@@ -79,7 +76,7 @@ def messages(found: Sequence[Stored], *, links: Links = NOWHERE) -> h.Element:
                     f"{one.ord}. {one_line(one.role)} ",
                     linked(links.to(f"node/{one.id}"), date(one.created_at)),
                 ],
-                h.p(".text")[one.text],
+                h.p(".text")[clipped(one.text)],
             ]
             for one in found
         )
@@ -114,6 +111,4 @@ def _step(found: ReadStep | str, links: Links) -> h.Node:
 def _value(name: str, value: object) -> h.Node:
     if value is None or value == {}:
         return None
-    text = value_text(value)
-    more = "…" if len(text) > VALUE_CHARACTERS else ""
-    return h.details[h.summary[name], h.pre(tabindex="0")[text[:VALUE_CHARACTERS] + more]]
+    return h.details[h.summary[name], h.pre(tabindex="0")[clipped(value_text(value))]]

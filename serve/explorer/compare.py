@@ -41,4 +41,4 @@ def compare(visit: Visit) -> Page:
             found, before=before, after=after, links=visit.links, lines=lines
         )
 
-    return Page(f"Compare: {text}", question, compared)
+    return Page(f"Compare: {text}", question, (compared,))

@@ -93,5 +93,5 @@ def commit(visit: Visit) -> Page:
             history_page.commit_facts(found, links=links),
             h.p[linked(f"/history?at={found.cid}", "History up to here")],
         ],
-        changed,
+        (changed,),
     )

@@ -34,7 +34,7 @@ def runs(visit: Visit) -> Page:
             else None,
         ]
 
-    return Page("Runs", h.p["Runs are recorded with repo run record."], listed)
+    return Page("Runs", h.p["Runs are recorded with repo run record."], (listed,))
 
 
 def run(visit: Visit) -> Page:
