@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import htpy as h
 
 from ibidem.objects.printable import one_line
-from ibidem.pages.html import NOWHERE, Links, clipped, code, date, facts, linked, plural, table, tag
+from ibidem.pages.comparison import moves_table
+from ibidem.pages.html import (
+    NOWHERE,
+    Links,
+    clipped,
+    code,
+    date,
+    facts,
+    linked,
+    number,
+    plural,
+    table,
+    tag,
+)
 from ibidem.pages.value import value_text
 
 if TYPE_CHECKING:
     from ibidem.memory.conversation.message import Stored
+    from ibidem.memory.conversation.selection import Selection
+    from ibidem.repo.runs.compare import StepDifference
     from ibidem.repo.runs.recording import RunSummary
     from ibidem.repo.runs.shape import ReadStep
+
+
+DETAILS_SHOWN, STEPS_SHOWN = 50, 100
+LINE_CHARACTERS = 1000
 
 
 def runs(found: Sequence[RunSummary], *, links: Links = NOWHERE) -> h.Element:
@@ -56,6 +75,45 @@ def run(found: RunSummary) -> h.Element:
 def steps(found: Iterable[ReadStep | str], *, links: Links = NOWHERE) -> h.Element:
     """Returns steps with their requests and answers; a text stands for an unreadable step."""
     return h.ol(".items")[(h.li[_step(one, links)] for one in found)]
+
+
+def verdict(counts: Mapping[str, int]) -> h.Element:
+    """Returns that every answer of a run was repeated to the byte."""
+    words = ", ".join(f"{count:,} {one_line(action)}" for action, count in sorted(counts.items()))
+    return h.p(role="status")[
+        tag("added", "same"), f" Every recorded answer was repeated to the byte: {words}."
+    ]
+
+
+def differences(found: Sequence[StepDifference], *, links: Links = NOWHERE) -> h.Element:
+    """Returns the steps in which two runs differ."""
+    if not found:
+        return h.p(role="status")["The runs are the same, step for step."]
+    return h.ol(".items")[
+        (
+            h.li[
+                h.h3[f"step {one.index}"],
+                facts((("before", _line(one.before)), ("after", _line(one.after)))),
+                h.ul[(h.li[_line(detail)] for detail in one.details[:DETAILS_SHOWN])],
+                moves_table(one.moves, before=links, after=links) if one.moves else None,
+            ]
+            for one in found[:STEPS_SHOWN]
+        )
+    ]
+
+
+def selection(found: Selection, *, links: Links = NOWHERE) -> h.Element:
+    """Returns the messages that were chosen for a question, with their scores."""
+    rows = [
+        (
+            linked(links.to(f"node/{one.id}"), f"{one.ord}. {one_line(one.role)}"),
+            one_line(one.text, width=200),
+            "required" if unit.is_required else number(found.scores.get(one.id, 0.0)),
+        )
+        for unit in found.units
+        for one in unit.messages
+    ]
+    return table(f"Chosen: {plural(len(rows), 'message')}", ("Message", "Text", "Score"), rows)
 
 
 def threads(found: Sequence[tuple[str, int]], *, links: Links = NOWHERE) -> h.Element:
@@ -106,6 +164,10 @@ def _step(found: ReadStep | str, links: Links) -> h.Node:
         _value("Request", found.request),
         _value("Answer", found.answer),
     ]
+
+
+def _line(text: str | None) -> str:
+    return "the run has ended" if text is None else one_line(text, width=LINE_CHARACTERS)
 
 
 def _value(name: str, value: object) -> h.Node:
