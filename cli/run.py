@@ -301,7 +301,7 @@ def diff(session: Session, *, before: str, after: str, html: Path | None) -> Non
     """
     with session.open() as repository:
         runs = repository.runs.open(before), repository.runs.open(after)
-        found = runs[0].differences(runs[1])
+        found = repository.runs.differences(*(run.name for run in runs))
         if html is not None:
             from ibidem.pages import run_difference
             from ibidem.repo.history.answer_change import answer_change

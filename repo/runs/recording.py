@@ -6,7 +6,6 @@ Spec: replay 3.
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
     from ibidem.objects.view import View
     from ibidem.repo.core import Core
-    from ibidem.repo.runs.compare import StepDifference
     from ibidem.repo.runs.replay import Replay
     from ibidem.repo.state import State
     from ibidem.store.protocol import Store
@@ -153,24 +151,6 @@ class Recording:
         from ibidem.repo.runs.replay import Replay
 
         return Replay(self.repository, self.name, self.steps, self.read_step)
-
-    def check(self) -> Counter[str]:
-        """Replays every recorded retrieval, and counts the steps by action.
-
-        Raises:
-            ReplayError: an answer differs or cannot be computed; the message names the step.
-        """
-        from ibidem.repo.runs.compare import check
-
-        return check(self)
-
-    def differences(self, other: Recording) -> list[StepDifference]:
-        """Returns the steps in which another run differs, by index; times and the CIDs of commits
-        do not count.
-        """
-        from ibidem.repo.runs.compare import differences
-
-        return differences(self, other)
 
     def export(self, file: str | os.PathLike[str]) -> int:
         """Writes the run with everything that its replay needs to a file, atomically, and returns

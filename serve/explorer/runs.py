@@ -42,7 +42,8 @@ def runs(visit: Visit) -> Page:
 
 def run(visit: Visit) -> Page:
     """Returns the steps of a run."""
-    found = visit.owned.runs.open(visit.path["name"])
+    runs = visit.owned.runs
+    found = runs.open(visit.path["name"])
     start = visit.count("start", default=1, high=STEPS_MAX) - 1
     steps = found.steps
     more = visit.links.to(f"run/{found.name}", start=str(start + STEPS + 1))
@@ -60,13 +61,19 @@ def run(visit: Visit) -> Page:
         h.p[linked(more, "Further steps")] if len(steps) > start + STEPS else None,
     ]
     if visit.text("check"):
-        return Page(f"Run {found.name}", body[:3], (lambda: run_page.verdict(found.check()),))
+        return Page(
+            f"Run {found.name}", body[:3], (lambda: run_page.verdict(runs.check(found.name)),)
+        )
     if other:
-        compared = visit.owned.runs.open(other)
+        compared = runs.open(other)
         return Page(
             f"Runs {found.name} and {compared.name}",
             body[:3],
-            (lambda: run_page.differences(found.differences(compared), links=visit.links),),
+            (
+                lambda: run_page.differences(
+                    runs.differences(found.name, compared.name), links=visit.links
+                ),
+            ),
         )
     return Page(f"Run {found.name}", body)
 
