@@ -20,6 +20,7 @@ from ibidem.pages.html import render, style_sheet
 BAR_WIDTH, BAR_HEIGHT = 240, 12
 ROW_HEIGHT = 28
 CHART_WIDTH, LABEL_WIDTH, LABEL_CHARACTERS = 720, 260, 36
+STAGE_WIDTH, STAGE_CHARACTERS = 150, 20
 COMMIT_HEIGHT, COMMIT_WIDTH = 44, 18
 COLUMNS_MAX = 12
 """Columns that a branch graph draws; further branches share the last one."""
@@ -133,6 +134,46 @@ def _link(item: Ranked, start: tuple[int, int] | None, stop: tuple[int, int] | N
 
 def _row(rank: int) -> int:
     return rank * ROW_HEIGHT + ROW_HEIGHT // 2
+
+
+def ranked_stages(
+    stages: Sequence[tuple[str, Mapping[str, int]]], labels: Mapping[str, str]
+) -> h.Element:
+    """Returns several rankings side by side, with a line for each item from one to the next.
+
+    Args:
+        stages: the rankings in the order of time: a name, and ranks by item.
+        labels: the text of each item.
+    """
+    rows = max((rank for _, ranks in stages for rank in ranks.values()), default=0)
+    last = len(stages) - 1
+    shapes: list[h.Node] = []
+    for at, (name, ranks) in enumerate(stages):
+        text = one_line(name, width=STAGE_CHARACTERS)
+        shapes.append(_text(text, _stage(at), 18, anchor="middle", kind="muted"))
+        for item, rank in sorted(ranks.items()):
+            label = one_line(labels[item], width=LABEL_CHARACTERS)
+            point = (_stage(at), _row(rank))
+            if at < last and item in stages[at + 1][1]:
+                shapes.append(
+                    _link(Ranked(label, rank, rank, "same"), point, _next(stages, at, item))
+                )
+            shapes.append(h.circle(".dot", cx=point[0], cy=point[1], r=6)[_title(label)])
+            if at == 0:
+                shapes.append(_text(f"{label}  {rank}", point[0] - 12, point[1] + 4, anchor="end"))
+            if at == last:
+                shapes.append(_text(f"{rank}  {label}", point[0] + 12, point[1] + 4))
+    title = f"ranks of {len(labels)} items at {len(stages)} revisions"
+    width = 2 * LABEL_WIDTH + last * STAGE_WIDTH
+    return picture(title, width, (rows + 1) * ROW_HEIGHT + 8, shapes)
+
+
+def _next(stages: Sequence[tuple[str, Mapping[str, int]]], at: int, item: str) -> tuple[int, int]:
+    return _stage(at + 1), _row(stages[at + 1][1][item])
+
+
+def _stage(index: int) -> int:
+    return LABEL_WIDTH + index * STAGE_WIDTH
 
 
 def branch_graph(commits: Sequence[tuple[str, Sequence[str]]]) -> h.Element:

@@ -27,6 +27,14 @@ PICTURES = {
         before="main~1",
         after="main",
     ),
+    "stages": svg.ranked_stages(
+        [
+            ("main~2", {"a": 1, "b": 2}),
+            ("tidy up", {"b": 1, "a": 2, "c": 3}),
+            ("drop <a>", {"b": 1, "c": 2}),
+        ],
+        {"a": "Retries", "b": "Timeouts & more", "c": "Queues"},
+    ),
     "branches": svg.branch_graph(MERGE),
     "branches-cut": svg.branch_graph(MERGE[:3]),
 }
