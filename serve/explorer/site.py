@@ -29,6 +29,7 @@ from ibidem import (
     Exposure,
     IbidemError,
     InvalidInputError,
+    RemoteError,
     Repository,
     ViewerRepository,
     exposure_of,
@@ -189,7 +190,12 @@ class Site:
         return _html(document("There is no such page", style=STYLE), error.status_code)
 
     async def _run(self, function: Callable[[], T]) -> T:
-        return await to_thread.run_sync(function, limiter=self._workers)
+        try:
+            return await to_thread.run_sync(function, limiter=self._workers)
+        except IbidemError:
+            raise
+        except Exception as error:
+            raise RemoteError(f"the page failed: {type(error).__name__}") from error
 
 
 def _rendered(make: Callable[[], h.Node]) -> str:

@@ -75,6 +75,19 @@ def test_what_takes_longer_follows_the_rest_of_the_page(
     connection.close()
 
 
+def test_a_fault_of_ours_is_a_page_without_its_message(
+    repo: ibidem.Repository, browser: Browser, monkeypatch: pytest.MonkeyPatch
+):
+    def failing(*args, **options):
+        raise KeyError("a path of this machine")
+
+    monkeypatch.setattr(type(repo.history), "log", failing)
+    monkeypatch.setattr(type(repo.history), "compare", failing)
+    for page in (browser.page("/history", 500), browser.page("/compare?text=payment")):
+        assert "the page failed: KeyError" in page.one("section", role="alert").words
+        assert "path" not in page.words
+
+
 def test_an_error_of_the_slow_part_is_on_the_page(
     repo: ibidem.Repository, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ):
