@@ -299,11 +299,9 @@ def diff(session: Session, *, before: str, after: str, html: Path | None) -> Non
       repo run diff nightly/1 nightly/2
       repo run diff nightly/1 nightly/2 --html nightly.html
     """
-    from ibidem.repo.runs.compare import differences
-
     with session.open() as repository:
         runs = repository.runs.open(before), repository.runs.open(after)
-        found = differences(*runs)
+        found = repository.runs.differences(*(run.name for run in runs))
         if html is not None:
             from ibidem.pages import run_difference
             from ibidem.repo.history.answer_change import answer_change

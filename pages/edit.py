@@ -15,7 +15,7 @@ from ibidem.objects.node import Node
 from ibidem.objects.printable import one_line
 from ibidem.objects.record import record
 from ibidem.pages.change import words
-from ibidem.pages.html import NOWHERE, Links, code, linked, tag
+from ibidem.pages.html import NOWHERE, Links, clipped, code, linked, tag
 from ibidem.pages.value import value_text
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _fields(found: Edit) -> Iterator[h.Node]:
         assert isinstance(edge, Edge), "BUG: an edge became a node"
         yield h.p[code(str(edge.src)), " → ", code(str(edge.dst))]
     for name in _TEXTS:
-        old, new = (getattr(one, name, None) or "" for one in (before, after))
+        old, new = (clipped(getattr(one, name, None) or "") for one in (before, after))
         if old != new:
             yield h.p(".text")[words(old or None, new or None)]
     for name in found.change.fields:
@@ -107,6 +107,6 @@ def _fields(found: Edit) -> Iterator[h.Node]:
             yield h.p[f"{name} changed"]
     props = [{} if one is None else one.props for one in (before, after)]
     for name in sorted({*props[0], *props[1]}):
-        old, new = (value_text(one[name]) if name in one else "" for one in props)
+        old, new = (clipped(value_text(one[name])) if name in one else "" for one in props)
         if old != new:
             yield h.p[one_line(name), ": ", words(old or None, new or None)]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TICKS = 1 << 16
 """Parts of a full circle."""
-CIRCLE_MIN = 160
+CIRCLE_MIN = 200
 """Smallest distance between two circles."""
 SPACING = 22
 """Room for a node on its circle."""

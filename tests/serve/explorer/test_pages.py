@@ -204,6 +204,15 @@ def test_the_owner_sees_everything_under_a_policy():
             assert "level" in page.one("main").one("dl").words
             browser.page("/ask?text=payments")
             browser.page("/compare?text=payments&before=HEAD")
+            assert "is the first commit" in browser.page(f"/commit/{repo.head}").words
+            with repo.transaction(message="more", time=2) as tx:
+                tx.add_node("Person", summary="Eve, payments", props={"level": 3})
+            page = browser.page(f"/commit/{repo.head}")
+            assert "Eve, payments" in page.words
+            page = browser.page("/compare?text=payments&before=HEAD~1")
+            assert not page.all("section", role="alert")
+            for path in ("/history", "/health?full=1", "/threads", "/runs"):
+                assert not browser.page(path).all("section", role="alert")
 
 
 class CountingStore(ibidem.MemoryStore):
