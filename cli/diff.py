@@ -63,9 +63,9 @@ def command(
     the first. Documents are shown as text, by path, and everything else as a list; with PATHs, only
     these documents. With --query, shows which items entered, left or moved in the answer, by how
     much, and which commits caused it; the query options are those of retrieve. With --html, this is
-    also written as a page that stands alone, to be passed on: with both rankings as a picture and
-    the texts that differ. Without --query, --limit is the number of documents, and of changes,
-    listed.
+    also written as a page that stands alone, to be passed on: with both rankings as a picture, the
+    texts that differ, and the ranking after each commit that changed it. Without --query, --limit
+    is the number of documents, and of changes, listed.
 
     \b
     Examples:

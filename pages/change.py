@@ -16,6 +16,7 @@ from markupsafe import Markup
 from ibidem.objects.printable import one_line
 from ibidem.objects.record import record
 from ibidem.pages import comparison, html
+from ibidem.pages.course import course
 from ibidem.pages.html import code, facts, plural, table, tag
 from ibidem.repo.history.word_diff import changed_words
 
@@ -110,10 +111,18 @@ def text_section(text: str) -> str:
 
 def _section(found: AnswerChange) -> Iterator[h.Node]:
     yield ranking(found)
-    if found.texts:
-        yield h.section[h.h3["Texts"], h.ul(".items")[map(_text_change, found.texts)]]
+    if len(found.rankings) > 2:
+        yield course(found.rankings)
+    yield texts(found)
     yield h.section[h.h3["Causes"], tuple(_causes(found))]
     yield facts((name, code(value)) for name, value in found.facts)
+
+
+def texts(found: AnswerChange) -> h.Node:
+    """Returns the texts that differ; nothing if there are none."""
+    if not found.texts:
+        return None
+    return h.section[h.h3["Texts"], h.ul(".items")[map(_text_change, found.texts)]]
 
 
 def ranking(found: AnswerChange) -> h.Element:

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from ibidem.repo.history.compare import Cause, Comparison, Move
     from ibidem.repo.history.log import Change
 
-STAGES_MAX = 12
-"""Commits of a picture."""
-
 
 def comparison(
     found: Comparison,
@@ -39,7 +36,6 @@ def comparison(
     """
     return [
         h.figure[moves_picture(found.moves, before=before, after=after)],
-        stages_picture(found, before=before),
         moves_table(found.moves, before=links.at(before), after=links.at(after)),
         h.section[
             h.h2["Causes"],
@@ -65,32 +61,6 @@ def moves_picture(moves: Sequence[Move], *, before: str, after: str) -> h.Elemen
         before=before,
         after=after,
     )
-
-
-def stages_picture(found: Comparison, *, before: str) -> h.Node:
-    """Returns how the answer came about, commit by commit; nothing if fewer than two commits
-    changed it, or the revisions are on two branches.
-    """
-    ranks = {str(move.id): move.before.rank for move in found.moves if move.before}
-    labels = {str(move.id): _title(move) for move in found.moves}
-    stages = [(before, ranks)]
-    for cause in found.causes[:STAGES_MAX]:
-        ranks = dict(ranks)
-        for move in cause.moves:
-            labels.setdefault(str(move.id), _title(move))
-            ranks.pop(str(move.id), None)
-            if move.after is not None:
-                ranks[str(move.id)] = move.after.rank
-        stages.append((cause.commit.message.partition("\n")[0] or short(cause.commit.cid), ranks))
-    end = {str(move.id): move.after.rank for move in found.moves if move.after}
-    if len(stages) < 3 or ranks != end:
-        return None
-    return h.section[
-        h.h2["How the answer came about"],
-        h.figure(".scrolls", role="region", tabindex="0", aria_label="How the answer came about")[
-            svg.ranked_stages(stages, labels)
-        ],
-    ]
 
 
 def moves_table(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from tests.pages.reading import Tag, check_inert, read
 
@@ -13,6 +15,8 @@ from ibidem.repo.history.answer_change import compared
 from ibidem.retrieve.access.policy import TrustPolicy
 
 from .conftest import Run
+
+Data = Callable[..., dict[str, Any]]
 
 EVIL = "A deadline </p><script>alert(1)</script>\x1b[2J\u202e"
 
@@ -84,6 +88,28 @@ def test_two_runs_are_a_page(notes: Run, tmp_path: Path):
     assert "<script>alert(1)</script>" in found.words
     notes("run", "diff", "desk/1", "desk/1", "--html", "same.html")
     assert "the same, step for step" in page(tmp_path / "same.html").words
+
+
+def test_a_bisection_is_a_page(notes: Run, data: Data, tmp_path: Path):
+    found = data("retrieve", "deadline of a call", "--label", "Passage", "--limit", "1")
+    expected = found["items"][0]["id"]
+    for number in range(4):
+        text = "gone" if number == 2 else f"Every call has a deadline of thirty seconds {number}."
+        (tmp_path / "notes" / f"{number}.md").write_text(f"# Other {number}\n\n{text}\n")
+        if number == 2:
+            (tmp_path / "notes" / "timeouts.md").write_text(f"# Timeouts\n\n{EVIL} is gone.\n")
+        notes("commit", "notes", "-m", f"edit {number} {EVIL}")
+    asked = ("bisect", "--query", "deadline of a call", "--label", "Passage", "--expect", expected)
+    plain = notes(*asked).stdout
+    assert notes(*asked, "--html", "bisect.html").stdout == plain
+    found = page(tmp_path / "bisect.html")
+    assert found.one("h1").words == "deadline of a call"
+    assert "of 5 tried" in found.words
+    assert {one.words for one in found.all("span", class_="tag")} >= {"holds", "fails", "left"}
+    first = found.all("h2")[0]
+    assert first.words == "First to fail"
+    assert "edit 2 A deadline" in found.words
+    assert "<script>alert(1)</script>" in found.words
 
 
 def test_what_cannot_be_written_is_refused(notes: Run):
