@@ -16,6 +16,7 @@ from markupsafe import Markup
 from ibidem.objects.printable import one_line
 from ibidem.objects.record import record
 from ibidem.pages import comparison, html
+from ibidem.pages.course import course
 from ibidem.pages.html import code, facts, plural, table, tag
 from ibidem.repo.history.word_diff import changed_words
 
@@ -111,7 +112,7 @@ def text_section(text: str) -> str:
 def _section(found: AnswerChange) -> Iterator[h.Node]:
     yield ranking(found)
     if len(found.rankings) > 2:
-        yield comparison.course(found.rankings)
+        yield course(found.rankings)
     yield texts(found)
     yield h.section[h.h3["Causes"], tuple(_causes(found))]
     yield facts((name, code(value)) for name, value in found.facts)

@@ -12,17 +12,11 @@ import htpy as h
 from ibidem.objects.printable import one_line
 from ibidem.pages import svg
 from ibidem.pages.html import NOWHERE, Links, date, linked, number, plural, short, table, tag
-from ibidem.repo.history.answer_change import rankings
 
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
-    from ibidem.objects.ids import NodeId
-    from ibidem.repo.history.answer_change import Ranking
     from ibidem.repo.history.compare import Cause, Comparison, Move
     from ibidem.repo.history.log import Change
-
-RANKS_SHOWN = 20
-"""Ranks of the answer at each commit."""
 
 
 def comparison(
@@ -40,10 +34,8 @@ def comparison(
         after: the name of the newer one.
         lines: changes of the graph in words, where they are known.
     """
-    led = rankings(found, before=before, after=after)
     return [
         h.figure[moves_picture(found.moves, before=before, after=after)],
-        course(led, links=links) if len(led) > 2 else None,
         moves_table(found.moves, before=links.at(before), after=links.at(after)),
         h.section[
             h.h2["Causes"],
@@ -69,70 +61,6 @@ def moves_picture(moves: Sequence[Move], *, before: str, after: str) -> h.Elemen
         before=before,
         after=after,
     )
-
-
-def course(rankings: Sequence[Ranking], *, links: Links = NOWHERE) -> h.Element:
-    """Returns how an answer came about: its rankings, oldest first, as lines through time and one
-    after the other.
-
-    They stand side by side in a part of the page that scrolls from one to the next, by a finger,
-    by the arrow keys, or by the numbers above it: a slider without a script.
-    """
-    numbers = range(len(rankings))
-    return h.section[
-        h.h2["How it came about"],
-        h.div(".scrolls", role="region", tabindex="0", aria_label="Ranks at each state")[
-            course_picture(rankings)
-        ],
-        h.nav(".pages", aria_label="States")[
-            (h.a(href=f"#state-{number}")[str(number)] for number in numbers)
-        ],
-        h.div(".states", role="region", tabindex="0", aria_label="The answer at each state")[
-            (
-                _state(number, ranking, links)
-                for number, ranking in zip(numbers, rankings, strict=True)
-            )
-        ],
-    ]
-
-
-def course_picture(rankings: Sequence[Ranking]) -> h.Element:
-    """Returns the ranks of all items through time; a column for each state, by its number."""
-    titles: dict[NodeId, str] = {}
-    for ranking in rankings:
-        for item in ranking.items[:RANKS_SHOWN]:
-            titles.setdefault(item.id, one_line(item.title, width=80) or item.label)
-    ranks = [{item.id: item.rank for item in ranking.items[:RANKS_SHOWN]} for ranking in rankings]
-    return svg.rank_course(
-        [(title, [each.get(id_) for each in ranks]) for id_, title in titles.items()],
-        states=len(rankings),
-    )
-
-
-def _state(number: int, ranking: Ranking, links: Links) -> h.Element:
-    cause = ranking.cause
-    if cause is None:
-        head: h.Node = one_line(ranking.name)
-    else:
-        count = cause.commits_count
-        many = "" if count == 1 else f"one or more of {count} commits up to "
-        head = [many, commit(cause.commit, links=links)]
-    more = len(ranking.items) - RANKS_SHOWN
-    gone = [kind for kind in ranking.kinds.values() if kind == "left"]
-    return h.section(id=f"state-{number}")[
-        h.h3[f"{number}. ", head],
-        h.ol[
-            (
-                h.li[
-                    one_line(item.title, width=80) or item.label,
-                    [" ", tag(str(ranking.kinds[item.id]))] if item.id in ranking.kinds else None,
-                ]
-                for item in ranking.items[:RANKS_SHOWN]
-            )
-        ],
-        h.p(".muted")[f"and {more:,} more"] if more > 0 else None,
-        h.p(".muted")[f"{len(gone):,} left the answer"] if gone else None,
-    ]
 
 
 def moves_table(

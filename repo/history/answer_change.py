@@ -175,25 +175,8 @@ def compared(source: Source, found: Comparison, *, before: str, after: str) -> A
         note=note,
         viewer=next((one for one in viewers if is_restricted(one)), None),
     )
-    led = rankings(found, before=before, after=after) if change.causes else ()
-    return replace(change, rankings=led)
-
-
-def rankings(found: Comparison, *, before: str, after: str) -> tuple[Ranking, ...]:
-    """Returns the answers from one revision to the other, oldest first; see `AnswerChange`.
-
-    Args:
-        found: the comparison.
-        before: the name of the one revision.
-        after: the name of the other.
-    """
-    if not found.is_linear:
-        return ()
-    old, new = (
-        {move.id: one for move in found.moves if (one := side(move)) is not None}
-        for side in (attrgetter("before"), attrgetter("after"))
-    )
-    return _led(old, new, found.causes, before) or _led(new, old, found.causes, after)
+    shown = replace(found, causes=change.causes)
+    return replace(change, rankings=rankings(shown, before=before, after=after))
 
 
 def answer_facts(before: Answer[Item], after: Answer[Item]) -> list[tuple[str, str]]:
@@ -204,6 +187,20 @@ def answer_facts(before: Answer[Item], after: Answer[Item]) -> list[tuple[str, s
         ("root", str(before.root), str(after.root)),
     ]
     return [(name, one if one == other else f"{one} → {other}") for name, one, other in pairs]
+
+
+def rankings(found: Comparison, *, before: str, after: str) -> tuple[Ranking, ...]:
+    """Returns the answers from one state to the other, in the direction in which causes lead; none
+    if they are on two branches, or do not lead there.
+    """
+    if not found.is_linear:
+        return ()
+    moves, causes = found.moves, found.causes
+    old, new = (
+        {move.id: one for move in moves if (one := side(move)) is not None}
+        for side in (attrgetter("before"), attrgetter("after"))
+    )
+    return _led(old, new, causes, before) or _led(new, old, causes, after)
 
 
 def _led(

@@ -113,20 +113,3 @@ def test_pages_are_functions_of_their_arguments():
     for module in folder.glob("*.py"):
         for word in ("import os", "import time", "datetime.now", "open(", "random", "environ"):
             assert word not in module.read_text("utf-8"), module.name
-
-
-def test_an_answer_that_came_about_in_several_commits_is_drawn_commit_by_commit():
-    with ibidem.init("memory:") as repo:
-        for number in range(4):
-            with repo.transaction(message=f"step {number}", time=number) as tx:
-                tx.add_node("Fact", summary="retry " * (number + 1), key=number)
-        found = repo.history.compare("retry", before="HEAD~3", after="HEAD")
-        page = read(shown(comparison.comparison(found, before="HEAD~3", after="HEAD")))
-        assert len(page.all("svg")[1].all("circle")) == 1 + 2 + 3 + 4
-        states = [one.words for one in page.one("div", class_="states").all("section")]
-        assert [f"step {number} by" in state for number, state in enumerate(states)] == [
-            *(False, True, True, True)
-        ]
-        back = repo.history.compare("retry", before="HEAD", after="HEAD~1")
-        page = read(shown(comparison.comparison(back, before="HEAD", after="HEAD~1")))
-        assert not page.all("div", class_="states")
