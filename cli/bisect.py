@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ibidem.cli import exits
 from ibidem.cli.options import question
+from ibidem.cli.options.html import html_option, write_page
 from ibidem.cli.options.viewer import viewer_of, viewer_option, viewer_options
 from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, common_options, complete_revision, pass_session
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 )
 @question.question_options
 @viewer_option
+@html_option
 @common_options
 @pass_session
 @click.pass_context
@@ -63,18 +66,21 @@ def command(
     rank_max: int | None,
     good: str | None,
     bad: str,
+    html: Path | None,
     **given: Any,
 ) -> None:
     """Find the first commit at which the answer lacks a node
 
     Binary search along first parents: of n commits, about log2(n) are tested. Exits with 1 if no
-    commit is to blame because the answer still has the node or never had it. `bisect run` tests
-    each commit with a command of your own.
+    commit is to blame because the answer still has the node or never had it. With --html, the
+    search and what the commit changed are also written as a page that stands alone. `bisect run`
+    tests each commit with a command of your own.
 
     \b
     Examples:
       repo bisect --query "how do retries work" --expect 4364acf9b54d3abc400fc473a639a07b
       repo bisect --query "retries" --expect 4364acf9b54d3abc400fc473a639a07b --rank-max 3 --good v1
+      repo bisect --query "retries" --expect 4364acf9b54d3abc400fc473a639a07b --html found.html
       repo bisect run --good v1 -- ./check.sh
     """
     if context.invoked_subcommand is not None:
@@ -88,11 +94,30 @@ def command(
             query, expect=wanted, rank_max=rank_max, good=good, bad=bad, **options
         )
         lines = [] if session.json else _lines(repository, found)
+        if html is not None:
+            write_page(html, _page(repository, found, query))
     if session.json:
         output.emit("bisect", _json(found))
     else:
         output.say(*lines)
     context.exit(exits.OK if found.cause is not None else exits.FAILED)
+
+
+def _page(repository: Repository, found: Bisection, query: str) -> str:
+    from ibidem.pages import bisection
+    from ibidem.repo.history.answer_change import answer_change
+
+    cause = found.cause
+    effect = None
+    if cause is not None:
+        effect = answer_change(
+            repository.core.store,
+            cause.moves,
+            question=query,
+            before="the commit before",
+            after="the first to fail",
+        )
+    return bisection.page(found, query, effect)
 
 
 def _expected(

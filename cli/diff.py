@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +13,7 @@ from ibidem.cli import exits
 from ibidem.cli.options import dates, question
 from ibidem.cli.options.documents import document_name, is_below, open_folder
 from ibidem.cli.options.flags import GroupedCommand
+from ibidem.cli.options.html import html_option, write_page
 from ibidem.cli.options.limit import UNSET, Unset
 from ibidem.cli.options.viewer import viewer_option, viewer_options
 from ibidem.cli.render import changes, output, text_diff
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 @click.option("--query", metavar="TEXT", help="Compare the answers to this question.")
 @question.question_options
 @viewer_option
+@html_option
 @click.option("--nodes", is_flag=True, help="List changed nodes and edges instead of text.")
 @click.option(
     "--pager/--no-pager", default=True, help="Use the pager of PAGER if the output is a terminal."
@@ -46,6 +49,7 @@ def command(
     *,
     arguments: tuple[str, ...],
     query: str | None,
+    html: Path | None,
     nodes: bool,
     pager: bool,
     limit: int | Unset | None,
@@ -58,8 +62,10 @@ def command(
     staged changes, against the head. With one, the head against it; with two, the second against
     the first. Documents are shown as text, by path, and everything else as a list; with PATHs, only
     these documents. With --query, shows which items entered, left or moved in the answer, by how
-    much, and which commits caused it; the query options are those of retrieve. Without --query,
-    --limit is the number of documents, and of changes, listed.
+    much, and which commits caused it; the query options are those of retrieve. With --html, this is
+    also written as a page that stands alone, to be passed on: with both rankings as a picture, the
+    texts that differ, and the ranking after each commit that changed it. Without --query, --limit
+    is the number of documents, and of changes, listed.
 
     \b
     Examples:
@@ -67,10 +73,13 @@ def command(
       repo diff main~1 notes/retries.md
       repo diff release-1 main --json
       repo diff --query "how do retries work" --limit 5 release-1 main
+      repo diff --query "how do retries work" --html retries.html release-1 main
     """
     is_given = {name: context.get_parameter_source(name) for name in ("limit", *given)}
     explicit = {name for name, source in is_given.items() if _is_explicit(source)}
     if query is None:
+        if html is not None:
+            raise click.UsageError("--html needs --query")
         if session.viewer is not None:
             raise click.UsageError(
                 "--viewer needs --query: changes are shown only to callers who may see everything"
@@ -85,7 +94,7 @@ def command(
             raise click.UsageError("--query needs one or two revisions to compare")
         before, after = (dates.revision(session.clock(), each) for each in (*arguments, "HEAD")[:2])
         options = question.options(session, limit=limit, **given) | viewer_options(session)
-        is_different = _answers(session, query, before, after, options)
+        is_different = _answers(session, query, before, after, options, html=html)
     context.exit(exits.FAILED if exit_code and is_different else exits.OK)
 
 
@@ -215,11 +224,23 @@ def _is_part(repository: Repository, change: Change) -> bool:
 
 
 def _answers(
-    session: Session, query: str, before: str, after: str, options: dict[str, Any]
+    session: Session,
+    query: str,
+    before: str,
+    after: str,
+    options: dict[str, Any],
+    *,
+    html: Path | None,
 ) -> bool:
     with session.open() as repository:
         found = repository.history.compare(query, before=before, after=after, **options)
         lines = [] if session.json else _lines(repository, found)
+        if html is not None:
+            from ibidem.pages import change
+            from ibidem.repo.history.answer_change import compared
+
+            what = compared(repository.core.store, found, before=before, after=after)
+            write_page(html, change.page(what))
     is_different = any(move.kind != "same" for move in found.moves)
     if session.json:
         from ibidem.repo.history.diff_json import comparison_json

@@ -14,6 +14,7 @@ import click
 
 from ibidem.cli import exits
 from ibidem.cli.options import dates
+from ibidem.cli.options.html import html_option, write_page
 from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 from ibidem.objects.errors import IbidemError
@@ -284,19 +285,40 @@ def test(session: Session, *, name: str, agent: str | None) -> None:
 @command.command("diff")
 @click.argument("before")
 @click.argument("after")
+@html_option
 @common_options
 @pass_session
-def diff(session: Session, *, before: str, after: str) -> None:
+def diff(session: Session, *, before: str, after: str, html: Path | None) -> None:
     """Show the steps in which two runs differ
 
-    \b
-    Example:
-      repo run diff nightly/1 nightly/2
-    """
-    from ibidem.repo.runs.compare import differences
+    With --html, this is also written as a page that stands alone, with the rankings of each
+    retrieval that differs as a picture.
 
+    \b
+    Examples:
+      repo run diff nightly/1 nightly/2
+      repo run diff nightly/1 nightly/2 --html nightly.html
+    """
     with session.open() as repository:
-        found = differences(repository.runs.open(before), repository.runs.open(after))
+        runs = repository.runs.open(before), repository.runs.open(after)
+        found = repository.runs.differences(*(run.name for run in runs))
+        if html is not None:
+            from ibidem.pages import run_difference
+            from ibidem.repo.history.answer_change import answer_change
+
+            one, other = (run.name for run in runs)
+            answers = {
+                step.index: answer_change(
+                    repository.core.store,
+                    step.moves,
+                    question=step.question,
+                    before=one,
+                    after=other,
+                )
+                for step in found
+                if step.moves
+            }
+            write_page(html, run_difference.differences(found, answers, before=one, after=other))
     if session.json:
         output.emit("run-diff", {"differences": _difference_rows(found)})
         return

@@ -12,7 +12,18 @@ import htpy as h
 from ibidem.index.analysis import analyse, analyse_positions
 from ibidem.objects.printable import one_line
 from ibidem.pages import svg
-from ibidem.pages.html import NOWHERE, Links, code, facts, linked, number, plural, table, tag
+from ibidem.pages.html import (
+    NOWHERE,
+    Links,
+    clipped,
+    code,
+    facts,
+    linked,
+    number,
+    plural,
+    table,
+    tag,
+)
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
@@ -90,7 +101,7 @@ def items(
                     f"{rank}. ",
                     linked(links.to(f"node/{item.id}"), location_text(location) or item.node.ntype),
                 ],
-                h.p(".text")[marked(item.rendered, question, analyser)],
+                h.p(".text")[marked(clipped(item.rendered), question, analyser)],
                 h.figure[svg.score_bar(_parts(item), whole), h.figcaption[_lanes(item)]],
             ]
             for rank, (item, location) in enumerate(zip(found.items, locations, strict=True), 1)

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from ibidem.objects.printable import one_line
 from ibidem.objects.record import record
 from ibidem.pages import comparison, html
+from ibidem.pages.course import course
 from ibidem.pages.html import code, facts, plural, table, tag
 from ibidem.repo.history.word_diff import changed_words
 
@@ -41,7 +42,14 @@ class Part:
     """HTML that `section` returned."""
 
 
-def report(title: str, summary: str, parts: Sequence[Part], *, note: h.Node = None) -> str:
+def report(
+    title: str,
+    summary: str,
+    parts: Sequence[Part],
+    *,
+    note: h.Node = None,
+    noun: str = "question",
+) -> str:
     """Returns a document of several questions, its contents first.
 
     Args:
@@ -49,6 +57,7 @@ def report(title: str, summary: str, parts: Sequence[Part], *, note: h.Node = No
         summary: its first sentence.
         parts: the questions, in order.
         note: what the document contains, for readers who got it from somebody.
+        noun: what the parts are.
     """
     size, whole = 0, 0
     for part in parts:
@@ -75,11 +84,18 @@ def report(title: str, summary: str, parts: Sequence[Part], *, note: h.Node = No
         title,
         h.p[summary],
         note,
-        table(plural(len(rows), "question"), ("Question", "Result"), rows) if rows else None,
+        table(plural(len(rows), noun), (noun.capitalize(), "Result"), rows) if rows else None,
         bodies,
-        h.p[f"{plural(more, 'further question')} would make this file too large."]
-        if more
-        else None,
+        h.p[f"{plural(more, f'further {noun}')} would make this file too large."] if more else None,
+    )
+
+
+def page(found: AnswerChange) -> str:
+    """Returns a document of one question."""
+    title = _short(found.question)
+    note = "Contains the question, the texts of items that differ, and the commits between"
+    return html.document(
+        title, tuple(_section(found)), h.p(".muted")[f"{note} {found.before} and {found.after}."]
     )
 
 
@@ -94,23 +110,36 @@ def text_section(text: str) -> str:
 
 
 def _section(found: AnswerChange) -> Iterator[h.Node]:
-    yield h.p[f"{found.summary}, from {one_line(found.before)} to {one_line(found.after)}"]
+    yield ranking(found)
+    if len(found.rankings) > 2:
+        yield course(found.rankings)
+    yield texts(found)
+    yield h.section[h.h3["Causes"], tuple(_causes(found))]
+    yield facts((name, code(value)) for name, value in found.facts)
+
+
+def texts(found: AnswerChange) -> h.Node:
+    """Returns the texts that differ; nothing if there are none."""
+    if not found.texts:
+        return None
+    return h.section[h.h3["Texts"], h.ul(".items")[map(_text_change, found.texts)]]
+
+
+def ranking(found: AnswerChange) -> h.Element:
+    """Returns both rankings as a picture and as a table."""
     drawn = [
         move
         for move in found.moves
         if all(one is None or one.rank <= RANKS_DRAWN for one in (move.before, move.after))
     ]
-    if drawn:
-        picture = comparison.moves_picture(drawn, before=found.before, after=found.after)
-        yield h.figure[picture]
-    if found.moves:
-        yield comparison.moves_table(found.moves)
-        more = sum(found.counts.values()) - len(found.moves)
-        yield h.p(".muted")[f"and {plural(more, 'more item')}"] if more else None
-    if found.texts:
-        yield h.section[h.h3["Texts"], h.ul(".items")[map(_text_change, found.texts)]]
-    yield h.section[h.h3["Causes"], tuple(_causes(found))]
-    yield facts((name, code(value)) for name, value in found.facts)
+    more = sum(found.counts.values()) - len(found.moves)
+    names = {"before": found.before, "after": found.after}
+    return h.div[
+        h.p[f"{found.summary}, from {one_line(found.before)} to {one_line(found.after)}"],
+        h.figure[comparison.moves_picture(drawn, **names)] if drawn else None,
+        comparison.moves_table(found.moves) if found.moves else None,
+        h.p(".muted")[f"and {plural(more, 'more item')}"] if more else None,
+    ]
 
 
 def _causes(found: AnswerChange) -> Iterator[h.Node]:

@@ -4,7 +4,6 @@ with the words marked that differ.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
@@ -15,21 +14,19 @@ from ibidem.objects.edge import Edge
 from ibidem.objects.node import Node
 from ibidem.objects.printable import one_line
 from ibidem.objects.record import record
-from ibidem.pages.html import NOWHERE, Links, code, linked, tag
+from ibidem.pages.change import words
+from ibidem.pages.html import NOWHERE, Links, clipped, code, linked, tag
 from ibidem.pages.value import value_text
 
 if TYPE_CHECKING:
     from ibidem.repo.history.documents import DocumentChange
     from ibidem.repo.history.log import Change
 
-WORDS_MAX = 1000
-"""Words of a text that are compared one by one; longer texts are shown whole."""
 LINES_MAX = 5000
 """Lines of a document that are compared."""
 LINES_AROUND = 2
 """Lines that are shown before and after a difference."""
 _TEXTS = ("summary", "context_sentence", "tail")
-_WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 @record
@@ -51,25 +48,6 @@ def edits(found: Iterable[Edit], *, before: Links = NOWHERE, after: Links = NOWH
     return h.ul(".items")[
         (h.li[_edit(one, before if one.change.after is None else after)] for one in found)
     ]
-
-
-def text_difference(before: str, after: str) -> list[h.Node]:
-    """Returns a text before and after as one, with removed and added words marked.
-
-    >>> print(*text_difference("back off twice", "back off once"), sep="")
-    back off <del>twice</del><ins>once</ins>
-    """
-    old, new = _WORD.findall(before), _WORD.findall(after)
-    if max(len(old), len(new)) > WORDS_MAX:
-        return [h.del_[before], h.ins[after]]
-    found: list[h.Node] = []
-    for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        was, now = "".join(old[a:b]), "".join(new[c:d])
-        if kind == "equal":
-            found.append(was)
-        else:
-            found += [h.del_[was]] * bool(was) + [h.ins[now]] * bool(now)
-    return found
 
 
 def documents(found: Iterable[DocumentChange]) -> h.Node:
@@ -95,7 +73,7 @@ def _lines(before: str, after: str) -> list[h.Node]:
         found += ["…\n"] if found or group[0][1] else []
         for kind, a, b, c, d in group:
             was, now = "".join(old[a:b]), "".join(new[c:d])
-            found += [was] if kind == "equal" else text_difference(was, now)
+            found.append(was if kind == "equal" else words(was or None, now or None))
     return found
 
 
@@ -121,14 +99,14 @@ def _fields(found: Edit) -> Iterator[h.Node]:
         assert isinstance(edge, Edge), "BUG: an edge became a node"
         yield h.p[code(str(edge.src)), " → ", code(str(edge.dst))]
     for name in _TEXTS:
-        old, new = (getattr(one, name, None) or "" for one in (before, after))
+        old, new = (clipped(getattr(one, name, None) or "") for one in (before, after))
         if old != new:
-            yield h.p(".text")[text_difference(old, new)]
+            yield h.p(".text")[words(old or None, new or None)]
     for name in found.change.fields:
         if name not in (*_TEXTS, "props"):
             yield h.p[f"{name} changed"]
     props = [{} if one is None else one.props for one in (before, after)]
     for name in sorted({*props[0], *props[1]}):
-        old, new = (value_text(one[name]) if name in one else "" for one in props)
+        old, new = (clipped(value_text(one[name])) if name in one else "" for one in props)
         if old != new:
-            yield h.p[one_line(name), ": ", text_difference(old, new)]
+            yield h.p[one_line(name), ": ", words(old or None, new or None)]

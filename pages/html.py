@@ -25,6 +25,9 @@ from ibidem.objects.record import record
 SHORT_CHARACTERS = 21
 """Characters of a CID where space is scarce; the first nine are the same in all of them."""
 
+TEXT_CHARACTERS = 10_000
+"""Of a text or a value that are shown."""
+
 
 @record
 class Links:
@@ -73,7 +76,7 @@ def document(
         style: the address of the style sheet; None to carry it, with a policy that forbids
             everything else, for a file that stands alone.
     """
-    return "<!doctype html>\n" + render(
+    return render(
         h.html(lang=lang)[
             h.head[
                 h.meta(charset="utf-8"),
@@ -159,6 +162,12 @@ def tag(kind: str, text: str | None = None) -> h.Element:
 def code(text: str) -> h.Element:
     """Returns an identifier."""
     return h.code[one_line(text)]
+
+
+def clipped(text: str) -> str:
+    """Returns the first `TEXT_CHARACTERS` of a text, and how many more there are."""
+    more = len(text) - TEXT_CHARACTERS
+    return text if more <= 0 else f"{text[:TEXT_CHARACTERS]}… and {plural(more, 'more character')}"
 
 
 def short(cid: object) -> str:

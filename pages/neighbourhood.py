@@ -7,6 +7,7 @@ integers from the order of the ids, so everybody sees the same picture.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,16 +16,17 @@ import htpy as h
 from ibidem.objects.printable import one_line
 from ibidem.objects.record import record
 from ibidem.pages import svg
-from ibidem.pages.html import NOWHERE, Links, linked, table
+from ibidem.pages.html import NOWHERE, Links, linked, plural, table
 
 if TYPE_CHECKING:
-    from ibidem.objects.edge import Edge
     from ibidem.objects.ids import NodeId
 
 TICKS = 1 << 16
 """Parts of a full circle."""
-CIRCLE = 300
-"""Distance between two circles."""
+CIRCLE_MIN = 200
+"""Smallest distance between two circles."""
+SPACING = 22
+"""Room for a node on its circle."""
 RADIUS = 9
 LABELS_MAX = 60
 """Nodes up to which a picture has labels; beyond, they would cover each other."""
@@ -43,40 +45,59 @@ class Neighbour:
     """The node through which it was found; None for the middle."""
 
 
+@record
+class Connection:
+    """What connects two nodes of a neighbourhood: an edge, or that one is a part of the other."""
+
+    source: NodeId
+    name: str
+    target: NodeId
+
+
 def neighbourhood(
-    nodes: Sequence[Neighbour], edges: Sequence[Edge], *, links: Links = NOWHERE
+    nodes: Sequence[Neighbour], edges: Sequence[Connection], *, links: Links = NOWHERE
 ) -> h.Node:
     """Returns a neighbourhood as a picture and a list.
 
     Args:
         nodes: the middle first, each after the node through which it was found.
-        edges: those between these nodes.
+        edges: what connects these nodes.
     """
     titles = {one.id: one.title for one in nodes}
     rows = [
         (
-            linked(links.to(f"node/{edge.src}"), titles[edge.src]),
-            one_line(edge.etype),
-            linked(links.to(f"node/{edge.dst}"), titles[edge.dst]),
+            linked(links.to(f"node/{edge.source}"), titles[edge.source]),
+            one_line(edge.name),
+            linked(links.to(f"node/{edge.target}"), titles[edge.target]),
         )
         for edge in edges
     ]
     return [
         h.figure[picture_of(nodes, edges, links=links)],
-        h.section[h.h2["As a list"], table(f"{len(edges):,} edges", ("From", "Type", "To"), rows)],
+        h.section[
+            h.h2["As a list"], table(plural(len(edges), "connection"), ("From", "Type", "To"), rows)
+        ],
     ]
 
 
 def picture_of(
-    nodes: Sequence[Neighbour], edges: Sequence[Edge], *, links: Links = NOWHERE
+    nodes: Sequence[Neighbour], edges: Sequence[Connection], *, links: Links = NOWHERE
 ) -> h.Element:
     """Returns the picture of a neighbourhood; each node leads to its own neighbourhood."""
     points = positions(nodes)
-    size = 2 * (max((one.depth for one in nodes), default=0) * CIRCLE + CIRCLE // 2)
+    circle = circle_of(nodes)
+    size = 2 * (max((one.depth for one in nodes), default=0) * circle + CIRCLE_MIN // 2)
     has_labels = len(nodes) <= LABELS_MAX
     lines = [_line(edge, points, size // 2) for edge in edges]
     dots = [_dot(one, points[one.id], size // 2, links, has_labels=has_labels) for one in nodes]
-    return svg.picture(f"{len(nodes)} nodes and {len(edges)} edges", size, size, lines, dots)
+    return svg.picture(
+        f"{plural(len(nodes), 'node')} and {plural(len(edges), 'connection')}",
+        size,
+        size,
+        lines,
+        dots,
+        role="group",
+    )
 
 
 def positions(nodes: Sequence[Neighbour]) -> dict[NodeId, tuple[int, int]]:
@@ -90,12 +111,13 @@ def positions(nodes: Sequence[Neighbour]) -> dict[NodeId, tuple[int, int]]:
         ends[one.id] = ends[one.id] or 1
         if one.parent is not None:
             ends[one.parent] += ends[one.id]
+    circle = circle_of(nodes)
     parts = {one.id: (0, TICKS) for one in nodes[:1]}
     found: dict[NodeId, tuple[int, int]] = {}
     for one in nodes:
         start, stop = parts[one.id]
         middle = (start + stop) // 2
-        radius = one.depth * CIRCLE
+        radius = one.depth * circle
         found[one.id] = (radius * _cosine(middle) // TICKS, radius * _sine(middle) // TICKS)
         before, whole = 0, max(sum(ends[child] for child in children[one.id]), 1)
         for child in children[one.id]:
@@ -104,6 +126,13 @@ def positions(nodes: Sequence[Neighbour]) -> dict[NodeId, tuple[int, int]]:
             parts[child] = (start + width * before // whole, start + width * after // whole)
             before = after
     return found
+
+
+def circle_of(nodes: Sequence[Neighbour]) -> int:
+    """Returns the distance between two circles, at which the nodes of each have room."""
+    counts = Counter(one.depth for one in nodes if one.depth)
+    needed = (count * SPACING * 7 // (44 * depth) for depth, count in counts.items())
+    return max((CIRCLE_MIN, *needed))
 
 
 def _sine(ticks: int) -> int:
@@ -121,20 +150,21 @@ def _cosine(ticks: int) -> int:
     return _sine(ticks + TICKS // 4)
 
 
-def _line(edge: Edge, points: Mapping[NodeId, tuple[int, int]], middle: int) -> h.Node:
-    (x1, y1), (x2, y2) = points[edge.src], points[edge.dst]
+def _line(edge: Connection, points: Mapping[NodeId, tuple[int, int]], middle: int) -> h.Node:
+    (x1, y1), (x2, y2) = points[edge.source], points[edge.target]
     path = f"M{x1 + middle} {y1 + middle}L{x2 + middle} {y2 + middle}"
-    return h.path(".line", d=path)[h.title[one_line(edge.etype)]]
+    return h.path(".line", d=path)[h.title[one_line(edge.name)]]
 
 
 def _dot(
     one: Neighbour, point: tuple[int, int], middle: int, links: Links, *, has_labels: bool
 ) -> h.Node:
     x, y = point[0] + middle, point[1] + middle
-    dot = h.circle(".dot", cx=x, cy=y, r=RADIUS)[h.title[one.title]]
+    title = h.title[one.title]
+    dot = h.circle(".dot", cx=x, cy=y, r=RADIUS)
     label = None
     if has_labels:
         text = one_line(one.title, width=LABEL_CHARACTERS)
-        label = h.text(x=x, y=y + 2 * RADIUS + 6, text_anchor="middle")[text]
+        label = h.text(x=x, y=y + 2 * RADIUS + 6, text_anchor="middle", aria_hidden="true")[text]
     href = links.to(f"graph/{one.id}")
-    return [dot, label] if href is None else h.a(href=href, aria_label=one.title)[dot, label]
+    return h.g[title, dot, label] if href is None else h.a(href=href)[title, dot, label]

@@ -13,7 +13,7 @@ from ibidem.objects.printable import moment, one_line
 from ibidem.objects.record import record
 from ibidem.pages.answer import location_text
 from ibidem.pages.comparison import commit
-from ibidem.pages.html import NOWHERE, Links, code, facts, linked, number, plural, table
+from ibidem.pages.html import NOWHERE, Links, clipped, code, facts, linked, number, plural, table
 from ibidem.pages.value import value_text
 
 if TYPE_CHECKING:
@@ -59,20 +59,22 @@ def node(
         tombstone: the reason why it is hidden.
     """
     document = None if location is None else links.to(f"document/{location.document_id}")
-    rows = [(one_line(name), value_text(found.props[name])) for name in sorted(found.props)]
+    rows = [
+        (one_line(name), clipped(value_text(found.props[name]))) for name in sorted(found.props)
+    ]
     return [
-        h.p(".text")[found.summary] if found.summary else h.p(".muted")["It has no text."],
+        h.p(".text")[clipped(found.summary)] if found.summary else h.p(".muted")["It has no text."],
         facts(
             (
                 ("label", one_line(found.ntype)),
                 ("source", linked(document, location_text(location)) if location else None),
-                ("context", found.context_sentence),
+                ("context", found.context_sentence and clipped(found.context_sentence)),
                 ("valid", _validity(found.props)),
                 ("level", level),
                 ("hidden", tombstone),
                 ("id", code(str(found.id))),
                 ("version", code(str(found.cid))),
-                ("key", None if found.key is None else code(value_text(list(found.key)))),
+                ("key", None if found.key is None else code(clipped(value_text(list(found.key))))),
             )
         ),
         table(
@@ -99,7 +101,7 @@ def edges(
                 linked(links.to(f"node/{other}"), titles.get(other, str(other))),
                 number(edge.weight),
                 ", ".join(
-                    f"{one_line(name)}: {one_line(value_text(edge.props[name]))}"
+                    f"{one_line(name)}: {one_line(value_text(edge.props[name]), width=200)}"
                     for name in sorted(edge.props)
                 ),
             )
@@ -141,7 +143,7 @@ def document(found: Sequence[Lines], *, links: Links = NOWHERE) -> h.Element:
     rows = [
         (
             str(one.start),
-            h.span(".text")[one.text],
+            h.span(".text")[clipped(one.text)],
             linked(links.to(f"node/{one.part}"), "part"),
             None if one.commit is None else commit(one.commit, links=links),
         )

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import htpy as h
 
 from ibidem.objects.printable import one_line
-from ibidem.pages.html import NOWHERE, Links, code, date, facts, linked, plural, table, tag
+from ibidem.pages.comparison import moves_table
+from ibidem.pages.html import (
+    NOWHERE,
+    Links,
+    clipped,
+    code,
+    date,
+    facts,
+    linked,
+    number,
+    plural,
+    table,
+    tag,
+)
 from ibidem.pages.value import value_text
 
 if TYPE_CHECKING:
     from ibidem.memory.conversation.message import Stored
+    from ibidem.memory.conversation.selection import Selection
+    from ibidem.repo.runs.compare import StepDifference
     from ibidem.repo.runs.recording import RunSummary
     from ibidem.repo.runs.shape import ReadStep
 
-VALUE_CHARACTERS = 4000
-"""Of a request or an answer that are shown."""
+
+DETAILS_SHOWN, STEPS_SHOWN = 50, 100
+LINE_CHARACTERS = 1000
 
 
 def runs(found: Sequence[RunSummary], *, links: Links = NOWHERE) -> h.Element:
@@ -61,6 +77,45 @@ def steps(found: Iterable[ReadStep | str], *, links: Links = NOWHERE) -> h.Eleme
     return h.ol(".items")[(h.li[_step(one, links)] for one in found)]
 
 
+def verdict(counts: Mapping[str, int]) -> h.Element:
+    """Returns that every answer of a run was repeated to the byte."""
+    words = ", ".join(f"{count:,} {one_line(action)}" for action, count in sorted(counts.items()))
+    return h.p(role="status")[
+        tag("added", "same"), f" Every recorded answer was repeated to the byte: {words}."
+    ]
+
+
+def differences(found: Sequence[StepDifference], *, links: Links = NOWHERE) -> h.Element:
+    """Returns the steps in which two runs differ."""
+    if not found:
+        return h.p(role="status")["The runs are the same, step for step."]
+    return h.ol(".items")[
+        (
+            h.li[
+                h.h3[f"step {one.index}"],
+                facts((("before", _line(one.before)), ("after", _line(one.after)))),
+                h.ul[(h.li[_line(detail)] for detail in one.details[:DETAILS_SHOWN])],
+                moves_table(one.moves, before=links, after=links) if one.moves else None,
+            ]
+            for one in found[:STEPS_SHOWN]
+        )
+    ]
+
+
+def selection(found: Selection, *, links: Links = NOWHERE) -> h.Element:
+    """Returns the messages that were chosen for a question, with their scores."""
+    rows = [
+        (
+            linked(links.to(f"node/{one.id}"), f"{one.ord}. {one_line(one.role)}"),
+            one_line(one.text, width=200),
+            "required" if unit.is_required else number(found.scores.get(one.id, 0.0)),
+        )
+        for unit in found.units
+        for one in unit.messages
+    ]
+    return table(f"Chosen: {plural(len(rows), 'message')}", ("Message", "Text", "Score"), rows)
+
+
 def threads(found: Sequence[tuple[str, int]], *, links: Links = NOWHERE) -> h.Element:
     """Returns conversations with the number of their messages."""
     rows = [
@@ -79,7 +134,7 @@ def messages(found: Sequence[Stored], *, links: Links = NOWHERE) -> h.Element:
                     f"{one.ord}. {one_line(one.role)} ",
                     linked(links.to(f"node/{one.id}"), date(one.created_at)),
                 ],
-                h.p(".text")[one.text],
+                h.p(".text")[clipped(one.text)],
             ]
             for one in found
         )
@@ -111,9 +166,11 @@ def _step(found: ReadStep | str, links: Links) -> h.Node:
     ]
 
 
+def _line(text: str | None) -> str:
+    return "the run has ended" if text is None else one_line(text, width=LINE_CHARACTERS)
+
+
 def _value(name: str, value: object) -> h.Node:
     if value is None or value == {}:
         return None
-    text = value_text(value)
-    more = "…" if len(text) > VALUE_CHARACTERS else ""
-    return h.details[h.summary[name], h.pre(tabindex="0")[text[:VALUE_CHARACTERS] + more]]
+    return h.details[h.summary[name], h.pre(tabindex="0")[clipped(value_text(value))]]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 
 import htpy as h
 from markupsafe import Markup
@@ -20,6 +21,7 @@ from ibidem.pages.html import render, style_sheet
 BAR_WIDTH, BAR_HEIGHT = 240, 12
 ROW_HEIGHT = 28
 CHART_WIDTH, LABEL_WIDTH, LABEL_CHARACTERS = 720, 260, 36
+STATE_WIDTH = 90
 COMMIT_HEIGHT, COMMIT_WIDTH = 44, 18
 COLUMNS_MAX = 12
 """Columns that a branch graph draws; further branches share the last one."""
@@ -36,10 +38,14 @@ class Ranked:
     """How it differs, such as `entered`; the class of its line."""
 
 
-def picture(title: str, width: int, height: int, *shapes: h.Node) -> h.Element:
-    """Returns a picture with its title, for people who do not see it."""
+def picture(title: str, width: int, height: int, *shapes: h.Node, role: str = "img") -> h.Element:
+    """Returns a picture with its title, for people who do not see it.
+
+    Args:
+        role: `group` for a picture with links, whose parts are read one by one.
+    """
     return h.svg(
-        role="img",
+        role=role,
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {width} {height}",
         width=width,
@@ -71,6 +77,108 @@ def score_bar(parts: Mapping[str, float], largest: float) -> h.Element:
     words = ", ".join(f"{lane} {contribution:.6g}" for lane, contribution in parts.items())
     track = _rect("track", 0, 0, BAR_WIDTH, BAR_HEIGHT)
     return picture(f"contributions: {words or 'none'}", BAR_WIDTH, BAR_HEIGHT, track, shapes)
+
+
+def score_bars(items: Sequence[tuple[str, Mapping[str, float]]]) -> h.Element:
+    """Returns the bars of several scores below each other, with the lanes that they consist of.
+
+    Args:
+        items: the label of each, and its contributions by lane.
+    """
+    largest = whole_of(parts for _, parts in items)
+    lanes = list(dict.fromkeys(lane for _, parts in items for lane in parts))
+    shapes: list[h.Node] = []
+    for row, (label, parts) in enumerate(items, 1):
+        middle = _row(row) - ROW_HEIGHT
+        text = f"{one_line(label, width=LABEL_CHARACTERS)}  {row}"
+        shapes.append(_text(text, LABEL_WIDTH - 12, middle + 4, anchor="end"))
+        bar = score_bar(parts, largest)
+        top = middle - BAR_HEIGHT // 2
+        shapes.append(h.g(transform=f"translate({LABEL_WIDTH} {top})")[bar])
+    bottom = _row(len(items))
+    for index, lane in enumerate(lanes):
+        x = index * (CHART_WIDTH // max(len(lanes), 1))
+        shapes.append(_rect(lane, x, bottom - BAR_HEIGHT // 2, BAR_HEIGHT, BAR_HEIGHT))
+        shapes.append(_text(one_line(lane, width=LABEL_CHARACTERS), x + 20, bottom + 4))
+    return picture(
+        f"contributions to {len(items)} items", CHART_WIDTH, bottom + ROW_HEIGHT // 2, shapes
+    )
+
+
+def rank_course(items: Sequence[tuple[str, Sequence[int | None]]], *, states: int) -> h.Element:
+    """Returns rankings through time: a line for each item, a column for each state.
+
+    Args:
+        items: the label of each, and its rank at each state, None where it is not in the ranking.
+        states: the number of columns.
+    """
+    width = STATE_WIDTH * (states - 1)
+    east = LABEL_WIDTH + width
+    rows = max((rank or 0 for _, ranks in items for rank in ranks), default=0)
+    shapes: list[h.Node] = [
+        _text(str(state), LABEL_WIDTH + state * STATE_WIDTH, 18, anchor="middle", kind="muted")
+        for state in range(states)
+    ]
+    for label, ranks in items:
+        short = one_line(label, width=LABEL_CHARACTERS)
+        points = [
+            None if rank is None else (LABEL_WIDTH + state * STATE_WIDTH, _row(rank))
+            for state, rank in enumerate(ranks)
+        ]
+        lines = [_bend(one, other) for one, other in pairwise(points) if one and other]
+        if lines:
+            shapes.append(_path("line", "".join(lines), title=one_line(label)))
+        for point in points:
+            if point is not None:
+                dot = h.circle(".dot", cx=point[0], cy=point[1], r=5)
+                shapes.append(dot[_title(one_line(label))])
+        if ranks[0] is not None:
+            shapes.append(_text(short, LABEL_WIDTH - 12, _row(ranks[0]) + 4, anchor="end"))
+        if ranks[-1] is not None:
+            shapes.append(_text(short, east + 12, _row(ranks[-1]) + 4))
+    title = f"ranks of {len(items)} items at {states} states"
+    return picture(title, width + 2 * LABEL_WIDTH, (rows + 1) * ROW_HEIGHT + 8, shapes)
+
+
+def _bend(start: tuple[int, int], stop: tuple[int, int]) -> str:
+    middle = (start[0] + stop[0]) // 2
+    return f"M{start[0]} {start[1]}C{middle} {start[1]} {middle} {stop[1]} {stop[0]} {stop[1]}"
+
+
+def search(count: int, tries: Sequence[tuple[int, str]]) -> h.Element:
+    """Returns a binary search: a row for each try, with the range that was left, and the result.
+
+    Args:
+        count: the number of positions, from west to east.
+        tries: the position of each, and `holds`, `fails` or `skipped`.
+    """
+    start, stop = 0, count
+    shapes: list[h.Node] = []
+    for row, (index, result) in enumerate(tries, 1):
+        west, east = (edge * CHART_WIDTH // max(count, 1) for edge in (start, stop))
+        x = (2 * index + 1) * CHART_WIDTH // (2 * max(count, 1))
+        shapes.append(_rect("track", west, _row(row) - 22, east - west, 16))
+        dot = h.circle(class_=f"dot {result}", cx=x, cy=_row(row) - 14, r=7)
+        shapes.append(dot[_title(f"try {row}: {result}")])
+        if result == "holds":
+            start = index + 1
+        elif result == "fails":
+            stop = index
+    height = len(tries) * ROW_HEIGHT + ROW_HEIGHT
+    return picture(f"{len(tries)} of {count} commits tried", CHART_WIDTH, height, shapes)
+
+
+def chain(labels: Sequence[str]) -> h.Element:
+    """Returns nodes in a line, each joined with the next."""
+    step = CHART_WIDTH // max(len(labels), 6)
+    columns = [index * step + step // 2 for index in range(len(labels))]
+    shapes: list[h.Node] = [
+        _path("line", f"M{start} 16H{stop}") for start, stop in pairwise(columns)
+    ]
+    for x, label in zip(columns, labels, strict=True):
+        shapes.append(h.circle(".dot", cx=x, cy=16, r=8))
+        shapes.append(_text(one_line(label, width=LABEL_CHARACTERS), x, 44, anchor="middle"))
+    return picture(f"a path of {len(labels)} nodes", CHART_WIDTH, 56, shapes)
 
 
 def meter(used: int, budget: int | None) -> h.Element:
@@ -118,9 +226,7 @@ def moved_ranks(items: Sequence[Ranked], *, before: str, after: str) -> h.Elemen
 def _link(item: Ranked, start: tuple[int, int] | None, stop: tuple[int, int] | None) -> h.Node:
     words = f"{one_line(item.label)}: {item.kind}"
     if start is not None and stop is not None:
-        bend = (start[0] + stop[0]) // 2
-        path = f"M{start[0]} {start[1]}C{bend} {start[1]} {bend} {stop[1]} {stop[0]} {stop[1]}"
-        return _path(f"line {item.kind}", path, title=words)
+        return _path(f"line {item.kind}", _bend(start, stop), title=words)
     if start is not None:
         return _path(f"line {item.kind}", f"M{start[0]} {start[1]}h40m0 -5v10", title=words)
     assert stop is not None, "BUG: an item of neither ranking"

@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from ibidem.objects.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stale:
     """A golden file, or one check in it, that nothing uses."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from ibidem.repo.runs import bundle, recording
 if TYPE_CHECKING:
     from ibidem.objects.cid import StepCid
     from ibidem.repo.core import Core
+    from ibidem.repo.runs.compare import StepDifference
     from ibidem.repo.runs.fork import Fork
     from ibidem.repo.runs.recorder import Run
     from ibidem.repo.runs.recording import Recording, RunSummary
@@ -71,6 +73,24 @@ class Runs:
 
         found = recording.Recording(self._core, name)
         return Fork(self._core, found, step=step, at=at, go_on=go_on, name=as_name, author=author)
+
+    def check(self, name: str) -> Counter[str]:
+        """Replays every retrieval of a recorded run, and counts its steps by action.
+
+        Raises:
+            ReplayError: an answer differs or cannot be computed; the message names the step.
+        """
+        from ibidem.repo.runs.compare import check
+
+        return check(self.open(name))
+
+    def differences(self, before: str, after: str) -> Sequence[StepDifference]:
+        """Returns the steps in which two recorded runs differ, by index; times and the CIDs of
+        commits do not count.
+        """
+        from ibidem.repo.runs.compare import differences
+
+        return differences(self.open(before), self.open(after))
 
     def list(self) -> Sequence[RunSummary]:
         """Returns the summaries of the recorded runs, by name."""

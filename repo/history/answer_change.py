@@ -13,14 +13,17 @@ Spec: trust 6.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import NodeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import NotFoundError
+from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
-from ibidem.repo.history.compare import Cause, Comparison, Move, MoveKind
+from ibidem.repo.history.compare import Cause, Comparison, Move, MoveKind, Placed
 from ibidem.repo.history.diff_format import change_line
 from ibidem.repo.history.log import Change
 
@@ -49,6 +52,20 @@ class TextChange:
 
 
 @record
+class Ranking:
+    """An answer on the way from the older state to the newer one."""
+
+    name: str
+    """Of the first state, for people; empty for the others."""
+    cause: Cause | None
+    """What led to it; None for the first state."""
+    items: tuple[Placed, ...]
+    """In rank order."""
+    kinds: Mapping[NodeId, MoveKind]
+    """Of the items that differ from the ranking before, how."""
+
+
+@record
 class AnswerChange:
     """One question and its answers at two states."""
 
@@ -69,6 +86,9 @@ class AnswerChange:
     """The changes of the causes in words."""
     caused_by: tuple[Commit, ...]
     """The commits of the causes."""
+    rankings: tuple[Ranking, ...] = ()
+    """The answers from one state to the other, oldest first: the first, and that after each cause.
+    None if the causes lead to both states, as on two branches."""
     note: str | None = None
     """Why no cause is named, or how it was found."""
 
@@ -113,14 +133,12 @@ def answer_change(
         note: why no cause is named, or how it was found.
         viewer: the caller of both answers.
     """
-    is_restricted = viewer is not None and not viewer.everything
+    is_cut = is_restricted(viewer)
     different = [move for move in moves if move.kind is not MoveKind.SAME]
     same = [move for move in moves if move.kind is MoveKind.SAME]
     listed = {move.id for move in (*different, *same)[:ITEMS_LISTED_MAX]}
-    shown = () if is_restricted else tuple(causes)
-    viewer_facts = (
-        [("viewer", _viewer_line(viewer))] if is_restricted and viewer is not None else []
-    )
+    shown = () if is_cut else tuple(causes)
+    viewer_facts = [("viewer", _viewer_line(viewer))] if viewer is not None and is_cut else []
     return AnswerChange(
         question=question or "",
         before=before,
@@ -138,16 +156,15 @@ def answer_change(
     )
 
 
-def compared(
-    source: Source, found: Comparison, *, before: str, after: str, viewer: Viewer | None = None
-) -> AnswerChange:
+def compared(source: Source, found: Comparison, *, before: str, after: str) -> AnswerChange:
     """Returns the change that a comparison of two revisions found; see `answer_change`."""
+    viewers = (one.query.viewer for one in (found.after, found.before))
     note = None
     if not found.is_related:
         note = "the revisions have no common commit, so no cause can be named"
     elif not found.causes:
         note = "no commit between them changed the answer"
-    return answer_change(
+    change = answer_change(
         source,
         found.moves,
         question=found.before.query.text,
@@ -156,8 +173,10 @@ def compared(
         causes=found.causes,
         facts=answer_facts(found.before, found.after),
         note=note,
-        viewer=viewer,
+        viewer=next((one for one in viewers if is_restricted(one)), None),
     )
+    shown = replace(found, causes=change.causes)
+    return replace(change, rankings=rankings(shown, before=before, after=after))
 
 
 def answer_facts(before: Answer[Item], after: Answer[Item]) -> list[tuple[str, str]]:
@@ -168,6 +187,57 @@ def answer_facts(before: Answer[Item], after: Answer[Item]) -> list[tuple[str, s
         ("root", str(before.root), str(after.root)),
     ]
     return [(name, one if one == other else f"{one} → {other}") for name, one, other in pairs]
+
+
+def rankings(found: Comparison, *, before: str, after: str) -> tuple[Ranking, ...]:
+    """Returns the answers from one state to the other, in the direction in which causes lead; none
+    if they are on two branches, or do not lead there.
+    """
+    if not found.is_linear:
+        return ()
+    moves, causes = found.moves, found.causes
+    old, new = (
+        {move.id: one for move in moves if (one := side(move)) is not None}
+        for side in (attrgetter("before"), attrgetter("after"))
+    )
+    return _led(old, new, causes, before) or _led(new, old, causes, after)
+
+
+def _led(
+    start: dict[NodeId, Placed], stop: dict[NodeId, Placed], causes: Sequence[Cause], name: str
+) -> tuple[Ranking, ...]:
+    """Returns the answer at the start and after each cause; none if they lead to another one.
+
+    Only ranks are compared: commits between the causes may have changed scores.
+    """
+    items, found = dict(start), [_ranking(start, None, name)]
+    for cause in causes:
+        for move in cause.moves:
+            known = items.pop(move.id, None)
+            if _rank(known) != _rank(move.before):
+                return ()
+            if move.after is not None:
+                items[move.id] = move.after
+        found.append(_ranking(items, cause))
+    is_reached = {id_: item.rank for id_, item in items.items()} == {
+        id_: item.rank for id_, item in stop.items()
+    }
+    return tuple(found) if causes and is_reached else ()
+
+
+def _rank(item: Placed | None) -> int | None:
+    return None if item is None else item.rank
+
+
+def _ranking(items: Mapping[NodeId, Placed], cause: Cause | None, name: str = "") -> Ranking:
+    moves = () if cause is None else cause.moves
+    ordered = sorted(items.values(), key=lambda item: item.rank)
+    return Ranking(name, cause, tuple(ordered), {move.id: move.kind for move in moves})
+
+
+def is_restricted(viewer: Viewer | None) -> bool:
+    """Returns whether a caller may not see everything."""
+    return viewer is not None and not viewer.everything
 
 
 def _viewer_line(viewer: Viewer) -> str:

@@ -16,6 +16,7 @@ from ibidem.objects.cid import CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.notebook import Drawn
 from ibidem.objects.record import record
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.history.ancestry import first_parents, read_commit, read_ends
@@ -36,10 +37,12 @@ class Step:
     commit: Commit
     holds: bool | None
     """None if it could not be tested."""
+    index: int = 0
+    """Its position among the commits that were searched, 0 for the oldest."""
 
 
 @record
-class Bisection:
+class Bisection(Drawn):
     """The first commit at which something fails."""
 
     suspects: tuple[Commit, ...]
@@ -188,7 +191,7 @@ def search(
     while (middle := _middle(start, stop, skipped)) is not None:
         commit = read_commit(source, candidates[middle])
         result = holds(commit)
-        steps.append(Step(commit, result))
+        steps.append(Step(commit, result, middle))
         if result is None:
             skipped.add(middle)
         elif result:

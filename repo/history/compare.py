@@ -18,6 +18,7 @@ from ibidem.objects.cid import CommitCid, NodeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.edge import Edge
 from ibidem.objects.ids import NodeId
+from ibidem.objects.notebook import Drawn
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo.history import log
@@ -110,7 +111,7 @@ class Cause:
 
 
 @record
-class Comparison:
+class Comparison(Drawn):
     """One question at two revisions."""
 
     before: Answer[Item]
@@ -123,21 +124,8 @@ class Comparison:
     """Number of commits queried in search of the causes, excluding the two ends."""
     is_related: bool = True
     """Whether the two revisions have a common ancestor; without one, no causes can be found."""
-
-    def _repr_html_(self) -> str:
-        """Returns the comparison as a notebook shows it: every item with its ranks."""
-        from ibidem.retrieve.answer.html import table
-
-        rows = []
-        for move in self.moves:
-            before, after = move.before, move.after
-            item = after or before
-            assert item is not None, "BUG: an item of neither answer"
-            ranks = ["" if one is None else one.rank for one in (before, after)]
-            rows.append((move.kind, *ranks, item.label, item.title, move.id))
-        different = sum(move.kind is not MoveKind.SAME for move in self.moves)
-        caption = f"{different} of {len(self.moves)} items differ"
-        return table(caption, ("change", "before", "after", "label", "text", "id"), rows)
+    is_linear: bool = False
+    """Whether the causes lead from one revision to the other, and not from a third one to both."""
 
 
 def placed(result: Answer[Item]) -> tuple[Placed, ...]:
@@ -207,7 +195,9 @@ def compare_revisions(
         for line in lines
         for cause in _causes(answers, line[::-1], evaluations_max, is_ranking=is_ranking)
     ]
-    return Comparison(old, new, moves, tuple(causes), answers.evaluations_count)
+    is_linear = min(map(len, lines)) == 1
+    count = answers.evaluations_count
+    return Comparison(old, new, moves, tuple(causes), count, is_linear=is_linear)
 
 
 def _up_to_common(

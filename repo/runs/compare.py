@@ -12,6 +12,7 @@ from ibidem.objects.errors import NotFoundError, ReplayError
 from ibidem.objects.node import Node
 from ibidem.objects.printable import one_line
 from ibidem.objects.record import record
+from ibidem.repo.history.compare import Move, Placed, compare
 from ibidem.repo.receipts import replay
 from ibidem.repo.runs import step_format
 from ibidem.repo.runs.payload import shown
@@ -34,6 +35,10 @@ class StepDifference:
     """Whether the requests differ; otherwise the same request got different answers."""
     details: tuple[str, ...] = ()
     """What differs, one line for each value; empty where one run has ended."""
+    question: str | None = None
+    """The text of the question, where both steps are retrievals."""
+    moves: tuple[Move, ...] = ()
+    """The items of both answers, by rank, where both steps are retrievals."""
 
 
 @record
@@ -77,6 +82,7 @@ def differences(before: Recording, after: Recording) -> list[StepDifference]:
                     _line(after, other),
                     is_request_changed,
                     tuple(_details(before, one, after, other)),
+                    *_answers(before, one, after, other),
                 )
             )
     return found
@@ -166,6 +172,43 @@ def _details(
         yield f"root: {one.step.root} -> {other.step.root}"
     messages = [None if step.commit is None else step.commit.message for step in (one, other)]
     yield from _changed("message", *messages)
+
+
+def _answers(
+    before: Recording, one: ReadStep | None, after: Recording, other: ReadStep | None
+) -> tuple[str | None, tuple[Move, ...]]:
+    """Returns the newer question of two steps and the items of their answers, if both asked one."""
+    if one is None or other is None or one.step.receipt is None or other.step.receipt is None:
+        return None, ()
+    stores = before.repository.store, after.repository.store
+    cids = one.step.receipt, other.step.receipt
+    receipts = [Receipt.decode(store.get(cid)) for store, cid in zip(stores, cids, strict=True)]
+    old, new = (_placed(store, each) for store, each in zip(stores, receipts, strict=True))
+    return receipts[1].query.text, compare(old, new)
+
+
+def _placed(store: Store, receipt: Receipt) -> list[Placed]:
+    """Returns the items of a receipt, with label and title where the node was not erased."""
+    found = []
+    for rank, item in _ranked(receipt):
+        try:
+            node = Node.decode(store.get(item.cid))
+            label, title = node.ntype, (node.summary or "").strip().partition("\n")[0]
+        except NotFoundError:
+            label, title = "", str(item.id)
+        found.append(
+            Placed(
+                id=item.id,
+                rank=rank,
+                cid=item.cid,
+                score=item.score,
+                tokens=0,
+                label=label,
+                title=title,
+                lanes=item.lanes,
+            )
+        )
+    return found
 
 
 def _changed(name: str, before: Any, after: Any) -> Iterator[str]:

@@ -20,6 +20,7 @@ from blake3 import blake3
 from ibidem.objects import codec
 from ibidem.objects.block import EMPTY
 from ibidem.objects.cid import CommitCid, ResultCid, RootCid
+from ibidem.objects.notebook import Drawn
 from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
 from ibidem.retrieve.answer.cbor_writer import NULL, array_of, count_of, link_of, map_of, text_of
@@ -64,7 +65,7 @@ _NOUNS = {AnswerKind.NODES: "item", AnswerKind.PACKS: "pack", AnswerKind.RECORDS
 
 
 @record
-class Answer(TupleSequence[AnyItem]):
+class Answer(Drawn, TupleSequence[AnyItem]):
     """The answer to one query over one root, a sequence of its items."""
 
     root: RootCid
@@ -176,19 +177,6 @@ class Answer(TupleSequence[AnyItem]):
         if self.graph is not None:
             found["graph"] = self.graph.to_dict()
         return found
-
-    def _repr_html_(self) -> str:
-        """Returns the answer as a notebook shows it: its items in rank order."""
-        from ibidem.retrieve.answer.html import table
-
-        question = "" if self.query.text is None else f" for {self.query.text!r}"
-        budget = "" if self.token_budget is None else f" of {self.token_budget:,}"
-        caption = f"{len(self)} items{question}, {self.tokens_used:,}{budget} tokens"
-        rows = [
-            (rank, f"{item.score:.5g}", item.tokens, item.rendered)
-            for rank, item in enumerate(self.items, 1)
-        ]
-        return table(caption, ("rank", "score", "tokens", "text"), rows)
 
     def to_bytes(self) -> bytes:
         """Returns the canonical bytes, DAG-CBOR of any length.

@@ -14,6 +14,7 @@ import numpy as np
 
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.notebook import Drawn
 from ibidem.objects.record import record
 from ibidem.retrieve.filter import NodeSet
 from ibidem.retrieve.query import checks
@@ -40,7 +41,7 @@ class Step:
 
 
 @record
-class GraphPath:
+class GraphPath(Drawn):
     """One path: n + 1 nodes and the n edges between them."""
 
     nodes: tuple[NodeId, ...]

@@ -30,15 +30,20 @@ def ask(visit: Visit) -> Page:
     if not text:
         return Page("Ask", [question_form(visit), _start(visit)])
     revision, options = visit.revision(), question_options(visit)
-    found = revision.retrieve(text, **options)
-    body = [
-        question_form(visit),
-        _elsewhere(visit),
-        answered(revision, found, visit.links),
-        _why(visit, revision, found, options),
-    ]
     tokens = options.get("token_budget") or CONTEXT_TOKENS
-    return Page(f"Ask: {text}", body, lambda: prompt(revision.prompt(text, token_budget=tokens)))
+
+    def found() -> h.Node:
+        answer = revision.retrieve(text, **options)
+        return [
+            answered(revision, answer, visit.links),
+            _why(visit, revision, answer, options),
+        ]
+
+    return Page(
+        f"Ask: {text}",
+        [question_form(visit), _elsewhere(visit)],
+        (found, lambda: prompt(revision.prompt(text, token_budget=tokens))),
+    )
 
 
 def answered(revision: Revision | ViewerRevision, found: Answer[Item], links: Links) -> h.Node:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import htpy as h
 
-from ibidem import Change
+from ibidem import ALL, Change
 from ibidem.pages import comparison as comparison_page
+from ibidem.pages.course import course_between
 from ibidem.serve.explorer.ask import question_fields, question_options
 from ibidem.serve.explorer.edits import changed_texts
 from ibidem.serve.explorer.form import field, form
@@ -33,12 +34,15 @@ def compare(visit: Visit) -> Page:
         repository.resolve(rev)
 
     def compared() -> h.Node:
-        found = repository.history.compare(text, before=before, after=after, **options)
+        found = repository.history.compare(text, before=before, after=after, viewer=ALL, **options)
         lines: dict[Change, str] = {}
         for cause in found.causes:
             lines |= changed_texts(visit, cause)
-        return comparison_page.comparison(
-            found, before=before, after=after, links=visit.links, lines=lines
-        )
+        return [
+            comparison_page.comparison(
+                found, before=before, after=after, links=visit.links, lines=lines
+            ),
+            course_between(found, before=before, after=after),
+        ]
 
-    return Page(f"Compare: {text}", question, compared)
+    return Page(f"Compare: {text}", question, (compared,))

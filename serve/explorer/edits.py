@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ibidem import Change, Edge, EdgeId, Node, NodeId, NotFoundError, Revision
+from ibidem import ALL, Change, Edge, EdgeId, Node, NodeId, NotFoundError, Revision
 from ibidem.objects.printable import one_line
 from ibidem.pages.edit import Edit
 from ibidem.pages.node import title_of
@@ -20,7 +20,8 @@ def with_versions(
 ) -> list[Edit]:
     """Returns changes between two revisions with both versions of their nodes and edges."""
     sides = [
-        None if rev is None else _versions(visit.owned.at(rev), changes) for rev in (before, after)
+        None if rev is None else _versions(visit.owned.at(rev, viewer=ALL), changes)
+        for rev in (before, after)
     ]
     return [
         Edit(change, *(None if side is None else side.get(change.id) for side in sides))

@@ -6,6 +6,7 @@ import secrets
 from urllib.parse import urlencode
 
 from ibidem import Repository, ViewerRepository
+from ibidem.serve.explorer.visit import AT
 from ibidem.serve.guard import hosts_of
 from ibidem.serve.listener import Listener, check_packages
 
@@ -34,7 +35,10 @@ class Explorer(Listener):
         hosts = hosts_of(HOST, self.port, ())
         self.answer_with(Site(repository, token=self._token, hosts=hosts, origin=self.url))
 
-    def address(self, question: str = "") -> str:
+    def address(self, question: str = "", *, at: str = AT) -> str:
         """Returns what to open in a browser: the token is in the fragment, which it never sends."""
-        query = f"?{urlencode({'text': question})}" if question else ""
+        fields = {"text": question} if question else {}
+        if at != AT:
+            fields["at"] = at
+        query = f"?{urlencode(fields)}" if fields else ""
         return f"{self.url}/{query}#{self._token}"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ibidem import Edge, EdgeId, NodeId, Revision, ViewerRevision
-from ibidem.pages.html import linked
-from ibidem.pages.neighbourhood import Neighbour, neighbourhood
+from ibidem import Node, NodeId, Revision, ViewerRevision
+from ibidem.pages.html import linked, plural
+from ibidem.pages.neighbourhood import Connection, Neighbour, neighbourhood
 from ibidem.pages.node import title_of
 from ibidem.serve.explorer.form import field, form
 from ibidem.serve.explorer.visit import Page, Visit
@@ -13,6 +13,8 @@ NODES_MAX = 300
 EDGES_MAX = 100
 """Edges of one node that are followed."""
 HOPS, HOPS_MAX = 2, 4
+HAS_PART = "has part"
+"""The name of the connection between a document or a section and a part of it."""
 
 
 def graph(visit: Visit) -> Page:
@@ -22,7 +24,7 @@ def graph(visit: Visit) -> Page:
     hops = visit.count("hops", default=HOPS, high=HOPS_MAX)
     nodes, edges, is_cut = neighbours(revision, start, hops)
     name = nodes[0].title
-    note = f"The nearest {len(nodes)} nodes. " if is_cut else f"{len(nodes)} nodes. "
+    note = f"The nearest {len(nodes)} nodes. " if is_cut else f"{plural(len(nodes), 'node')}. "
     return Page(
         f"Graph around {name}",
         [
@@ -42,31 +44,44 @@ def graph(visit: Visit) -> Page:
 
 def neighbours(
     revision: Revision | ViewerRevision, start: NodeId, hops: int
-) -> tuple[list[Neighbour], list[Edge], bool]:
-    """Returns the nodes up to `hops` edges away, the edges that were read between them, and whether
-    there are more nodes or edges."""
-    nodes = [Neighbour(start, title_of(revision.node(start)), 0, None)]
-    known: set[NodeId] = {start}
-    edges: dict[EdgeId, Edge] = {}
+) -> tuple[list[Neighbour], list[Connection], bool]:
+    """Returns the nodes up to `hops` edges away, what connects them, and whether there is more."""
+    middle = revision.node(start)
+    nodes = [Neighbour(start, title_of(middle), 0, None)]
+    known = {start: middle}
+    connections: dict[Connection, None] = {}
     is_cut = False
-    level = [start]
+    level = [middle]
     for depth in range(1, hops + 1):
-        found: dict[NodeId, NodeId] = {}
-        for id_ in level:
-            if len(known) + len(found) >= NODES_MAX:
+        through: dict[NodeId, NodeId] = {}
+        for node in level:
+            if len(known) + len(through) >= NODES_MAX:
                 is_cut = True
                 break
-            listed = revision.edges_of(id_, limit=EDGES_MAX)
-            is_cut |= len(listed) == EDGES_MAX
-            for edge in listed:
-                edges[edge.id] = edge
-                for end in (edge.src, edge.dst):
+            listed = _connections(revision, node)
+            is_cut |= len(listed) >= EDGES_MAX
+            for one in listed:
+                connections[one] = None
+                for end in (one.source, one.target):
                     if end not in known:
-                        found.setdefault(end, id_)
-        titles = revision.find_nodes(found)
-        level = [id_ for id_ in found if id_ in titles][: NODES_MAX - len(known)]
-        is_cut |= len(level) < len(titles)
-        known.update(level)
-        nodes += [Neighbour(id_, title_of(titles[id_]), depth, found[id_]) for id_ in level]
-    between = [edge for edge in edges.values() if edge.src in known and edge.dst in known]
-    return nodes, sorted(between, key=lambda edge: edge.id), is_cut
+                        through.setdefault(end, node.id)
+        found = revision.find_nodes(through)
+        new = [id_ for id_ in through if id_ in found][: NODES_MAX - len(known)]
+        is_cut |= len(new) < len(found)
+        known |= {id_: found[id_] for id_ in new}
+        nodes += [Neighbour(id_, title_of(found[id_]), depth, through[id_]) for id_ in new]
+        level = [found[id_] for id_ in new]
+    between = [one for one in connections if one.source in known and one.target in known]
+    return nodes, between, is_cut
+
+
+def _connections(revision: Revision | ViewerRevision, node: Node) -> list[Connection]:
+    """Returns what a node is connected to: its document, its first edges, its first parts."""
+    found = [
+        Connection(edge.src, edge.etype, edge.dst)
+        for edge in revision.edges_of(node.id, limit=EDGES_MAX)
+    ]
+    location = revision.locate(node.id)
+    if location is not None and location.document_id != node.id:
+        found.append(Connection(location.document_id, HAS_PART, node.id))
+    return found + [Connection(node.id, HAS_PART, one.id) for one in node.children[:EDGES_MAX]]

@@ -45,4 +45,4 @@ def health(visit: Visit) -> Page:
             health_page.check(maintenance.fsck()),
         ]
 
-    return Page("Health", body, checked)
+    return Page("Health", body, (checked,))

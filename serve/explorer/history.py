@@ -56,7 +56,7 @@ def operations(visit: Visit) -> Page:
 def commit(visit: Visit) -> Page:
     """Returns a commit and what it changed, against its first parent."""
     repository = visit.owned
-    revision = repository.at(visit.path["cid"])
+    revision = visit.revision(visit.path["cid"])
     found = repository.commit_at(visit.path["cid"])
     before = found.parents[0] if found.parents else None
     start = visit.count("start", default=1, high=CHANGES_MAX) - 1
@@ -93,5 +93,5 @@ def commit(visit: Visit) -> Page:
             history_page.commit_facts(found, links=links),
             h.p[linked(f"/history?at={found.cid}", "History up to here")],
         ],
-        changed,
+        (changed,),
     )

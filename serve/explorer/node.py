@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 
 import htpy as h
@@ -14,7 +15,7 @@ from ibidem.serve.explorer.visit import Page, Visit
 
 EDGES, VERSIONS, PARTS = 50, 20, 50
 PARTS_READ_MAX = 5000
-"""Parts of a document that are looked through for those of a page."""
+"""Parts of all pages of a document: a page reads those before it too."""
 Graph = Revision | ViewerRevision
 
 
@@ -32,7 +33,7 @@ def node(visit: Visit) -> Page:
         _parts(visit, revision, found),
         _edges(visit, revision, id_),
     ]
-    return Page(node_page.title_of(found), body, lambda: _origin(visit, id_))
+    return Page(node_page.title_of(found), body, (lambda: _origin(visit, id_),))
 
 
 def document(visit: Visit) -> Page:
@@ -64,7 +65,7 @@ def document(visit: Visit) -> Page:
         _revision_form(visit, f"/document/{found.id}"),
         h.p[linked(visit.links.to(f"node/{found.id}"), "Its node")],
     ]
-    return Page(f"Document: {source or node_page.title_of(found)}", body, lines)
+    return Page(f"Document: {source or node_page.title_of(found)}", body, (lines,))
 
 
 def _revision_form(visit: Visit, path: str) -> h.Element:
@@ -135,19 +136,14 @@ def _set_by(visit: Visit, id_: NodeId) -> Commit | None:
     )
 
 
-def _leaves(revision: Graph, top: Node) -> list[Node]:
-    """Returns the parts below a node that have no parts, in order, read level by level."""
-    order: list[Node] = [top]
-    while any(node.children for node in order) and len(order) < PARTS_READ_MAX:
-        ids = [child.id for node in order for child in node.children]
+def _leaves(revision: Graph, top: Node) -> Iterator[Node]:
+    """Yields the parts below a node that have no parts, in order; reads no further than asked."""
+    for start in range(0, len(top.children), PARTS):
+        ids = [child.id for child in top.children[start : start + PARTS]]
         known = revision.find_nodes(ids)
-        order = [
-            part
-            for node in order
-            for part in (
-                [known[child.id] for child in node.children if child.id in known]
-                if node.children
-                else [node]
-            )
-        ]
-    return [node for node in order if node.summary]
+        for id_ in ids:
+            part = known.get(id_)
+            if part is not None and part.children:
+                yield from _leaves(revision, part)
+            elif part is not None and part.summary:
+                yield part

@@ -10,6 +10,7 @@ import htpy as h
 from ibidem import ALL, Conversations, IbidemError, Viewer
 from ibidem.pages import run as run_page
 from ibidem.pages.html import linked
+from ibidem.serve.explorer.form import field, form
 from ibidem.serve.explorer.visit import Page, Visit
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from ibidem.repo.runs.recording import Recording
     from ibidem.repo.runs.shape import ReadStep
 
+CHOSEN = 20
+"""Messages that are chosen for a question."""
 RUNS, STEPS, STEPS_MAX = 100, 50, 100_000
 THREADS, MESSAGES, MESSAGES_MAX = 50, 50, 10_000_000
 THREAD = "Thread"
@@ -34,20 +37,44 @@ def runs(visit: Visit) -> Page:
             else None,
         ]
 
-    return Page("Runs", h.p["Runs are recorded with repo run record."], listed)
+    return Page("Runs", h.p["Runs are recorded with repo run record."], (listed,))
 
 
 def run(visit: Visit) -> Page:
     """Returns the steps of a run."""
-    found = visit.owned.runs.open(visit.path["name"])
+    runs = visit.owned.runs
+    found = runs.open(visit.path["name"])
     start = visit.count("start", default=1, high=STEPS_MAX) - 1
     steps = found.steps
     more = visit.links.to(f"run/{found.name}", start=str(start + STEPS + 1))
+    other = visit.text("other")
     body = [
         run_page.run(found.summary()),
+        h.p[linked(visit.links.to(f"run/{found.name}", check="1"), "Repeat every answer")],
+        form(
+            f"/run/{found.name}",
+            "Compare with another run",
+            field("Compare with the run", "other", other, required="required"),
+            submit="Compare",
+        ),
         run_page.steps(_read(found, steps[start : start + STEPS]), links=visit.links),
         h.p[linked(more, "Further steps")] if len(steps) > start + STEPS else None,
     ]
+    if visit.text("check"):
+        return Page(
+            f"Run {found.name}", body[:3], (lambda: run_page.verdict(runs.check(found.name)),)
+        )
+    if other:
+        compared = runs.open(other)
+        return Page(
+            f"Runs {found.name} and {compared.name}",
+            body[:3],
+            (
+                lambda: run_page.differences(
+                    runs.differences(found.name, compared.name), links=visit.links
+                ),
+            ),
+        )
     return Page(f"Run {found.name}", body)
 
 
@@ -76,9 +103,20 @@ def thread(visit: Visit) -> Page:
     more = None
     if len(found) > MESSAGES:
         more = visit.links.to(f"thread/{name}", start=str(found[MESSAGES].ord + 1))
+    text = visit.text("text")
     return Page(
         f"Conversation {name}",
         [
+            form(
+                f"/thread/{name}",
+                "What a context has of it",
+                field("What is chosen for the question", "text", text, wide=True),
+                submit="Choose",
+            ),
+            text
+            and run_page.selection(
+                talks.select(text, thread=name, limit=CHOSEN, at=visit.at), links=visit.links
+            ),
             run_page.messages(found[:MESSAGES], links=visit.links),
             h.p[linked(more, "Further messages")] if more else None,
         ],

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, TypeVar
@@ -29,6 +29,7 @@ from ibidem import (
     Exposure,
     IbidemError,
     InvalidInputError,
+    RemoteError,
     Repository,
     ViewerRepository,
     exposure_of,
@@ -148,7 +149,7 @@ class Site:
             head, _, tail = self._document(page, request).partition(str(_REST))
         except IbidemError as error:
             return self._failure(request, error)
-        if page.rest is None:
+        if not page.rest:
             return _html(head + tail)
         parts = self._streamed(head, page.rest, tail)
         return StreamingResponse(parts, 200, _HEADERS, "text/html; charset=utf-8")
@@ -158,15 +159,17 @@ class Site:
         return document(page.title, *body, note=self._navigation(request.url.path), style=STYLE)
 
     async def _streamed(
-        self, head: str, rest: Callable[[], h.Node], tail: str
+        self, head: str, rest: Sequence[Callable[[], h.Node]], tail: str
     ) -> AsyncIterator[bytes]:
-        """Yields a page, its slow part last; if the browser leaves, that part is not sent."""
+        """Yields a page in parts; if the browser leaves, the next ones are not computed."""
         yield head.encode()
-        try:
-            found = await self._run(lambda: render(h.fragment[rest()]))
-        except IbidemError as error:
-            found = render(h.fragment[_problem(error)])
-        yield (found + tail).encode()
+        for make in rest:
+            try:
+                found = await self._run(partial(_rendered, make))
+            except IbidemError as error:
+                found = render(h.fragment[_problem(error)])
+            yield found.encode()
+        yield tail.encode()
 
     def _navigation(self, path: str) -> h.Element:
         return h.nav(".pages", aria_label="Pages")[
@@ -187,7 +190,16 @@ class Site:
         return _html(document("There is no such page", style=STYLE), error.status_code)
 
     async def _run(self, function: Callable[[], T]) -> T:
-        return await to_thread.run_sync(function, limiter=self._workers)
+        try:
+            return await to_thread.run_sync(function, limiter=self._workers)
+        except IbidemError:
+            raise
+        except Exception as error:
+            raise RemoteError(f"the page failed: {type(error).__name__}") from error
+
+
+def _rendered(make: Callable[[], h.Node]) -> str:
+    return render(h.fragment[make()])
 
 
 def _problem(error: IbidemError) -> h.Node:

@@ -19,8 +19,8 @@ class Page:
 
     title: str
     body: h.Node
-    rest: Callable[[], h.Node] | None = None
-    """Computes what takes longer; the browser shows the body meanwhile."""
+    rest: tuple[Callable[[], h.Node], ...] = ()
+    """Compute what takes longer, one after the other; the browser shows what it has meanwhile."""
 
 
 @record

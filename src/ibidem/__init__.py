@@ -15,6 +15,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ibidem.objects import notebook
 from ibidem.repo import layers
 
 if TYPE_CHECKING:
@@ -346,6 +347,7 @@ def _finder(module: str, name: str) -> Callable[[], Any]:
 
 for _attribute, _where in _LAYERS.items():
     layers.register(_attribute, _finder(*_where))
+notebook.register(_finder("ibidem.pages.notebook", "notebook"))
 
 
 def __getattr__(name: str) -> Any:

@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 
 import ibidem
 
+from .conftest import Run
+
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 
 
@@ -34,3 +36,18 @@ def test_the_printed_address_begins_a_session(tmp_path: Path):
         connection.close()
         process.send_signal(signal.SIGINT)
         assert process.wait(30) in (0, -signal.SIGINT, 130)
+
+
+def test_the_export_is_one_file_for_the_viewer(run: Run, tmp_path: Path):
+    run("init")
+    run("node", "add", "Note", "--summary", "secret tea", "--prop", "level=3")
+    run("node", "add", "Note", "--summary", "plain tea", "--prop", "level=1")
+    run("commit", "-m", "tea")
+    run("trust", "enable")
+    run("view", "tea", "--viewer", "low", "--export", "low.html")
+    run("view", "tea", "--viewer", "all", "--export", "all.html")
+    low, whole = ((tmp_path / f"{name}.html").read_text("utf-8") for name in ("low", "all"))
+    assert "plain" in low
+    assert "secret" not in low
+    assert "secret" in whole
+    assert "<script" not in whole

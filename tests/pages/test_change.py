@@ -122,3 +122,43 @@ def test_a_code_span_ends_where_its_text_ends(text: str):
     assert span.endswith(fence)
     assert fence not in span[len(fence) : -len(fence)]
     assert len(span.splitlines()) == 1
+
+
+def added(repo: ibidem.Repository, text: str, number: int) -> None:
+    with repo.transaction(message=f"add {number}", author="eve", time=number) as tx:
+        tx.add_node("Note", summary=text)
+
+
+def test_a_page_plays_how_an_answer_came_about():
+    with ibidem.init("memory:") as repo:
+        added(repo, "a retry waits for a second", 0)
+        for number, text in enumerate(("a retry of it", "apart", "retry <i>", "retry"), 1):
+            added(repo, text, number)
+        store, asked = repo.core.store, {"text": "retry", "limit": 3}
+        found, back = (
+            compared(
+                store,
+                repo.history.compare(**asked, before=before, after=after),
+                before=before,
+                after=after,
+            )
+            for before, after in (("HEAD~4", "HEAD"), ("HEAD", "HEAD~4"))
+        )
+        repo.branch("other", at="HEAD~2")
+        repo.switch("other")
+        added(repo, "retry elsewhere", 9)
+        apart = repo.history.compare(**asked, before="main", after="other")
+        assert compared(store, apart, before="main", after="other").rankings == ()
+    assert [len(ranking.items) for ranking in found.rankings] == [1, 2, 3, 3]
+    assert found.rankings[0].name == back.rankings[0].name == "HEAD~4"
+    assert [one.items for one in back.rankings] == [one.items for one in found.rankings]
+    page = read(change.page(found))
+    check_inert(page)
+    states = page.one("div", class_="states").all("section")
+    assert [one.attributes["id"] for one in states] == [f"state-{n}" for n in range(4)]
+    assert states[0].one("h3").words == "0. HEAD~4"
+    assert "add 1 by eve" in states[1].words
+    assert [tag.words for tag in states[1].all("span", class_="entered")] == ["entered"]
+    assert "1 left the answer" in states[3].words
+    assert page.one("nav").all("a")[3].attributes["href"] == "#state-3"
+    assert "ranks of 4 items at 4 states" in [one.words for one in page.all("title")]

@@ -65,7 +65,9 @@ def test_a_comparison_names_moves_and_their_commit(repo: ibidem.Repository):
 
 
 def test_a_document_that_stands_alone_has_its_style_and_a_policy_that_allows_only_that():
-    page = read(shown("text"))
+    text = shown("text")
+    assert text.count("<!doctype html>") == 1
+    page = read(text)
     policy = page.one("meta", http_equiv="Content-Security-Policy").attributes["content"]
     assert policy == f"default-src 'none'; style-src {html.style_hash()}"
     assert page.one("style").words == html.style_sheet()

@@ -15,6 +15,22 @@ MERGE = [("c", ["b", "x"]), ("x", ["a"]), ("b", ["a"]), ("a", [])]
 PICTURES = {
     "bar": svg.score_bar({"lexical": 0.016, "dense": 0.015, "graph": 0.004}, 0.05),
     "bar-of-nothing": svg.score_bar({}, 0.0),
+    "bars": svg.score_bars(
+        [
+            ("Retries back off <b>", {"lexical": 0.016, "dense": 0.015}),
+            ("Timeouts, which have a title that is too long for it", {"dense": 0.01}),
+        ]
+    ),
+    "course": svg.rank_course(
+        [
+            ("Retries back off <b>", [1, 2, 1]),
+            ("Timeouts, which have a title that is too long for it", [None, 1, 2]),
+            ("Queues", [2, None, None]),
+        ],
+        states=3,
+    ),
+    "search": svg.search(9, [(4, "holds"), (7, "fails"), (6, "skipped"), (5, "fails")]),
+    "chain": svg.chain(["a", "b <i>", "c"]),
     "meter": svg.meter(120, 2000),
     "meter-without-budget": svg.meter(120, None),
     "ranks": svg.moved_ranks(

@@ -264,7 +264,7 @@ def test_the_plugin_loads_nothing_heavy():
         check=True,
     )
     ours = [
-        *("ibidem", "ibidem.objects", "ibidem.objects.record"),
+        *("ibidem", "ibidem.objects", "ibidem.objects.notebook", "ibidem.objects.record"),
         *("ibidem.repo", "ibidem.repo.layers"),
         *("ibidem.testing", "ibidem.testing.plugin", "ibidem.testing.stale"),
     ]

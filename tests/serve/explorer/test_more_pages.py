@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 import ibidem
-from ibidem.pages.neighbourhood import CIRCLE, Neighbour, positions
+from ibidem.pages.neighbourhood import Neighbour, circle_of, positions
 
 from .browsing import Browser, browsing, links
 from .conftest import HOSTILE
@@ -18,6 +18,12 @@ def test_the_graph_is_a_picture_and_a_list(browser: Browser, repo: ibidem.Reposi
     assert "member of" in page.one("table").words
     (team,) = set(links(page.one("svg"))) - {f"/graph/{ada}"}
     assert len(browser.page(team).one("svg").all("circle")) == 2
+
+
+def test_the_graph_of_a_document_has_its_parts(browser: Browser):
+    page = browser.page(f"/graph/{ibidem.node_id('document', 'handbook.md')}")
+    assert "has part" in page.one("table").words
+    assert len(page.one("svg").all("circle")) > 3
 
 
 def test_a_large_neighbourhood_is_cut_and_says_so():
@@ -50,8 +56,8 @@ def test_positions_are_integers_on_circles():
     for one in nodes[1:]:
         x, y = found[one.id]
         assert type(x) is int
-        radius = one.depth * CIRCLE
-        assert abs(x * x + y * y - radius * radius) <= radius * radius // 100
+        radius = one.depth * circle_of(nodes)
+        assert abs(x * x + y * y - radius * radius) <= radius * radius // 50
 
 
 def test_health_names_sizes_refs_and_conflicts(browser: Browser):
@@ -89,6 +95,8 @@ def agents() -> Iterator[Browser]:
             run.at().retrieve("payment")
             with run.transaction(message="learnt") as tx:
                 tx.add_node("Fact", summary="learnt")
+        with repo.runs.start("support", agent="bot") as run:
+            run.at().retrieve("payment retried")
         talk = [("user", f"message {number} {HOSTILE}") for number in range(60)]
         repo.conversations.append("talk/1", talk)
         with browsing(repo) as browser:
@@ -96,13 +104,31 @@ def agents() -> Iterator[Browser]:
 
 
 def test_runs_lead_to_their_steps(agents: Browser):
-    (run,) = [href for href in links(agents.page("/runs").one("table")) if "/run/" in href]
+    run, _ = [href for href in links(agents.page("/runs").one("table")) if "/run/" in href]
     page = agents.page(run)
     assert "retrieve" in page.one("ol").words
     assert "payment" in page.one("ol").words
     commits = {href for href in links(page) if href.startswith("/commit/")}
     assert any("learnt" in agents.page(commit).words for commit in commits)
     agents.page("/run/nothing", 404)
+
+
+def test_the_answers_of_a_run_are_repeated(agents: Browser):
+    page = agents.page("/run/support/1?check=1")
+    assert "repeated to the byte" in page.one("p", role="status").words
+
+
+def test_two_runs_are_compared(agents: Browser):
+    page = agents.page("/run/support/1?other=support/2")
+    assert "payment retried" in page.one("ol").words
+    same = agents.page("/run/support/1?other=support/1")
+    assert "the same, step for step" in same.words
+    agents.page("/run/support/1?other=nothing", 404)
+
+
+def test_what_is_chosen_of_a_conversation(agents: Browser):
+    page = agents.page("/thread/talk/1?text=message+7")
+    assert "message 7 " in page.one("table").one("tbody").all("tr")[0].words
 
 
 def test_conversations_lead_to_their_messages(agents: Browser):

@@ -26,6 +26,15 @@ def test_a_comparison_leads_to_the_commit_that_caused_it(browser: Browser, repo:
     assert "main" not in page.one("figure").one("svg").all("title")[0].words
 
 
+def test_an_answer_that_came_about_in_several_commits_is_played(browser: Browser):
+    page = browser.page(f"/compare?text={quote_plus(QUESTION)}&before=HEAD~2&after=HEAD")
+    states = [
+        one for one in page.all("section") if one.attributes.get("id", "").startswith("state-")
+    ]
+    assert len(states) == 3
+    assert "update the limits" in states[1].words
+
+
 def test_a_comparison_of_a_missing_revision_is_an_error(browser: Browser):
     assert browser.page("/compare?text=x&before=nowhere", 404).one("section", role="alert")
 
@@ -204,6 +213,15 @@ def test_the_owner_sees_everything_under_a_policy():
             assert "level" in page.one("main").one("dl").words
             browser.page("/ask?text=payments")
             browser.page("/compare?text=payments&before=HEAD")
+            assert "is the first commit" in browser.page(f"/commit/{repo.head}").words
+            with repo.transaction(message="more", time=2) as tx:
+                tx.add_node("Person", summary="Eve, payments", props={"level": 3})
+            page = browser.page(f"/commit/{repo.head}")
+            assert "Eve, payments" in page.words
+            page = browser.page("/compare?text=payments&before=HEAD~1")
+            assert not page.all("section", role="alert")
+            for path in ("/history", "/health?full=1", "/threads", "/runs"):
+                assert not browser.page(path).all("section", role="alert")
 
 
 class CountingStore(ibidem.MemoryStore):
