@@ -128,19 +128,21 @@ def test_writing_gives_the_ids_that_writing_here_gives(here: Repository, there: 
         {"ntype": "Note", "props": {"z": [1]}, "content": None, "summary": None},
         {"content": b"\xff", "context_sentence": "of two"},
     ]
-    with ibidem.init(clock=lambda: NOW) as one, ibidem.init(clock=lambda: NOW) as other:
-        with Server(other, token=TOKEN, port=0) as server:
-            server.start()
-            with ibidem.open(server.url, token=TOKEN) as far:
-                roots: list[list[Any]] = [[], []]
-                for repository, made in zip((one, far), roots, strict=True):
-                    node = repository.add("two", props={"old": True})
-                    for change in changes:
-                        with repository.transaction(author="bob") as tx:
-                            tx.update_node(node, **change)
-                        assert tx.commit is not None
-                        made.append(tx.commit.root)
-                assert roots[0] == roots[1]
+    roots: list[list[Any]] = [[], []]
+    with (
+        ibidem.init(clock=lambda: NOW) as one,
+        ibidem.init(clock=lambda: NOW) as other,
+        Server(other, token=TOKEN, port=0) as server,
+        ibidem.open(server.start().url, token=TOKEN) as far,
+    ):
+        for repository, made in zip((one, far), roots, strict=True):
+            node = repository.add("two", props={"old": True})
+            for change in changes:
+                with repository.transaction(author="bob") as tx:
+                    tx.update_node(node, **change)
+                assert tx.commit is not None
+                made.append(tx.commit.root)
+    assert roots[0] == roots[1]
     fact = there.add("tea at five", props={"z": 1})
     assert here.at().node(fact).summary == "tea at five"
     with there.transaction() as tx:
