@@ -108,11 +108,13 @@ def show(session: Session, *, receipt: str) -> None:
             {"id": str(id), "score": score, "lanes": {name: list(said[name]) for name in said}}
             for id, score, said in rows  # noqa: A001
         ]
-        output.emit("receipt-show", {**shape, "items": items})
+        output.emit("receipt-show", {**shape, "history": _history(found), "items": items})
         return
     text = "sealed" if shape["is_sealed"] else repr(shape["text"])
     output.say(f"receipt {cid}", f"text    {output.one_line(text)}", f"root    {shape['root']}")
     output.say(f"commit  {shape['commit'] or '-'}", f"result  {shape['result']}")
+    for name, base in (_history(found) or {}).items():
+        output.say(f"{name}  {base or 'no commit yet'}")
     for rank, (id, score, said) in enumerate(rows, 1):  # noqa: A001
         lanes = ", ".join(
             f"{name} rank {lane[0]} score {lane[1]:g} contribution {lane[2]:g}"
@@ -170,6 +172,19 @@ def _shape(cid: str, receipt: Receipt | SealedReceipt) -> dict[str, Any]:
         "semantics": block.semantics,
         "item_count": len(block.items),
     }
+
+
+def _history(receipt: Receipt | SealedReceipt) -> dict[str, str | None] | None:
+    """Returns the bases of a question about what is new, by condition; None without one."""
+    from ibidem.retrieve.answer.sealed import SealedReceipt
+
+    if isinstance(receipt, SealedReceipt):
+        history = receipt.block.query.get("history")
+    else:
+        history = receipt.query.form().get("history")
+    if history is None:
+        return None
+    return {name: None if base is None else str(base) for name, base in history.items()}
 
 
 def _items(receipt: Receipt | SealedReceipt) -> list[tuple[Any, float, Any]]:

@@ -102,7 +102,7 @@ def ask(
             `model` or `embedder` is in the receipt, so a replay needs no model.
     """
     options: dict[str, Any] = {**given}
-    if any(options.get(name) is not None for name in TIMES_OF_RECORDS):
+    if not options.keys().isdisjoint(TIMES_OF_RECORDS):
         from ibidem.repo.retrieval.history import with_history
 
         options = with_history(revision, options)

@@ -152,3 +152,13 @@ def test_an_empty_answer_says_what_would_help(notes):
     assert "--limit" in notes("retrieve", "deadline", "--limit", "0").stderr
     assert "--budget" in notes("retrieve", "deadline", "--budget", "1").stderr
     assert "other words" in notes("retrieve", "zebra").stderr
+
+
+def test_a_receipt_shows_where_the_branch_was(folder: Path) -> None:
+    found = asked(folder, "retrieve", "retry", "--created-after", "1969-01-01")
+    shown = asked(folder, "receipt", "show", found["receipt"])
+    assert shown["history"] == {"created_after": None}
+    assert "created_after  no commit yet" in text(folder, "receipt", "show", found["receipt"])
+    found = asked(folder, "retrieve", "retry", "--updated-before", "now")
+    shown = asked(folder, "receipt", "show", found["receipt"])
+    assert shown["history"] == {"updated_before": found["root"]}
