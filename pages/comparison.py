@@ -35,7 +35,9 @@ def comparison(
         lines: changes of the graph in words, where they are known.
     """
     return [
-        h.figure[moves_picture(found.moves, before=before, after=after)],
+        h.figure(".scrolls", role="region", tabindex="0", aria_label="Both rankings")[
+            moves_picture(found.moves, before=before, after=after)
+        ],
         moves_table(found.moves, before=links.at(before), after=links.at(after)),
         h.section[
             h.h2["Causes"],
