@@ -185,6 +185,7 @@ class Prompt:
             "receipt": None if self.receipt is None else str(self.receipt),
             **fields_of(self, "system", "user", "tokens_used", "fence"),
             "citations": [one.to_dict() for one in self.citations],
+            "warnings": [one.to_dict() for one in self.warnings],
         }
 
 

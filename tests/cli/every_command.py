@@ -201,7 +201,8 @@ def _reads(run: Callable[..., dict[str, Any]]) -> None:
     run("packs", "the mill of the engine", "--vector", "m=v.npy", *budget)
     shown = run("packs", "the mill of the engine", "--expand", "section", "--spans")
     run("replay", shown["receipt"])
-    run("prompt", "the mill of the engine", "--citations", "cited.json")
+    labels = ("--label", "Nobody", "--label", "Passage")
+    run("prompt", "the mill of the engine", "--citations", "cited.json", *labels)
     line = {"role": "assistant", "text": "42", "id": "m", "tool_calls": ["c"], "expires_at": 2**60}
     answer = {"role": "tool", "text": "x", "tool_call_id": "c", "props": {"n": 1}}
     stdin = b"\n".join(json.dumps(one).encode() for one in (line, answer))

@@ -60,6 +60,8 @@ def test_prompt_prints_both_texts_and_writes_citations(run, tmp_path):
     assert "[1] a.md > Retries" in shown
     [cited, *_] = json.loads((tmp_path / "cited.json").read_text("utf-8"))
     assert cited["marker"] == "[1]"
+    asked = ("prompt", "twice", "--label", "Nobody", "--json")
+    assert json.loads(run(*asked))["warnings"][0]["code"] == "unknown_label"
     without = run("prompt", "absent")
     assert without.endswith("\n\nabsent\n")
     assert "the prompt has no source" in without
