@@ -18,7 +18,6 @@ from tests.serve.explorer.conftest import filled
 import ibidem
 from ibidem.serve.explorer.explorer import Explorer
 
-sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
@@ -44,6 +43,7 @@ def explorer() -> Iterator[Explorer]:
 def chromium() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("there is no Chromium here")
+    sync_api = pytest.importorskip("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser

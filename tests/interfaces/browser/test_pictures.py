@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.interfaces.browser.conftest import CHROMIUM, sync_api
+from tests.interfaces.browser.conftest import CHROMIUM
 
 import ibidem
 from ibidem.serve.explorer.explorer import Explorer
@@ -105,6 +105,8 @@ def test_the_page_shows_every_picture():
 
 def take() -> None:
     """Writes the pictures of the docs."""
+    from playwright import sync_api
+
     with (
         world() as repo,
         Explorer(repo).start() as explorer,
