@@ -146,9 +146,9 @@ class _Scan:
     def _stages(self) -> Iterator[list[_Chunk]]:
         """Yields all rows by segment and position, in stages that grow, each cut into chunks."""
         number, start, read_count = 0, 0, 0
-        growth = self.tuning.batch_growth if len(self.depths) > 1 else self.tuning.stage_growth
+        factor = self.tuning.batch_factor if len(self.depths) > 1 else self.tuning.stage_factor
         while number < len(self.parts):
-            wanted = growth * read_count or self.tuning.first_stage_rows
+            wanted = factor * read_count or self.tuning.first_stage_rows
             longest = self._chunk_rows(min(wanted, self.total - read_count))
             stage: list[_Chunk] = []
             while wanted and number < len(self.parts):

@@ -31,9 +31,9 @@ class Tuning:
 
     first_stage_rows: int = 8_192
     """Rows of the first stage, which give the first threshold."""
-    stage_growth: int = 16
+    stage_factor: int = 16
     """A stage has this many times the rows read so far, and the threshold is raised after each."""
-    batch_growth: int = 4
+    batch_factor: int = 4
     """The same for several queries, whose candidates cost more than the start of another stage."""
     chunk_rows_min: int = 256
     chunk_rows_max: int = 65_536
