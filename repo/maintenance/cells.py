@@ -47,7 +47,7 @@ def kept_operations(
     source: BlockReader, head: OperationCid, horizon: OperationCid | None
 ) -> Iterator[tuple[OperationCid, Operation]]:
     """Yields the operations from `head` back to `horizon`, inclusive, or to the first."""
-    waiting, seen = [head], {head}
+    waiting, found = [head], {head}
     while waiting:
         cid = waiting.pop()
         operation = Operation.decode(source.get(cid))
@@ -55,8 +55,8 @@ def kept_operations(
         if cid == horizon:
             continue
         for parent in operation.parents:
-            if parent not in seen:
-                seen.add(parent)
+            if parent not in found:
+                found.add(parent)
                 waiting.append(parent)
 
 

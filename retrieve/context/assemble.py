@@ -364,7 +364,7 @@ class _Making:
             Hit(
                 node.id,
                 cid,
-                None if hit.spot is None else hit.spot.place,
+                None if hit.spot is None else hit.spot.index,
                 hit.score,
                 LaneScores(said),
                 self._spans(shown.get(node.id)),

@@ -81,8 +81,8 @@ def in_order(
     keyed = []
     for place, ordinal in enumerate(ordinals.tolist()):
         own = raw[16 * place : 16 * place + 16]
-        spot = None if sequences is None else sequences.spot(ordinal)
-        document, at = (own, 0) if spot is None else (spot.sequence.document.raw, spot.place)
+        spot = None if sequences is None else sequences.find(ordinal)
+        document, at = (own, 0) if spot is None else (spot.sequence.document.raw, spot.index)
         score = scores[place] if has_scores else 0.0
         rank = 0.0 if not has_scores else float(place) if is_moved else -score
         keyed.append(((rank, document, at, own), Found(ordinal, place, score, spot)))
@@ -127,7 +127,7 @@ def grouped(
         start, stop, whole = _around(at, options, heading, sections, chars)
         if whole is not None:
             wholes[rank] = whole
-        aims.setdefault(at.sequence.document.raw, []).append(Aim(rank, at.place, start, stop))
+        aims.setdefault(at.sequence.document.raw, []).append(Aim(rank, at.index, start, stop))
     for mine in aims.values():
         groups += _of_document(hits, mine, wholes, options)
     return _apart(sorted(groups, key=lambda group: group.hits[0]), hits)
@@ -143,9 +143,9 @@ def _around(
     """Returns the positions that a hit requests, and the section if the hit was expanded to it."""
     whole = spot.section(heading, sections) if options.expand == SECTION else None
     start, stop = (
-        (whole.start, whole.stop) if whole else _window(spot.sequence, spot.place, options, chars)
+        (whole.start, whole.stop) if whole else _window(spot.sequence, spot.index, options, chars)
     )
-    return *clipped(spot.place, start, stop, options.nodes_max), whole
+    return *clipped(spot.index, start, stop, options.nodes_max), whole
 
 
 def _window(

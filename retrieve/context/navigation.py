@@ -48,15 +48,15 @@ def navigation(snapshot: Snapshot, node: NodeId) -> Navigation | None:
     """Returns the neighbours of a visible part of a document, None for any other node."""
     visible = view_of(snapshot, include_tombstoned=False).members
     ordinal = snapshot.ordinal(node)
-    spot = None
+    found = None
     if ordinal is not None and ordinal in visible:
-        spot = Sequences(snapshot, visible).spot(ordinal)
-    if ordinal is None or spot is None:
+        found = Sequences(snapshot, visible).find(ordinal)
+    if ordinal is None or found is None:
         return None
-    sequence, home = spot.sequence, spot.sequence.containers[spot.home]
+    sequence, home, position = found.sequence, found.sequence.containers[found.home], found.index
     is_passage = home.ordinal != ordinal
-    stop = spot.place + 1 if is_passage else home.stop
-    above, at = [], spot.home if is_passage else home.above
+    stop = position + 1 if is_passage else home.stop
+    above, at = [], found.home if is_passage else home.above
     while at >= 0:
         above.append(sequence.containers[at].ordinal)
         at = sequence.containers[at].above
@@ -67,7 +67,7 @@ def navigation(snapshot: Snapshot, node: NodeId) -> Navigation | None:
         wanted = np.asarray([one for one in ordinals if one in visible], np.uint32)
         return tuple(NodeId(raw.tobytes()) for raw in snapshot.node_ids(wanted))
 
-    before = ids(sequence.ordinals[spot.place - 1 : spot.place]) if spot.place else ()
+    before = ids(sequence.ordinals[position - 1 : position]) if position else ()
     after = ids(sequence.ordinals[stop : stop + 1])
     return Navigation(
         node,
@@ -76,6 +76,6 @@ def navigation(snapshot: Snapshot, node: NodeId) -> Navigation | None:
         after[0] if after else None,
         ids(siblings),
         ids(snapshot.children(ordinal).ordinals.tolist()),
-        spot.place,
+        position,
         len(sequence.ordinals),
     )

@@ -68,14 +68,14 @@ class Spot:
     """The position of a hit: its own for a passage, that of its first passage for a container."""
 
     sequence: Sequence
-    place: int
+    index: int
     home: int
     """The innermost container around the hit, or the hit itself if it is a container."""
 
     @property
     def passage(self) -> int:
         """The ordinal of the passage at the position."""
-        return self.sequence.ordinals[self.place]
+        return self.sequence.ordinals[self.index]
 
     def section(self, heading: Heading, sections: BitMap) -> Container | None:
         """Returns the nearest section around the hit that has a heading."""
@@ -100,7 +100,7 @@ class Sequences:
         for name in sorted(CONTAINERS):
             self._containers |= snapshot.label(name)
 
-    def spot(self, ordinal: int) -> Spot | None:
+    def find(self, ordinal: int) -> Spot | None:
         """Returns the position of a visible node, None for one that is part of no sequence.
 
         A node that several documents list belongs to the one that its own parents lead to, so the

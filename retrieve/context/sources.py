@@ -141,7 +141,7 @@ def conversation_order(
 
 def _newest(messages: BitMap, sequences: Sequences) -> list[int]:
     """Returns the messages of a thread, the newest first."""
-    first = sequences.spot(messages[0]) if messages else None
+    first = sequences.find(messages[0]) if messages else None
     thread = () if first is None else first.sequence.ordinals
     return [one for one in reversed(thread) if one in messages]
 
