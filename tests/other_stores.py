@@ -25,6 +25,7 @@ _PROCESSES = "it starts processes, which use the store of folders"
 _FILE = "it is about the file of LMDB, or counts copies in it"
 _SNAPSHOT = "an erasure comes in the middle of a call, which ends on the state that it began with"
 EXCLUDED = {
+    "test_children_do_the_work": _PROCESSES,
     "test_a_damaged_layout_is_found_before_the_file_is_opened": _FILE,
     "test_a_killed_writer_leaves_the_last_whole_commit": _PROCESSES,
     "test_a_medium_that_is_refused_leaves_nothing_behind": _FILE,

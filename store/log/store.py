@@ -18,7 +18,7 @@ from ibidem.objects.errors import CorruptError, IbidemError, InvalidInputError, 
 from ibidem.store.closing import Closing
 from ibidem.store.log.cache import BlockCache
 from ibidem.store.log.cleaning import ORPHAN_SECONDS, Cleaning
-from ibidem.store.log.entry import Span, object_name
+from ibidem.store.log.entry import Span, is_entry, object_name
 from ibidem.store.log.local_copy import LocalCopy
 from ibidem.store.log.log import Log
 from ibidem.store.log.objects import Bucket
@@ -131,7 +131,13 @@ class LogStore(Closing):
             name = object_name(ref)
             ranges = [spans[cid][1:] for cid in by_object[ref]]
             try:
-                return self.bucket.get_ranges(name, ranges) or _missing_object(name)
+                if not is_entry(ref):
+                    return self.bucket.get_ranges(name, ranges) or _missing_object(name)
+                # Small, and shorter after an erasure, so that parts may not exist any more.
+                data = self.bucket.get(name)
+                if data is None:
+                    return _missing_object(name)
+                return [data[start : start + size] for start, size in ranges]
             except StorageError as error:
                 return error
 

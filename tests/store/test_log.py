@@ -329,6 +329,21 @@ def test_damage_is_a_typed_error() -> None:
         store.get(BlobCid.of(b"a"))
 
 
+@pytest.mark.parametrize("size", [10, 300_000])
+def test_an_object_that_was_cut_off_is_a_typed_error(size: int) -> None:
+    bucket = Bucket(MemoryObjects())
+    blocks = blocks_of(b"a" * size, b"b" * size)
+    with LogStore(bucket) as store:
+        store.put(blocks)
+    with LogStore(bucket) as store:
+        store.cells()
+        store.cache.close()
+        (name,) = bucket.listed("packs/" if size > 10 else "log/")
+        bucket.put(name, _bytes(bucket, name)[:size])
+        with pytest.raises((CorruptError, StorageError), match=r"block|short"):
+            store.get_many(blocks)
+
+
 def test_a_service_that_ignores_conditions_is_refused(tmp_path: Path) -> None:
     class Overwriting(Bucket):
         def create(self, name: str, body: bytes) -> Created:
