@@ -33,7 +33,9 @@ if "cbrrr" not in ENGINES:
 
 
 def _is_importable(module: Path) -> bool:
-    """Whether the packages that a module imports at its top are installed."""
+    """Whether the packages that a module, or a package with its modules, imports are installed."""
+    if module.name == "__init__.py":
+        return all(_is_importable(one) for one in module.parent.glob("[!_]*.py"))
     for step in ast.parse(module.read_text("utf-8")).body:
         if isinstance(step, ast.Import):
             names = [alias.name for alias in step.names]

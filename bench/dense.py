@@ -33,7 +33,7 @@ from ibidem.index.segments.codes import encode_rows
 from ibidem.index.segments.merge_rows import Part
 from ibidem.index.segments.store import FolderSegmentStore
 from ibidem.objects.config import Config, Model
-from ibidem.retrieve.dense import parallel
+from ibidem.objects.parallel import set_threads
 from ibidem.retrieve.dense.kernel import numkong_module, simsimd_module
 from ibidem.retrieve.dense.lane import rank_dense_many
 from ibidem.retrieve.filter import NodeSet, Universe, universe
@@ -251,10 +251,12 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--filters", action="store_true", help="also measure filters")
     parser.add_argument("--cpu", action="store_true", help="processor time: for a busy machine")
+    parser.add_argument("--threads", type=int, help="of ours; by default one a processor")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if options.cpu:
-        CLOCK[0], parallel.WORKERS = time.thread_time, 1
+        CLOCK[0], options.threads = time.thread_time, 1
+    set_threads(options.threads)
     options.k = [int(text) for text in options.k.split(",")]
     records: list[dict[str, Any]] = []
     print(json.dumps(machine()))

@@ -83,9 +83,9 @@ def main() -> None:
     given = parser.parse_args()
     embedder = None
     if given.embed is not None:
-        from ibidem.embed.minilm import MiniLm
+        from ibidem.embed.minilm import ExactMiniLM
 
-        embedder = MiniLm(given.embed)
+        embedder = ExactMiniLM(given.embed, threads=2)
     print(f"{'':28}" + "".join(f"{f'recall@{cut}':>15}" for cut in CUTS) + f"{'nDCG@10':>15}")
     for name in given.set:
         data = Collection.read(given.data / name)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PYTHON_MIN = (3, 11)
 REQUIRED = (
-    *("blake3", "cbor2", "click", "dag-cbor", "lmdb", "markdown-it-py", "multiformats"),
+    *("blake3", "cbor2", "click", "dag-cbor", "htpy", "lmdb", "markdown-it-py", "multiformats"),
     *("numpy", "pathspec", "platformdirs", "pynacl", "pyroaring", "rich", "simsimd"),
     *("urllib3", "xxhash"),
 )

@@ -29,7 +29,7 @@ SECTIONS = {
         *("init", "demo", "add", "node", "edge", "commit", "status", "config"),
         *("rm", "mv", "checkout"),
     ),
-    "Inspect": ("cat", "show"),
+    "Inspect": ("cat", "show", "view"),
     "Conversations, memory and access": ("thread", "memory", "trust"),
     "Reproduce and test answers": ("replay", "receipt", "run", "snapshot"),
     "History": ("log", "diff", "blame", "bisect"),
@@ -54,7 +54,7 @@ SYNONYMS = {
     **dict.fromkeys(("search", "find", "question", "answer"), "retrieve"),
     **dict.fromkeys(("ls", "list", "select", "filter"), "query"),
     **dict.fromkeys(("remove", "delete"), "rm"),
-    **dict.fromkeys(("print", "view"), "cat"),
+    **dict.fromkeys(("print",), "cat"),
     **dict.fromkeys(("get", "node-show", "inspect"), "show"),
     **dict.fromkeys(("restore",), "checkout"),
     **dict.fromkeys(("ingest", "save", "update"), "commit"),
@@ -83,6 +83,7 @@ SYNONYMS = {
     **dict.fromkeys(("verify", "sign"), "key verify"),
     **dict.fromkeys(("reindex", "rebuild"), "index build"),
     **dict.fromkeys(("traverse", "paths", "walk"), "edge traverse"),
+    **dict.fromkeys(("browse", "explore", "ui", "web"), "view"),
     "version": "--version",
 }
 """What people type for commands that have another name; only ever suggested."""

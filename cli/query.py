@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibidem.cli.options import dates, parse
+from ibidem.cli.options import dates, flags, parse
 from ibidem.cli.options.limit import limit_option
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.retrieve.query.options import OPTIONS, TIMES_OF_RECORDS
+
+if TYPE_CHECKING:
+    from ibidem.repo.history.newest_nodes import WrittenNode
+
+_TIMES = [OPTIONS[name] for name in TIMES_OF_RECORDS]
 
 
 @click.command("query")
@@ -31,10 +37,16 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
     metavar="TIME",
     help="Only nodes valid at this time, by their properties valid_from and valid_to.",
 )
+@flags.added(_TIMES)
 @click.option(
     "--order-by",
     metavar="[-]NAME",
     help="Sort by a property, descending with -; nodes without it come last.",
+)
+@click.option(
+    "--newest",
+    type=click.Choice(("updated", "created")),
+    help="List the nodes that were written last, or added last, with their commits.",
 )
 @limit_option("Nodes")
 @click.option("--offset", type=click.IntRange(min=0), default=0, help="Nodes to skip.")
@@ -51,11 +63,13 @@ def command(
     where: tuple[str, ...],
     valid_at: str | None,
     order_by: str | None,
+    newest: str | None,
     limit: int | None,
     offset: int,
     after: str | None,
     count: bool,
     at: str,
+    **given: Any,
 ) -> None:
     """List nodes by type and property, without ranking
 
@@ -67,17 +81,29 @@ def command(
       repo query --label Person --where "born>=1800" --where "born<1900"
       repo query --label Paper --order-by -year --limit 20
       repo query --label Paper --count
+      repo query --updated-after yesterday
+      repo query --newest created --limit 20
     """
+    times = flags.taken(_TIMES, given)
     conditions: dict[str, Any] = {
         "label": label or None,
         "where": parse.conditions(where),
         "valid_at": dates.moment(session.clock(), valid_at),
+        **{name: dates.moment(session.clock(), time) for name, time in times.items()},
     }
     if count and (order_by, limit, offset, after) != (None, None, 0, None):
         raise click.UsageError(
             "--count counts all matches and cannot be combined with an order or a page"
         )
+    if newest is not None and (count, order_by, offset, after) != (False, None, 0, None):
+        raise click.UsageError("--newest is an order and cannot be combined with another or a page")
     with session.open() as repository:
+        if newest is not None:
+            found = repository.history.newest_nodes(
+                at, by=newest, limit=limit, viewer=viewer_of(session), **conditions
+            )
+            _print_newest(session, found)
+            return
         revision = repository.at(at, viewer=viewer_of(session))
         if count:
             _print_count(session, revision.count(**conditions))
@@ -107,6 +133,27 @@ def _row(node: Any, order_by: str | None) -> tuple[str, ...]:
         sorted_by = (output.one_line(value, width=40),)
     summary = output.one_line(node.summary or "", width=80)
     return (str(node.id), output.one_line(node.ntype), *sorted_by, summary)
+
+
+def _print_newest(session: Session, found: list[WrittenNode]) -> None:
+    if session.json:
+        nodes = [
+            {"node": shapes.block_json(one.node), "commit": shapes.block_json(one.commit)}
+            for one in found
+        ]
+        output.emit("query-newest", {"nodes": nodes})
+        return
+    rows = [
+        (
+            str(one.node.id),
+            output.one_line(one.node.ntype),
+            shapes.short(one.commit.cid),
+            output.moment(one.commit.time, seconds_only=True),
+            output.one_line(one.node.summary or "", width=60),
+        )
+        for one in found
+    ]
+    output.say(*output.table(rows))
 
 
 def _print_count(session: Session, count: int) -> None:

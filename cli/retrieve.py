@@ -84,6 +84,12 @@ def command(
         lines = answer.answer_lines(
             result, locations, receipt=receipt, explain=explain, is_partial=bool(erased)
         )
+        if explain:
+            from ibidem.cli.render.chart import terminal_chart
+
+            titles = answer.item_titles(result, locations)
+            # Above the cost and the receipt, which end every answer.
+            lines[-2:-2] = terminal_chart(result, titles)
         output.say(*lines)
 
 

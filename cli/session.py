@@ -89,6 +89,7 @@ class Session:
         address = self.address()
         import ibidem
 
+        ibidem.set_threads(self._threads())
         found = ibidem.open(address, clock=self.clock(), finish_erasing=finish_erasing)
         found.core.embedder_for = self._embedder
         found.show_progress(self.meter)
@@ -97,6 +98,19 @@ class Session:
             return found
         # A viewer refuses by itself what he may not.
         return cast("Repository", found.as_viewer(viewer, author=self.author()))
+
+    def _threads(self) -> int | None:
+        """Returns `IBIDEM_THREADS`, how many threads may share work; None if it is not set.
+
+        Raises:
+            InvalidInputError: it is no whole number.
+        """
+        given = self.environment.get("IBIDEM_THREADS")
+        if not given:
+            return None
+        if not (given.isascii() and given.isdigit()):
+            raise InvalidInputError(f"IBIDEM_THREADS: got {given!r}, expected a whole number")
+        return int(given)
 
     def caller(self) -> Viewer | None:
         """Returns the caller: `--viewer`, else `IBIDEM_VIEWER`; None if neither is set.

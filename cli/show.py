@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ibidem.cli.options.ids import document_at
+from ibidem.cli.options.limit import UNSET, Unset, limit_option
 from ibidem.cli.options.viewer import check_owner, is_restricted, viewer_of, viewer_option
 from ibidem.cli.render import changes, output, shapes
 from ibidem.cli.session import Session, at_option, common_options, pass_session
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 
 _ID = re.compile(r"[0-9a-f]{32}")
 _CHANGES_SHOWN = 20
+_EDGES_SHOWN = 100
 
+Page = tuple[int | None, str | None]
+"""The edges of a node to show: how many, None for all, and the id of the one before the first."""
 Shown = tuple[str, dict[str, Any], list[str]]
 """Its kind, the fields of its JSON and its lines of text."""
 
@@ -34,16 +38,28 @@ Shown = tuple[str, dict[str, Any], list[str]]
 @click.option(
     "--text", is_flag=True, help="Print only the full source text of a document or section."
 )
+@limit_option("Edges of a node", default=None, shown=f"[default: {_EDGES_SHOWN}]", low=1)
+@click.option("--after", metavar="EDGE", help="Continue after a page of edges, given its `next`.")
 @viewer_option
 @at_option
 @common_options
 @pass_session
-def command(session: Session, *, name: str, content: bool, text: bool, at: str) -> None:
+def command(
+    session: Session,
+    *,
+    name: str,
+    content: bool,
+    text: bool,
+    limit: int | Unset | None,
+    after: str | None,
+    at: str,
+) -> None:
     """Show the commit, node, document, edge or block called NAME
 
     NAME is a revision, the id of a node or edge or a unique prefix, the path of a document, or a
-    CID. Ids and paths are looked up at --at. A node is shown with its source and its edges. Under a
-    trust policy, revisions and CIDs are shown only to callers who may see everything.
+    CID. Ids and paths are looked up at --at. A node is shown with its source and a page of its
+    edges. Under a trust policy, revisions and CIDs are shown only to callers who may see
+    everything.
 
     \b
     Examples:
@@ -56,6 +72,7 @@ def command(session: Session, *, name: str, content: bool, text: bool, at: str) 
         raise click.UsageError("--content and --text exclude each other; give one of them")
     if session.json and (content or text):
         raise click.UsageError("--content and --text print raw bytes and exclude --json")
+    page = _EDGES_SHOWN if limit is UNSET else limit, after
     with session.open() as repository:
         if content or text:
             revision = repository.at(at, viewer=viewer_of(session))
@@ -64,23 +81,25 @@ def command(session: Session, *, name: str, content: bool, text: bool, at: str) 
                 revision.content(node) if content else revision.document(node).encode("utf-8")
             )
             return
-        kind, fields, lines = _find(repository, session, name, at)
+        kind, fields, lines = _find(repository, session, name, at, page)
+    if kind != "node" and (limit, after) != (UNSET, None):
+        raise click.UsageError(f"--limit and --after page the edges of a node; {name} is a {kind}")
     if session.json:
         output.emit("show", {"kind": kind, **fields})
     else:
         output.say(*lines)
 
 
-def _find(repository: Repository, session: Session, name: str, at: str) -> Shown:
+def _find(repository: Repository, session: Session, name: str, at: str, page: Page) -> Shown:
     if _ID.fullmatch(name):
-        return _by_id(repository, session, name, at)
+        return _by_id(repository, session, name, at, page)
     if is_restricted(session):
         if is_prefix(name):
-            return _by_id(repository, session, name, at)
+            return _by_id(repository, session, name, at, page)
         revision = repository.at(at, viewer=viewer_of(session))
         document = document_at(session, revision, name)
         if document is not None:
-            return _node(revision, document)
+            return _node(revision, document, page)
     check_owner(session, "a commit or block")
     try:
         commit = repository.commit_at(name)
@@ -93,17 +112,17 @@ def _find(repository: Repository, session: Session, name: str, at: str) -> Shown
         revision = repository.at(at, viewer=viewer_of(session))
         document = document_at(session, revision, name)
         if document is not None:
-            return _node(revision, document)
+            return _node(revision, document, page)
         if is_prefix(name):
-            return _by_id(repository, session, name, at)
+            return _by_id(repository, session, name, at, page)
         raise
     return _commit(repository, commit)
 
 
-def _by_id(repository: Repository, session: Session, name: str, at: str) -> Shown:
+def _by_id(repository: Repository, session: Session, name: str, at: str, page: Page) -> Shown:
     revision = repository.at(at, viewer=viewer_of(session))
     try:
-        return _node(revision, revision.node_id(name))
+        return _node(revision, revision.node_id(name), page)
     except NotFoundError as error:
         if error.kind is ErrorKind.AMBIGUOUS:
             raise
@@ -114,9 +133,12 @@ def _by_id(repository: Repository, session: Session, name: str, at: str) -> Show
         return "edge", {"value": shapes.block_json(edge)}, shapes.edge_lines(edge)
 
 
-def _node(revision: Revision, node_id: NodeId) -> Shown:
+def _node(revision: Revision, node_id: NodeId, page: Page) -> Shown:
     node, location = revision.node(node_id), revision.locate(node_id)
-    edges = sorted(revision.edges_of(node_id), key=lambda edge: edge.id)
+    limit, after = page
+    found = revision.edges_of(node_id, limit=None if limit is None else limit + 1, after=after)
+    edges = found[:limit]
+    following = None if len(edges) == len(found) else str(edges[-1].id)
     lines = shapes.node_lines(node, location)
     if edges:
         lines += ["", output.strong("edges")]
@@ -129,7 +151,10 @@ def _node(revision: Revision, node_id: NodeId) -> Shown:
         "value": shapes.block_json(node),
         "location": shapes.location_json(location),
         "edges": [shapes.block_json(edge) for edge in edges],
+        "next": following,
     }
+    if following is not None:
+        lines.append(output.faint(f"  next page: --after {following}"))
     return "node", fields, lines
 
 

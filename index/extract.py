@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from itertools import islice
 
 from ibidem.objects.blocks import Source
-from ibidem.objects.cid import TreeCid
+from ibidem.objects.cid import RootCid, TreeCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError
 from ibidem.objects.node import Node
+from ibidem.objects.root import Root
 from ibidem.objects.text import node_text
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff
 
@@ -41,6 +42,18 @@ def changes(blocks: Source, before: TreeCid, after: TreeCid) -> Iterator[Change]
         return
     for key, _, now in diff(blocks, before, after):
         yield key, None if now is None else now.raw
+
+
+def changed_nodes(blocks: Source, base: RootCid, root: RootCid) -> tuple[list[bytes], list[bytes]]:
+    """Returns the ids of the nodes of a root that a base lacks, and of those that it has in another
+    version, ascending."""
+    before, after = (Root.decode(blocks.get(one)).nodes for one in (base, root))
+    added: list[bytes] = []
+    changed: list[bytes] = []
+    for key, was, now in diff(blocks, before, after):
+        if now is not None:
+            (added if was is None else changed).append(key)
+    return added, changed
 
 
 def batches(items: Iterator[Change], size: int) -> Iterator[list[Change]]:

@@ -121,7 +121,7 @@ class SharedIndex:
             StorageError: the storage fails.
         """
         prefix = f"{self._at}/manifests/"
-        names = list(self._files.sizes(prefix))
+        names = list(self._files.listed(prefix))
         found = [
             signed
             for name, data in zip(names, self._files.get_all(names), strict=True)
@@ -201,7 +201,7 @@ class SharedIndex:
             StorageError: a segment is only in memory, or the storage fails.
         """
         prefix = f"{self._at}/segments/"
-        present = self._files.sizes(prefix)
+        present = self._files.listed(prefix)
         sizes: dict[str, tuple[int, int]] = {}
         put = 0
         for segment in state.segments():
@@ -213,7 +213,8 @@ class SharedIndex:
                 continue
             data = _file_of(segment, directory)
             sizes[name] = len(data), head_bytes(data)
-            if present.get(prefix + name) != len(data):
+            there = present.get(prefix + name)
+            if there is None or there.size != len(data):
                 self._files.put(prefix + name, data)
                 put += len(data)
         manifest = Manifest.of(state, sequence)
@@ -233,7 +234,7 @@ class SharedIndex:
     def _drop_old(self, newest: SignedManifest) -> None:
         """Deletes the oldest manifests of a key, and the segments that no manifest names."""
         prefix = f"{self._at}/manifests/"
-        names = list(self._files.sizes(prefix))
+        names = list(self._files.listed(prefix))
         blocks = {
             name: _block(data)
             for name, data in zip(names, self._files.get_all(names), strict=True)
@@ -252,7 +253,7 @@ class SharedIndex:
         }
         prefix = f"{self._at}/segments/"
         self._files.delete(
-            name for name in self._files.sizes(prefix) if name.removeprefix(prefix) not in named
+            name for name in self._files.listed(prefix) if name.removeprefix(prefix) not in named
         )
 
     # -- what is here --------------------------------------------------------------------------
@@ -366,7 +367,7 @@ class SharedIndex:
 def delete_shared(files: SharedFiles, *, except_for: str) -> None:
     """Deletes all shared segments and manifests, except those of one scope."""
     stays = f"{_PREFIX}{except_for}/"
-    files.delete(name for name in files.sizes(_PREFIX) if not name.startswith(stays))
+    files.delete(name for name in files.listed(_PREFIX) if not name.startswith(stays))
 
 
 class _Hole:

@@ -24,9 +24,10 @@ from ibidem.index.adjacency import (
     parent_of,
 )
 from ibidem.index.arrays import Ordinals, bitmap_of_bytes, to_bitmap
+from ibidem.index.extract import changed_nodes
 from ibidem.index.families.snapshot_parts import SnapshotParts
 from ibidem.index.families.vector_rows import ROWS, VectorSegment
-from ibidem.index.segments.identity import Identities
+from ibidem.index.segments.identity import Identities, id_array
 from ibidem.index.segments.inverted import inverted
 from ibidem.index.segments.merge_rows import Part
 from ibidem.index.segments.property_keys import (
@@ -45,7 +46,7 @@ from ibidem.index.segments.reader import (
     ordinal_set,
 )
 from ibidem.index.segments.segment import Segment
-from ibidem.objects.blocks import BlockReader
+from ibidem.objects.blocks import Source
 from ibidem.objects.cid import DAG_CBOR_PREFIX, NodeCid, RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.constants import DIGEST_BYTES
@@ -64,7 +65,7 @@ class Snapshot:
         root: RootCid,
         config: Config,
         conflicted: frozenset[bytes] = frozenset(),
-        blocks: BlockReader | None = None,
+        blocks: Source | None = None,
     ) -> None:
         self._blocks = blocks
         self.state = state
@@ -202,6 +203,19 @@ class Snapshot:
             self.cache[key] = property_order(self.state.nodes, name)
         found: PropertyOrder = self.cache[key]
         return found
+
+    def written_since(self, base: RootCid | None) -> tuple[BitMap, BitMap]:
+        """Returns the nodes that another root lacks, and those that it does not have in the same
+        version; None for the empty graph.
+
+        Reads the parts of the two trees of nodes that differ.
+        """
+        if base is None:
+            return self.live, self.live
+        assert self._blocks is not None, "BUG: only an audit opens a snapshot without blocks"
+        added, changed = changed_nodes(self._blocks, base, self.root)
+        created = to_bitmap(self._identities.ordinals(id_array(added)))
+        return created, created | to_bitmap(self._identities.ordinals(id_array(changed)))
 
     @cached_property
     def lexical(self) -> tuple[LexicalSegment, ...]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from ibidem.ingest.draft import Draft, drafts
 from ibidem.ingest.formats import MARKDOWN, RST, Format, format_of
 from ibidem.ingest.front_matter import FrontMatter, read_front_matter
+from ibidem.ingest.link import PATH_CHARS_MAX, document_links
 from ibidem.ingest.mark import BOM, Heading, Mark, introduced, with_gaps
 from ibidem.ingest.outline import outline
 from ibidem.ingest.sandbox import Sandbox
@@ -26,7 +27,6 @@ from ibidem.objects.record import record
 if TYPE_CHECKING:
     from ibidem.ingest.extraction import Extraction
 
-PATH_CHARS_MAX = 4096
 TITLE_CHARS_MAX = 2000
 
 EXTRACTION_PROPS = ("extractor", "extractor_version", "source_sha256")
@@ -37,6 +37,7 @@ RESERVED = frozenset(
         "source",
         "media_type",
         "language",
+        "links",
         "moved_from",
         *EXTRACTION_PROPS,
         "id",
@@ -161,7 +162,13 @@ def _drafts(
     props: dict[str, Value],
 ) -> list[Draft]:
     title = (title or PurePosixPath(path).name)[:TITLE_CHARS_MAX]
-    return drafts(path, outline(text, with_gaps(text, body, marks)), title=title, props=props)
+    made = drafts(path, outline(text, with_gaps(text, body, marks)), title=title, props=props)
+    passages = (
+        (each.summary, str(each.props["format"])) for each in made if each.ntype == "Passage"
+    )
+    if links := document_links(path, str(props["media_type"]), passages):
+        made[-1] = replace(made[-1], props={**props, "links": list(links)})
+    return made
 
 
 def stored_name(name: str) -> str:

@@ -218,6 +218,11 @@ def suffix_of(path: str) -> str:
     return name[dot:].lower() if 0 < dot < len(name) - 1 else ""
 
 
+def has_suffix(path: str) -> bool:
+    """Returns whether the name of a file ends in the suffix of a format."""
+    return suffix_of(path) in _BY_SUFFIX
+
+
 def format_of(path: str, media_type: str | None = None) -> Format:
     """Returns the format of a document.
 

@@ -17,6 +17,7 @@ from ibidem.ingest.document import check_path, read_document
 from ibidem.ingest.draft import document_id
 from ibidem.ingest.formats import MEDIA_TYPES, NDJSON, format_of
 from ibidem.ingest.ignore import Ignore
+from ibidem.ingest.link_edges import LinkEdges
 from ibidem.ingest.prune import prune_documents, remove_document
 from ibidem.ingest.report import IngestReport, Progress
 from ibidem.ingest.sandbox import Sandbox
@@ -146,7 +147,9 @@ def ingest_text(
     """
     report = report or IngestReport()
     with Sandbox() as sandbox:
-        _ingest_source(tx, path, text, media_type, report, sandbox)
+        links = LinkEdges()
+        _ingest_source(tx, path, text, media_type, report, sandbox, links)
+        links.stage(tx)
     return report
 
 
@@ -192,6 +195,8 @@ class _Ingest:
     _missing: dict[str, dict[str, str]] = field(default_factory=dict)
     """By install command, the programs that an extra could cut better, each with its language."""
 
+    _links: LinkEdges = field(default_factory=LinkEdges)
+
     def run(self, paths: Sequence[str]) -> IngestReport:
         found = [entry for path in paths for entry in self._entries(path)]
         bytes_count = sum(entry.size_bytes for entry in found if isinstance(entry, Found))
@@ -219,6 +224,7 @@ class _Ingest:
             self._record_missing(self.folder)
         if self.options.prune:
             prune_documents(self.tx, self._folders, self._root(), self.report)
+        self._links.stage(self.tx)
         return self.report
 
     def _read_ahead(self, found: Sequence[Found | None], start: int) -> int:
@@ -408,7 +414,7 @@ class _Ingest:
         if folder is not None and self._is_settled(folder, entry.path):
             return
         is_ingested = _ingest_source(
-            self.tx, entry.path, data, media_type, self.report, self.sandbox
+            self.tx, entry.path, data, media_type, self.report, self.sandbox, self._links
         )
         if folder is not None and is_ingested:
             folder.ingested(entry.path)
@@ -447,6 +453,7 @@ def _ingest_source(
     media_type: str | None,
     report: IngestReport,
     sandbox: Sandbox,
+    links: LinkEdges,
 ) -> bool:
     """Ingests a source; returns False if its document was forgotten."""
     if isinstance(source, str) and "\0" in source:
@@ -457,6 +464,7 @@ def _ingest_source(
     reading = read_document(path, source, media_type=media_type, sandbox=sandbox)
     change = plan(tx, reading.drafts)
     apply(tx, change)
+    links.add(reading.drafts, change)
     report.warnings.extend((path, warning) for warning in reading.warnings)
     report.nodes_added += len(change.added)
     report.nodes_changed += len(change.changed)

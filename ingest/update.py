@@ -166,7 +166,7 @@ def _owned(node: Node) -> frozenset[str]:
     matter and on whether it was extracted."""
     if node.key is None or node.key[0] != DOCUMENT:
         return _OWNED.get(node.ntype, frozenset())
-    owned = frozenset({"source", "media_type", "language", *EXTRACTION_PROPS})
+    owned = frozenset({"source", "media_type", "language", "links", *EXTRACTION_PROPS})
     if node.props.get("media_type") != MARKDOWN:
         return owned | SOURCE_PROPS if "source_sha256" in node.props else owned
     lead = node.children[0].lead if node.children else node.tail

@@ -26,12 +26,16 @@ _KEY: Final = slice(1, 1 + _KEY_BYTES)
 CIDs."""
 _HASHED: Final = slice(9, 17)
 """Eight bytes of the key that determine the row at which probing starts."""
+_WORD: Final = slice(8, 16)
+"""The same bytes within the key."""
 _ROW_BYTES: Final = _KEY_BYTES + NOTE_BYTES
 _WORDS: Final = _ROW_BYTES // 8
 _NO_NOTE: Final = bytes(NOTE_BYTES)
 _ROWS_MIN: Final = 1024
 _BATCH_CIDS: Final = 2048
 """Number of CIDs that are looked up together."""
+_FEW_CIDS: Final = 8
+"""Up to this many CIDs are looked up one by one."""
 
 
 class CidTable:
@@ -46,15 +50,7 @@ class CidTable:
         return self._count
 
     def __contains__(self, raw: bytes) -> bool:
-        table, key = self._bytes, raw[_KEY]
-        at = int.from_bytes(raw[_HASHED], "little") % self._rows * _ROW_BYTES
-        while table[at]:
-            if table.startswith(key, at):
-                return True
-            at += _ROW_BYTES
-            if at == len(table):
-                at = 0
-        return False
+        return self._note(raw[_KEY]) is not None
 
     def add(self, raw: bytes, note: bytes = _NO_NOTE) -> bytes | None:
         """Adds a CID if it is absent; returns the note of one that was present, None for a new
@@ -88,19 +84,51 @@ class CidTable:
         while batch := list(islice(waiting, _BATCH_CIDS)):
             yield from compress(batch, ~self._has(_keys(b"".join(cid.raw for cid in batch))))
 
-    def _has(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    def noted(self, raws: bytes, notes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Returns which of some concatenated CIDs are in the table with a given note each.
+
+        Args:
+            notes: (n,) the eight bytes of each note, read as little-endian.
+        """
+        return self._has(_keys(raws), notes)
+
+    def _note(self, key: bytes) -> bytes | None:
+        """Returns the note of a key; None if it is not in the table."""
+        table = self._bytes
+        at = int.from_bytes(key[_WORD], "little") % self._rows * _ROW_BYTES
+        while table[at]:
+            if table.startswith(key, at):
+                return bytes(table[at + _KEY_BYTES : at + _ROW_BYTES])
+            at += _ROW_BYTES
+            if at == len(table):
+                at = 0
+        return None
+
+    def _has(
+        self, keys: NDArray[np.uint64], notes: NDArray[np.uint64] | None = None
+    ) -> NDArray[np.bool_]:
+        """Returns which keys are in the table, with these notes if there are any."""
         import numpy as np
 
         table = self._table()
         found = np.zeros(len(keys), np.bool_)
         at = _first_rows(keys, self._rows)
         waiting = np.arange(len(keys))
-        while len(waiting):
-            there = table.take(at, 0)[:, :-1]
-            is_same = _equal(there, keys)
-            found[waiting[is_same]] = True
+        while len(waiting) > _FEW_CIDS:
+            there = table.take(at, 0)
+            is_same = _equal(there[:, :-1], keys)
+            if notes is None:
+                found[waiting[is_same]] = True
+            else:
+                found[waiting[is_same]] = (there[:, -1] == notes[waiting])[is_same]
             is_other = ~is_same & (there[:, 0] != 0)
             waiting, keys, at = waiting[is_other], keys[is_other], (at[is_other] + 1) % self._rows
+        # The last few are in long runs of rows: each is sought by itself.
+        for index, key in zip(waiting.tolist(), keys, strict=True):
+            note = self._note(key.tobytes())
+            found[index] = note is not None and (
+                notes is None or note == notes[index].astype("<u8").tobytes()
+            )
         return found
 
     def _allot(self, count: int) -> None:

@@ -4,7 +4,7 @@
 released, and a pool waits for threads that do not exist. Three rules follow:
 
 * No thread pools, neither ours nor a library's: a thread ends with the work that it was started
-  for, and native code that would keep threads is limited to one.
+  for (`objects/parallel.py`), and native code that would keep threads is limited to one.
 * A thread lock that outlives a call is a `ForkLock`. The state that it protects must be usable
   after every step of a change, since in a child the thread that held the lock may have stopped at
   any of them.

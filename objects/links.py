@@ -110,6 +110,12 @@ def _tree_links(fields: Map) -> Iterator[Cid]:
         yield Cid(column[start : start + CID_BYTES])
 
 
+def _receipt_links(fields: Map) -> Iterator[Cid]:
+    yield from _field_links(TABLES["receipt"].links)(fields)
+    query = fields.get("query")
+    yield from _nested(query.get("history") if isinstance(query, dict) else None)
+
+
 def _nested(value: Any) -> Iterator[Cid]:
     if isinstance(value, Cid):
         yield value
@@ -124,6 +130,7 @@ def _nested(value: Any) -> Iterator[Cid]:
 _WALKERS: dict[str, Callable[[Map], Iterator[Cid]]] = {
     **{kind: _field_links(table.links) for kind, table in TABLES.items()},
     "tree": _tree_links,
+    "receipt": _receipt_links,
     "result": _nested,
 }
 _MARKS = {kind: codec.encode("kind") + codec.encode(kind) for kind in _WALKERS}

@@ -15,7 +15,7 @@ Spec: format 9.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice, repeat
+from itertools import compress, islice, repeat
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ibidem.objects import codec
@@ -29,6 +29,7 @@ from ibidem.objects.tree.block import EMPTY_TREE, decode
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
+    from ibidem.objects.tree.columns import Block
 
 BATCH_BLOCKS = 128
 """Number of blocks that are read together."""
@@ -166,7 +167,7 @@ def expand(link: Link, block: bytes) -> Iterator[Link]:
         _expect(link, BLOB)
         return
     if link.kind == TREE:
-        yield from _tree(link, block)
+        yield from links_below(link, decode(block))
         return
     fields = codec.decode(block)
     kind = check_kind(fields)
@@ -204,14 +205,21 @@ def wrong_target(found: str, target: Cid, expected: Sequence[str]) -> str:
     return f"it points to the {found} {target}, expected a {' or '.join(expected)} as its name says"
 
 
-def _tree(link: Link, block: bytes) -> Iterator[Link]:
-    found = decode(block)
-    if found.level:
-        kind, of, level, is_keyed = TREE, link.of, found.level - 1, True
+def links_below(link: Link, tree: Block, select: Iterable[object] | None = None) -> Iterator[Link]:
+    """Yields the links of a tree block, in the order of its keys.
+
+    Args:
+        link: the link to the block.
+        tree: the block.
+        select: for each entry, whether to yield its link; by default all.
+    """
+    if tree.level:
+        kind, of, level, is_keyed = TREE, link.of, tree.level - 1, True
     else:
         kind, of, level, is_keyed = link.of, "", -1, link.of in KEYED
-    keys: Iterable[bytes] = found.key_list if is_keyed else repeat(b"", found.size)
-    for raw, key in zip(found.cid_list(), keys, strict=True):
+    keys: Iterable[bytes] = tree.key_list if is_keyed else repeat(b"", tree.size)
+    entries = zip(tree.cid_list(), keys, strict=True)
+    for raw, key in entries if select is None else compress(entries, select):
         yield Link(raw, kind, of, link.owner, key, level)
 
 

@@ -181,6 +181,16 @@ class Core(Closing):
         )
         return found if viewer is None else found.seen_by(viewer)
 
+    def base(self, root_cid: RootCid, state: State | None) -> Graph:
+        """Returns the graph that a transaction began on, which reads its index in the same state.
+
+        Args:
+            state: in which the transaction began; None for the newest.
+        """
+        return self.operation_log.retry_if_collected(
+            lambda state: Graph(self, root_cid, None, state=state, is_question=False), state=state
+        )
+
     def _graph_in(self, state: State, rev: object, generation: int) -> Graph:
         if isinstance(rev, RootCid):
             return Graph(self, rev, None, state=state, generation=generation)

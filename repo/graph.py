@@ -63,6 +63,7 @@ class Graph:
         *,
         state: State | None = None,
         generation: int | None = None,
+        is_question: bool = True,
     ) -> None:
         """Reads the root.
 
@@ -73,6 +74,8 @@ class Graph:
             state: the state in which it was found and in which its snapshot is opened; by default
                 the newest.
             generation: of the receipt log, read before the state; by default the current one.
+            is_question: False for what a transaction looks up in its base, which does not make the
+                index follow the head.
         """
         self.root_cid = root_cid
         self.commit = commit
@@ -81,6 +84,7 @@ class Graph:
         self.generation = core.receipts.generation() if generation is None else generation
         """Of the receipt log: receipts of answers over this graph are appended only in it."""
         self._state = state
+        self._is_question = is_question
         self._store = core.store
         self._trees: dict[TreeName, Tree] = {}
         self._snapshot: Snapshot | None = None
@@ -286,7 +290,9 @@ class Graph:
         """Returns the index snapshot of this root, built or advanced if necessary."""
         if self._snapshot is None:
             index = self.core.search_index
-            self._snapshot = index.snapshot(self.root_cid, self.commit, state=self._state)
+            self._snapshot = index.snapshot(
+                self.root_cid, self.commit, state=self._state, is_question=self._is_question
+            )
         return self._snapshot
 
     def with_snapshot(self, question: Callable[[Snapshot], T]) -> T:

@@ -52,13 +52,17 @@ def open_core(
     opened = Core(
         location.backend.open(location.address, location.folder), location.folder, clock, location
     )
+    state = None
     if not location.is_folder:
         from ibidem.repo.erasure.shared import catch_up
 
-        catch_up(opened)
+        state = opened.operation_log.state()
+        catch_up(opened, state)
     if finish_erasing:
         opened.erasing_finisher = _finish_erasing
-        if opened.store.cell(ERASING_CELL) is not None:
+        if state is not None:
+            opened.without_interrupted(state)
+        elif opened.store.cell(ERASING_CELL) is not None:
             opened.without_interrupted(opened.operation_log.state())
         sweep(location.folder)
     return opened

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -19,6 +18,7 @@ from ibidem.objects.errors import (
     ConflictError,
     CorruptError,
     ErrorKind,
+    IbidemError,
     InvalidInputError,
     NotFoundError,
 )
@@ -29,13 +29,14 @@ from ibidem.objects.record import record
 from ibidem.objects.view import Ref, View
 from ibidem.repo import refs
 from ibidem.repo.arguments import CommitInfo
-from ibidem.repo.retry import pause, queued
+from ibidem.repo.retry import pause, queued, unqueued
 from ibidem.repo.state import HEAD_CELL, HORIZON_CELL, LogEntry, State
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
     from ibidem.repo.signing.key import SigningKey
     from ibidem.store.protocol import Store, Swap
+    from ibidem.store.queue import Turn
 
 T = TypeVar("T")
 
@@ -73,14 +74,17 @@ class OperationLog:
         self._clock = clock
         self._last: LogEntry | None = None
 
-    def state(self) -> State:
+    def state(self, read: Callable[[], Mapping[str, bytes]] | None = None) -> State:
         """Reads the newest state, all cells in one step.
+
+        Args:
+            read: returns the cells; by default those that are visible now.
 
         Raises:
             CorruptError: the cell `head` is missing or does not name an operation.
         """
         for _ in range(RETRIES_MAX):
-            cells = self.store.cells()
+            cells = (read or self.store.cells)()
             head = cells.get(HEAD_CELL)
             if head is None:
                 raise CorruptError("head: the cell is missing, expected the CID of an operation")
@@ -169,7 +173,7 @@ class OperationLog:
 
     def publish(
         self,
-        state: LogEntry,
+        state: State,
         view: View,
         buffer: WriteBatch,
         *,
@@ -179,8 +183,9 @@ class OperationLog:
         cells: Mapping[str, Swap] | None = None,
         extra: Mapping[str, Cid] | None = None,
         more: Mapping[Cid, bytes] | None = None,
-    ) -> LogEntry:
-        """Makes `view` the successor of `state`, with the buffer's blocks, in one durable step.
+    ) -> State:
+        """Makes `view` the successor of `state`, with the buffer's blocks, in one durable step;
+        returns the state that this made.
 
         Args:
             more: additional blocks, read one by one.
@@ -204,13 +209,16 @@ class OperationLog:
         blocks: Mapping[Cid, bytes] = {**buffer.new, view_cid: view_block, cid: block}
         if more:
             blocks = ChainMap(dict(blocks), cast("MutableMapping[Cid, bytes]", more))
+        swaps = {HEAD_CELL: (state.cid.raw, cid.raw), **(cells or {})}
         self.store.publish(
             blocks,
-            {HEAD_CELL: (state.cid.raw, cid.raw), **(cells or {})},
+            swaps,
             needs=_named(buffer.new),
         )
         self._last = LogEntry(cid, operation, view)
-        return self._last
+        values = {**state.cells, **{name: new for name, (_, new) in swaps.items()}}
+        left = {name: value for name, value in values.items() if value is not None}
+        return State(cid, operation, view, left)
 
     def change(
         self,
@@ -268,25 +276,38 @@ class OperationLog:
         Raises:
             ConflictError: kind `head-moved`: no retry succeeded.
         """
-        with queued(self.store) if is_queued else nullcontext(True) as is_free:
-            if state is None or not is_free:  # the writer that had the turn moved the head
-                state = self.state()
+        with queued(self.store) if is_queued else unqueued(self.store) as turn:
+            if state is None:
+                state = self.state(turn.cells)
+            elif not turn.is_free:  # the writer that had the turn moved the head
+                state = self._newer(turn)
             for losses in range(1, RETRIES_MAX + 1):
                 try:
                     return attempt(state)
-                except NotFoundError as error:
-                    if not self.is_overtaken(state, error):
-                        raise
-                    pause(losses, self.store)
-                    state = self.state()
                 except ConflictError as error:
-                    if error.kind is not ErrorKind.HEAD_MOVED:
-                        raise
-                    pause(losses, self.store)
-                    state = self.state()
-                    if is_lost(state):
-                        raise
+                    if error.kind is ErrorKind.HEAD_MOVED:
+                        if not turn.pause(losses):
+                            pause(losses, self.store)
+                        state = self._newer(turn)
+                        if not is_lost(state) or not turn.settled():
+                            continue
+                    elif not turn.settled():
+                        state = self.state(turn.cells)
+                        continue
+                    raise
+                except IbidemError as error:
+                    if turn.settled():
+                        if not isinstance(error, NotFoundError) or not self.is_overtaken(
+                            state, error
+                        ):
+                            raise
+                        pause(losses, self.store)
+                    state = self.state(turn.cells)
         raise lost_every_race()
+
+    def _newer(self, turn: Turn) -> State:
+        """Reads the state that a writer should begin on after others published."""
+        return self.state(lambda: turn.cells(is_after_loss=True))
 
     def undo(
         self, *, author: str = "", time: int | None = None, key: SigningKey | None = None

@@ -88,6 +88,10 @@ class Questions:
         mentions: bool | Mapping[str, object] | None = None,
         valid_at: int | datetime | None = None,
         valid_missing: str | None = "pass",
+        created_after: int | datetime | None = None,
+        created_before: int | datetime | None = None,
+        updated_after: int | datetime | None = None,
+        updated_before: int | datetime | None = None,
         fusion: str | Configured | None = CONFIGURED,
         rrf_k: float | Configured | None = CONFIGURED,
         weights: Mapping[str, float] | Configured | None = CONFIGURED,
@@ -157,6 +161,10 @@ class Questions:
         mentions: bool | Mapping[str, object] | None = None,
         valid_at: int | datetime | None = None,
         valid_missing: str | None = "pass",
+        created_after: int | datetime | None = None,
+        created_before: int | datetime | None = None,
+        updated_after: int | datetime | None = None,
+        updated_before: int | datetime | None = None,
         fusion: str | Configured | None = CONFIGURED,
         rrf_k: float | Configured | None = CONFIGURED,
         weights: Mapping[str, float] | Configured | None = CONFIGURED,
@@ -239,6 +247,10 @@ class Questions:
         mentions: bool | Mapping[str, object] | None = None,
         valid_at: int | datetime | None = None,
         valid_missing: str | None = "pass",
+        created_after: int | datetime | None = None,
+        created_before: int | datetime | None = None,
+        updated_after: int | datetime | None = None,
+        updated_before: int | datetime | None = None,
         fusion: str | Configured | None = CONFIGURED,
         rrf_k: float | Configured | None = CONFIGURED,
         weights: Mapping[str, float] | Configured | None = CONFIGURED,
@@ -330,6 +342,10 @@ class Questions:
         mentions: bool | Mapping[str, object] | None = None,
         valid_at: int | datetime | None = None,
         valid_missing: str | None = "pass",
+        created_after: int | datetime | None = None,
+        created_before: int | datetime | None = None,
+        updated_after: int | datetime | None = None,
+        updated_before: int | datetime | None = None,
         fusion: str | Configured | None = CONFIGURED,
         rrf_k: float | Configured | None = CONFIGURED,
         weights: Mapping[str, float] | Configured | None = CONFIGURED,
@@ -409,6 +425,10 @@ class Questions:
         where: Mapping[str, object] | Predicate | None = None,
         valid_at: int | datetime | None = None,
         valid_missing: str | None = None,
+        created_after: int | datetime | None = None,
+        created_before: int | datetime | None = None,
+        updated_after: int | datetime | None = None,
+        updated_before: int | datetime | None = None,
         include_tombstoned: bool = False,
         order_by: str | tuple[str, str] | None = None,
         limit: int | None = None,
@@ -421,6 +441,8 @@ class Questions:
             label: only nodes of this type, or of one of several.
             where: conditions on properties.
             valid_at: only nodes that are valid then; `valid_missing` as for `retrieve`.
+            created_after: only nodes that the branch did not have before this time;
+                `created_before`, `updated_after` and `updated_before` as for `retrieve`.
             order_by: a property, `-` and a property for descending, or (property, "ascending" |
                 "descending"); nodes with equal values by id, those without a value last. None: by
                 id.

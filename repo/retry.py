@@ -9,7 +9,12 @@ from __future__ import annotations
 import os
 import time
 from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from ibidem.store.queue import Turn
+
+if TYPE_CHECKING:
+    from ibidem.store.protocol import Store
 
 FIRST_SECONDS = 0.0005
 LONGEST_SECONDS = 0.05
@@ -20,8 +25,8 @@ _RANDOM_BYTES = 4
 class SupportsQueue(Protocol):
     """A store whose writers can queue."""
 
-    def queued(self) -> AbstractContextManager[bool]:
-        """Holds the turn to publish; yields whether it was free."""
+    def queued(self) -> AbstractContextManager[Turn]:
+        """Holds the turn to publish."""
         ...
 
 
@@ -35,9 +40,14 @@ class SupportsRoundTrip(Protocol):
         ...
 
 
-def queued(store: object) -> AbstractContextManager[bool]:
-    """Holds the turn to publish into a store; yields whether it was free."""
-    return store.queued() if isinstance(store, SupportsQueue) else nullcontext(True)
+def queued(store: Store) -> AbstractContextManager[Turn]:
+    """Holds the turn to publish into a store."""
+    return store.queued() if isinstance(store, SupportsQueue) else unqueued(store)
+
+
+def unqueued(store: Store) -> AbstractContextManager[Turn]:
+    """Describes a writer that does not wait for others."""
+    return nullcontext(Turn(store, is_free=True))
 
 
 def pause(losses: int, store: object = None) -> None:

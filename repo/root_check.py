@@ -18,6 +18,7 @@ Spec: format 5.6, 5.13; sync 5; trust 1.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from ibidem.objects.errors import CorruptError, ErrorKind, NotFoundError
 from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.record import record
 from ibidem.objects.root import VECTOR_FAMILIES, Root, TreeName
-from ibidem.objects.tree import EMPTY_TREE, Tree, diff, mutate, verify
+from ibidem.objects.tree import EMPTY_TREE, Change, Tree, diff, mutate, verify
 from ibidem.objects.walk import kind_problem
 from ibidem.repo.maintenance.report import Fault, FaultKind
 from ibidem.retrieve.access.policy import policy_of
@@ -49,6 +50,8 @@ Report = Callable[[Fault], None]
 Incident = Callable[[RootCid, Sequence[bytes]], Iterable[bytes]]
 """Returns the ids of the edges of a root that start or end at some nodes."""
 Fields = Mapping[str, Any]
+Changes = Callable[["Source", TreeCid, TreeCid], Iterable[Change]]
+"""Returns the differences between two trees of a source; `diff` is one."""
 
 _ATTACHED = {family.kind: family.name for family in VECTOR_FAMILIES}
 """Kinds of values whose key is the id of a node that must exist. Tombstones are not among them:
@@ -58,6 +61,8 @@ _IDENTIFIED = frozenset(("node", "edge"))
 _ROW_BYTES = 3 * ID_BYTES
 _BATCH_KEYS = 65_536
 """Keys looked up together, so that each leaf of a tree is read about once a batch."""
+_CHANGES_MAX = 65_536
+"""Differences between two trees that are kept until the root is done; more are found again."""
 
 
 def refuse(fault: Fault) -> None:
@@ -143,7 +148,9 @@ def checked_config(root: Root) -> Config:
     return config
 
 
-def tree_problem(source: Source, tree: TreeCid, old: TreeCid) -> str | None:
+def tree_problem(
+    source: Source, tree: TreeCid, old: TreeCid, changes: Changes = diff
+) -> str | None:
     """Returns why a tree is not the one built from its entries, None if it is.
 
     Args:
@@ -151,6 +158,7 @@ def tree_problem(source: Source, tree: TreeCid, old: TreeCid) -> str | None:
         tree: the tree to check.
         old: a tree known to be right. Applying the differences to it must give the same tree: trees
             are canonical, so this is proof, and it costs only the differences.
+        changes: finds the differences.
 
     Raises:
         NotFoundError: a block of one of the trees is missing.
@@ -159,7 +167,7 @@ def tree_problem(source: Source, tree: TreeCid, old: TreeCid) -> str | None:
         if old == EMPTY_TREE:
             verify(source, tree)
             return None
-        edits = {key: after for key, _, after in diff(source, old, tree)}
+        edits = {key: after for key, _, after in changes(source, old, tree)}
         again = mutate(old, edits, WriteBatch(source))
     except CorruptError as error:
         if error.kind is not ErrorKind.CORRUPT:
@@ -204,7 +212,20 @@ class RootCheck:
         self._removals: list[_Removal] = []
         self._grounds: dict[RootCid, frozenset[RootCid]] = {}
         """For each checked root, the previously existing roots that it derives from."""
+        self._changes: dict[tuple[TreeCid, TreeCid], list[Change]] = {}
         self._at: _Open | None = None
+
+    def changes(self, source: Source, before: TreeCid, after: TreeCid) -> Iterable[Change]:
+        """Returns the differences between two trees as `diff` does, once for each root."""
+        known = self._changes.get((before, after))
+        if known is not None:
+            return known
+        found = diff(source, before, after)
+        some = list(islice(found, _CHANGES_MAX))
+        if len(some) == _CHANGES_MAX:
+            return chain(some, found)
+        self._changes[before, after] = some
+        return some
 
     def begin(self, cid: RootCid, root: Root, owner: str = "") -> None:
         """Starts a root.
@@ -219,6 +240,7 @@ class RootCheck:
             dims = {name: model.dim for name, model in checked_config(root).models.items()}
         except CorruptError as error:
             self._report(Fault(FaultKind.MALFORMED, f"root {cid}", str(error), cid, owner))
+        self._changes.clear()
         self._at = _Open(cid, root, owner, dims, len(self._edges))
 
     def value(self, kind: str, key: bytes, name: str, cid: Cid, fields: Fields | None) -> None:
@@ -302,7 +324,9 @@ class RootCheck:
             if tree in self._whole or tree in olds:
                 continue
             self._whole.add(tree)
-            problem = tree_problem(self._source, tree, olds[0] if olds else EMPTY_TREE)
+            problem = tree_problem(
+                self._source, tree, olds[0] if olds else EMPTY_TREE, self.changes
+            )
             if problem is not None:
                 name, model = tree_name
                 where = f"tree of {name} {model!r:.80}" if model else f"tree of {name}"
@@ -353,7 +377,9 @@ class RootCheck:
             {
                 key
                 for base in bases
-                for key, _, after in diff(self._source, getattr(base, field), getattr(root, field))
+                for key, _, after in self.changes(
+                    self._source, getattr(base, field), getattr(root, field)
+                )
                 if after is None
             }
         )

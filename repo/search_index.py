@@ -75,7 +75,7 @@ class SearchIndex:
         self.followed_blocks_max = FOLLOWED_BLOCKS_MAX
         """Blocks of a commit up to which it is indexed at once, if at all."""
         self._is_queried = False
-        """Whether a snapshot was requested since the last commit through this object."""
+        """Whether a question was asked since the last commit through this object."""
 
     @property
     def current(self) -> Index:
@@ -88,7 +88,12 @@ class SearchIndex:
         return self._folder_for(self._operation_log.state().view)
 
     def snapshot(
-        self, root_cid: RootCid, commit: Commit | None, *, state: State | None = None
+        self,
+        root_cid: RootCid,
+        commit: Commit | None,
+        *,
+        state: State | None = None,
+        is_question: bool = True,
     ) -> Snapshot:
         """Returns the index snapshot of a root.
 
@@ -96,24 +101,26 @@ class SearchIndex:
             root_cid: the root.
             commit: one that has the root; the snapshots of its parents are similar.
             state: the state that the call works on; by default the newest.
+            is_question: False for what a transaction looks up: more questions are not expected.
         """
-        self._is_queried = True
+        self._is_queried = self._is_queried or is_question
         near = self._parents(commit)
         return self._work(lambda index: index.snapshot(root_cid, near=near), state)
 
-    def after_commit(self, block_count: int) -> None:
+    def after_commit(self, block_count: int, state: State | None = None) -> None:
         """Updates the index to the head after a small commit, if a question was asked since the
         last one. So questions between commits need not wait, and a process that only commits does
         not index.
 
         Args:
             block_count: of the commit.
+            state: the one that it made; by default the newest.
         """
         if self._is_queried and block_count <= self.followed_blocks_max:
             self._is_queried = False
             # The commit is complete even if this fails; the next question reports the error.
             with suppress(Exception):
-                state = self._operation_log.state()
+                state = state or self._operation_log.state()
                 root_cid, commit = self._head_in(state)
                 near = self._parents(commit)
                 self._work(lambda index: index.prepare(root_cid, near=near), state)

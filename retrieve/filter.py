@@ -23,6 +23,12 @@ from ibidem.objects import codec
 from ibidem.objects.record import record
 from ibidem.retrieve.access.restricted_snapshot import RestrictedSnapshot
 from ibidem.retrieve.protocol import Bools, Ordinals, Rows, Segment, Snapshot
+from ibidem.retrieve.query.history import (
+    CREATED_AFTER,
+    CREATED_BEFORE,
+    UPDATED_AFTER,
+    HistoryFilter,
+)
 from ibidem.retrieve.query.predicate import And, Between, Equal, Exists, Not, OneOf, Or, Predicate
 from ibidem.retrieve.query.query import Query
 
@@ -137,6 +143,7 @@ def universe(snapshot: Snapshot, query: Query) -> Universe:
         list(query.labels),
         None if query.where is None else query.where.form(),
         None if query.valid is None else query.valid.form(),
+        None if query.history is None else query.history.form(),
     ]
     kept = cached(snapshot, ("scopes",), dict[bytes, NodeSet])
     key = codec.encode(form)  # the conditions themselves cannot be the key: in them 1 equals True
@@ -149,13 +156,24 @@ def universe(snapshot: Snapshot, query: Query) -> Universe:
 
 
 def _narrowed(snapshot: Snapshot, query: Query, members: BitMap) -> BitMap:
-    """Returns the members that match labels and conditions."""
+    """Returns the members that match labels, conditions and history."""
     if query.labels:
         members = members & _union([snapshot.label(name) for name in query.labels])
     if query.where is not None:
         members = members & matches(snapshot, query.where)
     if query.valid is not None:
         members = members & matches(snapshot, query.valid.condition())
+    return members if query.history is None else _written(snapshot, query.history, members)
+
+
+def _written(snapshot: Snapshot, history: HistoryFilter, members: BitMap) -> BitMap:
+    """Returns the members that were created and updated when the conditions say."""
+    since = {base: snapshot.written_since(base) for base in {base for _, base in history.bases}}
+    for name, base in history.bases:
+        created, updated = since[base]
+        found = created if name in (CREATED_AFTER, CREATED_BEFORE) else updated
+        is_after = name in (CREATED_AFTER, UPDATED_AFTER)
+        members = members & found if is_after else members - found
     return members
 
 

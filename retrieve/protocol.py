@@ -285,6 +285,10 @@ class Snapshot(Protocol):
     def property_order(self, name: str) -> PropertyOrder:
         """Returns the values of a property in order, and the nodes that have them."""
 
+    def written_since(self, base: RootCid | None) -> tuple[BitMap, BitMap]:
+        """Returns the nodes that another root lacks, and those that it does not have in the same
+        version; None for the empty graph."""
+
     @property
     def lexical(self) -> Sequence[LexicalSegment]:
         """The segments of the lexical family."""

@@ -20,6 +20,7 @@ from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import ConflictError, ErrorKind, IbidemError, InvalidInputError
 from ibidem.serve.exchange import Answer, Call
 from ibidem.serve.question import read_object, written
+from ibidem.serve.request_keys import check_message
 
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
@@ -35,6 +36,7 @@ def transaction(call: Call) -> Answer:
     for name in _TEXTS:
         if not isinstance(body.get(name, ""), str):
             raise InvalidInputError(f"{name}: got {body[name]!r:.80}, expected text")
+    check_message(body.get("message", ""))
     records = body.pop("records")
     if not isinstance(records, list) or len(records) > RECORDS_MAX:
         raise InvalidInputError(f"records: expected a list of up to {RECORDS_MAX} objects")

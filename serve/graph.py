@@ -15,6 +15,7 @@ from ibidem.serve.exchange import Answer, Call, count_in, is_cid
 from ibidem.serve.question import parsed, written
 
 PAGE_NODES, PAGE_NODES_MAX = 100, 1000
+PAGE_EDGES, PAGE_EDGES_MAX = 100, 1000
 LOG_COMMITS, LOG_COMMITS_MAX = 100, 1000
 DIFF_CHANGES, DIFF_CHANGES_MAX = 1000, 10_000
 
@@ -37,19 +38,22 @@ def branches(call: Call) -> Answer:
 
 
 def node(call: Call) -> Answer:
-    """Returns a node with its source and the edges that begin or end at it."""
-    at = call.options("at").get("at", HEAD)
+    """Returns a node with its source and one page of the edges that begin or end at it."""
+    options = call.options("at", "limit", "after")
+    at = options.get("at", HEAD)
+    limit = count_in(options, "limit", default=PAGE_EDGES, high=PAGE_EDGES_MAX)
     revision = call.revision(at)
     found = revision.node(call.path["id"])
     if call.headers.get("accept") == CBOR:
         return Answer(found.encode(), CBOR, tag=str(found.cid), is_immutable=is_cid(at))
     location = revision.locate(found.id)
-    edges = sorted(revision.edges_of(found.id), key=lambda edge: edge.id)
+    edges = revision.edges_of(found.id, limit=limit + 1, after=options.get("after"))
     body = {
         "root": str(revision.root_cid),
         "node": block_json(found),
         "location": location_json(location),
-        "edges": [block_json(edge) for edge in edges],
+        "edges": [block_json(edge) for edge in edges[:limit]],
+        "next": str(edges[limit - 1].id) if len(edges) > limit else None,
     }
     return _tagged(body, is_immutable=is_cid(at))
 

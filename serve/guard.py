@@ -33,12 +33,7 @@ class Guard:
 
     def check_host(self, headers: Headers) -> None:
         """Raises `InvalidInputError` for another host, or a request from a web page."""
-        hosts = headers.getlist("host")
-        if len(hosts) != 1 or hosts[0].strip().lower() not in self._hosts:
-            raise InvalidInputError(
-                "host: the request names a host that is not allowed",
-                hint="start it with --allow-host NAME",
-            )
+        check_host(headers, self._hosts)
         if "origin" in headers or headers.get("sec-fetch-site", "none") != "none":
             raise InvalidInputError("origin: requests from web pages are rejected")
 
@@ -60,6 +55,16 @@ class Guard:
                 hint="set IBIDEM_TOKEN to a token of the server",
             )
         return found
+
+
+def check_host(headers: Headers, hosts: frozenset[str]) -> None:
+    """Raises `InvalidInputError` unless a request names one of these hosts, and only one."""
+    named = headers.getlist("host")
+    if len(named) != 1 or named[0].strip().lower() not in hosts:
+        raise InvalidInputError(
+            "host: the request names a host that is not allowed",
+            hint="start it with --allow-host NAME",
+        )
 
 
 def hosts_of(host: str, port: int, more: tuple[str, ...]) -> frozenset[str]:

@@ -173,16 +173,18 @@ def _parameters(path: str) -> list[Schema]:
         {"name": name, "in": "path", "required": True, "schema": _CID if name == "receipt" else _ID}
         for name in re.findall(r"{(\w+)}", path)
     ]
-    limits = {"/v1/nodes": 1000, "/v1/log": 1000, "/v1/diff": 10_000}
+    limits = {"/v1/nodes": 1000, "/v1/nodes/{id}": 1000, "/v1/log": 1000, "/v1/diff": 10_000}
     names = {
         "/v1/nodes": ("at", "label", "where", "order_by", "limit", "after"),
-        "/v1/nodes/{id}": ("at",),
+        "/v1/nodes/{id}": ("at", "limit", "after"),
         "/v1/log": ("at", "limit"),
         "/v1/diff": ("before", "after", "limit"),
         wire.REFS: ("prefix",),
     }.get(path, ())
     for name in names:
         schema = {"at": _AT, "before": _AT, "after": _AT}.get(name, {**_TEXT, "minLength": 1})
+        if name == "after" and path == "/v1/nodes/{id}":
+            schema = _ID
         if name == "limit":
             schema = {"type": "integer", "minimum": 1, "maximum": limits[path]}
         if name == "prefix":

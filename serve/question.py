@@ -21,18 +21,20 @@ from ibidem.repo.questions import Questions
 from ibidem.repo.revspec import HEAD, time_of
 from ibidem.retrieve.access.policy import ALL
 from ibidem.retrieve.answer.receipt import Receipt
+from ibidem.retrieve.query.options import TIMES_OF_RECORDS
 from ibidem.serve.exchange import Answer, Call, is_cid
 
 RETRIEVE = "/v1/retrieve"
 NOT_SERVED: Final = frozenset(
     (
-        *("viewer", "packs", "records"),
+        *("viewer", "packs", "records", "history"),
         *("model", "embedder", "estimator"),
         *("rerank", "rerank_text", "rerank_depth", "rerank_timeout"),
     )
 )
 """Options that a client cannot give: the viewer is the token's, packs and records have methods of
-their own, and the others name files, models or objects of this machine.
+their own, the history is resolved from times, and the others name files, models or objects of this
+machine.
 """
 
 
@@ -165,5 +167,6 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "sparse": _tuple,
     "valid_at": _moment,
     "as_of": _moment,
+    **dict.fromkeys(TIMES_OF_RECORDS, _moment),
 }
 """What JSON has no type for."""

@@ -32,6 +32,16 @@ _FORM = re.compile(r"[\x21-\x7e]{1,255}")
 _LINE = re.compile(r"^Request: ([0-9a-f]{32}) ([0-9a-f]{32})$", re.MULTILINE)
 
 
+def check_message(message: str) -> None:
+    """Refuses a message that would be read as having a key.
+
+    Raises:
+        InvalidInputError: a line of it is as line and begins like one.
+    """
+    if _LINE.search(message):
+        raise InvalidInputError("message: a line `Request: …` names a key, which only a header may")
+
+
 class RequestKey(NamedTuple):
     """The digests of a key and of the body that was sent with it."""
 

@@ -213,6 +213,15 @@ class SupportsLocalCopies(Protocol):
         ...
 
 
+class SharedFile(Protocol):
+    """A file in a listing."""
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        ...
+
+
 class SharedFiles(Protocol):
     """Files that every machine with the same store can read, by name. Each is written whole."""
 
@@ -232,8 +241,8 @@ class SharedFiles(Protocol):
         """Deletes files; absent ones are no error."""
         ...
 
-    def sizes(self, prefix: str) -> dict[str, int]:
-        """Returns the sizes of the files whose names begin so, by name ascending."""
+    def listed(self, prefix: str) -> Mapping[str, SharedFile]:
+        """Returns the files whose names begin so, by name ascending."""
         ...
 
     def map(self, call: Callable[[A], R], arguments: Sequence[A]) -> list[R]:

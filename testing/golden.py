@@ -86,11 +86,20 @@ class Golden:
         Raises:
             StorageError: a disk error.
         """
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise medium_error(path.parent, error) from error
-        write_file(path, self.text().encode())
+        write_below(path, self.text().encode())
+
+
+def write_below(path: Path, data: bytes) -> None:
+    """Writes a file atomically, and the folders above it.
+
+    Raises:
+        StorageError: a disk error.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise medium_error(path.parent, error) from error
+    write_file(path, data)
 
 
 def record(name: str, result: Answer[Item], mode: Mapping[str, Any]) -> Check:

@@ -11,16 +11,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.record import record
 from ibidem.repo.history.ancestry import first_parents, read_ends
 from ibidem.repo.history.bisect import search_answers
-from ibidem.repo.history.compare import Ask, MoveKind, compare, placed
-from ibidem.repo.history.diff_format import cause_lines, commit_line, move_lines
+from ibidem.repo.history.compare import Ask, Cause, MoveKind, compare, placed
+from ibidem.repo.history.diff_format import cause_lines, move_lines
 from ibidem.retrieve.answer.answer import Answer
 from ibidem.retrieve.answer.item import Item
 from ibidem.retrieve.query.vector import VECTOR_OPTIONS
 from ibidem.testing.golden import Check, answer_digest, question_form
 
 if TYPE_CHECKING:
+    from ibidem.objects.blocks import Source
     from ibidem.objects.cid import CommitCid
     from ibidem.repo.core import Core
     from ibidem.repo.graph import Graph
@@ -127,10 +129,42 @@ def question_differences(check: Check, result: Answer[Item], mode: Mode) -> list
     ]
 
 
-def failure(
-    check: Check, result: Answer[Item], mode: Mode, *, repository: Core, at: Graph, ask: Ask
-) -> list[str]:
+@record
+class Responsible:
+    """The first commit at which an answer differs from the recorded one."""
+
+    cause: Cause | None
+    """What it changed; None if no commit can be named."""
+    note: str
+    """How far back it is and how it was found, or why no commit can be named."""
+
+
+def failure(check: Check, result: Answer[Item], found: Responsible, store: Source) -> list[str]:
     """Returns lines on what changed, in which commit, and which bytes differ.
+
+    Args:
+        check: the recorded answer.
+        result: the new answer.
+        found: the responsible commit.
+        store: has the blocks of the commit.
+    """
+    lines = [f"  {line}" for line in move_lines(compare(check.items, placed(result)))]
+    lines += [f"  {name}: {old} -> {new}" for name, old, new in changed_facts(check, result)]
+    if found.cause is None:
+        lines += ["", *found.note.split("\n")]
+    else:
+        first, *rest = cause_lines(store, [found.cause])
+        lines += ["", f"caused by {first}", f"  {found.note}", *rest]
+    return [*lines, "", *_bytes(check, result)]
+
+
+def responsible(
+    check: Check, result: Answer[Item], mode: Mode, *, repository: Core, at: Graph, ask: Ask
+) -> Responsible:
+    """Returns the first commit at which the answer differs from the recorded one.
+
+    The search goes back to the commit, or the root, that the golden names; where the history has
+    neither, to the nearest commit, 1, 2, 4, ... back, that gives the recorded answer.
 
     Args:
         check: the recorded answer.
@@ -140,27 +174,15 @@ def failure(
         at: its revision.
         ask: returns the answer at a revision.
     """
-    lines = [f"  {line}" for line in move_lines(compare(check.items, placed(result)))]
-    lines += [f"  {line}" for line in _facts(check, result)]
-    lines += ["", *responsible(check, result, mode, repository=repository, at=at, ask=ask)]
-    return [*lines, "", *_bytes(check, result)]
-
-
-def responsible(
-    check: Check, result: Answer[Item], mode: Mode, *, repository: Core, at: Graph, ask: Ask
-) -> list[str]:
-    """Returns lines on the first commit at which the answer differs from the recorded one.
-
-    The search goes back to the commit, or the root, that the golden names; where the history has
-    neither, to the nearest commit, 1, 2, 4, ... back, that gives the recorded answer.
-    """
     if check.root == result.root:
-        return [
-            "the root is the recorded one: no commit caused this, the program did;",
+        return Responsible(
+            None,
+            "the root is the recorded one: no commit caused this, the program did;\n"
             "run 'repo doctor --full'",
-        ]
+        )
+    unknown = "no commit can be named: "
     if at.commit is None:
-        return ["no commit can be named: this revision has none"]
+        return Responsible(None, f"{unknown}this revision has none")
     line = dict(first_parents(partial(read_ends, repository.store), at.commit.cid))
     cids = list(line)
     weakest = _weakest(check, result, mode)
@@ -169,7 +191,8 @@ def responsible(
     if good is None:
         bad, good = _nearest(lambda one: weakest.accepts(check, ask(repository.graph(one))), cids)
     if good is None:
-        return ["no commit can be named: no earlier commit tested gives the recorded answer"]
+        why = "no earlier commit tested gives the recorded answer"
+        return Responsible(None, unknown + why)
     found = search_answers(
         repository,
         ask,
@@ -179,14 +202,13 @@ def responsible(
         is_last_bad=True,
     )
     if found.first_bad is None or found.cause is None:
-        return ["no commit can be named: every commit tested gives the recorded answer"]
+        return Responsible(None, f"{unknown}every commit tested gives the recorded answer")
+    assert found.cause.commit == found.first_bad, "BUG: another commit is explained"
     back = cids.index(found.first_bad.cid)
     distance = "the newest commit" if back == 0 else f"{back} back"
-    first, *rest = cause_lines(repository.store, [found.cause])
-    assert first == f"commit {commit_line(found.first_bad)}", "BUG: another commit is explained"
     count = len(found.steps)
     effort = f", found by asking {count} more commit{'s' * (count > 1)}" if count else ""
-    return [f"caused by {first}", f"  {distance}{effort}", *rest]
+    return Responsible(found.cause, distance + effort)
 
 
 def _weakest(check: Check, result: Answer[Item], mode: Mode) -> Mode:
@@ -218,7 +240,8 @@ def _nearest(
     return bad, None
 
 
-def _facts(check: Check, result: Answer[Item]) -> Iterator[str]:
+def changed_facts(check: Check, result: Answer[Item]) -> Iterator[tuple[str, Any, Any]]:
+    """Yields the values beside the items that differ: name, recorded value, new value."""
     warnings = tuple(str(warning.code) for warning in result.warnings)
     pairs = (
         ("tokens together", check.tokens_used, result.tokens_used),
@@ -228,7 +251,7 @@ def _facts(check: Check, result: Answer[Item]) -> Iterator[str]:
     )
     for name, old, new in pairs:
         if old != new:
-            yield f"{name}: {old} -> {new}"
+            yield name, old, new
 
 
 def _bytes(check: Check, result: Answer[Item]) -> Iterator[str]:

@@ -1,4 +1,5 @@
-"""The pytest plugin: the fixture `retrieval`, `--retrieval-update`, and stale goldens.
+"""The pytest plugin: the fixture `retrieval`, `--retrieval-update`, `--retrieval-report`, and
+stale goldens.
 
 pytest imports this module at every start in every project that has Ibidem installed, so it imports
 only pytest and the standard library; the rest is imported when a test uses the fixture.
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 DIRECTORY = "__retrieval__"
 _OUTPUT = "ibidem_retrieval"
 _LEDGER = pytest.StashKey[Ledger]()
+_REPORTED = pytest.StashKey[list[str]]()
 _PASSED = pytest.StashKey[bool]()
 _STALE = pytest.StashKey[list[Stale]]()
 
@@ -35,6 +37,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=False,
         help="Write golden answers, and remove stale ones; nothing is written without it.",
     )
+    group.addoption(
+        "--retrieval-report",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="Write which answers changed, and why, to FILE: one HTML page, or Markdown for a "
+        "comment if its name ends with .md. May be given twice.",
+    )
     parser.addini("retrieval_directory", "Folder of goldens beside the tests.", default=DIRECTORY)
     parser.addini(
         "retrieval_repository", "Default repository of the fixture `retrieval`.", default=""
@@ -45,8 +55,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Starts the record of used goldens."""
+    """Starts the record of used goldens, and checks the names of reports."""
     config.stash[_LEDGER] = Ledger()
+    config.stash[_REPORTED] = []
+    for name in config.getoption("retrieval_report"):
+        if Path(name).suffix not in (".html", ".md"):
+            raise pytest.UsageError(
+                f"--retrieval-report: got {name!r}, expected a file that ends with .html or .md"
+            )
 
 
 @pytest.fixture(scope="session")
@@ -87,11 +103,14 @@ def retrieval(request: pytest.FixtureRequest, retrieval_repository: Any) -> Iter
         repository=retrieval_repository,
         mode=config.getini("retrieval_mode"),
         is_update=config.getoption("retrieval_update"),
+        is_reported=bool(config.getoption("retrieval_report")),
         fail=_fail,
     )
     yield checks
     is_written = checks.finish(is_passed=item.stash.get(_PASSED, False))
-    config.stash[_LEDGER].use(checks.path, list(checks.checked), is_written=is_written)
+    ledger = config.stash[_LEDGER]
+    ledger.use(checks.path, list(checks.checked), is_written=is_written)
+    ledger.reported += checks.reported or []
 
 
 def _nearest(folder: Path) -> Path | None:
@@ -176,6 +195,27 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if config.getoption("retrieval_update"):
         remove(stale)
     config.stash[_STALE] = stale
+    for path in _reports(config):
+        config.stash[_REPORTED].append(_write_report(path, session))
+
+
+def _write_report(path: Path, session: pytest.Session) -> str:
+    """Writes a report, and returns a line on it; a file that cannot be written fails the session
+    without hiding what its tests found."""
+    from ibidem.objects.errors import StorageError
+    from ibidem.testing import report
+
+    shown = _shown(path, session.config)
+    try:
+        report.write(path, session.config.stash[_LEDGER].reported)
+    except StorageError as error:
+        session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        return f"failed   {shown}: {error}"
+    return f"written  {shown}"
+
+
+def _reports(config: pytest.Config) -> list[Path]:
+    return [config.invocation_params.dir / name for name in config.getoption("retrieval_report")]
 
 
 def pytest_terminal_summary(
@@ -184,12 +224,15 @@ def pytest_terminal_summary(
     """Reports which goldens were written, removed or are stale."""
     written = sorted(Path(path) for path in config.stash[_LEDGER].written)
     stale = config.stash.get(_STALE, [])
-    if not written and not stale:
+    reports = config.stash[_REPORTED]
+    if not written and not stale and not reports:
         return
     is_update = config.getoption("retrieval_update")
     terminalreporter.section("golden answers of retrieval")
     for path in written:
         terminalreporter.line(f"written  {_shown(path, config)}")
+    for line in reports:
+        terminalreporter.line(line)
     for one in stale:
         what = "removed" if is_update else "stale"
         check = "" if one.check is None else f", check {one.check!r}"

@@ -12,7 +12,7 @@ from ibidem.retrieve.answer.answer import Answer, AnswerKind, receipt_of
 from ibidem.retrieve.answer.item import Item
 from ibidem.retrieve.query.query import Query
 from ibidem.testing.golden import Check
-from ibidem.testing.judge import Mode, failure
+from ibidem.testing.judge import Mode, failure, responsible
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
@@ -38,7 +38,8 @@ def recheck(repository: Core, at: Graph, check: Check) -> list[str]:
     result, mode = ask(at), Mode.from_form(check.mode)
     if mode.accepts(check, result):
         return []
-    return failure(check, result, mode, repository=repository, at=at, ask=ask)
+    found = responsible(check, result, mode, repository=repository, at=at, ask=ask)
+    return failure(check, result, found, repository.store)
 
 
 def _answer(repository: Core, revision: Graph, query: Query) -> Answer[Item]:

@@ -14,14 +14,16 @@ from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
 from ibidem.repo.repository import Repository
 from ibidem.repo.revision import Revision
 from ibidem.testing.golden import Check, Golden, question_form, read, record
-from ibidem.testing.judge import Mode, failure, question_differences
+from ibidem.testing.judge import Mode, failure, question_differences, responsible
 
 if TYPE_CHECKING:
     from ibidem.repo.graph import Graph
     from ibidem.repo.history.compare import Ask
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
+    from ibidem.testing.judge import Responsible
     from ibidem.testing.quality import QualityReport
+    from ibidem.testing.report import Reported
 
 UPDATE = "--retrieval-update"
 
@@ -45,12 +47,15 @@ class Retrieval:
         repository: Repository | Revision | None,
         mode: str,
         is_update: bool,
+        is_reported: bool = False,
         fail: Callable[[str], NoReturn],
     ) -> None:
         self.path = path
         """The test's golden file, there or not."""
         self.checked: dict[str, Check] = {}
         """What the test has checked, by name; under update, what will be written."""
+        self.reported: list[Reported] | None = [] if is_reported else None
+        """What the test has checked, for a report; None without one."""
         self._folder = folder
         self._repository = repository
         self._test = test
@@ -141,6 +146,10 @@ class Retrieval:
             options=options,
         )
         if report.failed:
+            if self.reported is not None:
+                from ibidem.testing.report import below
+
+                self.reported.append(below(self._test, report))
             self._fail(report.text())
         return report
 
@@ -165,6 +174,13 @@ class Retrieval:
         # A golden that still holds stays as it is, so that an update shows what changed, no more.
         is_kept = known is not None and is_same and known.mode == fresh.mode
         self.checked[name] = known if known is not None and is_kept else fresh
+        found = None
+        if known is not None and not is_same and not asks and not self._is_quiet:
+            found = responsible(known, result, mode, repository=at.core, at=at.graph, ask=ask)
+        if self.reported is not None:
+            self.reported.append(
+                self._report(known, result, at, found=found, asks=asks, is_same=is_same, name=name)
+            )
         if self._is_update or is_same:
             return
         if known is None:
@@ -177,12 +193,38 @@ class Retrieval:
             f"question {result.query.text!r} {question_form(result.query) or ''}".rstrip(),
             "",
         ]
-        if asks:
+        if found is None:
             lines += ["the question is not the recorded one", *(f"  {line}" for line in asks)]
         else:
-            lines += failure(known, result, mode, repository=at.core, at=at.graph, ask=ask)
+            lines += failure(known, result, found, at.core.store)
         lines += ["", f"to accept it: pytest {UPDATE}, then review the difference"]
         self._fail("\n".join(lines))
+
+    @property
+    def _is_quiet(self) -> bool:
+        """Whether nobody is told what changed."""
+        return self._is_update and self.reported is None
+
+    def _report(
+        self,
+        known: Check | None,
+        result: Answer[Item],
+        at: Revision,
+        *,
+        found: Responsible | None,
+        asks: list[str],
+        is_same: bool,
+        name: str,
+    ) -> Reported:
+        from ibidem.testing import report
+
+        test = f"{self._test}, check {name!r}"
+        store = at.core.store
+        if known is None:
+            return report.new(test, result, store)
+        if is_same:
+            return report.same(test, result.query.text or test)
+        return report.changed(test, known, result, store, found=found, question_changes=asks)
 
     def _known(self) -> Mapping[str, Check]:
         if self._golden is None:

@@ -38,6 +38,8 @@ class Ledger:
     used: dict[str, list[str]] = field(default_factory=dict)
     """By golden file, the names of its checks."""
     written: set[str] = field(default_factory=set)
+    reported: list[Any] = field(default_factory=list)
+    """For `--retrieval-report`, each check as `report.Reported`."""
 
     def collect(self, module: str, test: str, path: Path) -> None:
         """Notes a test that is going to run."""
@@ -59,12 +61,14 @@ class Ledger:
             "passed": sorted(self.passed),
             "used": self.used,
             "written": sorted(self.written),
+            "reported": self.reported,
         }
 
     def merge(self, account: dict[str, Any]) -> None:
         """Merges the record of another process."""
         self.collected.update(account["collected"])
         self.used.update(account["used"])
+        self.reported += account["reported"]
         for name in ("partial", "finished", "passed", "written"):
             getattr(self, name).update(account[name])
 

@@ -28,6 +28,7 @@ PURE = {
     "parse_record",
     "read_lines",
     "secret_in",
+    "set_threads",
     "summary_of",
     "thread_id",
     "without_secrets",

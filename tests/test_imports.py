@@ -14,7 +14,7 @@ from tests.tools.modules import modules
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 HEAVY = {
-    *("blake3", "cbor2", "cbrrr", "click", "dag_cbor", "lmdb", "markdown_it"),
+    *("blake3", "cbor2", "cbrrr", "click", "dag_cbor", "htpy", "lmdb", "markdown_it"),
     *(
         "multiformats",
         "numpy",

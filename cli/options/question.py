@@ -13,7 +13,7 @@ from ibidem.cli.options.limit import UNSET, Unset, limit_option
 from ibidem.cli.options.settings import question_defaults
 from ibidem.cli.session import Session
 from ibidem.objects.errors import NotFoundError
-from ibidem.retrieve.query.options import OF_PACKS, OPTIONS, default
+from ibidem.retrieve.query.options import OF_PACKS, OPTIONS, TIMES_OF_RECORDS, default
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _FLAGGED = tuple(
@@ -25,6 +25,7 @@ _FLAGGED = tuple(
 NO_MODEL = "none"
 """The value of `--model` that ranks by words alone; also of `--rerank`, which rescores nothing."""
 _WITH_MODEL = frozenset(("model", "vector"))
+_MOMENTS = frozenset(("valid_at", *TIMES_OF_RECORDS))
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     "where": parse.conditions,
     "vector": lambda text: parse.vector(text) if text else None,
@@ -72,7 +73,7 @@ def options(
     """
     found: dict[str, Any] = {} if limit is UNSET else {"limit": limit}
     for name, value in flags.taken(_FLAGGED, given).items():
-        if name == "valid_at":
+        if name in _MOMENTS:
             value = dates.moment(session.clock(), value)
         read = _READERS.get(name)
         mapping, _, key = name.rpartition(".")

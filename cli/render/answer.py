@@ -102,6 +102,14 @@ def cost_line(result: Answer[AnswerItem], noun: str = "item", *, explain: bool =
     return f"{cost}, {plural(result.candidates_seen, 'candidate')}, {dropped}"
 
 
+def item_titles(result: Answer[Item], locations: list[Location | None]) -> list[str]:
+    """Returns the title of each item: its location, or the first line of its text."""
+    return [
+        shapes.location_line(location) if location else item.rendered.partition("\n")[0]
+        for item, location in zip(result.items, locations, strict=True)
+    ]
+
+
 def item_lines(rank: int, item: Item, location: Location | None) -> list[str]:
     """Returns one item as lines: its rank, its location in its source if it has one, its text."""
     body = item.rendered.rstrip("\n").split("\n")
@@ -131,7 +139,7 @@ def _lane_lines(item: Item) -> list[str]:
     ]
     lines = output.table(rows, indent="    ")
     for name, path in sorted(item.paths.items()):
-        lines.append(f"    {name} by {' to '.join(str(node) for node in path)}")
+        lines.append(f"    {name} by {output.one_line(str(path))}")
     lines += [f"    mentions {output.one_line(str(one))}" for one in item.mentions]
     return [faint(line) for line in lines]
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
-from difflib import SequenceMatcher, unified_diff
+from difflib import unified_diff
 from typing import TYPE_CHECKING, Any
 
 from ibidem.cli.render import output
+from ibidem.repo.history.word_diff import changed_words
 
 if TYPE_CHECKING:
     from ibidem.repo.history.documents import DocumentChange
 
-_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
-_LINE_WORDS_MAX = 400
-"""Lines with more words are not highlighted: the comparison is quadratic."""
-_ALIKE_MIN = 0.3
-"""Of two lines that are less alike than this, no words are highlighted."""
 _NO_NEWLINE = "\\ No newline at end of file"
 
 
@@ -83,17 +78,14 @@ def _changed(removed: Sequence[str], added: Sequence[str]) -> Iterator[str]:
 
 def _words(old: str, new: str) -> tuple[str, str]:
     """Returns both lines with the words that differ highlighted."""
-    ours, theirs = _WORDS.findall(old), _WORDS.findall(new)
-    if max(len(ours), len(theirs)) > _LINE_WORDS_MAX:
-        return output.bad(old), output.good(new)
-    matcher = SequenceMatcher(None, ours, theirs, autojunk=False)
-    if matcher.ratio() < _ALIKE_MIN:
+    parts = changed_words(old, new)
+    if parts is None:
         return output.bad(old), output.good(new)
     before, after = [], []
-    for action, a, b, c, d in matcher.get_opcodes():
-        is_same = action == "equal"
-        before.append(_styled("".join(ours[a:b]), output.bad if is_same else output.bad_word))
-        after.append(_styled("".join(theirs[c:d]), output.good if is_same else output.good_word))
+    for ours, theirs in parts:
+        is_same = ours == theirs
+        before.append(_styled(ours, output.bad if is_same else output.bad_word))
+        after.append(_styled(theirs, output.good if is_same else output.good_word))
     return "".join(before), "".join(after)
 
 

@@ -16,6 +16,7 @@ from ibidem.repo.history.blame import blame
 from ibidem.repo.history.touching import Touched, ids_before, paths_before, touching
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.revspec import HEAD
+from ibidem.repo.viewer.exposure import not_permitted
 from ibidem.retrieve.query.configured import CONFIGURED
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     from ibidem.repo.history.bisect import Bisection
     from ibidem.repo.history.blame import Blame
     from ibidem.repo.history.compare import Ask, Comparison
+    from ibidem.repo.history.documents import DocumentChange
     from ibidem.repo.history.log import Change
+    from ibidem.repo.history.newest_nodes import WrittenNode
     from ibidem.repo.history.rewrite import Pruned
     from ibidem.repo.operation_log import Restored
     from ibidem.retrieve.access.policy import Viewer
@@ -54,6 +57,14 @@ class History:
         state = self._core.operation_log.state()
         old, new = (self._core.graph(rev, state=state) for rev in (before, after))
         return log.changes(self._core.store, old.root, new.root)
+
+    def diff_documents(self, before: object, after: object = HEAD) -> Iterator[DocumentChange]:
+        """Yields the documents whose source differs between two revisions, by path."""
+        from ibidem.repo.history.documents import document_changes
+
+        state = self._core.operation_log.state()
+        old, new = (self._core.graph(rev, state=state) for rev in (before, after))
+        return document_changes(self._core.store, old.root, new.root)
 
     def compare(
         self,
@@ -80,6 +91,10 @@ class History:
         mentions: bool | Mapping[str, object] | None = None,
         valid_at: int | datetime | None = None,
         valid_missing: str | None = "pass",
+        created_after: int | datetime | None = None,
+        created_before: int | datetime | None = None,
+        updated_after: int | datetime | None = None,
+        updated_before: int | datetime | None = None,
         fusion: str | Configured | None = CONFIGURED,
         rrf_k: float | Configured | None = CONFIGURED,
         weights: Mapping[str, float] | Configured | None = CONFIGURED,
@@ -138,6 +153,10 @@ class History:
         mentions: bool | Mapping[str, object] | None = None,
         valid_at: int | datetime | None = None,
         valid_missing: str | None = "pass",
+        created_after: int | datetime | None = None,
+        created_before: int | datetime | None = None,
+        updated_after: int | datetime | None = None,
+        updated_before: int | datetime | None = None,
         fusion: str | Configured | None = CONFIGURED,
         rrf_k: float | Configured | None = CONFIGURED,
         weights: Mapping[str, float] | Configured | None = CONFIGURED,
@@ -210,6 +229,51 @@ class History:
             earlier = paths_before(store, root, path) if path else ()
             earlier_ids = () if node is None else ids_before(store, root, node)
         return touching(store, start, Touched(node, label, path, earlier, earlier_ids))
+
+    def newest_nodes(
+        self,
+        at: object = HEAD,
+        *,
+        by: str = "updated",
+        label: str | Iterable[str] | None = None,
+        where: Mapping[str, object] | Predicate | None = None,
+        valid_at: int | datetime | None = None,
+        valid_missing: str | None = None,
+        created_after: int | datetime | None = None,
+        created_before: int | datetime | None = None,
+        updated_after: int | datetime | None = None,
+        updated_before: int | datetime | None = None,
+        include_tombstoned: bool = False,
+        limit: int | None = 10,
+        viewer: Viewer | None = None,
+    ) -> list[WrittenNode]:
+        """Returns the nodes written last, newest first, each with the commit that did it.
+
+        On a branch that others were merged into, that is the merge.
+
+        Args:
+            at: the revision.
+            by: `updated` for the last commit that wrote a node, `created` for the one that added
+                it.
+            label: only nodes of this type; this and the other conditions as for `query`.
+            limit: maximal number of nodes, None for all; the cost is that of their commits.
+            viewer: the caller, who may see everything; required if there is a trust policy.
+
+        Examples:
+            >>> import ibidem
+            >>> repo = ibidem.init("memory:")
+            >>> with repo.transaction(message="the first fact") as tx:
+            ...     _ = tx.add_node("Fact", summary="tea")
+            >>> [(one.node.summary, one.commit.message) for one in repo.history.newest_nodes()]
+            [('tea', 'the first fact')]
+        """
+        conditions = changed_options(locals(), Questions.query, but=("limit",))
+        from ibidem.repo.history.newest_nodes import newest_nodes
+
+        graph = self._core.graph(at, viewer=viewer)
+        if graph.is_restricted:
+            raise not_permitted("History.newest_nodes")
+        return newest_nodes(graph, by=by, limit=limit, **conditions)
 
     def blame(self, node: NodeId | str, at: object = HEAD) -> list[Blame]:
         """Returns, for each field and property of a node, the commit that last set it.

@@ -97,6 +97,14 @@ class Maintenance:
         stats = self.stats()
         return answered, stats.node_count - stats.tombstone_count
 
+    def missing_vectors(self, model: str, at: object = HEAD) -> int:
+        """Returns how many nodes of a revision have a text but no vector of a model, or that of
+        another text; reads every node.
+        """
+        from ibidem.repo.embed_nodes import missing_count
+
+        return missing_count(self._core.graph(at), model)
+
     def reindex(self, *, compact: bool = False) -> None:
         """Builds the index of the head from nothing; no data is affected.
 

@@ -36,7 +36,8 @@ class Stage:
         publisher = operations.retry_if_collected(
             lambda state: stage.StagePublisher(operations, state), state=state
         )
-        return begin(self._core, publisher, commit_info("", "", None, None, None))
+        unsigned = commit_info("", "", None, None, None)
+        return begin(self._core, publisher, unsigned, state=publisher.state)
 
     def commit_with(
         self, *, author: str = "", message: str = "", state: State | None = None
@@ -56,9 +57,10 @@ class Stage:
         def begin_in(state: State) -> Transaction:
             if STAGE_CELL not in state.cells:
                 publisher = BranchPublisher(operations, state, state.view.head, signed)
-                return begin(core, publisher, signed)
+                return begin(core, publisher, signed, state=state)
             committer = stage.StageCommitPublisher(operations, state, signed)
-            return begin(core, committer, commit_info("", "", None, None, None))
+            unsigned = commit_info("", "", None, None, None)
+            return begin(core, committer, unsigned, state=state)
 
         return operations.retry_if_collected(begin_in, state=state)
 

@@ -71,6 +71,7 @@ LOCAL_FILES = (
     LocalFiles("format", "the version of the layout", Rule.NO_WORDS),
     LocalFiles("blocks/*", "the blocks and cells of the store, and its locks", Rule.STORE),
     LocalFiles("copies/*", "blocks of a store elsewhere, which deletes them", Rule.STORE),
+    LocalFiles("log/*", "where the blocks of a store elsewhere are", Rule.NO_WORDS),
     LocalFiles("index/*", "terms, vectors and properties of nodes", Rule.DERIVED),
     LocalFiles("reranks/*", "scores that rerankers gave, under digests of texts", Rule.DERIVED),
     LocalFiles("*/lock", "nothing", Rule.NO_WORDS),

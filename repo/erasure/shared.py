@@ -19,20 +19,24 @@ from ibidem.store.protocol import SupportsLocalCopies
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
+    from ibidem.repo.state import State
 
 _FILE = Path("local") / "erasures"
 """The CID of the erasures that the files here follow."""
 
 
-def catch_up(repository: Core) -> None:
+def catch_up(repository: Core, state: State) -> None:
     """Removes what this machine derived before an erasure that it does not know of.
+
+    Args:
+        state: the newest.
 
     Raises:
         StorageError: a disk error; the repository must not be read here.
     """
     folder = repository.folder
     assert folder is not None, "BUG: a shared repository without local files"
-    erasures = repository.view.erasures
+    erasures = state.view.erasures
     known = read_file(folder / _FILE)
     if known == erasures.raw or (known is None and erasures == EMPTY_TREE):
         return

@@ -7,10 +7,13 @@ that is its key. Blocks that are missing because they were erased are counted an
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
-from itertools import pairwise
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from operator import lt
+from struct import Struct
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ibidem.objects.cid import Cid
 from ibidem.objects.cid_table import NOTE_BYTES, CidTable
@@ -21,6 +24,7 @@ from ibidem.objects.errors import (
     InvalidInputError,
     NotFoundError,
 )
+from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.location import Part
 from ibidem.objects.node import Node
 from ibidem.objects.progress import STEP, Progress, silent
@@ -28,17 +32,35 @@ from ibidem.objects.receipt import ReceiptBlock
 from ibidem.objects.step import Step
 from ibidem.objects.tree.block import decode
 from ibidem.objects.verify import read_foreign
-from ibidem.objects.walk import EMPTY_RAW, LEAVES, TREE, Link, expand, walk
+from ibidem.objects.walk import (
+    BATCH_BLOCKS,
+    EMPTY_RAW,
+    KEYED,
+    LEAVES,
+    TREE,
+    Link,
+    expand,
+    links_below,
+    read_many,
+    walk,
+)
 from ibidem.repo.maintenance.report import Fault, FaultKind
+from ibidem.repo.maintenance.value_checks import PLAIN, CheckValues, PlainValues, Values
 from ibidem.repo.root_check import place_problem
 from ibidem.repo.runs.records import check_record
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ibidem.objects.block import Block
     from ibidem.objects.blocks import Source
+    from ibidem.objects.tree.columns import Block as TreeBlock
 
-_USE_MASK = (1 << 8 * NOTE_BYTES) - 1
 _WORK = "checking blocks"
+_VALUES_AT_ONCE = 1024
+"""Values of a kind that are checked together."""
+_VALUES_STARTED_MAX = 8
+"""Checks of so many values that go on at a time."""
 Look = Callable[[Cid, bytes], None]
 """Called with each block that was read and matches the hash of its CID."""
 
@@ -50,6 +72,7 @@ class BlockCheck:
         self,
         source: Source,
         is_erased: Callable[[Cid], bool],
+        check_values: CheckValues,
         *,
         total: int = 0,
         progress: Progress = silent,
@@ -57,11 +80,16 @@ class BlockCheck:
     ) -> None:
         self._source = source
         self._is_erased = is_erased
+        self._check_values = check_values
         self._look = look
         self._total, self._progress = total, progress
         self.faults: list[Fault] = []
-        self.seen = CidTable(total)
+        self.entered = CidTable(total)
         """The blocks met so far, each with the role in which it was needed first."""
+        self._gathered: dict[str, list[Link]] = {}
+        """Values whose check has not started, by kind."""
+        self._started: deque[tuple[list[Link], Callable[[], PlainValues]]] = deque()
+        self._is_ending = False
         self._needed_again: set[tuple[bytes, bytes]] = set()
         """Blocks needed in a further role, with that role."""
         self.by_kind: dict[str, set[bytes]] = {"commit": set(), "root": set()}
@@ -75,20 +103,76 @@ class BlockCheck:
         self.size_bytes = 0
 
     def run(self, links: Iterable[Link]) -> None:
-        """Follows the links and those of their targets, depth first."""
+        """Follows the links and those of their targets, depth first; values come after the tree
+        blocks that link to them, many at a time.
+        """
         self._progress(_WORK, 0, self._total)
         walk(self._source, links, self)
+        while self._started or any(self._gathered.values()):
+            for kind in sorted(self._gathered):
+                self._start_values(kind)
+            self._finish_values(0)
         self._progress(_WORK, self._total, self._total)
 
     def enter(self, link: Link) -> bool:
         """Returns whether a block has not been met before in the role given by the link."""
         use = _use(link)
-        first = self.seen.add(link.raw, use)
+        first = self.entered.add(link.raw, use)
         if first is not None:
             if first == use or (link.raw, use) in self._needed_again:
                 return False
             self._needed_again.add((link.raw, use))
+        elif link.kind in PLAIN and self._look is None:
+            links = self._gathered.setdefault(link.kind, [])
+            links.append(link)
+            if len(links) == _VALUES_AT_ONCE:
+                self._start_values(link.kind)
+            return False
         return True
+
+    def _start_values(self, kind: str) -> None:
+        links = self._gathered.pop(kind)
+        values = Values(
+            kind,
+            b"".join([link.raw for link in links]),
+            b"".join([link.key for link in links]),
+        )
+        self._started.append((links, self._check_values(values)))
+
+    def _finish_values(self, started_max: int) -> None:
+        """Records the checks that started first; values that are not plain are checked here.
+
+        Args:
+            started_max: how many checks may go on, whoever does them, so that faults are always
+                reported in the same order.
+        """
+        if self._is_ending:
+            return
+        self._is_ending = True
+        while len(self._started) > started_max:
+            links, result = self._started.popleft()
+            found = result()
+            others = [links[index] for index in found.others]
+            if others:
+                self._check_others(others)
+            count = len(links) - len(others)
+            self.whole_count += count
+            self.counts[links[0].kind] += count
+            self.size_bytes += found.size_bytes
+            self._progress(_WORK, min(self.whole_count, self._total), self._total)
+        self._is_ending = False
+
+    def _check_others(self, links: Sequence[Link]) -> None:
+        for start in range(0, len(links), BATCH_BLOCKS):
+            some = links[start : start + BATCH_BLOCKS]
+            blocks = read_many(self._source, [Cid(link.raw) for link in some])
+            for link, block in zip(some, blocks, strict=True):
+                if isinstance(block, bytes):
+                    walk(self._source, self.block(link, block), self)
+                elif isinstance(block, (NotFoundError, CorruptError)):
+                    self.missing(link, block)
+                else:
+                    raise block
 
     def fault(self, kind: FaultKind, link: Link, detail: str, where: str | None = None) -> None:
         """Records a fault of a block."""
@@ -97,16 +181,22 @@ class BlockCheck:
 
     def block(self, link: Link, block: bytes) -> Iterable[Link]:
         """Checks a block; returns its links, none if it is invalid."""
+        if len(self._started) > _VALUES_STARTED_MAX:
+            self._finish_values(_VALUES_STARTED_MAX)
         cid, is_new = Cid(link.raw), self._is_new(link)
         if is_new and self._look is not None:
             self._look(cid, block)
         if _is_empty_tree(link):
             return ()
         try:
-            value = None if cid.is_raw else read_foreign(block)
-            is_leaf = value is not None and link.kind == value.KIND and link.kind in LEAVES
-            found = [] if is_leaf else list(expand(link, block))
-            self._check_place(link, block, value)
+            found: Iterable[Link] = ()
+            if link.kind == TREE and not cid.is_raw:
+                value, found = None, self._tree(link, block)
+            else:
+                value = None if cid.is_raw else read_foreign(block)
+                if value is None or link.kind != value.KIND or link.kind not in LEAVES:
+                    found = list(expand(link, block))
+                self._check_key(link, value)
             if is_new and isinstance(value, (Step, ReceiptBlock)):
                 self._check_record(link, block, value)
         except FormatError as error:
@@ -150,18 +240,30 @@ class BlockCheck:
         except (CorruptError, FormatError) as error:
             self.fault(FaultKind.MALFORMED, link, str(error))
 
-    def _check_place(self, link: Link, block: bytes, value: Block | None) -> None:
-        """Checks that a block fits its position in the tree."""
-        if link.kind == TREE:
+    def _tree(self, link: Link, block: bytes) -> list[Link]:
+        """Checks a tree block in its place; returns its links, except those that were followed."""
+        try:
             tree = decode(block)
-            if any(one >= other for one, other in pairwise(tree.key_list)):
-                raise CorruptError("tree: its keys do not ascend")
-            if link.key and (tree.level != link.level or not tree.size or tree.last != link.key):
-                raise CorruptError(
-                    f"tree: it does not end at key {link.key.hex()} of level {link.level}, "
-                    "as its parent says"
-                )
-        elif link.key and value is not None:
+        except (CorruptError, FormatError):
+            read_foreign(block)  # a fault of the block itself comes before one of its place
+            raise
+        keys = tree.key_list
+        if not all(map(lt, keys, keys[1:])):
+            raise CorruptError("tree: its keys do not ascend")
+        if link.key and (tree.level != link.level or not tree.size or tree.last != link.key):
+            raise CorruptError(
+                f"tree: it does not end at key {link.key.hex()} of level {link.level}, "
+                "as its parent says"
+            )
+        if not tree.size:
+            return []
+        is_new = ~self.entered.noted(tree.cids, _uses_below(link, tree))
+        return list(links_below(link, tree, is_new.tolist()))
+
+    @staticmethod
+    def _check_key(link: Link, value: Block | None) -> None:
+        """Checks that a value has the id under which a tree has it."""
+        if link.key and value is not None:
             problem = place_problem(link.kind, link.key, {"kind": value.KIND, "id": _id_of(value)})
             if problem is not None:
                 raise CorruptError(problem)
@@ -178,10 +280,45 @@ def _is_empty_tree(link: Link) -> bool:
     return link.raw == EMPTY_RAW and link.kind == TREE
 
 
+_MASK = (1 << 64) - 1
+_FACTORS = tuple(hash(("factor of a key", number)) & _MASK for number in range(10))
+"""Random numbers of this process."""
+_WORDS = Struct(f"<{ID_BYTES // 4}I")
+
+
 def _use(link: Link) -> bytes:
-    """Returns the role of a block in compact form: its kind, the kind of its values, its key."""
-    use = hash((link.kind, link.of, link.key)) & _USE_MASK
+    """Returns the role of a block in compact form: its kind, the kind of its values, its key.
+
+    Keys of 16 bytes are mixed by multiply-shift hashing, whose factors nobody can know beforehand:
+    two keys have the same mix in one of 2**64 cases, whoever made them. It is the hash that numpy
+    computes as well, for all entries of a block at once.
+    """
+    role = hash((link.kind, link.of)) & _MASK
+    if len(link.key) != ID_BYTES:
+        use = role ^ (hash(link.key) & _MASK if link.key else 0)
+        return use.to_bytes(NOTE_BYTES, "little")
+    high, low = _FACTORS[4], _FACTORS[9]
+    for at, word in enumerate(_WORDS.unpack(link.key)):
+        high += _FACTORS[at] * word
+        low += _FACTORS[5 + at] * word
+    use = role ^ (high & _MASK) >> 32 << 32 ^ (low & _MASK) >> 32
     return use.to_bytes(NOTE_BYTES, "little")
+
+
+def _uses_below(link: Link, tree: TreeBlock) -> NDArray[np.uint64]:
+    """Returns the role of every block that a tree block links to, as numbers."""
+    role = np.uint64(hash((TREE, link.of) if tree.level else (link.of, "")) & _MASK)
+    if not tree.level and link.of not in KEYED:
+        return np.full(tree.size, role, np.uint64)
+    if tree.width != ID_BYTES:
+        return np.frombuffer(b"".join(map(_use, links_below(link, tree))), "<u8")
+    words = np.frombuffer(tree.keys, "<u4").reshape(-1, ID_BYTES // 4).astype(np.uint64)
+    factors = np.array(_FACTORS, np.uint64)
+    high = (words * factors[:4]).sum(1) + factors[4]
+    low = (words * factors[5:9]).sum(1) + factors[9]
+    shift = np.uint64(32)
+    mixed: NDArray[np.uint64] = role ^ high >> shift << shift ^ low >> shift
+    return mixed
 
 
 def _noun(link: Link) -> str:

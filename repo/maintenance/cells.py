@@ -60,6 +60,26 @@ def kept_operations(
                 waiting.append(parent)
 
 
+def start_links(
+    source: BlockReader, cells: Mapping[str, bytes | None], horizon: OperationCid | None = None
+) -> Iterator[Link]:
+    """Yields the links from which everything in a repository is reached.
+
+    Args:
+        cells: the values of the cells.
+        horizon: the oldest operation to keep; by default the one that the cells name.
+    """
+    for name, value in cells.items():
+        if value is not None and name not in (HEAD_CELL, HORIZON_CELL):
+            yield from cell_links(name, value)
+    stop, head = cells.get(HORIZON_CELL), cells.get(HEAD_CELL)
+    if horizon is None and stop is not None:
+        horizon = OperationCid(stop)
+    assert head is not None, "BUG: a repository without a head was opened"
+    for cid, _ in kept_operations(source, OperationCid(head), horizon):
+        yield Link(cid.raw, "operation", "", f"operation {cid}")
+
+
 def _pointer(name: str, kind: str) -> Callable[[bytes], Iterator[Link]]:
     def read(value: bytes) -> Iterator[Link]:
         if len(value) != CID_BYTES:

@@ -34,9 +34,10 @@ from ibidem.repo.maintenance.cells import (
     cell_links,
     kept_operations,
 )
-from ibidem.repo.maintenance.history_checks import HistoryCheck, in_order
+from ibidem.repo.maintenance.history_checks import check_roots, in_order
 from ibidem.repo.maintenance.report import Fault, FaultKind, FsckReport
 from ibidem.repo.maintenance.source_check import SourceCheck
+from ibidem.repo.maintenance.workers import Workers
 from ibidem.repo.state import ERASING_CELL
 from ibidem.repo.view_check import check_log, check_view
 from ibidem.store.protocol import SupportsFileCheck
@@ -94,19 +95,21 @@ def _checked(repository: Core, *, deep: bool) -> FsckReport:
     total = store.stats().block_count
     second = _SecondReading()
     look = second.look if deep else None
-    blocks = BlockCheck(
-        store,
-        lambda cid: cid.raw in erased.cids,
-        total=total,
-        progress=repository.progress,
-        look=look,
-    )
-    operations, horizon = _check_cells(store, blocks, faults)
-    blocks.run(Link(cid.raw, "operation", "", f"operation {cid}") for cid, _ in operations)
-    faults += blocks.faults
-    faults += _check_erased(repository, erased)
-    faults += _check_views(store, operations, horizon)
-    faults += _check_roots(store, blocks)
+    with Workers(repository, block_count=total) as workers:
+        blocks = BlockCheck(
+            store,
+            lambda cid: cid.raw in erased.cids,
+            workers.check_values,
+            total=total,
+            progress=repository.progress,
+            look=look,
+        )
+        operations, horizon = _check_cells(store, blocks, faults)
+        blocks.run(Link(cid.raw, "operation", "", f"operation {cid}") for cid, _ in operations)
+        faults += blocks.faults
+        faults += _check_erased(repository, erased)
+        faults += _check_views(store, operations, horizon)
+        faults += _check_roots(store, blocks, workers)
     faults += _check_notes(store, operations)
     faults += _check_sources(store, blocks)
     unreachable = list(_check_rest(store, blocks, look))
@@ -243,17 +246,18 @@ def _kept(
         faults.append(Fault(kind, where, str(error), source.last, "the operation log"))
 
 
-def _check_roots(store: Store, blocks: BlockCheck) -> list[Fault]:
-    check = HistoryCheck(store, lambda cid: cid.raw in blocks.erased)
-    roots: dict[bytes, RootCid] = {}
-    for cid, commit in in_order(store, blocks.by_kind["commit"]):
-        before = roots.get(commit.parents[0].raw) if commit.parents else None
-        check.check(commit.root, before, f"commit {cid}")
-        roots[cid.raw] = commit.root
-    for raw in blocks.by_kind["root"]:
-        check.check(RootCid(raw), None, "the stage, the origin or a receipt")
-    check.finish()
-    return check.faults
+def _check_roots(store: Store, blocks: BlockCheck, workers: Workers) -> list[Fault]:
+    commits, roots = blocks.by_kind["commit"], blocks.by_kind["root"]
+    is_well_formed = not blocks.faults
+    if is_well_formed and not blocks.erased and workers.is_history_valid(commits, roots):
+        return []
+    return check_roots(
+        store,
+        commits,
+        roots,
+        lambda cid: cid.raw in blocks.erased,
+        is_well_formed=is_well_formed,
+    )
 
 
 def _check_sources(store: Store, blocks: BlockCheck) -> Iterator[Fault]:
@@ -300,7 +304,7 @@ def _check_notes(store: Store, operations: list[tuple[OperationCid, Operation]])
 
 def _check_rest(store: Store, blocks: BlockCheck, look: Look | None) -> Iterator[Fault | None]:
     """Yields for each unreferenced block its fault, None if it is valid."""
-    for cid, block in read_blocks(store, blocks.seen.absent(store.cids())):
+    for cid, block in read_blocks(store, blocks.entered.absent(store.cids())):
         if isinstance(block, NotFoundError):
             continue  # deleted meanwhile by a garbage collection
         if isinstance(block, IbidemError):

@@ -42,13 +42,7 @@ from ibidem.objects.record import record
 from ibidem.objects.tree.block import decode
 from ibidem.objects.walk import EMPTY_RAW, LEAVES, TREE, Link, expand, read_blocks, walk
 from ibidem.repo.erasure.destroy import finish
-from ibidem.repo.maintenance.cells import (
-    CELLS,
-    HEAD_CELL,
-    HORIZON_CELL,
-    cell_links,
-    kept_operations,
-)
+from ibidem.repo.maintenance.cells import CELLS, HORIZON_CELL, start_links
 from ibidem.repo.operation_log import OPERATIONS_KEPT, RETRIES_MAX, lost_every_race
 from ibidem.repo.view_check import has_wrong_ref
 
@@ -290,7 +284,7 @@ def _mark_all(
     for _ in range(RETRIES_MAX):
         cells = _all_cells(store)
         try:
-            _mark_once(store, marks, cells, horizon)
+            marks.mark(start_links(store, cells, horizon))
         except (NotFoundError, CorruptError) as error:
             if error.kind is not ErrorKind.BLOCK_NOT_FOUND or _all_cells(store) == cells:
                 raise
@@ -302,26 +296,6 @@ def _mark_all(
 
 def _all_cells(store: Store) -> dict[str, bytes | None]:
     return {**dict.fromkeys(CELLS), **store.cells()}
-
-
-def _mark_once(
-    store: Store,
-    marks: Marks,
-    cells: Mapping[str, bytes | None],
-    horizon: OperationCid | None,
-) -> None:
-    links: list[Link] = []
-    for name, value in cells.items():
-        if value is not None and name not in (HEAD_CELL, HORIZON_CELL):
-            links.extend(cell_links(name, value))
-    stop = cells[HORIZON_CELL]
-    if horizon is None and stop is not None:
-        horizon = OperationCid(stop)
-    head = cells[HEAD_CELL]
-    assert head is not None, "BUG: a repository without a head was opened"
-    for cid, _ in kept_operations(store, OperationCid(head), horizon):
-        links.append(Link(cid.raw, "operation", "", f"operation {cid}"))
-    marks.mark(links)
 
 
 def _garbage(store: Store, marks: Marks) -> dict[bytes, tuple[str, int]]:

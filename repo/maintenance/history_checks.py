@@ -11,35 +11,50 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from blake3 import blake3
+
 from ibidem.objects import codec
 from ibidem.objects.block import in_version
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
+from ibidem.objects.links import check_kind
 from ibidem.objects.root import VALUE_KINDS, Root
-from ibidem.objects.tree import EMPTY_TREE, diff
+from ibidem.objects.tree import EMPTY_TREE
 from ibidem.objects.vector import VECTORS
 from ibidem.objects.verify import VALUES
-from ibidem.objects.walk import BATCH_BLOCKS, read_many
+from ibidem.objects.walk import BATCH_BLOCKS, LEAVES, TREE, Link, expand, read_many, walk
 from ibidem.repo.history.ancestry import parents_first, read_commit
+from ibidem.repo.maintenance.cells import start_links
 from ibidem.repo.maintenance.report import Fault
 from ibidem.repo.root_check import RootCheck
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.objects.commit import Commit
+    from ibidem.store.protocol import Store
 
 _UNREADABLE = (NotFoundError, CorruptError, FormatError)
 _READ = frozenset(("edge", "conflict", *VECTORS))
 """Kinds whose values need checks beyond those of the walk, which checks their kind and their key.
 """
+_IN_ROOTS = frozenset(VALUE_KINDS.values())
 
 
 class HistoryCheck:
     """Checks roots, each against one that was checked before it."""
 
-    def __init__(self, source: Source, is_erased: Callable[[Cid], bool]) -> None:
+    def __init__(
+        self, source: Source, is_erased: Callable[[Cid], bool], *, is_well_formed: bool
+    ) -> None:
+        """Checks nothing yet.
+
+        Args:
+            is_well_formed: whether all blocks were found well-formed in their places, so that a
+                value need not be checked by itself again.
+        """
         self._source = source
         self._is_erased = is_erased
+        self._is_well_formed = is_well_formed
         self._done: set[RootCid] = set()
         self.faults: list[Fault] = []
         self._check = RootCheck(source, self.faults.append)
@@ -69,7 +84,7 @@ class HistoryCheck:
             kind = VALUE_KINDS[tree_name[0]]
             if kind not in _READ:
                 continue
-            changes = diff(self._source, before.get(tree_name, EMPTY_TREE), tree)
+            changes = self._check.changes(self._source, before.get(tree_name, EMPTY_TREE), tree)
             for batch in _batches((key, cid) for key, _, cid in changes if cid is not None):
                 blocks = read_many(self._source, [cid for _, cid in batch])
                 for (key, cid), block in zip(batch, blocks, strict=True):
@@ -82,7 +97,8 @@ class HistoryCheck:
         try:
             if isinstance(block, IbidemError):
                 raise block
-            VALUES[kind].decode(block)
+            if not self._is_well_formed:
+                VALUES[kind].decode(block)
             fields = in_version(codec.decode(block))
         except NotFoundError:
             if not self._is_erased(cid):
@@ -115,3 +131,84 @@ def in_order(source: Source, commits: Iterable[bytes]) -> Iterator[tuple[CommitC
             cid = CommitCid(raw)
             found[cid] = read_commit(source, cid)
     yield from parents_first(found).items()
+
+
+def check_roots(
+    source: Source,
+    commits: Iterable[bytes],
+    roots: Iterable[bytes],
+    is_erased: Callable[[Cid], bool],
+    *,
+    is_well_formed: bool,
+) -> list[Fault]:
+    """Returns the faults of all roots: those of the commits, and others."""
+    check = HistoryCheck(source, is_erased, is_well_formed=is_well_formed)
+    of_commit: dict[bytes, RootCid] = {}
+    for cid, commit in in_order(source, commits):
+        before = of_commit.get(commit.parents[0].raw) if commit.parents else None
+        check.check(commit.root, before, f"commit {cid}")
+        of_commit[cid.raw] = commit.root
+    for raw in roots:
+        check.check(RootCid(raw), None, "the stage, the origin or a receipt")
+    check.finish()
+    return check.faults
+
+
+def valid_history(store: Store) -> bytes:
+    """Checks the roots of a store whose blocks are believed to be well-formed and complete.
+
+    Returns:
+        `history_digest` of its commits and roots if no root has a fault; empty if there is any
+        doubt.
+    """
+    found = _History()
+    lost: list[Cid] = []
+
+    def is_erased(cid: Cid) -> bool:
+        lost.append(cid)
+        return True
+
+    try:
+        walk(store, start_links(store, store.cells()), found)
+        faults = check_roots(store, found.commits, found.roots, is_erased, is_well_formed=True)
+    except IbidemError:
+        return b""
+    return b"" if faults or lost or found.lost else history_digest(found.commits, found.roots)
+
+
+def history_digest(commits: Iterable[bytes], roots: Iterable[bytes]) -> bytes:
+    """Returns a digest of the CIDs of some commits and roots, whatever their order."""
+    return blake3(b"".join([*sorted(commits), b"roots", *sorted(roots)])).digest()
+
+
+class _History:
+    """A visitor of everything but the trees of roots: collects commits and roots."""
+
+    def __init__(self) -> None:
+        self.commits: set[bytes] = set()
+        self.roots: set[bytes] = set()
+        self.lost = False
+        self._met: set[tuple[bytes, str]] = set()
+
+    def enter(self, link: Link) -> bool:
+        """Returns whether a block has not been met, and may lead to a commit or a root."""
+        if link.kind in LEAVES or (link.kind == TREE and link.of in _IN_ROOTS):
+            return False
+        if (link.raw, link.kind) in self._met:
+            return False
+        self._met.add((link.raw, link.kind))
+        return True
+
+    def block(self, link: Link, block: bytes) -> Iterable[Link]:
+        """Collects a commit or a root; returns the links of a block."""
+        if not Cid(link.raw).is_raw and link.kind != TREE:
+            kind = check_kind(codec.decode(block))
+            if kind == "commit":
+                self.commits.add(link.raw)
+            elif kind == "root":
+                self.roots.add(link.raw)
+        return expand(link, block)
+
+    def missing(self, link: Link, error: IbidemError) -> None:
+        """Notes that a block cannot be read."""
+        self.lost = True

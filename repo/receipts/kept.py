@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid, ReceiptCid
 from ibidem.objects.errors import CorruptError, FormatError, InvalidInputError, NotFoundError
+from ibidem.objects.links import links
 from ibidem.objects.record import record
 from ibidem.objects.view import RECEIPTS, View
 from ibidem.repo import refs
@@ -53,7 +54,8 @@ def keep(
             `retrieve.answer.sealed`.
 
     Raises:
-        NotFoundError: there is no such receipt, or its root is not in this repository.
+        NotFoundError: there is no such receipt, or a block that its replay reads is not in this
+            repository.
     """
     given = receipt
     check_receipt(given)
@@ -63,12 +65,13 @@ def keep(
         if isinstance(given, SealedReceipt):
             raise InvalidInputError("key: got one for a receipt that is sealed already")
         given = seal(given, key)
-    if not repository.store.has(given.root):
+    block = given.encode()
+    missing = [cid for cid in links(block) if not repository.store.has(cid)]
+    if missing:
         raise NotFoundError(
-            f"receipt: its root {given.root} is not in this repository",
+            f"receipt: {_role(given, missing[0])} {missing[0]} is not in this repository",
             hint="keep it where the question was asked, or fetch that history first",
         )
-    block = given.encode()
     cid = ReceiptCid.of(block)
 
     def make(state: State, buffer: WriteBatch) -> View | None:
@@ -82,6 +85,10 @@ def keep(
         make, author=author, time=checked_time(time), description=f"keep receipt {cid}"
     )
     return cid
+
+
+def _role(receipt: Receipt | SealedReceipt, cid: Cid) -> str:
+    return "its root" if cid == receipt.root else "what its replay reads,"
 
 
 def check_receipt(receipt: object) -> None:

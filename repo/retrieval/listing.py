@@ -16,6 +16,7 @@ from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.repo.argument_checks import check_ids
 from ibidem.repo.arguments import microseconds
+from ibidem.repo.retrieval.history import with_history
 from ibidem.retrieve.access.restricted_snapshot import loader
 from ibidem.retrieve.answer.tuple_sequence import TupleSequence
 from ibidem.retrieve.filter import NodeSet, universe, view_of
@@ -26,6 +27,7 @@ from ibidem.retrieve.semantics import resolve
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
+    from ibidem.objects.cid import RootCid
     from ibidem.repo.graph import Graph
     from ibidem.retrieve.query.predicate import Predicate
 
@@ -65,12 +67,14 @@ def page(
         limit: maximal number of nodes, None for all.
         offset: number of nodes to skip.
         after: `next` of the previous page, which may be of any revision.
-        conditions: `label`, `where`, `valid_at`, `valid_missing`, `include_tombstoned`.
+        conditions: `label`, `where`, `valid_at`, `valid_missing`, `include_tombstoned`, and the
+            times of `retrieve.query.history`.
 
     Raises:
         InvalidInputError: an option is wrong; the message names it.
     """
     get = revision.core.store.get
+    conditions = with_history(revision, conditions)
 
     def found(snapshot: Snapshot) -> Page:
         scope = _scope(revision, snapshot, **conditions)
@@ -90,7 +94,24 @@ def page(
 
 def count(revision: Graph, **conditions: Any) -> int:
     """Returns the number of nodes that meet all conditions; no node is read."""
+    conditions = with_history(revision, conditions)
     return _answer(revision, lambda snapshot: len(_scope(revision, snapshot, **conditions).members))
+
+
+def matching(revision: Graph, **conditions: Any) -> Callable[[NodeId], bool]:
+    """Returns a function that tells whether a node meets all conditions, those of `page`."""
+    conditions = with_history(revision, conditions)
+
+    def found(snapshot: Snapshot) -> Callable[[NodeId], bool]:
+        members = _scope(revision, snapshot, **conditions).members
+
+        def is_member(node: NodeId) -> bool:
+            ordinal = snapshot.ordinal(node)
+            return ordinal is not None and ordinal in members
+
+        return is_member
+
+    return _answer(revision, found)
 
 
 def paths(
@@ -159,10 +180,11 @@ def _scope(
     where: Mapping[str, Any] | Predicate | None = None,
     valid_at: int | datetime | None = None,
     valid_missing: str | None = None,
+    history: Mapping[str, RootCid | None] | None = None,
     include_tombstoned: bool = False,
 ) -> NodeSet:
     """Returns the nodes that meet all conditions."""
-    if label is None and not where and valid_at is None and valid_missing is None:
+    if not where and all(one is None for one in (label, valid_at, valid_missing, history)):
         hidden = checks.flag("include_tombstoned", include_tombstoned)
         return view_of(snapshot, include_tombstoned=hidden)
     query = resolve(
@@ -172,6 +194,7 @@ def _scope(
         where=where or None,
         valid_at=_checked_moment(valid_at),
         valid_missing=valid_missing,
+        history=history,
         include_tombstoned=include_tombstoned,
     )
     return universe(snapshot, query).nodes

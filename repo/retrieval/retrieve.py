@@ -16,6 +16,7 @@ from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.repo.arguments import microseconds
 from ibidem.repo.graph import Graph
+from ibidem.repo.retrieval.history import with_history
 from ibidem.repo.retrieval.rerank_timeout import limited
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.retrieve.answer.answer import Answer, AnswerKind, receipt_of
@@ -100,7 +101,7 @@ def ask(
         given: some of `retrieve.query.options`, without those of packs. A vector computed by
             `model` or `embedder` is in the receipt, so a replay needs no model.
     """
-    options: dict[str, Any] = {**given}
+    options: dict[str, Any] = with_history(revision, given)
     config = revision.config
     if not {"model", "embedder", "vector"} & options.keys() and _has_words(options.get("text")):
         options["model"] = configured(config).get("model")

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TypedDict
 
 from ibidem.embed.protocol import Embedder
-from ibidem.objects.cid import CommitCid
+from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.retrieve.query.predicate import Predicate
 from ibidem.retrieve.query.signature import SharedOptions
 from ibidem.retrieve.records.record import RecordType, Status
@@ -17,7 +17,11 @@ class RetrieveOptions(SharedOptions, total=False):
     """The options of `retrieve`, without the text."""
 
     valid_at: int | datetime | None
-    """A moment with an offset, or microseconds since 1970 UTC, as `as_of`."""
+    """A moment with an offset, or microseconds since 1970 UTC, as the other times."""
+    created_after: int | datetime | None
+    created_before: int | datetime | None
+    updated_after: int | datetime | None
+    updated_before: int | datetime | None
     as_of: int | datetime | None
     notes: CommitCid | str | None
     """A notes head, or the name of a space."""
@@ -34,6 +38,7 @@ class QuestionOptions(RetrieveOptions, total=False):
     text: str | None
     packs: Mapping[str, object] | None
     records: Mapping[str, object] | None
+    history: Mapping[str, RootCid | None] | None
 
 
 class PacksOptions(RetrieveOptions, total=False):
@@ -75,6 +80,10 @@ class ListingConditions(TypedDict, total=False):
     where: Mapping[str, object] | Predicate | None
     valid_at: int | datetime | None
     valid_missing: str | None
+    created_after: int | datetime | None
+    created_before: int | datetime | None
+    updated_after: int | datetime | None
+    updated_before: int | datetime | None
     include_tombstoned: bool
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.repo.arguments import CommitInfo, UniqueIds
 from ibidem.repo.branches import branch_in
+from ibidem.repo.edge_lookup import EdgeLookup
 from ibidem.repo.transaction.publish import BranchPublisher
 from ibidem.repo.transaction.reconcile import checked_choice
 from ibidem.repo.transaction.staged_graph import staged_graph
@@ -14,7 +15,9 @@ from ibidem.repo.transaction.transaction import Transaction
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ibidem.objects.cid import RootCid
     from ibidem.repo.core import Core
+    from ibidem.repo.graph import Graph
     from ibidem.repo.state import State
     from ibidem.repo.transaction.changeset import Publisher
     from ibidem.repo.transaction.transaction import NewId
@@ -39,12 +42,14 @@ def begin(
     publisher: Publisher,
     signed: CommitInfo,
     *,
+    state: State | None = None,
     recorded: Callable[[UniqueIds], NewId] | None = None,
     now: Callable[[], int] | None = None,
 ) -> Transaction:
     """Returns a transaction on the root of a publisher, which publishes its changes at the end.
 
     Args:
+        state: that of the publisher, in which the base is read; by default the newest.
         recorded: wraps the function that generates ids of new nodes.
         now: returns the time of the transaction; by default that in `signed`, else the clock's.
     """
@@ -52,14 +57,18 @@ def begin(
     def time() -> int:
         return core.operation_log.time(signed.time)
 
+    def base(root_cid: RootCid) -> Graph:
+        return core.base(root_cid, state)
+
+    lookup = EdgeLookup(core.store, lambda root_cid, ask: base(root_cid).with_snapshot(ask))
     ids = UniqueIds(publisher.base(), signed, time)
     return Transaction(
         core.store,
         publisher,
-        incident=lambda root, id: core.edge_lookup.incident(None, root, id),  # noqa: A006
+        incident=lambda root, id: lookup.incident(None, root, id),  # noqa: A006
         unique_id=ids if recorded is None else recorded(ids),
         on_publish=core.search_index.after_commit,
         now=now or time,
-        staged=lambda root, blocks: staged_graph(core.graph(publisher.base().cid), root, blocks),
+        staged=lambda root, blocks: staged_graph(base(publisher.base().cid), root, blocks),
         author=signed.author,
     )

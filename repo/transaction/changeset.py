@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source, WriteBatch
     from ibidem.objects.commit import Commit
     from ibidem.repo.events import Event
+    from ibidem.repo.state import State
 
 _ATTACHED = frozenset(family.name for family in FAMILIES if family.is_attached)
 _NAMED_IN_CONFLICT = 5
@@ -62,6 +63,8 @@ class Published:
     """The commit on the branch; None if the graph has not changed, or the edits were staged."""
     notes: Mapping[str, CommitCid] = field(default_factory=empty)
     """The new heads of the notes, by space."""
+    state: State | None = None
+    """The state that the publication made, where it is known."""
 
 
 class Publisher(Protocol):

@@ -52,6 +52,8 @@ order.
 """
 _AHEAD_NODES_MAX = 16_384
 """Maximal number of prefetched nodes, about 2 kB each."""
+_STAGED_NODES_MAX = 16_384
+"""Maximal number of staged nodes that are kept decoded."""
 _NO_DIGEST = bytes(32)
 
 
@@ -74,10 +76,12 @@ class PendingGraph:
         """Vectors that are encoded at commit, with the digest of the node's text at that time."""
         self._dated: set[tuple[TreeName, bytes]] = set()
         """Digests that were given for some of these vectors."""
-        self._touching: dict[bytes, set[bytes]] = {}
+        self._touching: dict[bytes, list[bytes]] | None = None
+        """Staged edges by node, once they are asked for: a load never does."""
         self._trees: dict[TreeName, Tree] = {}
         self._nodes: dict[bytes, Node] = {}
-        """Staged nodes by id, the same as in `edits`, so that their texts need no decoding."""
+        """The last staged nodes by id, the same as in `edits`: their texts need no decoding if they
+        get vectors soon."""
         self._digests: dict[bytes, bytes] = {}
         """Digests of the texts of nodes with vectors, kept instead of the nodes: a load has many.
         """
@@ -144,11 +148,12 @@ class PendingGraph:
         self._buffer.new[cid] = block
         self.edits.of(tree_name)[raw] = cid
         if isinstance(value, Node):
+            if len(self._nodes) >= _STAGED_NODES_MAX:
+                self._nodes.clear()
             self._nodes[raw] = value
             self._digests.pop(raw, None)
-        elif isinstance(value, Edge):
-            for node in (value.src, value.dst):
-                self._touching.setdefault(node.raw, set()).add(raw)
+        elif isinstance(value, Edge) and self._touching is not None:
+            self._touch(self._touching, value)
 
     def stage_new(
         self, tree_name: TreeName, raw: bytes, value: Node | Edge, *, may_replace: bool
@@ -220,8 +225,18 @@ class PendingGraph:
         """Returns the edges that begin or end at a node."""
         staged = self.edits.of(EDGES)
         stored = [edge.raw for edge in self._incident(self.base, id)]
+        if self._touching is None:
+            self._touching = {}
+            for cid in staged.values():
+                if cid is not None:
+                    self._touch(self._touching, Edge.decode(self._buffer.get(cid)))
         found = {*stored, *self._touching.get(id.raw, ())}
         return [EdgeId(raw) for raw in sorted(found) if staged.get(raw, _ABSENT) is not None]
+
+    @staticmethod
+    def _touch(touching: dict[bytes, list[bytes]], edge: Edge) -> None:
+        for node in (edge.src, edge.dst):
+            touching.setdefault(node.raw, []).append(edge.id.raw)
 
     def content(self, node: Node) -> bytes | None:
         """Returns the whole content of a node, None if it has none."""

@@ -60,8 +60,9 @@ def move(
     author: str,
     time: int,
     cells: Mapping[str, Swap] | None = None,
-) -> None:
-    """Sets refs to new commits, by full name, and stores the buffer's blocks, in one durable step.
+) -> State:
+    """Sets refs to new commits, by full name, and stores the buffer's blocks, in one durable step;
+    returns the state that this made.
 
     Raises:
         ConflictError: kind `head-moved`: another operation came first, or a cell has moved.
@@ -69,7 +70,7 @@ def move(
     for commit in commits.values():
         buffer.put(commit.cid, commit.encode())
     targets = {full_name: commit.cid for full_name, commit in commits.items()}
-    operations.publish(
+    return operations.publish(
         state,
         replace(state.view, refs=refs.changed(state.view, targets, buffer)),
         buffer,
@@ -170,7 +171,7 @@ class BranchPublisher:
             commits[NOTES + space] = with_events(
                 before.commit, before.root, added, self._signature, time, buffer
             )
-        move(
+        made = move(
             self._operations,
             state,
             commits,
@@ -181,7 +182,7 @@ class BranchPublisher:
             cells=self._cells,
         )
         notes = {space: commits[NOTES + space].cid for space in events}
-        return Published(commits.get(self._full_name), notes)
+        return Published(commits.get(self._full_name), notes, made)
 
     def _has_moved(self, now: Tip) -> bool:
         return self._on_conflict == UNMOVED and now.commit != self._base_commit

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from ibidem.objects.root import Root, TreeName
     from ibidem.repo.events import Event
     from ibidem.repo.graph import Graph
+    from ibidem.repo.state import State
     from ibidem.repo.transaction.staged_graph import StagedRevision
     from ibidem.retrieve.access.policy import Viewer
 
@@ -83,7 +84,7 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         *,
         incident: Incident,
         unique_id: NewId | None = None,
-        on_publish: Callable[[int], None] | None = None,
+        on_publish: Callable[[int, State | None], None] | None = None,
         now: Callable[[], int] | None = None,
         staged: Callable[[Root, WriteBatch], Graph] | None = None,
         author: str = "",
@@ -96,7 +97,7 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
             staged: returns the graph of a root whose blocks are in a batch.
             unique_id: returns the id for a node to be added as new, from its map; None if not
                 supported.
-            on_publish: called with the number of published blocks.
+            on_publish: called with the number of published blocks, and the state that this made.
         """
         base = publisher.base()
         self._draft = PendingGraph(source, base, incident)
@@ -151,7 +152,7 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
             published = self._publisher.publish(edits, blocks)
         self.commit, self.noted = published.commit, published.notes
         if self.commit is not None and self._on_publish is not None:
-            self._on_publish(len(blocks))
+            self._on_publish(len(blocks), published.state)
         return self.commit
 
     @property

@@ -59,7 +59,11 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Repository", Exposure.VISIBLE, "conversations records recall feedback add"),
     **_rows("Repository", Exposure.REFUSED, "show_progress"),
     # -- its namespaces ------------------------------------------------------------------------
-    **_rows("History", Exposure.REFUSED, "log diff compare bisect touching blame squash prune"),
+    **_rows(
+        "History",
+        Exposure.REFUSED,
+        "log diff diff_documents compare bisect touching blame squash prune newest_nodes",
+    ),
     **_rows("History", Exposure.REFUSED, "merge_bases operations undo redo"),
     **_rows("Stage", Exposure.REFUSED, "transaction commit_with commit changes clear"),
     **_rows("Sync", Exposure.REFUSED, "remotes export export_part load fetch pull push"),
@@ -72,7 +76,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Notes", Exposure.EXEMPT, "head"),
     **_rows("Keys", Exposure.REFUSED, "ring sign_with verify revoke require_signed"),
     **_rows("Maintenance", Exposure.REFUSED, "fsck repair gc stats log_stats index_counts"),
-    **_rows("Maintenance", Exposure.REFUSED, "reindex verify_index share_index"),
+    **_rows("Maintenance", Exposure.REFUSED, "missing_vectors reindex verify_index share_index"),
     **_rows("Maintenance", Exposure.REFUSED, "erase erasures is_erased accept_erasures"),
     **_rows("Maintenance", Exposure.REFUSED, "finish_erasing"),
     # -- revisions and transactions ------------------------------------------------------------
@@ -122,7 +126,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_commands(Exposure.REFUSED, "checkout", "rm", "mv"),
     **_commands(Exposure.VISIBLE, "memory recall", "memory graph", "memory salience", "trust show"),
     **_commands(Exposure.VISIBLE, "thread list", "thread show", "thread select"),
-    **_commands(Exposure.VISIBLE, "snapshot record", "mcp"),
+    **_commands(Exposure.VISIBLE, "snapshot record", "mcp", "view"),
     **_commands(Exposure.EXEMPT, "init", "demo", "completion", "help", "integrate"),
     **_commands(Exposure.REFUSED, "config list", "config get", "config set", "config unset"),
     **_commands(Exposure.REFUSED, "add", "node add", "node remove", "node tombstone"),
@@ -156,6 +160,9 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     # -- the tools of the MCP server -----------------------------------------------------------
     **_rows("mcp", Exposure.VISIBLE, "retrieve read remember verify"),
     **_rows("mcp", Exposure.REFUSED, "history compare"),
+    # -- the pages of the explorer -------------------------------------------------------------
+    **_rows("view", Exposure.VISIBLE, "ask node document graph threads thread"),
+    **_rows("view", Exposure.REFUSED, "compare history operations commit health runs run"),
     # -- the routes of a server ----------------------------------------------------------------
     **_rows("", Exposure.REFUSED, "/v1/refs /v1/known /v1/fetch /v1/push"),
     **_rows("", Exposure.VISIBLE, "/v1/retrieve /v1/context /v1/replay/{receipt}"),

@@ -197,7 +197,7 @@ class ViewerRepository(Layers, Recalling, Questions, Proxy, Closing):
         core, by = self._core, self.author or author
         signed = commit_info(by, message, time, agent, task, core.signing_key)
         publisher = branch_publisher(core, None, signed, on_conflict=on_conflict)
-        tx = begin(core, publisher, signed)
+        tx = begin(core, publisher, signed, state=publisher.state)
         return ViewerTransaction(tx, Revision(core.graph(tx.base.cid, viewer=self.viewer)))
 
     def _nameable(self, rev: object) -> object:

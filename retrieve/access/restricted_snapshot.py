@@ -240,6 +240,10 @@ class RestrictedSnapshot:
         """Returns the values of a property in order; only their relative order is meaningful."""
         return self.base.property_order(name)
 
+    def written_since(self, base: RootCid | None) -> tuple[BitMap, BitMap]:
+        """Raises: the history is not for a restricted caller, and no query asks for it."""
+        raise AssertionError("BUG: a query with a history was resolved for a restricted caller")
+
     @property
     def lexical(self) -> Sequence[LexicalSegment]:
         """The segments of the lexical family; the view decides which of their rows count."""

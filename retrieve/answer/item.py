@@ -17,7 +17,7 @@ from ibidem.objects.block import empty
 from ibidem.objects.cid import NodeCid
 from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.node import Node
-from ibidem.objects.plain import fields_of, plain
+from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
 from ibidem.retrieve.answer.cbor_writer import (
     LINK_HEAD,
@@ -27,6 +27,7 @@ from ibidem.retrieve.answer.cbor_writer import (
     real_of,
     text_of,
 )
+from ibidem.retrieve.answer.lane_path import LanePath
 from ibidem.retrieve.answer.lane_score import LaneScores
 from ibidem.retrieve.answer.mention import Mention
 
@@ -100,7 +101,7 @@ class Item:
     rendered: str
     tokens: int
     lanes: LaneScores
-    paths: Mapping[str, tuple[NodeId, ...]] = field(default_factory=empty, compare=False)
+    paths: Mapping[str, LanePath] = field(default_factory=empty, compare=False)
     """By lane that walked edges, a shortest path from a seed to this node. Not part of
     `to_bytes()`."""
     mentions: tuple[Mention, ...] = field(default=(), compare=False)
@@ -127,7 +128,7 @@ class Item:
             **fields_of(self, "id", "cid", "score", "tokens", "rendered"),
             "ntype": self.node.ntype,
             "lanes": self.lanes.to_dict(),
-            "paths": plain(self.paths),
+            "paths": {name: path.to_dict() for name, path in self.paths.items()},
             "mentions": [one.to_dict() for one in self.mentions],
         }
 
@@ -150,6 +151,6 @@ class Item:
                 f"contributes {lane.contribution!r}"
             )
             if name in self.paths:
-                yield f"      from {' to '.join(str(node) for node in self.paths[name])}"
+                yield f"      from {self.paths[name]}"
         for mention in self.mentions:
             yield f"      {mention}"

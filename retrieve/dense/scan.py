@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ibidem.objects import parallel
 from ibidem.objects.record import record
-from ibidem.retrieve.dense import parallel
 from ibidem.retrieve.dense.bounds import Estimate, Positions, QuerySide
 from ibidem.retrieve.dense.candidates import Candidates, concatenated, reached_by
 from ibidem.retrieve.dense.kernel import Products
@@ -69,7 +69,7 @@ def scan(
         depths: how many rows each query wants, at least 1.
         quantizer: the pass.
         may_give_up: whether a query whose rows the pass cannot tell apart is given up.
-        workers: threads that share it at most; by default those of this machine.
+        workers: threads that share it at most; by default those of `parallel.threads`.
     """
     one = _Scan(
         parts,
@@ -78,7 +78,7 @@ def scan(
         quantizer,
         may_give_up=may_give_up,
         tuning=tuning,
-        workers=parallel.WORKERS if workers is None else workers,
+        workers=parallel.threads() if workers is None else workers,
     )
     one.run()
     return [one.survivors(number) for number in range(len(sides))]

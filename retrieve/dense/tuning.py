@@ -68,13 +68,6 @@ class Tuning:
 TUNING = Tuning()
 """What was measured to be best."""
 
-# Threads.
-
-THREADS_MAX = 4
-"""Threads that share a scan, the calling one included."""
-HELPER_WAIT_S = 0.0005
-"""Seconds that a helper is waited for at the end before its work is done again."""
-
 # Thresholds and refinement.
 
 THRESHOLD_BLOCKS = 4

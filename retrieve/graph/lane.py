@@ -14,8 +14,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
+from ibidem.retrieve.answer.lane_path import LanePath
 from ibidem.retrieve.filter import Universe
 from ibidem.retrieve.graph.neighbourhood import Int64s, Neighbourhood, Places
 from ibidem.retrieve.graph.option import Community, Decay, PageRank
@@ -37,7 +37,7 @@ class GraphTop:
     left_out: int = 0
     """Nodes that the walk left out because of a bound in the query."""
 
-    def path(self, ordinal: int) -> tuple[NodeId, ...]:
+    def path(self, ordinal: int) -> LanePath:
         """Returns a shortest path from a seed to a node of the lane, both included."""
         assert self.near is not None, "BUG: a lane without a walk has no node"
         return self.near.path(int(self.near.places_of(np.array([ordinal], np.uint32))[0]))
@@ -156,9 +156,7 @@ def _first_of_each(
     return places[order[np.arange(order.shape[0]) - begins < count]]
 
 
-def paths_of(
-    lanes: Sequence[GraphTop], ordinals: Ordinals
-) -> list[Mapping[str, tuple[NodeId, ...]]]:
+def paths_of(lanes: Sequence[GraphTop], ordinals: Ordinals) -> list[Mapping[str, LanePath]]:
     """Returns for each node, by lane that has it, a path from a seed to it."""
     held = [(lane, set(lane.top.ordinals.tolist())) for lane in lanes]
     return [

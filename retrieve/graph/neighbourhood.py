@@ -11,11 +11,13 @@ Spec: retrieval 5.2.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from ibidem.objects.ids import NodeId
+from ibidem.retrieve.answer.lane_path import LanePath
 from ibidem.retrieve.filter import NodeSet
 from ibidem.retrieve.numbers import Float64s
 from ibidem.retrieve.protocol import Arcs, Ordinals
@@ -107,7 +109,7 @@ class Neighbourhood:
         shift = np.repeat(self._starts[places] - (np.cumsum(counts) - counts), counts)
         return owners, np.arange(owners.shape[0], dtype=np.intp) + shift
 
-    def path(self, position: int) -> tuple[NodeId, ...]:
+    def path(self, position: int) -> LanePath:
         """Returns a shortest path from a seed that the walk found, the node itself last.
 
         If a node was met from several nodes, the one with the smallest id is taken.
@@ -120,8 +122,29 @@ class Neighbourhood:
             words = np.ascontiguousarray(ids).view(">u8")
             position = int(near[np.lexsort((words[:, 1], words[:, 0]))[0]])
             trail.append(position)
-        ids = self._view.snapshot.node_ids(self.ordinals[trail[::-1]])
-        return tuple(NodeId(row.tobytes()) for row in ids)
+        trail.reverse()
+        ids = self._view.snapshot.node_ids(self.ordinals[trail])
+        edges = [self._edge(*ends) for ends in pairwise(trail)]
+        return LanePath(
+            tuple(NodeId(row.tobytes()) for row in ids),
+            tuple(etype for etype, _ in edges),
+            tuple(is_back for _, is_back in edges),
+        )
+
+    def _edge(self, position: int, near: int) -> tuple[str, bool]:
+        """Returns the first type of the arcs from one node to another that were walked, and whether
+        the edge points back."""
+        found = []
+        for segment, factors in zip(self._view.snapshot.edges, self._factors, strict=True):
+            for outgoing in self._ways:
+                arcs = segment.arcs(self.ordinals[[position]], outgoing=outgoing, at=self._at)
+                if len(arcs.codes):
+                    between = arcs.neighbours == self.ordinals[near]
+                    with np.errstate(over="ignore", under="ignore"):
+                        between &= arcs.weights * factors[arcs.codes] > 0.0
+                    codes = np.unique(arcs.codes[between]).tolist()
+                    found += [(segment.etypes[code], not outgoing) for code in codes]
+        return min(found)
 
     def places_of(self, ordinals: Ordinals) -> Places:
         """Returns the positions of nodes, -1 for those not met."""

@@ -160,28 +160,34 @@ def frequency(found: Sequence[MergedPostings], statistics: Statistics) -> int:
 
 
 def weighted(
-    lexical_view: LexicalView, statistics: Statistics, counts: Mapping[Word, float], query: Query
+    statistics: Statistics,
+    forms_of: Mapping[Word, Sequence[MergedPostings]],
+    factors: Mapping[Word, float],
 ) -> list[WeightedTerm]:
     """Returns the terms that some document of the view has, in ascending text order.
 
     Args:
-        lexical_view: the rows of the view.
         statistics: document count and mean length of the view.
-        counts: by word, the factor of its idf (qtf).
-        query: gives k1 and b.
+        forms_of: by word, the postings of each of its forms.
+        factors: by word, the factor of its idf (qtf).
     """
-    weights: dict[str, float] = {}
-    postings: dict[str, MergedPostings] = {}
-    for word in sorted(counts):
-        found = forms(lexical_view, statistics, word, query)
+    if max(map(len, factors)) == 1:  # one analyser
+        return [
+            WeightedTerm(term, factors[word] * term.idf)
+            for word in sorted(factors)
+            if (term := forms_of[word][0]).frequency
+        ]
+    found: dict[str, WeightedTerm] = {}
+    for word in sorted(factors):
+        postings = forms_of[word]
         if len(word) == 1:
-            idf = found[0].idf
+            idf = postings[0].idf
         else:
-            df = frequency(found, statistics)
+            df = frequency(postings, statistics)
             idf = ln_ratio(2 * statistics.documents + 2, 2 * df + 1) if df else 0.0
-        weight = counts[word] * idf
-        for text, term in zip(word, found, strict=True):
+        weight = factors[word] * idf
+        for text, term in zip(word, postings, strict=True):
             if term.frequency:
-                postings[text] = term
-                weights[text] = weights.get(text, 0.0) + weight
-    return [WeightedTerm(postings[text], weights[text]) for text in sorted(weights)]
+                other = found.get(text)
+                found[text] = WeightedTerm(term, weight if other is None else other.weight + weight)
+    return [found[text] for text in sorted(found)]

@@ -12,9 +12,10 @@ Spec: retrieval 4.1.4.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ibidem.retrieve.lexical.bm25 import forms, frequency
+from ibidem.retrieve.lexical.bm25 import frequency
+from ibidem.retrieve.lexical.postings import MergedPostings
 from ibidem.retrieve.lexical.statistics import Statistics
 from ibidem.retrieve.lexical.view import LexicalView
 from ibidem.retrieve.lexical.words import Word
@@ -26,20 +27,27 @@ _SURROGATES = range(0xD800, 0xE000)
 
 
 def near_terms(
-    lexical_view: LexicalView, statistics: Statistics, words: Collection[Word], query: Query
+    lexical_view: LexicalView,
+    statistics: Statistics,
+    words: Mapping[Word, Sequence[MergedPostings]],
+    query: Query,
 ) -> dict[Word, list[str]]:
     """Returns the terms that each word of the query brings in, for the words that may bring in any.
 
     In the spec's order: most documents first, then by text; `fuzzy.terms` of them at most.
+
+    Args:
+        lexical_view: the rows of the view.
+        statistics: of the view.
+        words: by word of the query, the postings of each of its forms.
+        query: has the option `fuzzy`.
     """
     fuzzy = query.match.fuzzy
     assert fuzzy is not None, "BUG: asked for near terms without the option"
     expanded: Iterable[Word] = words
     if fuzzy.rare is not None:
         expanded = [
-            word
-            for word in words
-            if frequency(forms(lexical_view, statistics, word, query), statistics) < fuzzy.rare
+            word for word, postings in words.items() if frequency(postings, statistics) < fuzzy.rare
         ]
     found: dict[Word, list[str]] = {}
     for word in expanded:

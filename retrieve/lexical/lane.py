@@ -23,14 +23,14 @@ Spec: retrieval 4.1.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from ibidem.index.arrays import firsts
 from ibidem.retrieve.filter import NodeSet, Universe
 from ibidem.retrieve.lane import LaneStatus, LaneTop, empty_top
-from ibidem.retrieve.lexical.bm25 import Scorer, weighted
+from ibidem.retrieve.lexical.bm25 import Scorer, forms, weighted
 from ibidem.retrieve.lexical.exhaustive import rank_exhaustively
 from ibidem.retrieve.lexical.fuzzy import near_terms
 from ibidem.retrieve.lexical.heading import ranked_with_headings
@@ -43,8 +43,7 @@ from ibidem.retrieve.lexical.view import LexicalView, lexical_view_of
 from ibidem.retrieve.lexical.words import Word, phrase_forms, words_of
 from ibidem.retrieve.numbers import Float64s, rank
 from ibidem.retrieve.protocol import Bools
-from ibidem.retrieve.query.match import AND
-from ibidem.retrieve.query.query import Query
+from ibidem.retrieve.query.match import AND, Fuzzy
 
 LANE = "lexical"
 _FLOOR = 0.0
@@ -64,12 +63,19 @@ def rank_lexical(universe: Universe, tuning: Tuning = TUNING) -> LaneTop:
     if statistics.documents == 0:
         return empty_top(LANE, LaneStatus.OK, floor=_FLOOR)
     lexical_view = lexical_view_of(view, statistics, include_tombstoned=flag)
-    words, groups = _words(lexical_view, statistics, counts, query)
-    terms = weighted(lexical_view, statistics, words, query)
+    found = {word: forms(lexical_view, statistics, word, query) for word in counts}
+    factors: dict[Word, float] = dict(counts)
+    near: dict[Word, list[str]] = {}
+    fuzzy = query.match.fuzzy
+    if fuzzy is not None and (near := near_terms(lexical_view, statistics, found, query)):
+        added = _factors(near, counts, fuzzy)
+        found |= {word: forms(lexical_view, statistics, word, query) for word in added}
+        factors |= added
+    terms = weighted(statistics, found, factors)
     if not terms:
         return empty_top(LANE, LaneStatus.OK, floor=_FLOOR)
     scorer = Scorer(view, lexical_view, statistics, terms, query, tuning)
-    slots = _required(universe, lexical_view, statistics, groups)
+    slots = _required(universe, lexical_view, statistics, counts, near)
     if slots is None:
         slots = _small_universe(universe, scorer)
     if slots is None:
@@ -118,31 +124,25 @@ def _small_universe(universe: Universe, scorer: Scorer) -> Slots | None:
     return np.concatenate(found)
 
 
-def _words(
-    lexical_view: LexicalView, statistics: Statistics, counts: Counter[Word], query: Query
-) -> tuple[dict[Word, float], list[list[str]]]:
-    """Returns the weight factor of each word, and groups of terms of which a document needs one
-    each.
-
-    The factor is the number of times that the query has the word; `fuzzy` adds near terms, as
-    words of one form, with a smaller one. Groups matter for the operator AND only.
+def _factors(
+    near: Mapping[Word, list[str]], counts: Counter[Word], fuzzy: Fuzzy
+) -> dict[Word, float]:
+    """Returns the weight factors of the near terms, as words of one form: `fuzzy.weight` for each
+    time that the query has a word that brings the term in.
     """
-    words: dict[Word, float] = dict(counts)
-    groups = [list(word) for word in counts]
-    fuzzy = query.match.fuzzy
-    if fuzzy is not None:
-        near = near_terms(lexical_view, statistics, counts, query)
-        repeats: Counter[Word] = Counter()
-        for word, others in near.items():
-            for other in others:
-                repeats[(other,)] += counts[word]
-        words |= {word: fuzzy.weight * count for word, count in repeats.items()}
-        groups = [[*word, *near.get(word, ())] for word in counts]
-    return words, groups
+    repeats: Counter[Word] = Counter()
+    for word, others in near.items():
+        for other in others:
+            repeats[other,] += counts[word]
+    return {word: fuzzy.weight * count for word, count in repeats.items()}
 
 
 def _required(
-    universe: Universe, lexical_view: LexicalView, statistics: Statistics, groups: list[list[str]]
+    universe: Universe,
+    lexical_view: LexicalView,
+    statistics: Statistics,
+    words: Iterable[Word],
+    near: Mapping[Word, list[str]],
 ) -> Slots | None:
     """Returns the slots of the universe that satisfy AND and phrases; None where any one term
     suffices.
@@ -155,7 +155,9 @@ def _required(
     if query.match.phrases:
         home = universe.view.snapshot.config.analyser
         phrases = phrase_forms(query.text, home, statistics.analysers)
-    needed = groups if query.match.operator == AND else []
+    needed: list[list[str]] = []
+    if query.match.operator == AND:
+        needed = [[*word, *near.get(word, ())] for word in words]
     for runs in phrases:
         needed = needed + (
             [[text] for text in runs[0]]

@@ -96,6 +96,12 @@ _NODES_MAX = 1_000_000
 _RECORDS_MAX = 10_000
 _SEEDS: Settings = {"default": 3, "low": 1, "high": 1000}
 _ETYPES: Settings = {"none": _ANY, "low": 1, "high": 1000}
+_MOMENT: Settings = {
+    "type": "int | datetime",
+    "none": _ANY,
+    "low": TIME_MIN,
+    "high": TIME_MAX,
+}
 _WALK_STEPS: Settings = {"default": 2, "low": 1, "high": 4}
 _ROUNDS: Settings = {"low": 1, "high": 100}
 _SWITCH: Settings = {"type": "bool | Mapping[str, Any]", "none": _NO}
@@ -336,6 +342,32 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         Option(
             "valid_missing", "str", "pass", none=DEFAULT, choices=("pass", "drop"),
             form="valid.missing", help="Whether nodes without these properties pass or are dropped",
+        ),
+    ),
+    "time of records": (
+        Option(
+            "created_after", **_MOMENT, form=None,
+            help="Only nodes that the branch did not have before this time",
+            flag=Flag("--created-after", metavar="TIME"),
+        ),
+        Option(
+            "created_before", **_MOMENT, form=None,
+            help="Only nodes that the branch had before this time",
+            flag=Flag("--created-before", metavar="TIME"),
+        ),
+        Option(
+            "updated_after", **_MOMENT, form=None,
+            help="Only nodes that the branch did not have in this version before this time",
+            flag=Flag("--updated-after", metavar="TIME"),
+        ),
+        Option(
+            "updated_before", **_MOMENT, form=None,
+            help="Only nodes that the branch had in this version before this time",
+            flag=Flag("--updated-before", metavar="TIME"),
+        ),
+        Option(
+            "history", "Mapping[str, RootCid | None]", none=_ANY,
+            help="Where the branch was at these times, by their names; resolved from them",
         ),
     ),
     "fusion": (
@@ -703,6 +735,8 @@ OF_QUERY = {
     if option.form is not None and "." not in name and name not in OF_PACKS
 }
 """The options that `resolve` takes; the others are translated into these before."""
+TIMES_OF_RECORDS = ("created_after", "created_before", "updated_after", "updated_before")
+"""The options that a repository resolves to `history`, ascending."""
 SETTINGS = {name: option for name, option in OPTIONS.items() if option.is_setting}
 """The options whose default a root's configuration may give; see `settings.py`."""
 OF_RECALL = frozenset(option.name for option in GROUPS["recall"]) & OF_QUERY.keys()

@@ -23,6 +23,7 @@ from ibidem.retrieve.diversity import Mmr, resolve_mmr
 from ibidem.retrieve.graph import option as graph_option
 from ibidem.retrieve.query import checks, option_checks, predicate
 from ibidem.retrieve.query.fusion import DAMPED, Fusion, resolve_fusion
+from ibidem.retrieve.query.history import HistoryFilter
 from ibidem.retrieve.query.match import OR, Match, match_of_form, resolve_match
 from ibidem.retrieve.query.options import DEFAULT, OF_QUERY, OF_RECALL, default
 from ibidem.retrieve.query.predicate import Predicate
@@ -91,6 +92,8 @@ class Query:
     """How records are ranked and followed; None for an answer of nodes or packs."""
     viewer: Viewer | None = None
     """What the caller may see; None if the root has no trust policy."""
+    history: HistoryFilter | None = None
+    """When nodes were written; None for any time."""
     degraded: str | None = None
     """The model that was to rank, and was missing where the question was asked."""
     semantics: int = SEMANTICS
@@ -112,7 +115,8 @@ class Query:
     @property
     def is_narrowed(self) -> bool:
         """Whether the universe may be smaller than the view."""
-        return bool(self.labels) or self.where is not None or self.valid is not None
+        conditions = (self.where, self.valid, self.history)
+        return bool(self.labels) or any(one is not None for one in conditions)
 
     @property
     def valid_at(self) -> int | None:
@@ -128,7 +132,7 @@ class Query:
         return None
 
     def form(self) -> dict[str, Any]:
-        """Returns the canonical form: every field, but the last five only if they are given."""
+        """Returns the canonical form: every field, but the last six only if they are given."""
         form = {name: _written(getattr(self, name)) for name in _READERS}
         for name in _OPTIONAL_READERS:
             value = getattr(self, name)
@@ -166,6 +170,7 @@ class Query:
             )
         try:
             query = cls(**_fields(form))
+            _check_history(query)
             _check_seeds(query)
         except InvalidInputError as error:
             raise CorruptError(f"query.{error}") from error
@@ -230,6 +235,7 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         recall=recall,
         records=_optional(_records, options["records"]),
         viewer=checked_viewer(policy_of(config), options["viewer"]),
+        history=_optional(HistoryFilter.from_form, options["history"]),
         **vectors,
         **{
             name: option_checks.option(name, value)
@@ -243,8 +249,18 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
             "text: got nothing to look for, "
             "expected a text, a vector, a sparse vector, a label or a condition"
         )
+    _check_history(query)
     _check_seeds(query)
     return query
+
+
+def _check_history(query: Query) -> None:
+    """Rejects conditions on the history for a caller who may not see everything."""
+    if query.history is not None and query.viewer is not None and not query.viewer.everything:
+        raise InvalidInputError(
+            "history: it is refused to a viewer who may not see everything",
+            kind=ErrorKind.NOT_PERMITTED,
+        )
 
 
 def _check_seeds(query: Query) -> None:
@@ -417,6 +433,7 @@ _OPTIONAL_READERS: Mapping[str, Callable[[Any], Any]] = {
     "recall": _recall_of_form,
     "records": _records_of_form,
     "viewer": Viewer.from_form,
+    "history": HistoryFilter.from_form,
     "degraded": partial(checks.name, "degraded"),
 }
 """The readers of fields that are only present if they are given."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
-from ibidem.objects.cid import CommitCid
+from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.retrieve.access.policy import Viewer
 from ibidem.retrieve.query.predicate import Predicate
 from ibidem.retrieve.rerank import Reranker
@@ -61,5 +61,6 @@ class QueryOptions(SharedOptions, total=False):
     records: Mapping[str, object] | None
     valid_at: int | None
     """Microseconds since 1970 UTC, as `as_of`."""
+    history: Mapping[str, RootCid | None] | None
     as_of: int | None
     notes: CommitCid | None

@@ -102,6 +102,7 @@ if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId as NodeId
     from ibidem.objects.location import Location as Location
     from ibidem.objects.node import Node as Node
+    from ibidem.objects.parallel import set_threads as set_threads
     from ibidem.objects.root import Root as Root
     from ibidem.objects.tombstone import Tombstone as Tombstone
     from ibidem.objects.vector import Sparse as Sparse
@@ -120,7 +121,9 @@ if TYPE_CHECKING:
     from ibidem.repo.history.bisect import Bisection as Bisection
     from ibidem.repo.history.blame import Blame as Blame
     from ibidem.repo.history.compare import Comparison as Comparison
+    from ibidem.repo.history.documents import DocumentChange as DocumentChange
     from ibidem.repo.history.log import Change as Change
+    from ibidem.repo.history.newest_nodes import WrittenNode as WrittenNode
     from ibidem.repo.maintenance.gc import GcReport as GcReport
     from ibidem.repo.maintenance.report import Fault as Fault
     from ibidem.repo.maintenance.report import FaultKind as FaultKind
@@ -242,6 +245,7 @@ _HOMES = {
     "objects.ids": "EdgeId NodeId",
     "objects.location": "Location",
     "objects.node": "Node",
+    "objects.parallel": "set_threads",
     "objects.root": "Root",
     "objects.tombstone": "Tombstone",
     "objects.vector": "Sparse Vector",
@@ -259,7 +263,9 @@ _HOMES = {
     "repo.history.bisect": "Bisection",
     "repo.history.blame": "Blame",
     "repo.history.compare": "Comparison",
+    "repo.history.documents": "DocumentChange",
     "repo.history.log": "Change",
+    "repo.history.newest_nodes": "WrittenNode",
     "repo.maintenance.gc": "GcReport",
     "repo.maintenance.report": "Fault FaultKind FsckReport",
     "repo.merge.branch": "Merged Outcome",

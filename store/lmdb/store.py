@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
@@ -36,6 +36,7 @@ from ibidem.store.protocol import (
     closed_store,
     moved_cell,
 )
+from ibidem.store.queue import Turn
 
 _PAGE_COUNT = 4096
 """Number of CIDs that one transaction reads while listing: a long listing must not pin old
@@ -305,9 +306,11 @@ class LmdbStore(Closing):
             raise closed_store()
         return self._environment
 
-    def queued(self) -> AbstractContextManager[bool]:
+    @contextmanager
+    def queued(self) -> Iterator[Turn]:
         """Holds the turn to publish, which saves frequently colliding writers from losing races."""
-        return turn(self._open_environment().path)
+        with turn(self._open_environment().path) as is_free:
+            yield Turn(self, is_free=is_free)
 
     def _writing(self, environment: Environment) -> AbstractContextManager[None]:
         return writer_lock(environment.path / LOCK_FILE, timeout_seconds=self._timeout_seconds)

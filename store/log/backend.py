@@ -24,6 +24,8 @@ from ibidem.objects.errors import (
 )
 from ibidem.store.backends import needs_extra
 from ibidem.store.log.cache import BlockCache
+from ibidem.store.log.local_copy import LocalCopy
+from ibidem.store.log.log import FORMAT, KIND, LAYOUT_VERSION, description_of
 from ibidem.store.log.objects import Bucket, Created
 from ibidem.store.log.probe import check_conformance
 from ibidem.store.log.store import LogStore
@@ -32,10 +34,7 @@ from ibidem.store.protocol import LayoutReport, Store
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
-FORMAT = "ibidem.json"
-LAYOUT_VERSION = 1
-CACHE = "copies"
-_KIND = "ibidem log"
+CACHE, LOG = "copies", "log"
 _REQUEST_SECONDS = "30s"
 
 
@@ -51,15 +50,19 @@ class BucketBackend:
             yield store
 
     def open(self, address: str, folder: Path) -> Store:
-        """Opens a store; see `Backend`."""
+        """Opens a store; see `Backend`. The first reading of its cells, which has to follow at
+        once, asks no second time."""
         bucket, staleness_seconds = bucket_at(address)
-        _check_format(bucket, address)
-        return _store(bucket, folder, staleness_seconds)
+        store = _store(bucket, folder, staleness_seconds)
+        store.log.opened()
+        _check_format(store.log.description, address)
+        store.log.is_just_opened = True
+        return store
 
     def check(self, address: str, folder: Path) -> LayoutReport:
         """Checks the format, and that the service still keeps its promises."""
         bucket, _ = bucket_at(address)
-        _check_format(bucket, address)
+        _check_format(bucket.get(FORMAT), address)
         check_conformance(bucket)
         return LayoutReport()
 
@@ -78,7 +81,7 @@ def creating(
         StorageError: the service fails, or does not keep the promises of a log.
     """
     check_conformance(bucket)
-    if bucket.sizes(""):
+    if bucket.listed(""):
         is_whole = bucket.get(FORMAT) is not None
         raise InvalidInputError(
             f"address: {address} holds "
@@ -87,17 +90,16 @@ def creating(
             hint="open it: ibidem.open(address)" if is_whole else "choose another prefix",
         )
     with _store(bucket, folder, staleness_seconds) as store:
-        store.claim()
+        description = description_of(store.claim())
         try:
             yield store
-            text = json.dumps({"format": _KIND, "version": LAYOUT_VERSION}) + "\n"
-            if bucket.create(FORMAT, text.encode()) is not Created.YES and (
-                bucket.get(FORMAT) != text.encode()
+            if bucket.create(FORMAT, description) is not Created.YES and (
+                bucket.get(FORMAT) != description
             ):
                 raise StorageError("object storage: the new repository could not be completed")
         except BaseException:
             with suppress(StorageError):
-                bucket.delete(bucket.sizes(""))
+                bucket.delete(bucket.listed(""))
             raise
 
 
@@ -140,12 +142,15 @@ def bucket_at(address: str) -> tuple[Bucket, float]:
 
 
 def _store(bucket: Bucket, folder: Path | None, staleness_seconds: float) -> LogStore:
-    cache = BlockCache(None if folder is None else folder / CACHE)
-    return LogStore(bucket, cache=cache, staleness_seconds=staleness_seconds)
+    return LogStore(
+        bucket,
+        cache=BlockCache(None if folder is None else folder / CACHE),
+        copy=None if folder is None else LocalCopy(folder / LOG),
+        staleness_seconds=staleness_seconds,
+    )
 
 
-def _check_format(bucket: Bucket, address: str) -> None:
-    data = bucket.get(FORMAT)
+def _check_format(data: bytes | None, address: str) -> None:
     if data is None:
         raise NotFoundError(
             f"address: {address} has no repository in it",
@@ -157,7 +162,7 @@ def _check_format(bucket: Bucket, address: str) -> None:
         kind, version = found["format"], found["version"]
     except (ValueError, TypeError, KeyError) as error:
         raise CorruptError(f"object {FORMAT}: it does not say a format") from error
-    if kind != _KIND or version != LAYOUT_VERSION:
+    if kind != KIND or version != LAYOUT_VERSION:
         raise unknown_version("format", version, (LAYOUT_VERSION,))
 
 

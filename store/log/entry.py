@@ -2,12 +2,15 @@
 
 Both begin alike: eight bytes that name the kind, the bodies of blocks, then a table that says where
 each body is. An entry goes on with the CIDs that it drops and with a header; its last bytes
-are its own hash. A pack is named by the hash of all its bytes. Entries are numbered from 0; their
-names count down, so that the newest comes first in a listing.
+are its own hash. A pack is named by the hash of all its bytes, 16 random ones among them. Entries
+are numbered from 0; their names count down, so that the newest comes first in a listing.
+
+Spec: log.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from struct import Struct
@@ -36,6 +39,38 @@ Span = tuple[bytes, int, int]
 
 
 @record
+class PackRef:
+    """A pack as an entry names it, so that its table can be read without the rest of it."""
+
+    ref: bytes
+    """The hash of all its bytes."""
+    size: int
+    rows: int
+    """How many blocks it holds."""
+    table_hash: bytes
+
+    @property
+    def table_span(self) -> tuple[int, int]:
+        """Where the rows of its table are, as (start, length)."""
+        length = self.rows * _ROW.size
+        return self.size - _COUNT.size - length, length
+
+    def spans(self, table: bytes) -> dict[Cid, Span]:
+        """Returns where each block of it lies; raises `CorruptError` for damaged bytes."""
+        if blake3(table).digest() != self.table_hash:
+            raise _damaged(object_name(self.ref))
+        return dict(_rows(table, self.ref))
+
+
+def pack_ref(data: bytes) -> PackRef:
+    """Returns how an entry names a pack."""
+    table = _table_in(data, len(data))
+    return PackRef(
+        blake3(data).digest(), len(data), len(table) // _ROW.size, blake3(table).digest()
+    )
+
+
+@record
 class Entry:
     """One step of the log: what it adds, drops and swaps."""
 
@@ -43,14 +78,16 @@ class Entry:
     """Random; tells a writer whether an entry is its own."""
     cells: Mapping[str, bytes | None]
     """The new values of the cells that change; None removes a cell."""
-    packs: tuple[tuple[bytes, int], ...]
-    """The hashes of the packs that become visible, and their sizes."""
+    packs: tuple[PackRef, ...]
+    """The packs that become visible."""
     dropped: tuple[Cid, ...]
     """Blocks that are stored no longer."""
     cleaned: tuple[bytes, ...]
     """Objects from which all dropped blocks were removed by now."""
     blocks: Mapping[Cid, bytes]
     """The blocks in the entry itself."""
+    collected: tuple[bytes, ...] = ()
+    """Packs that no entry named so far, and that none may name from now on."""
     is_redacted: bool = False
     """Whether the blocks were removed from the entry after an erasure."""
 
@@ -60,13 +97,8 @@ def entry_name(number: int) -> str:
     return f"log/{_LAST - number:020d}"
 
 
-def checkpoint_name(number: int) -> str:
-    """Returns the name of the checkpoint after an entry."""
-    return f"checkpoints/{_LAST - number:020d}"
-
-
 def number_in(name: str) -> int:
-    """Returns the number in the name of an entry or a checkpoint."""
+    """Returns the number in the name of an entry."""
     return _LAST - int(name.rpartition("/")[2])
 
 
@@ -82,21 +114,27 @@ def object_name(ref: bytes) -> str:
     return f"packs/{ref[:1].hex()}/{ref.hex()}"
 
 
+def ref_of(name: str) -> bytes:
+    """Returns the 32 bytes that stand for a pack in tables, from the name of its object."""
+    return bytes.fromhex(name.rpartition("/")[2])
+
+
 def is_entry(ref: bytes) -> bool:
     """Returns whether an object is a log entry and not a pack."""
     return ref.startswith(_LOG_REF)
 
 
 def encode_pack(blocks: Iterable[tuple[Cid, bytes]]) -> bytes:
-    """Returns the bytes of a pack of blocks in the given order."""
-    return _with_table(_PACK_MAGIC, blocks)
+    """Returns the bytes of a pack of blocks in the given order. Random bytes in it make its name
+    new: a pack that was collected never comes back."""
+    return _with_table(_PACK_MAGIC + os.urandom(NONCE_BYTES), blocks)
 
 
 def spans_in(data: bytes, ref: bytes) -> dict[Cid, Span]:
     """Returns where each block of a pack lies; raises `CorruptError` for damaged bytes."""
     if blake3(data).digest() != ref or not data.startswith(_PACK_MAGIC):
         raise _damaged(object_name(ref))
-    return dict(_rows(data, len(data), ref))
+    return dict(_rows(_table_in(data, len(data)), ref))
 
 
 def encode_entry(entry: Entry) -> bytes:
@@ -107,8 +145,9 @@ def encode_entry(entry: Entry) -> bytes:
         {
             "nonce": entry.nonce,
             "cells": dict(entry.cells),
-            "packs": [[ref, size] for ref, size in entry.packs],
+            "packs": [[pack.ref, pack.size, pack.rows, pack.table_hash] for pack in entry.packs],
             "cleaned": list(entry.cleaned),
+            "collected": list(entry.collected),
             "dropped": len(entry.dropped),
             "redacted": entry.is_redacted,
         }
@@ -132,17 +171,18 @@ def decode_entry(data: bytes, number: int) -> tuple[Entry, dict[Cid, Span]]:
         header_start = header_stop - _COUNT.unpack_from(content, header_stop)[0]
         header = codec.decode(content[header_start:header_stop])
         dropped_start = header_start - CID_BYTES * header["dropped"]
-        spans = dict(_rows(content, dropped_start, ref))
+        spans = dict(_rows(_table_in(content, dropped_start), ref))
         entry = Entry(
             header["nonce"],
             header["cells"],
-            tuple((pack, size) for pack, size in header["packs"]),
+            tuple(PackRef(*pack) for pack in header["packs"]),
             tuple(
                 Cid(content[at : at + CID_BYTES])
                 for at in range(dropped_start, header_start, CID_BYTES)
             ),
             tuple(header["cleaned"]),
             {cid: data[start : start + size] for cid, (_, start, size) in spans.items()},
+            tuple(header["collected"]),
             header["redacted"],
         )
     except (KeyError, ValueError, TypeError, IbidemError) as error:
@@ -155,8 +195,8 @@ def redacted(entry: Entry) -> Entry:
     return replace(entry, blocks={}, is_redacted=True)
 
 
-def _with_table(magic: bytes, blocks: Iterable[tuple[Cid, bytes]]) -> bytes:
-    parts, rows, at = [magic], [], len(magic)
+def _with_table(start: bytes, blocks: Iterable[tuple[Cid, bytes]]) -> bytes:
+    parts, rows, at = [start], [], len(start)
     for cid, block in blocks:
         parts.append(block)
         rows.append(_ROW.pack(cid.raw, at, len(block)))
@@ -164,10 +204,15 @@ def _with_table(magic: bytes, blocks: Iterable[tuple[Cid, bytes]]) -> bytes:
     return b"".join((*parts, *rows, _COUNT.pack(len(rows))))
 
 
-def _rows(data: bytes, stop: int, ref: bytes) -> Iterator[tuple[Cid, Span]]:
+def _table_in(data: bytes, stop: int) -> bytes:
+    """Returns the rows of the table that ends at `stop`."""
     last = stop - _COUNT.size
     count = _COUNT.unpack_from(data, last)[0]
-    for raw, start, size in _ROW.iter_unpack(data[last - count * _ROW.size : last]):
+    return data[last - count * _ROW.size : last]
+
+
+def _rows(table: bytes, ref: bytes) -> Iterator[tuple[Cid, Span]]:
+    for raw, start, size in _ROW.iter_unpack(table):
         yield Cid(raw), (ref, start, size)
 
 

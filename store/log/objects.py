@@ -12,10 +12,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ibidem.objects.errors import StorageError
+from ibidem.objects.record import record
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -24,6 +27,7 @@ THREADS_MAX = 16
 """How many objects are read or written at once."""
 _SHARE = 0.2
 """Weight of the newest measurement in the average round trip."""
+_PROBES = "probe"
 A = TypeVar("A")
 R = TypeVar("R")
 
@@ -38,6 +42,15 @@ class Created(Enum):
     was lost."""
     UNKNOWN = "unknown"
     """The service failed, or did not answer: it may have created the object, or may do so yet."""
+
+
+@record
+class Listed:
+    """An object in a listing."""
+
+    size: int
+    modified: datetime
+    """By the clock of the service."""
 
 
 class Bucket:
@@ -113,6 +126,22 @@ class Bucket:
         self.round_trip_seconds = before + _SHARE * (took - before) if before else took
         return Created.YES
 
+    def create_and_get(self, name: str, body: bytes) -> tuple[Created, bytes | None]:
+        """Creates an object and reads it at the same time, which may be just before.
+
+        Raises:
+            StorageError: the service refuses; nothing was created by this request.
+        """
+        found: list[bytes | None] = []
+
+        def read() -> Created:
+            with suppress(StorageError):
+                found.append(self.get(name))
+            return Created.UNKNOWN
+
+        done, _ = self.map(lambda call: call(), [lambda: self.create(name, body), read])
+        return done, found[0] if found else None
+
     def put(self, name: str, body: bytes) -> str | None:
         """Writes an object, replacing one of that name; returns the version that a bucket which
         keeps old versions gave it."""
@@ -133,15 +162,33 @@ class Bucket:
             except self._failed as error:
                 raise _storage_error("delete", name, error) from error
 
-    def sizes(self, prefix: str) -> dict[str, int]:
-        """Returns the sizes of the objects below a prefix, by name ascending."""
+    def listed(self, prefix: str) -> dict[str, Listed]:
+        """Returns the objects below a prefix, by name ascending."""
         try:
             pages = self._do.list(self._client(self._objects), prefix)
-            return dict(sorted((row["path"], row["size"]) for page in pages for row in page))
+            found = {
+                row["path"]: Listed(row["size"], row["last_modified"])
+                for page in pages
+                for row in page
+            }
         except FileNotFoundError:
             return {}
         except self._failed as error:
             raise _storage_error("list", prefix, error) from error
+        return dict(sorted(found.items()))
+
+    def now(self) -> datetime:
+        """Returns the time by the clock of the service, which is the only one that is compared with
+        the times of objects."""
+        name = f"{_PROBES}/{os.urandom(8).hex()}"
+        self.put(name, b"")
+        try:
+            modified: datetime = self._do.head(self._client(self._objects), name)["last_modified"]
+        except self._failed as error:
+            raise _storage_error("read", name, error) from error
+        finally:
+            self.delete([name])
+        return modified
 
     def map(self, call: Callable[[A], R], arguments: Sequence[A]) -> list[R]:
         """Calls a function with each argument, several at a time, and returns the results in

@@ -26,7 +26,7 @@ def check_conformance(bucket: Bucket) -> None:
     try:
         fault = next(_faults(bucket, folder), None)
     finally:
-        bucket.delete(bucket.sizes(folder))
+        bucket.delete(bucket.listed(folder))
     if fault is not None:
         raise StorageError(
             f"object storage: this service {fault}, so that changes could be lost",
@@ -52,7 +52,7 @@ def _faults(bucket: Bucket, folder: str) -> Iterator[str]:
         winners = [body for body, done in zip(bodies, answers, strict=True) if done is Created.YES]
         if len(winners) > 1 or (winners and bucket.get(name) != winners[0]):
             yield f"let {len(winners)} writers create the same object"
-    names = list(bucket.sizes(f"{folder}/"))
+    names = list(bucket.listed(f"{folder}/"))
     if one not in names:
         yield "does not list an object that was created"
 

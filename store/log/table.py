@@ -58,6 +58,13 @@ class Table:
         """The name of the object that holds it."""
         return f"tables/{blake3(self.data).hexdigest()}"
 
+    def refs(self) -> set[bytes]:
+        """Returns the objects that it names."""
+        return {
+            bytes(self.data[at : at + REF_BYTES])
+            for at in range(self._refs, self._start, REF_BYTES)
+        }
+
     def find(self, raw: bytes) -> Row | None:
         """Returns the row of a CID, None if there is none."""
         at = self._position(raw)

@@ -67,6 +67,7 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
         run("node", "add", "Note", "--summary", f"the Long Mill {place}")
     run("diff")
     commit = run("commit", "-m", "second")["commit"]["cid"]
+    run("retrieve", "store", "--graph", "ppr", "--graph-seeds", "1")
     for name in ("HEAD", one, edge, commit):
         run("show", name)
     run("show", one)
@@ -76,6 +77,7 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("query", "--where", "born>=1800")
     run("query", "--order-by", "-born", "--limit", "1", "--offset", "1")
     run("query", "--label", "Note", "--count")
+    run("query", "--newest", "created", "--updated-after", "2001-01-01")
     run("edge", "traverse", one, "--path", "out:uses")
     run("node", "add", "Note", "--key", "cards", "--prop", "count=2", "--replace")
     run("diff")

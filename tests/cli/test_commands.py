@@ -358,3 +358,24 @@ def test_a_node_is_named_by_the_beginning_of_its_id(notes: Run, data: Data):
     assert data("edge", "traverse", found[:8], "--path", "both:*")["paths"] == []
     assert "expected 4 to 32" in notes("blame", "abc", code=2).stderr
     assert "begins 'ffff'" in notes("show", "ffff", code=3).stderr
+
+
+def test_the_edges_of_a_node_are_shown_in_pages(notes: Run, data: Data):
+    lines = ['{"node": {"name": "hub", "ntype": "Hub", "key": "hub"}}']
+    for number in range(250):
+        lines.append(f'{{"node": {{"name": "{number}", "ntype": "Leaf", "key": "{number}"}}}}')
+        lines.append(f'{{"edge": {{"source": "hub", "etype": "to", "target": "{number}"}}}}')
+    notes("add", "-", stdin="\n".join(lines).encode())
+    notes("commit")
+    (hub,) = (node["id"] for node in data("query", "--label", "Hub")["nodes"])
+    first = data("show", hub)
+    assert len(first["edges"]) == 100
+    found, page = first["edges"], first
+    while page["next"] is not None:
+        assert f"--after {page['next']}" in notes("show", hub, "--limit", str(len(found))).stdout
+        page = data("show", hub, "--after", page["next"])
+        found = found + page["edges"]
+    assert found == data("show", hub, "--limit", "all")["edges"]
+    assert len({edge["id"] for edge in found}) == 250
+    notes("show", "main", "--limit", "3", code=2)
+    notes("show", hub, "--after", "x", code=2)

@@ -16,9 +16,9 @@ SOURCE = Path(__file__).resolve().parents[2] / "src"
 VARIATIONS = (
     {"PYTHONHASHSEED": "1"},
     {"PYTHONHASHSEED": "2", "TZ": "Asia/Kathmandu"},
-    {"LC_ALL": "C"},
+    {"LC_ALL": "C", "IBIDEM_THREADS": "1"},
     {"LC_ALL": "tr_TR.UTF-8", "TZ": "America/St_Johns"},
-    {"OPENBLAS_NUM_THREADS": "2", "OPENBLAS_CORETYPE": "Haswell"},
+    {"IBIDEM_THREADS": "8", "OPENBLAS_NUM_THREADS": "2", "OPENBLAS_CORETYPE": "Haswell"},
     {"OPENBLAS_NUM_THREADS": "1", "OPENBLAS_CORETYPE": "Prescott"},
     {"NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX2 FMA3"},
 )
@@ -68,3 +68,16 @@ def test_the_same_commit_and_the_same_answer_everywhere(tmp_path: Path):
     expected = answer(tmp_path / "plain", {})
     for number, variation in enumerate(VARIATIONS):
         assert answer(tmp_path / str(number), variation) == expected, variation
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "two", "1.5", "9999"])
+def test_a_wrong_number_of_threads_is_refused(
+    given: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from ibidem.cli.session import Session
+    from ibidem.errors import InvalidInputError
+
+    (tmp_path / ".ibidem").mkdir()
+    monkeypatch.setenv("IBIDEM_THREADS", given)
+    with pytest.raises(InvalidInputError, match=given):
+        Session(str(tmp_path)).open()

@@ -69,7 +69,7 @@ def test_ask_is_retrieve_and_stands_first(notes: Run):
 
 
 def test_the_commands_are_few():
-    assert len(COMMANDS) < 59
+    assert len(COMMANDS) < 60
 
 
 def test_a_question_needs_no_quotes(notes: Run):

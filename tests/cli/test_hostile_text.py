@@ -36,6 +36,7 @@ NOTHING_OF_THE_REPOSITORY = {
         "integrate",
         "mcp",
         "serve",
+        "view",
         "key generate",
         "key trust",
         "key require",

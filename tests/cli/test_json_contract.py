@@ -154,6 +154,7 @@ def test_every_command_that_prints_data_has_json():
             "repo help",
             "repo mcp",
             "repo serve",
+            "repo view",
         )
     }
 

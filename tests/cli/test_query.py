@@ -52,6 +52,19 @@ def years(nodes: list[dict[str, Any]]) -> list[int]:
     return [node["props"]["year"] for node in nodes]
 
 
+def test_query_lists_what_is_new(folder: Path) -> None:
+    found = asked(folder, "query", "--newest", "created", "--limit", "2")["nodes"]
+    assert len(found) == 2
+    assert {one["commit"]["message"] for one in found} == {"m"}
+    assert "retry" in text(folder, "query", "--newest", "updated", "--where", "year=1990")
+    assert asked(folder, "query", "--created-after", "1970-01-01", "--count")["count"] == 5
+    assert asked(folder, "query", "--created-after", "1970-01-02", "--count")["count"] == 0
+    assert asked(folder, "query", "--updated-before", "now", "--count")["count"] == 5
+    assert asked(folder, "retrieve", "retry", "--created-after", "yesterday")["items"] == []
+    for option in ("--order-by", "--after"):
+        asked(folder, "query", "--newest", "created", option, "year", code=2)
+
+
 def test_query_sorts_pages_and_counts(folder: Path) -> None:
     first = asked(folder, "query", "--order-by", "-year", "--limit", "2")
     assert (years(first["nodes"]), first["count"]) == ([1994, 1993], 5)

@@ -401,9 +401,10 @@ def links(block: bytes) -> list[bytes]:
         return [fields["cids"][at : at + 36] for at in range(0, len(fields["cids"]), 36)]
     if fields["kind"] == "result":
         return _nested(fields)
-    return [
+    found = [
         cid for name in LINK_FIELDS.get(fields["kind"], ()) for cid in _nested(fields.get(name))
     ]
+    return found + (_nested(fields["query"].get("history")) if fields["kind"] == "receipt" else [])
 
 
 def _nested(value) -> list[bytes]:

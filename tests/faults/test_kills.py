@@ -12,7 +12,7 @@ from .scenarios import SCENARIOS
 
 @pytest.mark.parametrize("scenario", sorted(SCENARIOS))
 def test_a_kill_at_a_random_moment_loses_nothing(scenario: str, tmp_path: Path) -> None:
-    kill_many(scenario, 4, 1, tmp_path)
+    kill_many(scenario, 2, 1, tmp_path)
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ from .values import ESCAPES, INTEGERS, LABELS, PROPS, TEXTS
 SKIPPED = {
     "embed install": "downloads a model",
     "demo": "makes a repository of its own and asks that",
+    "view": "does not end",
     "serve": "does not end; `cases` pushes to a server in this process",
 }
 READS = frozenset(

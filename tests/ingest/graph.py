@@ -1,5 +1,8 @@
 """A graph in memory behind real transactions: a publisher that keeps one root and all blocks."""
 
+from types import SimpleNamespace
+
+from ibidem.index.index import Index
 from ibidem.ingest.ingest import ingest
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid
@@ -9,8 +12,21 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, EMPTY_TREE_BLOCK, Tree
+from ibidem.repo import graph as repo_graph
 from ibidem.repo.transaction.changeset import Published, applied, check_references
 from ibidem.repo.transaction.transaction import Transaction
+
+
+class _Receipts:
+    def generation(self):
+        return 0
+
+
+class _Read(repo_graph.Graph):
+    """The graph of a root, with an index in memory."""
+
+    def snapshot(self):
+        return Index(None, self._store).snapshot(self.root_cid)
 
 
 class Blocks:
@@ -67,8 +83,16 @@ class Graph:
             ]
             return [edge.id for edge in edges if node_id in (edge.src, edge.dst)]
 
+        def staged(root, buffer):
+            self.blocks.by_cid[root.cid] = root.encode()
+            return _Read(SimpleNamespace(store=self.blocks, receipts=_Receipts()), root.cid, None)
+
         return Transaction(
-            self.blocks, self, incident=incident, unique_id=lambda _: NodeId(bytes(16))
+            self.blocks,
+            self,
+            incident=incident,
+            unique_id=lambda _: NodeId(bytes(16)),
+            staged=staged,
         )
 
     def ingest(self, *paths, **options):

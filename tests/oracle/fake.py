@@ -14,7 +14,9 @@ from pyroaring import BitMap
 
 from ibidem.index.analysis import ANALYSERS, analyse, analyser_of
 from ibidem.objects.ids import NodeId
+from ibidem.objects.root import Root
 from ibidem.objects.text import node_text
+from ibidem.objects.tree import EMPTY_TREE, Tree
 
 from .oracle import inside, same, values
 from .world import Facts
@@ -76,6 +78,14 @@ class FakeSnapshot:
 
     def exists(self, name: str) -> BitMap:
         return BitMap(place for place, node in self._node.items() if name in node.props)
+
+    def written_since(self, base: Any) -> tuple[BitMap, BitMap]:
+        source = self.facts.buffer
+        nodes = EMPTY_TREE if base is None else Root.decode(source.get(base)).nodes
+        before = {} if nodes == EMPTY_TREE else dict(Tree(source, nodes).items())
+        created = BitMap(p for p, node in self._node.items() if node.id.raw not in before)
+        same = BitMap(p for p, node in self._node.items() if before.get(node.id.raw) == node.cid)
+        return created, self.live - same
 
     def outgoing(self, ordinal: int) -> Any:
         return NO_EDGES

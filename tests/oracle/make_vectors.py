@@ -23,13 +23,14 @@ from .graph_world import random_walk_options, with_edges
 from .mention_world import named_facts, random_mention_options
 from .oracle import World, answer, exact, measure
 from .shown import contain, estimate, render
-from .world import random_facts, random_options
+from .world import edited, random_facts, random_history, random_options
 
 FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "retrieval"
 STATE_BYTES_MAX = 12_000
 STATES, QUERIES_EACH = 14, 6
 WALK_STATES = 8
 MENTION_STATES = 6
+HISTORY_STATES = 4
 MENTION_ANCHORS = ["5.6-a", "5.6.1-a", "5.6.1-b", "5.6.2-a", "5.6.2-b", "5.6.2-c", "5.6.2-d"]
 WALK_ANCHORS = [
     "5-a",
@@ -58,6 +59,7 @@ def main() -> None:
     write("answers", answers())
     write("walks", walks())
     write("mentions", mentions())
+    write("history", histories())
 
 
 def write(name: str, cases: list[dict[str, Any]]) -> None:
@@ -242,6 +244,39 @@ def walks() -> list[dict[str, Any]]:
             {
                 "name": f"walk {len(cases)}",
                 "spec": WALK_ANCHORS,
+                "input": {
+                    "root": str(facts.root),
+                    "blocks": {cid: block.hex() for cid, block in sorted(blocks.items())},
+                },
+                "output": queries,
+            }
+        )
+    return cases
+
+
+def histories() -> list[dict[str, Any]]:
+    cases: list[dict[str, Any]] = []
+    seed = 0
+    while len(cases) < HISTORY_STATES:
+        seed += 1
+        rng = random.Random(seed)
+        before = random_facts(rng, node_count_max=7)
+        facts = edited(rng, before)
+        blocks = {str(cid): block for cid, block in facts.buffer.new.items()}
+        if sum(map(len, blocks.values())) > STATE_BYTES_MAX or len(before.nodes) < 4:
+            continue
+        world = World(facts.buffer, facts.root)
+        queries = []
+        for _ in range(QUERIES_EACH):
+            history = random_history(rng, (None, before.root, before.root, facts.root))
+            text = rng.choice((None, "retry queue the 東京"))
+            query = resolve(facts.config, text=text, history=history, limit=None)
+            result = answer(world, query.form()).hex()
+            queries.append({"query": query.encode().hex(), "result": result})
+        cases.append(
+            {
+                "name": f"history {len(cases)}",
+                "spec": ["3.2-g"],
                 "input": {
                     "root": str(facts.root),
                     "blocks": {cid: block.hex() for cid, block in sorted(blocks.items())},

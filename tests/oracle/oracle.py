@@ -58,6 +58,13 @@ class World:
             for vocab, tree in value.sparse.items()
         }
 
+    def cids_at(self, root: RootCid | None) -> dict[bytes, Any]:
+        """The version of each node in another root."""
+        if root is None:
+            return {}
+        nodes = Root.decode(self.source.get(root)).nodes
+        return dict(Tree(self.source, nodes).items())
+
     def content(self, node: Node) -> bytes | None:
         if isinstance(node.content, tuple):
             return b"".join(self.source.get(part) for part in node.content)
@@ -80,6 +87,21 @@ class World:
         return node_text(node, self.config.fields, content)
 
 
+def is_written(world: World, history: dict[str, Any], key: bytes) -> bool:
+    """Whether a node was created and updated when the conditions say."""
+    now = world.nodes[key][0]
+    was = {name: world.cids_at(base).get(key) for name, base in history.items()}
+    return all(
+        {
+            "created_after": before is None,
+            "created_before": before is not None,
+            "updated_after": before != now,
+            "updated_before": before == now,
+        }[name]
+        for name, before in was.items()
+    )
+
+
 def answer(
     world: World,
     form: dict[str, Any],
@@ -95,6 +117,7 @@ def answer(
         if (not form["labels"] or world.nodes[key][1].ntype in form["labels"])
         and (form["where"] is None or holds(form["where"], world.nodes[key][1].props))
         and is_valid(form["valid"], world.nodes[key][1].props)
+        and is_written(world, form.get("history", {}), key)
     }
     lanes: dict[str, list[tuple[float, bytes]]] = {}
     status: dict[str, str] = {}

@@ -27,7 +27,7 @@ def check(seed: int) -> None:
     world = World(facts.buffer, facts.root)
     snapshots = [FakeSnapshot(facts, rng), FakeSnapshot(facts, rng), *layouts(facts, before)]
     for _ in range(QUERIES_EACH):
-        options = random_options(rng)
+        options = random_options(rng, (None, before.root, facts.root))
         said = options.get("rerank")
         query = resolve(facts.config, **options)
         assert Query.decode(query.encode()) == query

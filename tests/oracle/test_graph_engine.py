@@ -13,7 +13,7 @@ from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import execute
 from ibidem.retrieve.query.query import Query, resolve
 
-from .graph import visible
+from .graph import edges_of, visible
 from .graph_world import GraphFake, edges_in, random_walk_options, with_edges
 from .oracle import World, answer
 from .world import edited, layouts, random_facts
@@ -52,9 +52,15 @@ def check_paths(world: World, result: Any) -> None:
         assert set(item.paths) == {"graph", "community"} & set(item.lanes)
         for lane, path in item.paths.items():
             arcs = visible(world, view, form[lane], form["valid"])
-            assert path[-1] == item.id
-            for one, other in pairwise(path):
+            assert path.nodes[-1] == item.id
+            hops = zip(pairwise(path.nodes), path.etypes, path.incoming, strict=True)
+            for (one, other), etype, is_back in hops:
                 assert other.raw in {target for target, _ in arcs[one.raw]}
+                ends = (other, one) if is_back else (one, other)
+                assert any(
+                    (edge.src, edge.etype, edge.dst) == (ends[0], etype, ends[1])
+                    for edge in edges_of(world)
+                )
 
 
 @pytest.mark.parametrize(

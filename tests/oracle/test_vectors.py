@@ -74,7 +74,9 @@ class Says:
         return self._scores[: len(rendered)]
 
 
-@pytest.mark.parametrize("case", [*cases("answers"), *cases("walks"), *cases("mentions")])
+@pytest.mark.parametrize(
+    "case", [*cases("answers"), *cases("walks"), *cases("mentions"), *cases("history")]
+)
 def test_answers(case):
     buffer = WriteBatch()
     for text, block in case["input"]["blocks"].items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import build
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.retrieve.query.fusion import FUSIONS
+from ibidem.retrieve.query.options import TIMES_OF_RECORDS
 from ibidem.store.memory import MemoryStore
 
 WORDS = [
@@ -244,8 +246,15 @@ def random_vector(rng: random.Random, dim: int, *, is_small: bool = False) -> An
     return np.array(values, np.float32)
 
 
-def random_options(rng: random.Random) -> dict[str, Any]:
-    """Returns options for `resolve` that ask for something."""
+def random_history(rng: random.Random, bases: Sequence[RootCid | None]) -> dict[str, Any]:
+    """Returns conditions on the history."""
+    names = rng.sample(TIMES_OF_RECORDS, rng.choice((1, 1, 2, 4)))
+    return {name: rng.choice(bases) for name in names}
+
+
+def random_options(rng: random.Random, bases: Sequence[RootCid | None] = ()) -> dict[str, Any]:
+    """Returns options for `resolve` that ask for something; `bases` are roots that the history
+    may have had."""
     options: dict[str, Any] = {}
     if rng.random() < 0.6:
         options["text"] = " ".join(rng.choices([*WORDS, "absent", "!!"], k=rng.randint(1, 5)))
@@ -268,6 +277,8 @@ def random_options(rng: random.Random) -> dict[str, Any]:
     if rng.random() < 0.3:
         options["valid_at"] = rng.randint(-1, 6)
         options["valid_missing"] = rng.choice((None, "pass", "drop"))
+    if bases and rng.random() < 0.4:
+        options["history"] = random_history(rng, bases)
     options |= random_stages(rng, options)
     options["depth"] = rng.choice((1, 2, 5, 100))
     options["limit"] = rng.choice((0, 1, 3, 10, None))

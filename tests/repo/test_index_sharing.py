@@ -49,7 +49,7 @@ def address(s3_prefix: str, enter: Enter) -> str:
 
 
 def shared_names(address: str) -> list[str]:
-    return list(bucket_at(address)[0].sizes("index/"))
+    return list(bucket_at(address)[0].listed("index/"))
 
 
 def public_of(address: str, enter: Enter) -> bytes:
@@ -275,7 +275,9 @@ def test_a_large_segment_is_read_by_column_within_a_limit(
         here = SharedIndex(tmp_path / "here", counting, scope, judge, cache_bytes_max=0)
         (manifest,) = here.find(repo.at().root_cid, ())
         here.begin(names)
-        total = sum(size for name, size in counting.sizes("index/").items() if "segm" in name)
+        total = sum(
+            found.size for name, found in counting.listed("index/").items() if "segm" in name
+        )
         segment = max((here.open(name) for name in names), key=lambda one: one.size_bytes)
         assert counting.bytes_read < total
         counting.bytes_read = 0

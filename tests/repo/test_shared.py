@@ -104,7 +104,7 @@ def test_an_erasure_reaches_the_store_and_every_machine(
         first.maintenance.erase([node], reason="asked", author="a")
     if address.startswith("s3:"):
         objects = bucket_at(address)[0]
-        for name in objects.sizes(""):
+        for name in objects.listed(""):
             assert secret.encode() not in (objects.get(name) or b""), name
     assert not holds(tmp_path / "data", secret)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "other"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -61,10 +62,9 @@ class Collection:
         everything = universe(self.snapshot, query)
         statistics = statistics_of(everything.view, include_tombstoned=False)
         rows = lexical_view.lexical_view_of(everything.view, statistics, include_tombstoned=False)
-        words = query.text.split()
-        terms = bm25.weighted(
-            rows, statistics, {(word,): float(words.count(word)) for word in words}, query
-        )
+        factors = {(word,): float(count) for word, count in Counter(query.text.split()).items()}
+        found = {word: bm25.forms(rows, statistics, word, query) for word in factors}
+        terms = bm25.weighted(statistics, found, factors)
         scorer = bm25.Scorer(everything.view, rows, statistics, terms, query)
         every = np.concatenate(
             [

@@ -13,7 +13,14 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.retrieval.rerank_timeout import TIMEOUT_SECONDS, TIMEOUT_SECONDS_MAX
 from ibidem.repo.retrieval.signature import PacksOptions, QuestionOptions, RetrieveOptions
 from ibidem.retrieve.access.policy import TrustPolicy, Viewer
-from ibidem.retrieve.query.options import GROUPS, OF_PACKS, OF_QUERY, OPTIONS, Option
+from ibidem.retrieve.query.options import (
+    GROUPS,
+    OF_PACKS,
+    OF_QUERY,
+    OPTIONS,
+    TIMES_OF_RECORDS,
+    Option,
+)
 from ibidem.retrieve.query.query import resolve
 from ibidem.retrieve.query.signature import QueryOptions
 from ibidem.retrieve.tokens import HEURISTIC
@@ -46,7 +53,10 @@ RECORDS: dict[str, Any] = {
     "records": {"as_of": 1},
 }
 """Asks for records, which are not asked for together with packs."""
+HISTORY: dict[str, Any] = {"history": {"created_after": None}}
+"""Asks for what a caller with limits may not."""
 FORMS = [resolve(CONFIG, **options).form() for options in (FULL, OTHER, RECORDS)]
+FORMS.append(resolve(Config(), **HISTORY).form())
 ABSENT = object()
 NUMBERS = [one for one in OPTIONS.values() if one.type in ("int", "float", "int | datetime")]
 RESOLVED = [one for one in NUMBERS if one.form is not None]
@@ -127,7 +137,8 @@ def signature(options: Any) -> dict[str, str]:
 @pytest.mark.parametrize("option", OPTIONS.values(), ids=lambda one: one.name)
 def test_the_canonical_form_has_every_option_at_its_place(option: Option):
     if option.place is None:
-        assert option.name in ("model", "embedder", "degrade", "rerank_timeout", "strict")
+        own = ("model", "embedder", "degrade", "rerank_timeout", "strict")
+        assert option.name in (*own, *TIMES_OF_RECORDS)
     elif all(at(form, option.place) is ABSENT for form in FORMS):
         # A number that is written only where it is asked for: older receipts have none.
         assert at(resolve(CONFIG, **given(option, 7)).form(), option.place) == 7

@@ -271,6 +271,7 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "packs": ({}, {}),
     "records": ({}, {}),
     "viewer": ({}, {}),
+    "history": ({}, {}),
     "expand": ({}, {"expand": "section"}),
     "per_hit_neighbors": ({}, {"per_hit_neighbors": 0}),
     "window_chars": ({}, {"window_chars": 0}),
@@ -288,8 +289,8 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "fanout": (EDGES, {"fanout": 1}),
 }
 """By option, what it is added to, and a value that makes a difference."""
-ELSEWHERE = {"rerank_text", "rerank_depth", "estimator", "packs", "records", "viewer"}
-"""Tested with rerankers, estimators and policies of their own, or is every test of its kind."""
+ELSEWHERE = {"rerank_text", "rerank_depth", "estimator", "packs", "records", "viewer", "history"}
+"""Tested with rerankers, policies and histories of their own, or is every test of its kind."""
 OF_PACKS = {*PackOptions().form(), *EdgeWalk().form()} - {"edges"}
 
 

@@ -108,6 +108,11 @@ def test_a_node_is_read_by_its_id(server: Server, repo: Repository):
     assert status == 200
     assert found["node"]["summary"] == "the vault opens at nine"
     assert [edge["etype"] for edge in found["edges"]] == ["about"]
+    assert found["next"] is None
+    page = f"/v1/nodes/{first.id}?limit=1"
+    assert asked(server, page)[2]["edges"] == found["edges"]
+    assert asked(server, f"{page}&after={found['edges'][0]['id']}")[2]["edges"] == []
+    assert asked(server, f"{page}&after=x")[0] == asked(server, f"{page[:-1]}0")[0] == 400
     assert asked(server, f"/v1/nodes/{'0' * 32}")[0] == 404
     assert asked(server, "/v1/nodes/x")[0] == 400
 
@@ -250,6 +255,20 @@ def test_a_request_that_is_sent_again_is_done_once(server: Server, repo: Reposit
     with Server(repo, token=TOKEN, port=0) as other:  # it stands in the commit, not in the server
         assert asked(other.start(), "/v1/transactions", body, **given)[2] == first[2]
     assert asked(server, "/v1/transactions", body, Idempotency_Key=" ")[0] == 400
+
+
+def test_a_message_cannot_claim_a_key(server: Server, repo: Repository):
+    body = {"records": [node("one")]}
+    asked(server, "/v1/transactions", body, Idempotency_Key="k-1")
+    head = repo.head
+    assert head is not None
+    line = repo.commit_at(head).message.splitlines()[-1]
+    assert line.startswith("Request: ")
+    for message in (line, f"a reason\n\n{line}\nmore"):
+        body = {"records": [node("two")], "message": message}
+        status, _, found = asked(server, "/v1/transactions", body)
+        assert (status, repo.head) == (400, head)
+        assert "names a key" in found["detail"]
 
 
 def test_the_key_of_a_merged_branch_is_found():

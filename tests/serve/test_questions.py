@@ -62,6 +62,22 @@ def server(repo: Repository) -> Iterator[Server]:
         yield found.start()
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server for what changes nothing: stopping one takes a fifth of a second."""
+    with (
+        filled(tmp_path_factory.mktemp("shared"), has_hidden=True) as repository,
+        Server(repository, token=TOKEN, port=0, is_remote=True) as found,
+    ):
+        yield found.start()
+
+
+@pytest.fixture(scope="module")
+def token(shared: Server) -> str:
+    """A restricted viewer's, of the shared server."""
+    return issued(shared)
+
+
 def issued(server: Server, viewer: Viewer = LOW, **given: Any) -> str:
     return server.tokens.create("reader", viewer=viewer, time=NOW, **given).text
 
@@ -170,13 +186,15 @@ def test_the_owner_gets_everything_and_a_viewer_what_a_repository_without_the_re
 
 
 @pytest.mark.parametrize("path", sorted(ROUTES))
-def test_a_restricted_viewer_gets_of_every_route_what_the_table_says(server: Server, path: str):
-    route, token = ROUTES[path], issued(server)
+def test_a_restricted_viewer_gets_of_every_route_what_the_table_says(
+    shared: Server, token: str, path: str
+):
+    route = ROUTES[path]
     sent = b'{"text": "vault"}' if route.body == "application/json" else b""
-    found = asked(server, token, {"text": "vault"})[1]
+    found = asked(shared, token, {"text": "vault"})[1]
     place = path.format(id=found["items"][0]["id"], receipt=found["receipt"])
     kind = route.body or ""
-    with connected(server, token, sent, path=place, method=route.method, content_type=kind) as one:
+    with connected(shared, token, sent, path=place, method=route.method, content_type=kind) as one:
         if EXPOSURES[path] is Exposure.REFUSED:
             assert one.status == 403
             assert json.loads(one.read())["kind"] == "not-permitted"
@@ -260,8 +278,8 @@ def test_a_damaged_registry_lets_nobody_in(server: Server, repo: Repository):
         ({"at": 7}, "revision"),
     ],
 )
-def test_a_bad_question_is_a_typed_error(server: Server, body: Any, names: str):
-    status, found = asked(server, issued(server), body)
+def test_a_bad_question_is_a_typed_error(shared: Server, token: str, body: Any, names: str):
+    status, found = asked(shared, token, body)
     assert status in (400, 403)
     assert found["type"] == f"urn:ibidem:problem:{found['kind']}"
     assert names in found["detail"]

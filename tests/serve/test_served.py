@@ -28,6 +28,17 @@ TOKEN = "a-token-of-forty-characters-0123456789ab"
 NOW = 1_800_000_000_000_000
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[tuple[Repository, Repository]]:
+    """A repository, and a client of its server, for what changes nothing."""
+    with ibidem.init(clock=lambda: NOW) as repository:
+        repository.add("nothing comes of it")
+        with Server(repository, token=TOKEN, port=0) as server:
+            server.start()
+            with ibidem.open(server.url, token=TOKEN) as found:
+                yield repository, found
+
+
 @pytest.fixture
 def here() -> Iterator[Repository]:
     with ibidem.init(clock=lambda: NOW) as repository:
@@ -195,8 +206,9 @@ CALLS: list[Callable[[Repository], object]] = [
 
 @pytest.mark.parametrize("call", CALLS)
 def test_what_a_server_does_not_offer_is_one_error(
-    here: Repository, there: Repository, call: Callable[[Repository], object]
+    shared: tuple[Repository, Repository], call: Callable[[Repository], object]
 ):
+    here, there = shared
     head = here.head
     with pytest.raises(InvalidInputError, match="a server does not offer it") as error:
         call(there)

@@ -31,7 +31,7 @@ _NAME_BYTES = 12
 
 
 class FaultyBucket(Bucket):
-    """A bucket whose answers to writers get lost, and whose listings lag."""
+    """A bucket whose answers to writers get lost."""
 
     def __init__(self, bucket: Bucket, seed: str) -> None:
         self.__dict__.update(bucket.__dict__)
@@ -52,11 +52,6 @@ class FaultyBucket(Bucket):
         if chance < SLOW:
             time.sleep(_SLOW_SECONDS)
         return super().create(name, body)
-
-    def sizes(self, prefix: str) -> dict[str, int]:
-        found = super().sizes(prefix)
-        lag = self._chance.randrange(3)
-        return dict(list(found.items())[lag:]) if prefix == "checkpoints/" else found
 
 
 def bucket_at(medium: str) -> Bucket:

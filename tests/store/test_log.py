@@ -22,9 +22,10 @@ from ibidem.objects.errors import ConflictError, CorruptError, NotFoundError, St
 from ibidem.store.log.backend import bucket_at
 from ibidem.store.log.cache import BlockCache
 from ibidem.store.log.entry import entry_name
-from ibidem.store.log.objects import Bucket, Created
+from ibidem.store.log.log import CHECKPOINT, CHECKPOINT_ENTRIES
+from ibidem.store.log.objects import Bucket, Created, Listed
 from ibidem.store.log.probe import check_conformance
-from ibidem.store.log.store import CHECKPOINT_ENTRIES, LogStore
+from ibidem.store.log.store import LogStore
 from ibidem.store.testing import StoreSuite, blocks_of, run_together
 
 
@@ -80,9 +81,9 @@ class CountingBucket(Bucket):
         self._count("put")
         return super().put(name, body)
 
-    def sizes(self, prefix: str) -> dict[str, int]:
+    def listed(self, prefix: str) -> dict[str, Listed]:
         self._count("list")
-        return super().sizes(prefix)
+        return super().listed(prefix)
 
     def _count(self, kind: str) -> None:
         self.counts[kind] = self.counts.get(kind, 0) + 1
@@ -146,11 +147,11 @@ def test_checkpoints_are_only_a_short_cut() -> None:
             store.put(blocks_of(b"%d" % number))
         expected = list(store.cids())
     bucket = Bucket(objects)
-    for name in bucket.sizes("tables/"):
+    for name in bucket.listed("tables/"):
         bucket.put(name, b"damaged")
     with LogStore(bucket) as store:
         assert list(store.cids()) == expected
-    bucket.delete([*bucket.sizes("tables/"), *bucket.sizes("checkpoints/")])
+    bucket.delete([*bucket.listed("tables/"), CHECKPOINT])
     with LogStore(bucket) as store:
         assert list(store.cids()) == expected
 
@@ -207,7 +208,7 @@ def test_large_changes_go_into_packs_that_the_entry_names() -> None:
     blocks = blocks_of(*(bytes([number]) * 400_000 for number in range(5)))
     with LogStore(bucket) as store:
         store.publish(blocks, {"head": (None, b"1")})
-        assert len(bucket.sizes("packs/")) == 1
+        assert len(bucket.listed("packs/")) == 1
     with LogStore(bucket) as store:
         assert store.get_many(blocks) == list(blocks.values())
 
@@ -217,14 +218,14 @@ def test_threads_that_wait_share_an_entry() -> None:
     with LogStore(bucket) as store:
         store.put(blocks_of(b"first"))
         bucket.taken()
-        with store._writing:
+        with store._writer._writing:
             threads = [
                 threading.Thread(target=store.put, args=(blocks_of(b"%d" % number),))
                 for number in range(8)
             ]
             for thread in threads:
                 thread.start()
-            while len(store._waiting) < 8:
+            while len(store._writer._waiting) < 8:
                 pass
         for thread in threads:
             thread.join()
@@ -242,15 +243,15 @@ def test_scrubbing_removes_deleted_bytes_and_nothing_else(size: int) -> None:
         store.put(chosen)
         reader.has(BlobCid.of(b""))
         assert store.delete([BlobCid.of(part) for part in _parts(gone)]) == len(_parts(gone))
-        assert store.scrub() or not any(b"gone" in _bytes(bucket, n) for n in bucket.sizes(""))
-        assert not any(b"gone" in _bytes(bucket, name) for name in bucket.sizes(""))
+        assert store.scrub() or not any(b"gone" in _bytes(bucket, n) for n in bucket.listed(""))
+        assert not any(b"gone" in _bytes(bucket, name) for name in bucket.listed(""))
         for each in (store, reader, LogStore(bucket)):
             assert each.get_many([BlobCid.of(part) for part in _parts(kept)]) == _parts(kept)
             each.cells()  # a reader that has not looked yet may still answer from an older state
             with pytest.raises(NotFoundError):
                 each.get(BlobCid.of(_parts(gone)[0]))
         assert store.scrub() == 0
-    bucket.delete([*bucket.sizes("checkpoints/"), *bucket.sizes("tables/")])
+    bucket.delete([*bucket.listed("tables/"), CHECKPOINT])
     with LogStore(bucket) as store:  # from the log alone
         assert store.get_many([BlobCid.of(part) for part in _parts(kept)]) == _parts(kept)
 
@@ -266,7 +267,7 @@ def test_a_second_copy_is_scrubbed_too() -> None:
         assert one.cells() == {}
         one.delete([BlobCid.of(b"gone")])
         one.scrub()
-        assert not any(b"gone" in _bytes(bucket, name) for name in bucket.sizes(""))
+        assert not any(b"gone" in _bytes(bucket, name) for name in bucket.listed(""))
         assert other.cells() == {}
         assert other.get_many(blocks_of(b"first", b"stays")) == [b"first", b"stays"]
 

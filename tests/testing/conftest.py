@@ -9,6 +9,7 @@ import pytest
 
 import ibidem
 import ibidem.testing.quality
+import ibidem.testing.report
 import ibidem.testing.retrieval
 from ibidem.objects.ids import NodeId
 from ibidem.repo.repository import Repository
@@ -30,6 +31,7 @@ def everything_is_loaded() -> None:
         repo.history.bisect("a", expect=repo.retrieve("a").items[0].id)
         assert issubclass(ibidem.testing.retrieval.Retrieval, object)
         assert ibidem.testing.quality.DEPTH_DEFAULT == 10
+        assert ibidem.testing.report.SAME == "same"
 
 
 @pytest.fixture

@@ -52,7 +52,9 @@ RETRIEVE = parameters(
     {
         name: one
         for name, one in OPTIONS.items()
-        if "." not in name and name not in OF_PACKS and name not in ("text", "packs", "records")
+        if "." not in name
+        and name not in OF_PACKS
+        and name not in ("text", "packs", "records", "history")
     }
 )
 PACKS = RETRIEVE | parameters(OF_PACKS)

@@ -14,7 +14,7 @@ FRAMEWORKS = (
 
 def modules() -> Iterator[str]:
     """Yields the names of all modules that need no framework, but not that of the program."""
-    absent = {f"ibidem.adapters.{name}" for name in FRAMEWORKS}
+    absent = tuple(f"ibidem.adapters.{name}" for name in FRAMEWORKS)
     for found in pkgutil.walk_packages(ibidem.__path__, "ibidem."):
-        if found.name not in absent and not found.name.endswith("__main__"):
+        if not found.name.startswith(absent) and not found.name.endswith("__main__"):
             yield found.name

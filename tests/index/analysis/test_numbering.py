@@ -65,7 +65,7 @@ _TEXTS = st.lists(
 
 
 @pytest.mark.parametrize("analyser", ANALYSERS)
-@settings(max_examples=150)
+@settings(max_examples=30)
 @given(batches=st.lists(_TEXTS, max_size=3))
 def test_numbers_stand_for_the_terms_of_analyse(analyser: str, batches: list[list[str]]) -> None:
     numbering = TermNumbering(analyser)

@@ -13,12 +13,15 @@ import pytest
 pytest.importorskip("langgraph")
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
+    import ormsgpack
     from langgraph.checkpoint.base import empty_checkpoint
+    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
     from langgraph.graph import END, START, StateGraph
     from langgraph.types import Command, Send, interrupt
 
 import ibidem
-from ibidem.adapters.langgraph import CHECKPOINT, VALUE, WRITES, IbidemSaver
+from ibidem.adapters.langgraph import IbidemSaver
+from ibidem.adapters.langgraph.saver import CHECKPOINT, VALUE, WRITES
 
 
 class State(TypedDict):
@@ -293,3 +296,37 @@ def test_an_agent_beside_another_process_replays_to_the_same_bytes(tmp_path):
             for name in ("live", "first", "second")
         ]
         assert values[0] == values[1] == values[2]
+
+
+class Place:
+    """A class that LangGraph does not list as safe."""
+
+    def __init__(self, name):
+        self.name = name
+        MADE.append(name)
+
+
+MADE = []
+
+
+def test_a_checkpoint_makes_no_object_of_a_class_that_was_not_named(repo, caplog):
+    class Serializer(JsonPlusSerializer):
+        """Writes what somebody else may have put into a repository."""
+
+        def dumps_typed(self, obj):
+            if obj == "a place":
+                call = ormsgpack.packb((Place.__module__, Place.__name__, ("kiosk",)))
+                return "msgpack", ormsgpack.packb(ormsgpack.Ext(1, call))
+            return super().dumps_typed(obj)
+
+    checkpoint = {**empty_checkpoint(), "channel_versions": {"x": 1}}
+    checkpoint["channel_values"] = {"x": "a place"}
+    written = IbidemSaver(repo, serde=Serializer()).put(
+        {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}, checkpoint, {}, {"x": 1}
+    )
+    found = IbidemSaver(repo).get_tuple(written).checkpoint["channel_values"]["x"]
+    assert not isinstance(found, Place)
+    assert MADE == []
+    named = JsonPlusSerializer(allowed_msgpack_modules=[Place])
+    found = IbidemSaver(repo, serde=named).get_tuple(written).checkpoint["channel_values"]["x"]
+    assert (found.name, MADE) == ("kiosk", ["kiosk"])

@@ -62,7 +62,7 @@ def before(
     return calls
 
 
-@pytest.mark.parametrize("name", ["_right_count", "_mark_once", "kept_operations", "_garbage"])
+@pytest.mark.parametrize("name", ["_right_count", "_all_cells", "start_links", "_garbage"])
 def test_what_another_collection_has_given_up_is_not_kept_again(
     pair: tuple[Repository, Repository], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -33,6 +33,7 @@ from ibidem.repo.viewer.repository import ViewerReceipts, ViewerRepository
 from ibidem.repo.viewer.revision import ViewerRevision
 from ibidem.repo.viewer.transaction import ViewerTransaction
 from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
+from ibidem.serve.explorer import routes as pages
 from ibidem.serve.routes import ROUTES
 
 LOW = Viewer(level="low", scopes=())
@@ -87,6 +88,7 @@ def everything() -> set[str]:
             is_of = function.__module__ == module.__name__ and not name.startswith("_")
             if is_of and parameters and parameters[0] in ("repository", "revision"):
                 found.add(f"{short}.{name}")
+    found |= {f"view.{page.name}" for page in pages.ROUTES}
     return found | set(commands(cli, "repo")) | set(ROUTES) | {f"mcp.{name}" for name in TOOLS}
 
 

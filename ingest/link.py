@@ -1,0 +1,126 @@
+"""Explicit links: the documents that a passage names in the markup of its format.
+
+A link is a function of the passage's text and the document's path, so equal texts have equal links.
+Its target is the path of a document in the repository, whether that exists or not; links to other
+places have none. Reference links count where they are defined.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+from urllib.parse import unquote
+
+from ibidem.ingest.formats import PLAIN, RST, has_suffix
+
+PATH_CHARS_MAX = 4096
+
+LINKS_MAX = 1000
+"""A document links to at most so many paths: the first ones in its text."""
+
+_MARKDOWN = re.compile(
+    r"""
+    ``[^`]*`` | `(?P<file>[^`\n]*)`
+    | \[\[(?P<wiki>[^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\]
+    | !\[[^\[\]\n]*\]\([^()\n]*\)
+    | \]\([ \t]*(?:<(?P<angle>[^<>\n]*)>|(?P<inline>[^\s()<>]+))
+    | ^[ ]{0,3}\[(?!\^)[^\[\]\n]+\]:[ \t]*<?(?P<defined>[^\s<>]+)
+    | <a\s[^<>]*?\bhref\s*=\s*["'](?P<href>[^"'<>\n]*)["']
+    """,
+    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
+)
+_RST = re.compile(
+    r"""
+    ``(?P<file>[^`\n]*)``
+    | :doc:`(?:[^`<>]*<)?(?P<doc>[^`<>\n]+)>?`
+    | :download:`(?:[^`<>]*<)?(?P<download>[^`<>\n]+)>?`
+    | `[^`<>]*<(?P<inline>[^`<>\n]+)>`_
+    | ^[ \t]*\.\.[ ]_[^:\n]+:[ \t]+(?P<defined>[^\s`]+)[ \t]*$
+    | ^[ \t]*\.\.[ ](?:include|literalinclude)::[ \t]+(?P<included>[^\s]+)
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+_ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#|\?")
+_FILE = re.compile(r"[\w./-]+")
+
+
+def links_of(path: str, media_type: str, text: str, form: str) -> Iterator[str]:
+    """Yields the paths that a passage links to, in the order of its text, with repetitions.
+
+    Args:
+        path: of the document.
+        media_type: of the document; extracted text is read as Markdown, in which it is written.
+        form: the passage's format; code has no links.
+    """
+    if form == "code" or media_type == PLAIN:
+        return
+    pattern = _RST if media_type == RST else _MARKDOWN
+    for match in pattern.finditer(text):
+        kind = match.lastgroup
+        if kind is not None:
+            for target in _targets(kind, match[kind]):
+                found = _resolved(path, target)
+                if found is not None and found != path:
+                    yield found
+
+
+def document_links(path: str, media_type: str, passages: Iterable[tuple[str, str]]) -> list[str]:
+    """Returns the paths that a document links to, in text order of paths, at most `LINKS_MAX`.
+
+    Args:
+        passages: the text and format of each, in the order of the document.
+    """
+    found: dict[str, None] = {}
+    for text, form in passages:
+        for target in links_of(path, media_type, text, form):
+            found[target] = None
+            if len(found) == LINKS_MAX:
+                return sorted(found)
+    return sorted(found)
+
+
+def _targets(kind: str, written: str) -> Iterator[str]:
+    """Yields the paths that a link may mean, as it is written or completed."""
+    if kind == "file":
+        if has_suffix(written) and _FILE.fullmatch(written):
+            yield written
+            yield f"/{written}"
+        return
+    if _ELSEWHERE.match(written):
+        return
+    bare = re.split(r"[#?]", written.strip(), maxsplit=1)[0]
+    if not bare:
+        return
+    if kind == "doc":
+        yield f"{bare}.rst"
+        yield f"{bare}.md"
+    elif kind == "wiki":
+        names = [bare] if has_suffix(bare) else [f"{bare}.md"]
+        for name in names:
+            yield name
+            yield f"/{name}"
+    elif bare.endswith("/"):
+        yield f"{bare}README.md"
+        yield f"{bare}index.md"
+    else:
+        yield bare
+
+
+def _resolved(path: str, target: str) -> str | None:
+    """Returns a target as a path from the root of the repository, None if it is none."""
+    try:
+        decoded = unquote(target, errors="strict")
+    except UnicodeDecodeError:
+        return None
+    if "\0" in decoded:
+        return None
+    folder = "" if decoded.startswith("/") else posixpath.dirname(path)
+    resolved = posixpath.normpath(posixpath.join(folder, decoded.lstrip("/") or "."))
+    if (
+        resolved in (".", "..")
+        or resolved.startswith(("../", "/"))
+        or len(resolved) > PATH_CHARS_MAX
+    ):
+        return None
+    return resolved

@@ -1,0 +1,77 @@
+"""The state of a repository as HTML: sizes, refs, conflicts, what a check of every byte found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import htpy as h
+
+from ibidem.objects.printable import one_line
+from ibidem.pages.html import NOWHERE, Links, code, facts, linked, plural, table, tag
+
+if TYPE_CHECKING:
+    from ibidem.objects.cid import CommitCid
+    from ibidem.repo.maintenance.report import FsckReport
+    from ibidem.repo.merge.conflicts import OpenConflict
+    from ibidem.repo.statistics import RepositoryStats
+
+FAULTS_SHOWN, CONFLICTS_SHOWN, REFS_SHOWN = 100, 100, 200
+
+
+def sizes(found: RepositoryStats) -> h.Element:
+    """Returns how large a repository is."""
+    vectors = [
+        (f"{family} {name}", f"{count:,}")
+        for family, counts in found.vector_counts.items()
+        for name, count in counts.items()
+    ]
+    return facts(
+        (
+            ("branch", one_line(found.branch_name)),
+            ("nodes", f"{found.node_count:,}"),
+            ("hidden nodes", f"{found.tombstone_count:,}"),
+            ("edges", f"{found.edge_count:,}"),
+            *vectors,
+            ("blocks", f"{found.block_count:,}"),
+            ("size on disk", f"{found.store_bytes:,} bytes"),
+        )
+    )
+
+
+def refs(found: Mapping[str, CommitCid], kind: str, *, links: Links = NOWHERE) -> h.Node:
+    """Returns branches or tags with their commits."""
+    rows = [
+        (one_line(name), linked(links.to(f"commit/{cid}", at=None), code(str(cid))))
+        for name, cid in list(found.items())[:REFS_SHOWN]
+    ]
+    return table(plural(len(found), kind).replace("branchs", "branches"), ("Name", "Commit"), rows)
+
+
+def conflicts(found: Sequence[OpenConflict], *, links: Links = NOWHERE) -> h.Node:
+    """Returns the conflicts that are open."""
+    if not found:
+        return h.p["No open conflicts."]
+    rows = [
+        (
+            linked(links.to(f"node/{one.id}") if one.what == "node" else None, code(str(one.id))),
+            one.what,
+            one.reason,
+            ", ".join(map(one_line, one.fields)),
+        )
+        for one in found[:CONFLICTS_SHOWN]
+    ]
+    return table(plural(len(found), "open conflict"), ("Element", "Kind", "Why", "Fields"), rows)
+
+
+def check(found: FsckReport) -> h.Node:
+    """Returns what a check of every byte found."""
+    words = f"{plural(found.block_count, 'block')} read, {found.size_bytes:,} bytes, "
+    return [
+        h.p(role="status")[
+            tag("added" if found.is_clean else "error", "ok" if found.is_clean else "faults"),
+            f" {words}{plural(len(found.faults), 'fault')}",
+        ],
+        h.ul[(h.li[one_line(str(fault), width=300)] for fault in found.faults[:FAULTS_SHOWN])],
+        h.ul[(h.li[one_line(note)] for note in found.notes[:FAULTS_SHOWN])],
+    ]

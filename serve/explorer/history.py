@@ -1,0 +1,97 @@
+"""History: the log with its graph, the operations, and what one commit changed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import islice
+
+import htpy as h
+
+from ibidem import CommitCid
+from ibidem.pages import edit as edit_page
+from ibidem.pages import history as history_page
+from ibidem.pages.html import linked, plural
+from ibidem.serve.explorer.edits import with_versions
+from ibidem.serve.explorer.form import field, form
+from ibidem.serve.explorer.visit import Page, Visit
+
+COMMITS, COMMITS_MAX = 50, 10_000
+"""Commits of a page, and of all pages: a page reads those before it too."""
+CHANGES, CHANGES_MAX = 50, 100_000
+COMPARED = 300
+"""Changes of a commit up to which the texts of its documents are compared."""
+OPERATIONS = 100
+
+
+def history(visit: Visit) -> Page:
+    """Returns the newest commits of a revision, with the lines between them."""
+    start = visit.count("start", default=1, high=COMMITS_MAX) - 1
+    repository = visit.owned
+    found = list(islice(repository.history.log(visit.at), start, start + COMMITS + 1))
+    names: defaultdict[CommitCid, list[str]] = defaultdict(list)
+    for name, cid in (*repository.branches().items(), *repository.tags().items()):
+        names[cid].append(name)
+    more = len(found) > COMMITS and start + COMMITS < COMMITS_MAX
+    return Page(
+        "History",
+        [
+            form("/history", "Revision", field("Revision", "at", visit.at), submit="Show"),
+            history_page.log(found[:COMMITS], names=names, links=visit.links)
+            if found
+            else h.p["There is no commit yet."],
+            h.p[linked(visit.links.to("history", start=str(start + COMMITS + 1)), "Older commits")]
+            if more
+            else None,
+            h.p[linked("/operations", "Operations of this copy")],
+        ],
+    )
+
+
+def operations(visit: Visit) -> Page:
+    """Returns the newest operations."""
+    found = list(islice(visit.owned.history.operations(), OPERATIONS))
+    return Page("Operations", history_page.operations(found))
+
+
+def commit(visit: Visit) -> Page:
+    """Returns a commit and what it changed, against its first parent."""
+    repository = visit.owned
+    revision = repository.at(visit.path["cid"])
+    found = repository.commit_at(visit.path["cid"])
+    before = found.parents[0] if found.parents else None
+    start = visit.count("start", default=1, high=CHANGES_MAX) - 1
+    links = visit.links
+
+    def changed() -> h.Node:
+        if before is None:
+            return h.p["It is the first commit: ", plural(revision.count(), "node"), "."]
+        changes = list(islice(repository.history.diff(before, found.cid), start, start + COMPARED))
+        texts = []
+        if not start and len(changes) < COMPARED:
+            texts = list(repository.history.diff_documents(before, found.cid))
+        edits = with_versions(visit, before, found.cid, changes[:CHANGES])
+        more = len(changes) > CHANGES
+        return [
+            [h.h2["Texts"], edit_page.documents(texts)] if texts else None,
+            h.h2["Nodes and edges"],
+            edit_page.edits(edits, before=links.at(before), after=links.at(found.cid)),
+            h.p[
+                linked(
+                    links.to(f"commit/{found.cid}", start=str(start + CHANGES + 1)),
+                    "Further changes",
+                )
+            ]
+            if more
+            else None,
+        ]
+
+    message = found.message.strip() or "(no message)"
+    return Page(
+        f"Commit: {message.partition(chr(10))[0]}",
+        [
+            h.p(".text")[message],
+            history_page.commit_facts(found, links=links),
+            h.p[linked(f"/history?at={found.cid}", "History up to here")],
+        ],
+        changed,
+    )

@@ -1,0 +1,228 @@
+"""Explicit links become `links_to` edges from the passage that holds them."""
+
+import itertools
+
+import pytest
+
+import ibidem
+from ibidem import ingest_text
+from ibidem.ingest import link_edges
+from ibidem.ingest.ingest import ingest
+from ibidem.ingest.link import LINKS_MAX, document_links, links_of
+from ibidem.ingest.link_edges import SCANNED_MAX
+from ibidem.ingest.prune import remove_document
+from ibidem.ingest.report import IngestReport
+from ibidem.objects.config import Config
+from ibidem.repo.bootstrap import bootstrapped
+from ibidem.repo.core import Core
+from ibidem.repo.repository import Repository
+from ibidem.store.memory import MemoryStore
+from ibidem.store.testing import RecordingStore
+
+MARKDOWN, RST = "text/markdown", "text/x-rst"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("see [the guide](guide.md#start).", ["a/guide.md"]),
+        ("[x](../b.md?y=1 'title') and [y](<c d.md>)", ["b.md", "a/c d.md"]),
+        ("[x](/top.md), [y](c%20d.md)", ["top.md", "a/c d.md"]),
+        ("[x](sub/)", ["a/sub/README.md", "a/sub/index.md"]),
+        ("[x]: b.md\n", ["a/b.md"]),
+        ('<a class="x" href="b.html">b</a>', ["a/b.html"]),
+        ("[[Page One|shown]] [[b.txt]]", ["a/Page One.md", "Page One.md", "a/b.txt", "b.txt"]),
+        ("run `src/main.py`, not `main`", ["a/src/main.py", "src/main.py"]),
+        ("![image](b.png) [x](https://e.org/b.md) [y](#here) [z](mailto:a@b.c)", []),
+        ("[x](../../b.md) [y](me.md) `[z](b.md)` [^1]: b.md", []),
+        ("[![badge](b.svg)](c.md)", ["a/c.md"]),
+        ("[x](%ff.md) [y](%00.md)", []),
+    ],
+)
+def test_markdown(text, expected):
+    assert list(links_of("a/me.md", MARKDOWN, text, "paragraph")) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("`the guide <guide.rst>`_", ["a/guide.rst"]),
+        ("`the guide <https://e.org>`_", []),
+        (".. _guide: ../guide.rst", ["guide.rst"]),
+        (":doc:`intro`", ["a/intro.rst", "a/intro.md"]),
+        (":doc:`Start </intro>`", ["intro.rst", "intro.md"]),
+        (".. include:: part.txt", ["a/part.txt"]),
+        ("see ``x/y.py``", ["a/x/y.py", "x/y.py"]),
+    ],
+)
+def test_restructuredtext(text, expected):
+    assert list(links_of("a/me.rst", RST, text, "paragraph")) == expected
+
+
+def test_code_and_plain_text_have_no_links():
+    assert not list(links_of("a.md", MARKDOWN, "[x](b.md)", "code"))
+    assert not list(links_of("a.txt", "text/plain", "[x](b.md)", "paragraph"))
+
+
+def test_number_of_links_is_limited():
+    text = " ".join(f"[x]({number:05}.md)" for number in range(LINKS_MAX + 1))
+    listed = document_links("a.md", MARKDOWN, [(text, "paragraph")])
+    assert len(listed) == LINKS_MAX
+    assert listed[-1] == f"{LINKS_MAX - 1:05}.md"
+
+
+def links(repo, at="main"):
+    """The edges, each as the text of its passage and the path of its target."""
+    head = repo.at(at)
+    return sorted(
+        (head.node(edge.src, include_tombstoned=True).summary, head.node(edge.dst).props["source"])
+        for edge in head.edges()
+        if edge.etype == "links_to"
+    )
+
+
+def write(repo, **files):
+    with repo.transaction(author="a", message="m") as tx:
+        for name, text in files.items():
+            ingest_text(tx, text, path=f"{name}.md")
+    return tx
+
+
+FILES = {"a": "# A\n\nTo [b](b.md).\n", "b": "# B\n\nTo [c](c.md).\n", "c": "To `a.md`.\n"}
+EDGES = [("To [b](b.md).", "b.md"), ("To [c](c.md).", "c.md"), ("To `a.md`.", "a.md")]
+
+
+def test_order_and_number_of_commits_do_not_matter():
+    roots = set()
+    for order in itertools.permutations(FILES):
+        one, many = ibidem.init("memory:"), ibidem.init("memory:")
+        write(one, **{name: FILES[name] for name in order})
+        for name in order:
+            write(many, **{name: FILES[name]})
+        assert links(one) == links(many) == EDGES
+        roots |= {one.at("main").root, many.at("main").root}
+    assert len(roots) == 1
+
+
+def test_second_ingest_changes_nothing():
+    repo = ibidem.init("memory:")
+    write(repo, **FILES)
+    assert write(repo, **FILES).commit is None
+
+
+def test_edge_goes_with_its_link():
+    repo = ibidem.init("memory:")
+    write(repo, **FILES)
+    write(repo, a="# A\n\nNo more.\n")
+    assert links(repo) == EDGES[1:]
+    (document,) = repo.query(label="Document", where={"source": "a.md"})
+    assert "links" not in document.props
+    write(repo, a=FILES["a"])
+    assert links(repo) == EDGES
+
+
+def test_files_removed_and_renamed(tmp_path):
+    repo = ibidem.init(tmp_path)
+    for name, text in FILES.items():
+        (tmp_path / f"{name}.md").write_text(text)
+    repo.ingest(tmp_path, prune=True)
+    assert links(repo) == EDGES
+    repo.ingest(tmp_path, prune=True)
+    (tmp_path / "b.md").unlink()
+    repo.ingest(tmp_path, prune=True)
+    assert links(repo) == EDGES[2:]
+    (tmp_path / "b.md").write_text(FILES["b"])
+    repo.ingest(tmp_path)
+    assert links(repo) == EDGES
+
+
+def test_graph_lane_walks_links():
+    repo = ibidem.init("memory:")
+    write(repo, a="Zebras: see [more](b.md).\n", b="Stripes everywhere.\n")
+    answer = repo.retrieve("zebras", graph={"mode": "ppr"}, limit=5)
+    (item,) = (item for item in answer.items if item.node.props.get("source") == "b.md")
+    path = item.paths["graph"]
+    assert path.nodes == (answer.items[0].id, item.id)
+    assert str(path) == f"{path.nodes[0]} -links_to-> {item.id}"
+    assert str(path) in answer.explain()
+
+
+def test_link_follows_a_renamed_document(tmp_path):
+    repo = ibidem.init(tmp_path)
+    (tmp_path / "a.md").write_text("To [b](b.md).\n")
+    (tmp_path / "b.md").write_text("Back to [a](a.md).\n")
+    with repo.transaction() as tx:
+        ingest(tx, [tmp_path], root=tmp_path)
+    with repo.transaction() as tx:
+        ingest_text(tx, "Back to [a](a.md).\n", path="s/c.md")
+        remove_document(tx, "b.md", IngestReport(), moved_to="s/c.md")
+    assert links(repo) == [("To [b](b.md).", "s/c.md")]
+
+
+def test_a_link_that_a_merge_completes_gets_its_edge_with_the_next_change():
+    repo = ibidem.init("memory:")
+    write(repo, a="Hello.\n")
+    repo.branch("other")
+    write(repo, b=FILES["b"])
+    repo.switch("other")
+    write(repo, a=FILES["a"])
+    repo.merge("main")
+    assert links(repo, "other") == []
+    write(repo, a=FILES["a"] + "\nMore.\n")
+    assert links(repo, "other") == EDGES[:1]
+
+
+def test_a_large_graph_is_looked_up_in_its_index(monkeypatch):
+    roots = set()
+    for scanned in (0, SCANNED_MAX):
+        monkeypatch.setattr(link_edges, "SCANNED_MAX", scanned)
+        repo = ibidem.init("memory:")
+        for name in reversed(FILES):
+            write(repo, **{name: FILES[name]})
+        assert links(repo) == EDGES
+        roots.add(repo.at("main").root)
+    assert len(roots) == 1
+
+
+@pytest.mark.parametrize("scanned", [0, SCANNED_MAX])
+def test_hidden_and_foreign_documents_that_list_a_path(monkeypatch, scanned):
+    monkeypatch.setattr(link_edges, "SCANNED_MAX", scanned)
+    repo = ibidem.init("memory:")
+    write(repo, a=FILES["a"])
+    with repo.transaction() as tx:
+        (document,) = tx.nodes(label="Document")
+        tx.tombstone(document.id)
+        tx.add_node("Document", summary="x", props={"links": ["b.md"]})
+        tx.add_node("Document", summary="y", props={"links": "b.md", "media_type": MARKDOWN})
+    write(repo, b="Hello.\n")
+    assert links(repo) == EDGES[:1]
+
+
+def reads_of_adding(monkeypatch, documents):
+    monkeypatch.setattr(link_edges, "SCANNED_MAX", 0)
+    store = RecordingStore(bootstrapped(MemoryStore(), Config.default(), "", lambda: 0))
+    repo = Repository(Core(store, None, lambda: 0))
+    with repo.transaction() as tx:
+        for number in range(documents):
+            ingest_text(tx, f"To [n](n{number}.md), no {number}.\n", path=f"{number}.md")
+    write(repo, n0="First: the index is built.\n")
+    store.get_count = 0
+    write(repo, n1="Second.\n")
+    assert len(links(repo)) == 2
+    return store.get_count
+
+
+def test_adding_a_document_reads_no_more_of_a_large_graph(monkeypatch):
+    few, many = reads_of_adding(monkeypatch, 50), reads_of_adding(monkeypatch, 500)
+    assert many <= few + 20
+
+
+def test_a_lookup_does_not_make_the_index_follow_the_head(monkeypatch):
+    monkeypatch.setattr(link_edges, "SCANNED_MAX", 0)
+    repo = ibidem.init("memory:")
+    write(repo, a=FILES["a"])
+    write(repo, b=FILES["b"])
+    head = repo.at("main").root.cid
+    assert not repo.core.search_index.current.is_remembered(head)
+    repo.retrieve("to")
+    assert repo.core.search_index.current.is_remembered(head)

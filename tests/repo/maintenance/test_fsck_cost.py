@@ -1,0 +1,86 @@
+"""What fsck reads and looks up grows with what the history has changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pytest
+
+from ibidem.objects.blocks import Source
+from ibidem.objects.cid import Cid, TreeCid
+from ibidem.objects.config import Config
+from ibidem.objects.tree import Change, diff
+from ibidem.objects.walk import Link
+from ibidem.repo import root_check
+from ibidem.repo.bootstrap import bootstrapped
+from ibidem.repo.core import Core
+from ibidem.repo.maintenance.block_checks import BlockCheck
+from ibidem.repo.maintenance.fsck import fsck
+from ibidem.repo.repository import Repository
+from ibidem.store.memory import MemoryStore
+
+
+class CountingStore(MemoryStore):
+    """Counts the blocks that are read."""
+
+    read_count = 0
+
+    def get(self, cid: Cid) -> bytes:
+        self.read_count += 1
+        return super().get(cid)
+
+    def get_many(self, cids: Iterable[Cid]) -> list[bytes]:
+        return [self.get(cid) for cid in cids]
+
+
+def grown(count: int, *, batch: int) -> tuple[Repository, CountingStore]:
+    """Returns a repository with nodes, each with an edge and a vector, in commits of a batch."""
+    store = CountingStore()
+    bootstrapped(store, Config.default(), "", lambda: 0)
+    repo = Repository(Core(store, None, lambda: 0))
+    hub = None
+    for start in range(0, count, batch):
+        with repo.transaction() as tx:
+            for number in range(start, start + batch):
+                node = tx.add_node("Note", key=number)
+                tx.set_vector(node, model="m", vector=np.full(2, number + 1, np.float32))
+                hub = hub or node
+                tx.add_edge(node, "to", hub)
+    return repo, store
+
+
+def test_every_block_is_read_about_twice_and_entered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    entered = 0
+    enter = BlockCheck.enter
+
+    def counted(self: BlockCheck, link: Link) -> bool:
+        nonlocal entered
+        entered += 1
+        return enter(self, link)
+
+    monkeypatch.setattr(BlockCheck, "enter", counted)
+    for count in (300, 3_000):
+        repo, store = grown(count, batch=count // 10)
+        store.read_count = entered = 0
+        report = fsck(repo.core)
+        assert report.is_clean
+        assert store.read_count <= 2.15 * report.block_count
+        # Not once for each entry of each tree block, which are ten times as many.
+        assert entered <= 1.1 * report.block_count
+
+
+def test_differences_between_two_trees_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    repo, _ = grown(200, batch=20)
+    found: Counter[tuple[object, ...]] = Counter()
+
+    def counted(source: Source, before: TreeCid, after: TreeCid) -> Iterator[Change]:
+        if before != after:
+            found[before, after] += 1
+        return diff(source, before, after)
+
+    monkeypatch.setattr(root_check, "diff", counted)
+    assert fsck(repo.core).is_clean
+    assert len(found) > 20
+    assert set(found.values()) == {1}

@@ -1,0 +1,243 @@
+"""Compare, history, commits, nodes and documents: what they show, and where they lead."""
+
+from urllib.parse import quote_plus
+
+import pytest
+
+import ibidem
+from ibidem.objects.config import Config
+from ibidem.repo.bootstrap import bootstrapped
+from ibidem.repo.core import Core
+from ibidem.repo.repository import Repository
+
+from .browsing import Browser, browsing, links
+from .conftest import HOSTILE, QUESTION
+
+
+def commits(repo: ibidem.Repository) -> list[ibidem.Commit]:
+    return list(repo.history.log())
+
+
+def test_a_comparison_leads_to_the_commit_that_caused_it(browser: Browser, repo: ibidem.Repository):
+    page = browser.page(f"/compare?text={quote_plus(QUESTION)}&before=HEAD~2&after=HEAD~1")
+    (wrong,) = [one for one in commits(repo) if one.author == "Bob"]
+    assert f"/commit/{wrong.cid}" in links(page)
+    assert "entered" in page.one("main").words
+    assert "main" not in page.one("figure").one("svg").all("title")[0].words
+
+
+def test_a_comparison_of_a_missing_revision_is_an_error(browser: Browser):
+    assert browser.page("/compare?text=x&before=nowhere", 404).one("section", role="alert")
+
+
+def test_the_history_draws_and_names_every_commit(browser: Browser, repo: ibidem.Repository):
+    page = browser.page("/history")
+    found = commits(repo)
+    assert [f"/commit/{one.cid}" for one in found] == [
+        href for href in links(page) if href.startswith("/commit/")
+    ]
+    assert len(page.one("svg").all("circle")) == len(found)
+    assert "main" in page.one("ol").words
+    assert HOSTILE.split(" ")[0] in page.one("ol").words
+
+
+def test_older_commits_are_on_further_pages():
+    with ibidem.init("memory:") as repo:
+        for number in range(60):
+            with repo.transaction(message=f"step {number}", time=number) as tx:
+                tx.add_node("Step", summary=str(number))
+        with browsing(repo) as browser:
+            page = browser.page("/history")
+            assert "step 59" in page.words
+            assert "step 9," not in page.words
+            (older,) = [a for a in page.all("a") if a.words == "Older commits"]
+            assert "step 0" in browser.page(older.attributes["href"] or "").words
+
+
+def test_a_merge_is_drawn_with_both_sides():
+    with ibidem.init("memory:") as repo:
+        with repo.transaction(message="base", time=1) as tx:
+            tx.add_node("A", summary="a")
+        repo.branch("side")
+        with repo.transaction(message="ours", time=2) as tx:
+            tx.add_node("A", summary="b")
+        repo.switch("side")
+        with repo.transaction(message="theirs", time=9) as tx:
+            tx.add_node("A", summary="c")
+        repo.switch("main")
+        repo.merge("side", message="both", time=5)
+        with browsing(repo) as browser:
+            picture = browser.page("/history").one("svg")
+            assert {dot.attributes["cx"] for dot in picture.all("circle")} == {"9", "27"}
+
+
+def test_a_commit_shows_the_words_that_it_changed(browser: Browser, repo: ibidem.Repository):
+    (wrong,) = [one for one in commits(repo) if one.author == "Bob"]
+    page = browser.page(f"/commit/{wrong.cid}")
+    assert "Bob" in page.one("main").one("dl").words
+    assert ("three", "seventy") in zip(
+        [one.words for one in page.all("del")], [one.words for one in page.all("ins")], strict=False
+    )
+    assert any(f"at={wrong.cid}" in href for href in links(page) if href.startswith("/node/"))
+
+
+def test_the_first_commit_and_a_missing_one(browser: Browser, repo: ibidem.Repository):
+    assert "It is the first commit" in browser.page(f"/commit/{commits(repo)[-1].cid}").words
+    browser.page("/commit/nothing", 404)
+
+
+def test_operations_are_listed(browser: Browser):
+    assert len(browser.page("/operations").one("tbody").all("tr")) >= 3
+
+
+def test_a_node_shows_its_edges_validity_and_who_said_so(browser: Browser, repo: ibidem.Repository):
+    ada = ibidem.node_id("", "ada")
+    page = browser.page(f"/node/{ada}")
+    assert "Person: Ada looks after payments." in page.one("h1").words
+    assert "member of" in page.words
+    assert "add the handbook by Ada" in page.words
+    (team,) = [href for href in links(page.all("table")[0]) if href.startswith("/node/")]
+    assert "valid" in browser.page(team).one("dl").words
+
+
+def test_a_node_by_the_start_of_its_id_at_another_revision(browser: Browser):
+    ada = str(ibidem.node_id("", "ada"))
+    page = browser.page(f"/node/{ada[:8]}?at=HEAD~2")
+    assert page.one("main").one("form").all("input", name="at")[0].attributes["value"] == "HEAD~2"
+    assert all(
+        "at=HEAD~2" in href
+        for href in links(page)
+        if href.startswith("/node/") and "bafy" not in href
+    )
+
+
+def test_a_document_names_the_commit_of_each_line(browser: Browser):
+    page = browser.page(f"/document/{ibidem.node_id('document', 'handbook.md')}")
+    rows = {row.all("td")[0].words: row.all("td")[2].words for row in page.one("tbody").all("tr")}
+    (wrong,) = [commit for text, commit in rows.items() if "seventy" in text]
+    (right,) = [commit for text, commit in rows.items() if "limit is 20" in text]
+    assert "by Bob" in wrong
+    assert "by Ada" in right
+    assert page.one("tbody").all("tr")[0].one("th").words in ("1", "3")
+
+
+def test_a_long_document_is_on_several_pages():
+    with ibidem.init("memory:") as repo:
+        text = "".join(f"Paragraph {number} of the text.\n\n" for number in range(400))
+        with repo.transaction(message="long") as tx:
+            ibidem.ingest_text(tx, f"# Long\n\n{text}", path="long.md")
+        id_ = ibidem.node_id("document", "long.md")
+        leaves = [one for one in repo.at().nodes() if not one.children]
+        with browsing(repo) as browser:
+            page = browser.page(f"/document/{id_}")
+            shown = len(page.one("tbody").all("tr"))
+            assert shown == min(len(leaves), 50)
+            if len(leaves) > 50:
+                assert [a for a in page.all("a") if a.words == "Further lines"]
+
+
+@pytest.mark.parametrize("path", ["/node/", "/document/"])
+def test_a_missing_node_is_an_error(browser: Browser, path: str):
+    assert browser.page(path + "f" * 32, 404).one("section", role="alert")
+
+
+def test_hostile_texts_are_shown_on_every_page(browser: Browser, repo: ibidem.Repository):
+    (bad,) = [one for one in repo.at().nodes() if one.ntype == "Note<script>"]
+    for path in (
+        f"/node/{bad.id}",
+        f"/commit/{repo.head}",
+        "/history",
+        "/operations",
+        f"/compare?text=retried+{quote_plus(HOSTILE)}",
+    ):
+        page = browser.page(path)
+        assert not page.all("script")
+        assert not page.all("img")
+        assert "<script>" in page.words
+
+
+VIEWER = ibidem.Viewer(level="low", scopes=())
+
+
+def secret(repo: ibidem.Repository, *, is_hidden: bool) -> str:
+    """Fills a repository with a policy; a node is hidden from `VIEWER`, or is not there at all."""
+    with repo.transaction(message="policy", time=1) as tx:
+        tx.set_trust_policy(ibidem.TrustPolicy())
+        ada = tx.add_node("Person", summary="Ada, payments", props={"level": 1}, key="ada")
+        if is_hidden:
+            bob = tx.add_node("Person", summary="Bob, payments", props={"level": 3}, key="bob")
+            tx.add_edge(ada, "boss of", bob)
+    return str(ibidem.node_id("", "bob"))
+
+
+def test_a_hidden_node_and_a_missing_one_are_the_same_page():
+    texts = []
+    for is_hidden in (True, False):
+        with ibidem.init("memory:") as repo:
+            bob = secret(repo, is_hidden=is_hidden)
+            ada = ibidem.node_id("", "ada")
+            with browsing(repo.as_viewer(VIEWER)) as browser:
+                paths = (f"/node/{bob}", f"/document/{bob}", f"/node/{ada}", "/ask")
+                asked = (f"/ask?text=payments&missing={bob}",)
+                shown = [browser.send("GET", path, cookie=browser.cookie)[1] for path in paths]
+                answers = [browser.page(path).one("ol", class_="items").words for path in asked]
+                assert "Bob" not in "".join(shown + answers)
+                texts.append((shown[:3], answers))
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("path", ["/compare", "/history", "/operations", "/commit/x"])
+def test_a_restricted_viewer_has_no_history(path: str):
+    with ibidem.init("memory:") as repo:
+        secret(repo, is_hidden=True)
+        with browsing(repo.as_viewer(VIEWER)) as browser:
+            page = browser.page(path, 403)
+            assert "is refused to a viewer" in page.words
+            assert [a.words for a in page.one("nav").all("a")] == ["Ask", "Conversations"]
+
+
+def test_the_owner_sees_everything_under_a_policy():
+    with ibidem.init("memory:") as repo:
+        bob = secret(repo, is_hidden=True)
+        with browsing(repo) as browser:
+            page = browser.page(f"/node/{bob}")
+            assert "level" in page.one("main").one("dl").words
+            browser.page("/ask?text=payments")
+            browser.page("/compare?text=payments&before=HEAD")
+
+
+class CountingStore(ibidem.MemoryStore):
+    """Counts blocks, also those of a batch."""
+
+    blocks_read = 0
+
+    def get(self, cid: ibidem.Cid) -> bytes:
+        self.blocks_read += 1
+        return super().get(cid)
+
+
+def blocks_of_pages(size: int) -> dict[str, int]:
+    """The blocks that pages read of a repository with a node that has `size` edges."""
+    store = CountingStore()
+    config = Config.default()
+    repo = Repository(Core(bootstrapped(store, config, "", lambda: 0), None, lambda: 0))
+    for part in range(2):
+        with repo.transaction(message="many", time=part) as tx:
+            hub = tx.add_node("Hub", summary="a node of many", key="hub", replace=True)
+            for number in range(part * size // 2, (part + 1) * size // 2):
+                tx.add_edge(hub, "has", tx.add_node("N", summary=f"node {number}", key=number))
+    repo.retrieve("node")  # builds the index
+    found = {}
+    with browsing(repo) as browser:
+        id_ = ibidem.node_id("", "hub")
+        for path in ("/ask?text=node", f"/node/{id_}", "/history", f"/commit/{repo.head}"):
+            store.blocks_read = 0
+            browser.page(path)
+            found[path.split("/")[1]] = store.blocks_read
+    return found
+
+
+def test_every_page_reads_a_bounded_number_of_blocks():
+    small, large = blocks_of_pages(400), blocks_of_pages(4000)
+    for page, count in large.items():
+        assert count <= small[page] + 100, (page, small, large)
