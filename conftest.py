@@ -135,10 +135,11 @@ def postgres_schema(postgres_server: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.fixture(autouse=True)
-def _other_store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _other_store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Puts the blocks of repositories elsewhere, if `IBIDEM_TEST_STORE` says so."""
     kind = os.environ.get("IBIDEM_TEST_STORE")
     if not kind:
+        yield
         return
     from tests.other_stores import EXCLUDED, other_backend
     from tests.s3_server import BUCKET
@@ -162,6 +163,9 @@ def _other_store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
         "_loaded",
         lambda target: other if target == backends.FOLDER_BACKEND else loaded(target),
     )
+    yield
+    for store in getattr(other, "opened", ()):
+        store.close()
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:

@@ -13,7 +13,8 @@ machine, in memory or without flushing, so the figures are about latency, not ab
 * retrieve after it: the first question about the new head
 * contended: commits of one node each, by processes and by threads of one process; the share is that
   of the slowest writer, of the mean
-* new machine: a process without any local files
+* new machine: a process without any local files, which builds the index
+* with a shared index: the same, where the machine that filled the store shared its index
 """
 
 from __future__ import annotations
@@ -53,6 +54,16 @@ with ibidem.init(sys.argv[1]) as repo:
             for number in range(start, min(start + 5_000, int(sys.argv[2]))):
                 tx.add_node("Note", summary=" ".join(chance.choices(words, k=20)), key=number)
     repo.retrieve("word0")
+    if sys.argv[1].startswith("s3:"):
+        key = repo.keys.ring.generate("bench")
+        repo.maintenance.share_index()
+        open(sys.argv[3], "wb").write(key.public)
+"""
+TRUSTING = """
+import sys, ibidem
+from ibidem.repo.signing.keyring import TrustedKey
+with ibidem.open(sys.argv[1]) as repo:
+    repo.keys.ring.add(TrustedKey("bench", open(sys.argv[2], "rb").read()))
 """
 ASKING = """
 import sys, ibidem
@@ -107,16 +118,17 @@ class Bench:
         self.rows: dict[str, str] = {}
         """What was measured, as the text of a cell."""
 
-    def fill(self, nodes: int) -> None:
-        """Creates the repository and its index, without a delay."""
-        self._finished(FILLING, nodes)
-
-    def measure(self, delay_seconds: float, seconds: float, writers: int, new: Path) -> None:
-        """Measures everything in turn.
+    def measure(
+        self, nodes: int, delay_seconds: float, seconds: float, writers: int, new: Path
+    ) -> None:
+        """Fills the store without a delay, then measures everything in turn.
 
         Args:
-            new: an empty folder, for the files of a new machine.
+            new: an empty folder, for the files of new machines.
         """
+        self._finished(FILLING, nodes, new / "key")
+        if self._proxy is not None:
+            self._new_machines(delay_seconds, new)
         if self._proxy is not None:
             self._proxy.delay_seconds = delay_seconds
         self._row("cold process", [self._timed(COLD, word) for word in WORDS[:REPEATS]])
@@ -136,9 +148,20 @@ class Bench:
             self._row("retrieve after it", after[REPEATS:])
         self._contend(f"{writers} processes", writers, 1, seconds)
         self._contend(f"{writers} threads", 1, writers, seconds)
-        if self._proxy is not None:
-            self._variables["XDG_DATA_HOME"] = str(new)
-            self._row("new machine", [self._timed(COLD, WORDS[0])])
+
+    def _new_machines(self, delay_seconds: float, new: Path) -> None:
+        assert self._proxy is not None, "BUG: a folder is on one machine"
+        first = self._variables["XDG_DATA_HOME"]
+        for name in ("new machine", "with a shared index"):
+            self._variables["XDG_DATA_HOME"] = str(new / name)
+            if "shared" in name:
+                if not (new / "key").exists():
+                    continue
+                self._proxy.delay_seconds = 0.0
+                self._finished(TRUSTING, new / "key")
+            self._proxy.delay_seconds = delay_seconds
+            self._row(name, [self._timed(COLD, WORDS[0])])
+        self._variables["XDG_DATA_HOME"] = first
 
     def _timed(self, program: str, *arguments: object) -> tuple[float, int]:
         return self._timed_by(lambda: self._finished(program, *arguments))
@@ -254,9 +277,9 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory() as new:
             try:
                 with benches(store, Path(name)) as bench:
-                    bench.fill(options.nodes)
+                    delay_seconds = options.delay / 1_000
                     bench.measure(
-                        options.delay / 1_000, options.seconds, options.writers, Path(new)
+                        options.nodes, delay_seconds, options.seconds, options.writers, Path(new)
                     )
                     found[store] = bench
             except Skipped as reason:

@@ -1,17 +1,23 @@
-"""`repo index`: rebuilds or compacts the index of the head, and counts."""
+"""`repo index`: rebuilds, compacts, verifies or shares the index of the head, and counts."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 
 from ibidem.cli import stats
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, common_options, pass_session
+from ibidem.objects.errors import CorruptError
+
+if TYPE_CHECKING:
+    from ibidem.repo.repository import Repository
 
 
 @click.group("index")
 def command() -> None:
-    """Rebuild or compact the index, and count what the repository holds
+    """Rebuild, verify or share the index, and count what the repository holds
 
     The index is updated automatically, is derived from the blocks, and never changes an answer.
     """
@@ -47,14 +53,61 @@ def compact(session: Session) -> None:
     _make(session, compact=True)
 
 
+@command.command("share")
+@click.option("--sign", metavar="KEY", help="The private key that signs; default: the only one.")
+@common_options
+@pass_session
+def share(session: Session, sign: str | None) -> None:
+    """Put the index of the head into the bucket, for other machines
+
+    A machine that trusts the key (`repo key trust`) reads these files instead of building its own
+    index. They are trusted, not proved; `repo index verify` proves them. Repeat it after large
+    changes; what is there already is not put again.
+
+    \b
+    Example:
+      repo index share -R s3://team-notes/knowledge
+    """
+    with session.open() as repository:
+        size_bytes = repository.maintenance.share_index(sign=sign or True)
+        _show(session, repository, f"shared, {size_bytes:,} bytes were put")
+
+
+@command.command("verify")
+@common_options
+@pass_session
+def verify(session: Session) -> None:
+    """Build the index of the head again, in memory, and compare
+
+    Needed only to prove an index that another machine built, or for doubts about a disk.
+
+    \b
+    Example:
+      repo index verify
+    """
+    with session.open() as repository:
+        problems = repository.maintenance.verify_index()
+        if problems:
+            more = f", and {len(problems) - 1} more" if problems[1:] else ""
+            raise CorruptError(
+                f"index: {problems[0]}{more}",
+                hint="run 'repo index build'; if another machine built it, revoke its key",
+            )
+        _show(session, repository, "what the blocks give")
+
+
 def _make(session: Session, *, compact: bool) -> None:
     with session.open() as repository:
         repository.maintenance.reindex(compact=compact)
-        head = repository.head
+        _show(session, repository, "compact" if compact else "new")
+
+
+def _show(session: Session, repository: Repository, state: str) -> None:
     if session.json:
+        head = repository.head
         output.emit("index", {"head": None if head is None else str(head)})
     else:
-        output.say("the index of the head is " + ("compact" if compact else "new"))
+        output.say(f"the index of the head is {state}")
 
 
 command.add_command(stats.command)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ibidem.index.families.merge_scheduler import MergeScheduler
 from ibidem.index.families.snapshot_parts import SnapshotParts, compacted_parts
@@ -20,13 +21,16 @@ from ibidem.index.tuning import TUNING, Tuning
 from ibidem.objects.blocks import Source
 from ibidem.objects.cid import RootCid
 from ibidem.objects.config import Config
-from ibidem.objects.errors import CorruptError, NotFoundError, StorageError
+from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError, StorageError
 from ibidem.objects.forking import ForkLock
 from ibidem.objects.gc_pause import gc_paused
 from ibidem.objects.progress import Progress, silent
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree
+
+if TYPE_CHECKING:
+    from ibidem.index.shared import SharedIndex, Sign
 
 Make = Callable[[SegmentStore], SnapshotParts]
 
@@ -73,6 +77,7 @@ class Index:
         is_read_only: bool = False,
         tuning: Tuning = TUNING,
         progress: Progress = silent,
+        shared: SharedIndex | None = None,
     ) -> None:
         """Opens nothing yet.
 
@@ -82,14 +87,17 @@ class Index:
             is_read_only: use the snapshots on disk, but write nothing.
             tuning: when parts are merged.
             progress: called while a snapshot is built or advanced.
+            shared: has segments of other machines, used where there is no snapshot here to start
+                from; only with a directory.
         """
         self._progress = progress
+        self._shared = None if directory is None else shared
         self._store = store
         self._tuning = tuning
         self._registry = (
             None
             if directory is None
-            else SnapshotRegistry(Path(directory), is_read_only=is_read_only)
+            else SnapshotRegistry(Path(directory), is_read_only=is_read_only, remote=self._shared)
         )
         self._is_read_only = is_read_only
         self.write_count = 0
@@ -114,7 +122,11 @@ class Index:
         with self._lock:
             found = self._open.pop(root, None) or self._remembered(root)
             if found is None:
-                found = self._advanced(root, near) or self._built(root)
+                found = (
+                    self._advanced(root, near)
+                    or self._taken(root, near)
+                    or self._built(root, is_first=True)
+                )
             self._keep(found)
             return found
 
@@ -230,6 +242,31 @@ class Index:
                 self._registry = None
             return was_damaged or bool(damaged)
 
+    def share(self, root: RootCid, sign: Sign) -> int:
+        """Gives the segments of a root's snapshot to other machines; returns how many bytes were
+        put.
+
+        Args:
+            root: the root.
+            sign: returns the signature of a block, 96 bytes.
+
+        Raises:
+            InvalidInputError: the store of the repository keeps no segments.
+            StorageError: it fails, or the segments are only in memory.
+        """
+        with self._lock:
+            held = self.snapshot(root)
+            self._merger.wait()
+            if self._shared is None or self._registry is None:
+                raise InvalidInputError(
+                    "index: its segments can be shared only from a repository in a bucket, got "
+                    "one elsewhere"
+                )
+            sequence = max((found.sequence for found in self._registry.manifests()), default=0)
+            return self._shared.publish(
+                held.state, sequence, self._registry.segment_store.directory, sign
+            )
+
     def wait(self) -> None:
         """Waits for background writes; after it, files are written only by calls."""
         with self._lock:
@@ -296,10 +333,52 @@ class Index:
                     raise
         return None
 
-    def _built(self, root: RootCid) -> Snapshot:
-        return self._step(SnapshotParts(), EMPTY_ROOT, self._root(root), root)
+    def _taken(self, root: RootCid, near: Sequence[RootCid]) -> Snapshot | None:
+        """Returns the snapshot of a root by the segments of another machine, advanced if they are
+        of another root; None if there are none, or they fail."""
+        shared, registry = self._shared, self._registry
+        if shared is None or registry is None or self._is_read_only:
+            return None
+        try:
+            found = shared.find(root, near)
+        except StorageError:
+            return None
+        after = self._root(root)
+        for manifest in found:
+            try:
+                before = self._root(manifest.root)
+                if not _is_compatible(before, after):
+                    continue
+                shared.begin(manifest.names())
+                state = manifest.open(registry.segment_store)
+                if manifest.root == root:
+                    registry.remember(state, pinned=self._pinned)
+                    return self._snapshot(state, root, after)
+                return self._step(state, before, after, root)
+            except CorruptError:
+                shared.discard(manifest.names())
+            except (NotFoundError, StorageError):
+                continue  # a block of its root is gone, or the storage fails
+        return None
 
-    def _step(self, state: SnapshotParts, before: Root, after: Root, root: RootCid) -> Snapshot:
+    def _built(self, root: RootCid, *, is_first: bool = False) -> Snapshot:
+        """Builds a snapshot; `is_first`: the progress says that there was nothing to take."""
+        progress = self._progress
+        if is_first and self._shared is not None:
+
+            def progress(work: str, done: int, total: int | None) -> None:
+                self._progress(f"{work} (no shared index is accepted here)", done, total)
+
+        return self._step(SnapshotParts(), EMPTY_ROOT, self._root(root), root, progress)
+
+    def _step(
+        self,
+        state: SnapshotParts,
+        before: Root,
+        after: Root,
+        root: RootCid,
+        progress: Progress | None = None,
+    ) -> Snapshot:
         merged = self._merger.taken_over(state)
         with gc_paused():
             return self._made(
@@ -313,7 +392,7 @@ class Index:
                     self._store,
                     segment_store,
                     self._tuning,
-                    self._progress,
+                    progress or self._progress,
                 ),
             )
 

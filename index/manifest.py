@@ -83,6 +83,13 @@ def write_manifest(path: Path, manifest: Manifest) -> int:
     Raises:
         StorageError: the file could not be written.
     """
+    data = encode_manifest(manifest)
+    write_file(path, [data], is_flushed=False)
+    return len(data)
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    """Returns the bytes of a manifest."""
     columns: Columns = {"tombstoned": bitmap_bytes(manifest.tombstoned)}
     families = []
     for kind, name, parts in manifest.families:
@@ -98,8 +105,7 @@ def write_manifest(path: Path, manifest: Manifest) -> int:
         "families": families,
     }
     data = b"".join(SegmentFile.of(columns, meta).pieces)
-    write_file(path, [data, blake3(data).digest()], is_flushed=False)
-    return len(data) + _HASH_BYTES
+    return data + blake3(data).digest()
 
 
 def read_manifest(path: Path) -> Manifest | None:
@@ -108,11 +114,20 @@ def read_manifest(path: Path) -> Manifest | None:
         data = path.read_bytes()
     except OSError:
         return None
+    return decode_manifest(path.name, data)
+
+
+def decode_manifest(name: str, data: bytes) -> Manifest | None:
+    """Returns the manifest in some bytes; None where they are damaged or of another version.
+
+    Args:
+        name: of the file, for errors.
+    """
     body = data[:-_HASH_BYTES]
     if blake3(body).digest() != data[-_HASH_BYTES:]:
         return None
     try:
-        file = read_segment(path.name, body)
+        file = read_segment(name, body)
     except CorruptError:
         return None
     meta = file.meta

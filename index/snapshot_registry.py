@@ -20,7 +20,13 @@ from pathlib import Path
 
 from ibidem.index.families.snapshot_parts import SnapshotParts
 from ibidem.index.manifest import Manifest, read_manifest, write_manifest
-from ibidem.index.segments.store import FolderSegmentStore, make_folder, names_in, unlink
+from ibidem.index.segments.store import (
+    FolderSegmentStore,
+    RemoteSegments,
+    make_folder,
+    names_in,
+    unlink,
+)
 from ibidem.objects.cid import RootCid
 from ibidem.objects.errors import CorruptError, ErrorKind, StorageError
 from ibidem.store.lock import writer_lock
@@ -37,8 +43,10 @@ REMOVE_SECONDS = 30.0
 class SnapshotRegistry:
     """The snapshots on disk in one directory."""
 
-    def __init__(self, directory: Path, *, is_read_only: bool = False) -> None:
-        self.segment_store = FolderSegmentStore(directory / "segments")
+    def __init__(
+        self, directory: Path, *, is_read_only: bool = False, remote: RemoteSegments | None = None
+    ) -> None:
+        self.segment_store = FolderSegmentStore(directory / "segments", remote=remote)
         self.bytes_written = 0
         """Bytes of manifests written by this object; segments are counted by their store."""
         self._is_read_only = is_read_only
@@ -161,7 +169,7 @@ class SnapshotRegistry:
         """Writes again the segments that another process has unlinked."""
         present = set(names_in(self.segment_store.directory))
         for segment in state.segments():
-            if segment.name not in present:
+            if segment.name not in present and not self.segment_store.is_remote(segment.name):
                 self.segment_store.put(segment.columns(), segment.meta)
 
     def _drop(self, gone: list[Manifest], *, wait_seconds: float = REMOVE_SECONDS) -> None:

@@ -80,7 +80,7 @@ class Core(Closing):
         self._graph: tuple[tuple[CommitCid, TreeCid, int], Graph] | None = None
         """The graph of the last requested commit, and the erasures that it excludes."""
         self.search_index = SearchIndex(
-            store, folder, self.operation_log, self._head_in, self._report
+            store, folder, self.operation_log, self._head_in, self._report, lambda: self.keyring
         )
         """The index of this repository, which follows its head."""
         self.edge_lookup = EdgeLookup(store, self._ask)
@@ -248,6 +248,14 @@ class Core(Closing):
         if not compact:
             self.search_index.current.forget()
         self.of_head(lambda head: self.search_index.rebuild(head.root_cid, compact=compact))
+
+    def share_index(self, key: SigningKey) -> int:
+        """Gives the index of the head to other machines; returns how many bytes were put."""
+        return self.of_head(lambda head: self.search_index.share(head.root_cid, key))
+
+    def verify_index(self) -> list[str]:
+        """Builds the index of the head again, in memory, and returns what differs."""
+        return self.of_head(lambda head: self.search_index.verify(head.root_cid))
 
     def branches(self) -> dict[str, CommitCid]:
         """Returns the branches that have commits, by name."""

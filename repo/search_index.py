@@ -16,16 +16,20 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ibidem.objects.commit import Commit
 from ibidem.objects.tree import EMPTY_TREE
-from ibidem.repo.erasure.guard import sweep_index
+from ibidem.repo.erasure.guard import SHARED, sweep_index
+from ibidem.store.protocol import SupportsSharedFiles
 
 if TYPE_CHECKING:
     from ibidem.index.index import Index
+    from ibidem.index.shared import SharedIndex
     from ibidem.index.snapshot import Snapshot
     from ibidem.index.tuning import Tuning
     from ibidem.objects.cid import RootCid
     from ibidem.objects.progress import Progress
     from ibidem.objects.view import View
     from ibidem.repo.operation_log import OperationLog
+    from ibidem.repo.signing.key import SigningKey
+    from ibidem.repo.signing.keyring import Keyring
     from ibidem.repo.state import State
     from ibidem.store.protocol import Store
 
@@ -46,6 +50,7 @@ class SearchIndex:
         operation_log: OperationLog,
         head_in: Callable[[State | None], tuple[RootCid, Commit | None]],
         progress: Progress,
+        keyring: Callable[[], Keyring],
     ) -> None:
         """Opens nothing.
 
@@ -55,8 +60,10 @@ class SearchIndex:
             operation_log: gives the state that a call works on if it has none.
             head_in: returns the root at the head in a state, by default the newest, and its commit.
             progress: called while a snapshot is built or advanced.
+            keyring: returns the keys whose segments are accepted.
         """
         self._store = store
+        self._keyring = keyring
         self._folder = None if folder is None else folder / "index"
         self._operation_log = operation_log
         self._head_in = head_in
@@ -125,6 +132,28 @@ class SearchIndex:
             lambda index: index.compact(root_cid) if compact else index.build(root_cid), None
         )
 
+    def verify(self, root_cid: RootCid) -> list[str]:
+        """Builds the snapshot of a root again and returns what differs, a sentence each."""
+        return self._work(lambda index: index.verify(root_cid), None)
+
+    def share(self, root_cid: RootCid, key: SigningKey) -> int:
+        """Gives the segments of a root to other machines; returns how many bytes were put."""
+        put = self._work(lambda index: index.share(root_cid, key.sign_index), None)
+        self.sweep_shared()  # also what was just put, if an erasure came first
+        return put
+
+    def sweep_shared(self) -> None:
+        """Deletes the shared segments from before the newest erasure: they may hold erased text.
+
+        Raises:
+            StorageError: the storage fails.
+        """
+        if isinstance(self._store, SupportsSharedFiles):
+            from ibidem.index.shared import delete_shared
+
+            scope = _scope(self._operation_log.state().view)
+            delete_shared(self._store.bucket, except_for=scope)
+
     def drop(self) -> None:
         """Closes the index; files stay, and none is added."""
         if self._open is not None:
@@ -146,16 +175,36 @@ class SearchIndex:
             if view.erasures != EMPTY_TREE and self._folder is not None:
                 with suppress(OSError):  # the erasing process removes it and reports errors
                     sweep_index(self._folder, folder)
-            self._open = (
-                view,
-                Index(folder, self._store, tuning=self.tuning or TUNING, progress=self._progress),
+            opened = Index(
+                folder,
+                self._store,
+                tuning=self.tuning or TUNING,
+                progress=self._progress,
+                shared=self._shared(folder, view),
             )
+            self._open = view, opened
         return self._open[1]
+
+    def _shared(self, folder: Path | None, view: View) -> SharedIndex | None:
+        if folder is None or not isinstance(self._store, SupportsSharedFiles):
+            return None
+        from ibidem.index.shared import SharedIndex
+
+        return SharedIndex(folder / SHARED, self._store.bucket, _scope(view), self._is_accepted)
+
+    def _is_accepted(self, block: bytes, signature: bytes) -> bool:
+        """Returns whether a manifest is signed by a key that this copy trusts."""
+        from ibidem.repo.signing.key import PUBLIC_BYTES, index_signer
+
+        key = self._keyring().trust().of(signature[:PUBLIC_BYTES])
+        if key is None or key.is_revoked:
+            return False
+        return index_signer(block, signature) == key.public
 
     def _folder_for(self, view: View) -> Path | None:
         if self._folder is None or view.erasures == EMPTY_TREE:
             return self._folder
-        return self._folder / f"after-{str(view.erasures)[-16:]}"
+        return self._folder / f"after-{_scope(view)}"
 
     def _work(self, work: Callable[[Index], T], state: State | None) -> T:
         state = state or self._operation_log.state()
@@ -175,3 +224,8 @@ class SearchIndex:
         """Returns the roots of a commit's parents."""
         parents = () if commit is None else commit.parents
         return [Commit.decode(self._store.get(parent)).root for parent in parents]
+
+
+def _scope(view: View) -> str:
+    """Returns a digest of the erasures that an index knows, for names of folders."""
+    return str(view.erasures)[-16:]

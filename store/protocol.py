@@ -6,9 +6,9 @@ to make a change visible: all its blocks and cells at once and durable on return
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType, TracebackType
-from typing import Protocol, Self, runtime_checkable
+from typing import Protocol, Self, TypeVar, runtime_checkable
 
 from blake3 import blake3
 
@@ -28,6 +28,8 @@ CELL_VALUE_BYTES_MAX = 64 * 1024
 
 _SURE_BYTES_MAX = min(BLOCK_BYTES_MAX, RAW_BYTES_MAX)
 
+A = TypeVar("A")
+R = TypeVar("R")
 Swap = tuple[bytes | None, bytes | None]
 """(expected, new): None means that the cell does not exist."""
 NO_CELLS: Mapping[str, bytes | None] = MappingProxyType({})
@@ -209,6 +211,51 @@ class SupportsLocalCopies(Protocol):
             StorageError: they may still be readable.
         """
         ...
+
+
+class SharedFile(Protocol):
+    """A file in a listing."""
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        ...
+
+
+class SharedFiles(Protocol):
+    """Files that every machine with the same store can read, by name. Each is written whole."""
+
+    def get_all(self, names: Sequence[str]) -> list[bytes | None]:
+        """Returns the bytes of several files, None for one that is not there."""
+        ...
+
+    def get_ranges(self, name: str, spans: Sequence[tuple[int, int]]) -> list[bytes] | None:
+        """Returns parts of a file as (start, length); None if there is no such file."""
+        ...
+
+    def put(self, name: str, body: bytes) -> object:
+        """Writes a file, replacing one of that name."""
+        ...
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Deletes files; absent ones are no error."""
+        ...
+
+    def listed(self, prefix: str) -> Mapping[str, SharedFile]:
+        """Returns the files whose names begin so, by name ascending."""
+        ...
+
+    def map(self, call: Callable[[A], R], arguments: Sequence[A]) -> list[R]:
+        """Calls a function with each argument, several at a time, and returns the results in
+        order; raises the first error."""
+        ...
+
+
+@runtime_checkable
+class SupportsSharedFiles(Protocol):
+    """A store that keeps other files beside its blocks."""
+
+    bucket: SharedFiles
 
 
 def check_block(cid: Cid, block: bytes) -> None:

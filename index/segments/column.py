@@ -21,6 +21,7 @@ since the checksums are not keyed, nor against a page that changes in memory aft
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -41,6 +42,9 @@ it reads more than 65,536 bytes, and a call of it costs a tenth of what such a c
 SCANNED = frozenset({"codes"})
 WHOLE_BYTES = 1 << 19
 """Columns up to this size are compared as a whole on the first read, which takes 0.02 ms."""
+
+Fill = Callable[[int, int], None]
+"""Writes the bytes [start, stop) of a file or a column that are not there yet."""
 
 
 @record
@@ -71,6 +75,7 @@ class Column:
         "_array",
         "_bytes",
         "_checksums",
+        "_fill",
         "_marks",
         "_shift",
         "_whole",
@@ -79,13 +84,20 @@ class Column:
         "name",
     )
 
-    def __init__(self, array: Array, checksums: Checksums | None = None, name: str = "") -> None:
+    def __init__(
+        self,
+        array: Array,
+        checksums: Checksums | None = None,
+        name: str = "",
+        fill: Fill | None = None,
+    ) -> None:
         """Wraps an array that must not change from now on.
 
         Args:
             array: (n, ...), C-contiguous where it has checksums.
             checksums: None for an array that this process computed.
             name: the column and file that errors name.
+            fill: writes a part of the column that is not there yet.
         """
         self.name = name
         self.is_damaged = False
@@ -99,6 +111,7 @@ class Column:
             self._shift = checksums.chunk_rows.bit_length() - 1
             self._width = checksums.chunk_rows * _row_bytes(array)
             self._marks = bytearray(-(-len(array) >> self._shift))
+            self._fill = fill
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -181,10 +194,11 @@ class Column:
         chunk = self._marks.find(0, first, last)
         if chunk < 0:
             return
+        if self._fill is not None:
+            self._fetch(first, last)
         while chunk >= 0:
-            start, at = chunk * width, chunk * CHECKSUM_BYTES
-            found = xxh3_64_digest(self._bytes[start : start + width])
-            if found != self._checksums[at : at + CHECKSUM_BYTES]:
+            start = chunk * width
+            if not self._is_right(chunk):
                 self.is_damaged = True
                 raise CorruptError(
                     f"index {self.name}: the {width} bytes from {start} on do not have their "
@@ -195,6 +209,23 @@ class Column:
             chunk = self._marks.find(0, chunk + 1, last)
         if self._marks.find(0) < 0:
             self._whole = self._array
+
+    def _fetch(self, first: int, last: int) -> None:
+        """Has those of the chunks [first, last) written that are not here."""
+        absent = [
+            chunk
+            for chunk in range(first, last)
+            if not self._marks[chunk] and not self._is_right(chunk)
+        ]
+        if absent:
+            assert self._fill is not None, "BUG: nothing to fetch from"
+            stop = min((absent[-1] + 1) * self._width, self._array.nbytes)
+            self._fill(absent[0] * self._width, stop)
+
+    def _is_right(self, chunk: int) -> bool:
+        start, at = chunk * self._width, chunk * CHECKSUM_BYTES
+        found = xxh3_64_digest(self._bytes[start : start + self._width])
+        return found == self._checksums[at : at + CHECKSUM_BYTES]
 
 
 def _bytes_of(array: Array) -> memoryview:

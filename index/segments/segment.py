@@ -26,7 +26,7 @@ import numpy as np
 from blake3 import blake3
 
 from ibidem.index.arrays import Array, Columns
-from ibidem.index.segments.column import Checksums, Column
+from ibidem.index.segments.column import Checksums, Column, Fill
 from ibidem.objects import codec
 from ibidem.objects.errors import CorruptError
 from ibidem.objects.record import record
@@ -130,12 +130,16 @@ class SegmentFile:
         return cls(digest.hexdigest(), size, (first, *body))
 
 
-def read_segment(name: str, data: bytes | memoryview | mmap.mmap) -> Segment:
+def read_segment(
+    name: str, data: bytes | memoryview | mmap.mmap, fill: Fill | None = None
+) -> Segment:
     """Returns the segment in `data`, named by its hash; columns are compared as they are read.
 
     Args:
         name: the file name, for errors.
         data: all bytes of the file.
+        fill: writes a part of the file, [start, stop), that is not there yet; called where bytes
+            of a column do not have their checksum, once.
 
     Raises:
         CorruptError: not a segment, or truncated.
@@ -150,8 +154,14 @@ def read_segment(name: str, data: bytes | memoryview | mmap.mmap) -> Segment:
         array = array.reshape(shape)
         array.flags.writeable = False
         checksums = Checksums(chunk_rows, digests)
-        columns[column] = Column(array, checksums, f"file {name}, column {column}")
+        fills = None if fill is None else _shifted(fill, start + offset)
+        columns[column] = Column(array, checksums, f"file {name}, column {column}", fills)
     return Segment(head[32:].hex(), columns, table["meta"], len(data))
+
+
+def head_bytes(data: bytes | memoryview | mmap.mmap) -> int:
+    """Returns the size of what precedes the columns in the file of a segment."""
+    return _aligned(HEAD_BYTES + int.from_bytes(data[8:16], "little"))
 
 
 def check_digest(name: str, data: bytes | memoryview | mmap.mmap) -> None:
@@ -180,6 +190,11 @@ def _header(name: str, data: bytes | memoryview | mmap.mmap) -> tuple[bytes, Any
     if blake3(head[:32] + header).digest() != head[32:64]:
         raise CorruptError(f"index file {name}: the header does not have its stated hash")
     return head, codec.decode(header), _aligned(HEAD_BYTES + length)
+
+
+def _shifted(fill: Fill, offset: int) -> Fill:
+    """Returns the fill of a part of a file that begins at an offset."""
+    return lambda start, stop: fill(offset + start, offset + stop)
 
 
 def _aligned(size_bytes: int) -> int:

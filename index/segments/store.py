@@ -45,6 +45,26 @@ class SegmentStore(Protocol):
         ...
 
 
+class RemoteSegments(Protocol):
+    """Has segments that are not in the directory of an index."""
+
+    def open(self, name: str) -> Segment:
+        """Returns a segment; raises `CorruptError` if it is not there."""
+        ...
+
+    def verify(self, name: str) -> None:
+        """Reads and hashes a whole segment; raises as `open` does."""
+        ...
+
+    def discard(self, names: Iterable[str]) -> None:
+        """Forgets segments that turned out to be damaged."""
+        ...
+
+    def __contains__(self, name: str) -> bool:
+        """Returns whether a segment is there."""
+        ...
+
+
 class MemorySegmentStore:
     """Keeps no references to its segments: they live while a snapshot holds them."""
 
@@ -59,8 +79,14 @@ class MemorySegmentStore:
 class FolderSegmentStore:
     """Keeps segments as files in one directory."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, remote: RemoteSegments | None = None) -> None:
+        """Opens nothing yet.
+
+        Args:
+            remote: has segments that are not in the directory.
+        """
         self.directory = directory
+        self.remote = remote
         self.bytes_written = 0
         self._open: weakref.WeakValueDictionary[str, Segment] = weakref.WeakValueDictionary()
 
@@ -95,6 +121,10 @@ class FolderSegmentStore:
         known = self._open.get(name)
         if known is not None:
             return known
+        if self.is_remote(name):
+            assert self.remote is not None, "BUG: nothing is remote"
+            self._open[name] = found = self.remote.open(name)
+            return found
         data = map_file(self.directory / name)
         segment = read_segment(name, data)
         if segment.name != name:
@@ -110,10 +140,19 @@ class FolderSegmentStore:
         Raises:
             CorruptError: missing, cut short or damaged.
         """
+        if self.is_remote(name):
+            assert self.remote is not None, "BUG: nothing is remote"
+            self.remote.verify(name)
+            return
         data = map_file(self.directory / name)
         check_digest(name, data)
         if read_segment(name, data).name != name:
             raise CorruptError(f"index file {name}: it holds another segment")
+
+    def is_remote(self, name: str) -> bool:
+        """Returns whether a segment is not in the directory, but remote."""
+        remote = self.remote
+        return remote is not None and not (self.directory / name).exists() and name in remote
 
     def __contains__(self, name: str) -> bool:
         """Returns whether this store has opened or written a segment, whether or not its file still
@@ -130,6 +169,8 @@ class FolderSegmentStore:
         gone = set(names)
         for name in gone:
             self._open.pop(name, None)
+        if self.remote is not None:
+            self.remote.discard(gone)
         self.unlink(gone)
         return not any((self.directory / name).exists() for name in gone)
 
@@ -146,6 +187,8 @@ class FolderSegmentStore:
         segment = self._open.get(name)
         if segment is not None and segment.is_damaged:
             return True
+        if self.is_remote(name):
+            return False  # what was read of it was compared
         try:
             self.verify(name)
         except (CorruptError, StorageError):

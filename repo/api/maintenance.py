@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo import statistics
 from ibidem.repo.argument_checks import check_ids
@@ -126,6 +127,27 @@ class Maintenance:
             compact: keeps what the index has, merges its small segments and drops its dead rows.
         """
         self._core.reindex(compact=compact)
+
+    def verify_index(self) -> tuple[str, ...]:
+        """Returns what differs between the index of the head and one that is built again from the
+        blocks, a sentence each; none proves the index, also what another machine built of it."""
+        return tuple(self._core.verify_index())
+
+    def share_index(self, *, sign: str | bool = True) -> int:
+        """Puts the index of the head beside the blocks, for machines that trust the key; returns
+        how many bytes were put.
+
+        Args:
+            sign: the name of the private key that signs; True for the only one.
+
+        Raises:
+            InvalidInputError: the repository is not in a bucket.
+            NotFoundError: there is no such key; for True, there is none or several.
+        """
+        key = self._core.keyring.chosen(sign)
+        if key is None:
+            raise InvalidInputError("sign: got False, expected the name of a private key, or True")
+        return self._core.share_index(key)
 
     # -- erasing ----------------------------------------------------------------------------
 

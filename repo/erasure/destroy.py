@@ -25,6 +25,7 @@ from ibidem.repo.operation_log import RETRIES_MAX, lost_every_race
 from ibidem.repo.state import ERASING_CELL, HEAD_CELL
 from ibidem.store.files import medium_error
 from ibidem.store.lock import writer_lock
+from ibidem.store.protocol import SupportsLocalCopies
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
@@ -133,5 +134,8 @@ def _destroy(repository: Core, copies: Copies) -> None:
     except OSError as error:
         raise medium_error(repository.folder or Path(), error) from error
     store = repository.store
-    store.delete(Cid(raw) for raw in repository.guard.erased().cids)
+    erased = [Cid(raw) for raw in repository.guard.erased().cids]
+    store.delete(erased)
+    if isinstance(store, SupportsLocalCopies):
+        store.forget_copies(erased)  # also those that another machine has deleted before
     store.scrub()

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 _ID_MARK = b"bidP"
 """The encoded field `id` with 16 bytes, which every node and edge contains once."""
 _ID_AT = 8
+SHARED = "shared"
+"""The folder of an index for segments of other machines."""
 _REMOVALS_MAX = 100
 """Attempts to empty a folder that another process still adds to; that process stops at its next
 call.
@@ -177,7 +179,9 @@ def sweep_index(folder: Path, kept: Path | None) -> None:
     if not folder.is_dir():
         return
     for path in list(folder.iterdir()):
-        if path == kept or (kept == folder and path.name in ("segments", "snapshots", "lock")):
+        if path == kept or (
+            kept == folder and path.name in ("segments", "snapshots", "lock", SHARED)
+        ):
             continue
         _remove(path)
 

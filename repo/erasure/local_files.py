@@ -112,6 +112,7 @@ def purge(repository: Core, copies: Copies) -> None:
     """
     folder = repository.folder
     repository.drop_derived()
+    repository.search_index.sweep_shared()
     if folder is not None:
         _sweep_derived(repository, folder)
         _blank_receipts(folder, partial(_holds, copies=copies))

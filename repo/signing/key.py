@@ -22,6 +22,7 @@ PUBLIC_BYTES = 32
 SIGNATURE_BYTES = 96
 """Size of the public key and the signature together."""
 _DOMAINS = {Commit: b"ibidem:commit:1\x00", Erasure: b"ibidem:erasure:1\x00"}
+_INDEX_DOMAIN = b"ibidem:index:1\x00"
 
 Signed = TypeVar("Signed", Commit, Erasure)
 
@@ -50,6 +51,19 @@ class SigningKey:
         nacl = _nacl()
         made = nacl.SigningKey(self.seed).sign(_message(value)).signature
         return replace(value, signature=self.public + made)
+
+    def sign_index(self, block: bytes) -> bytes:
+        """Returns the signature of a manifest of index segments."""
+        made: bytes = _nacl().SigningKey(self.seed).sign(_INDEX_DOMAIN + block).signature
+        return self.public + made
+
+
+def index_signer(block: bytes, signature: bytes) -> bytes | None:
+    """Returns the public key that signed a manifest of index segments; None if the signature is not
+    valid."""
+    public, made = signature[:PUBLIC_BYTES], signature[PUBLIC_BYTES:]
+    is_whole = len(signature) == SIGNATURE_BYTES
+    return public if is_whole and is_valid(public, _INDEX_DOMAIN + block, made) else None
 
 
 def signer_of(value: Commit | Erasure) -> bytes | None:

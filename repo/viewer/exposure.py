@@ -77,8 +77,9 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Notes", Exposure.EXEMPT, "head"),
     **_rows("Keys", Exposure.REFUSED, "ring sign_with verify revoke require_signed"),
     **_rows("Maintenance", Exposure.REFUSED, "fsck repair gc stats log_stats index_counts"),
-    **_rows("Maintenance", Exposure.REFUSED, "audit_vectors missing_vectors"),
-    **_rows("Maintenance", Exposure.REFUSED, "reindex erase erasures is_erased accept_erasures"),
+    **_rows("Maintenance", Exposure.REFUSED, "audit_vectors missing_vectors reindex"),
+    **_rows("Maintenance", Exposure.REFUSED, "verify_index share_index"),
+    **_rows("Maintenance", Exposure.REFUSED, "erase erasures is_erased accept_erasures"),
     **_rows("Maintenance", Exposure.REFUSED, "finish_erasing"),
     # -- revisions and transactions ------------------------------------------------------------
     **_rows("Revision", Exposure.VISIBLE, "seen_by node find_nodes node_id edge_id edge nodes"),
@@ -153,7 +154,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
         Exposure.REFUSED, "history prune", "clone", "remote add", "remote list", "remote remove"
     ),
     **_commands(Exposure.REFUSED, "remote show", "embed list"),
-    **_commands(Exposure.REFUSED, "index compact"),
+    **_commands(Exposure.REFUSED, "index compact", "index share", "index verify"),
     **_commands(Exposure.REFUSED, "fetch", "pull", "push", "export", "import", "serve", "fsck"),
     **_commands(Exposure.REFUSED, "trust token create", "trust token list"),
     **_commands(Exposure.REFUSED, "trust token rotate", "trust token revoke"),

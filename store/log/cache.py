@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ibidem.objects.cid import Cid
-from ibidem.objects.errors import IbidemError, NotFoundError
+from ibidem.objects.errors import ConflictError, IbidemError, NotFoundError
 from ibidem.objects.forking import ForkLock
 from ibidem.store.protocol import Store
 
@@ -20,6 +20,8 @@ MEMORY_BYTES_MAX = 64 << 20
 DISK_BYTES_MAX = 4 << 30
 """A local store larger than this is emptied when it is opened."""
 _PENDING_BYTES_MAX = 4 << 20
+_FORGOTTEN = "forgotten"
+"""The cell of the local store that counts how often blocks were destroyed in it."""
 
 
 class BlockCache:
@@ -40,6 +42,7 @@ class BlockCache:
         self._pending: dict[Cid, bytes] = {}
         self._pending_bytes = 0
         self._disk: Store | None = None
+        self._forgotten: bytes | None = None
         self._lock = ForkLock()
 
     def get_many(self, cids: Iterable[Cid]) -> dict[Cid, bytes]:
@@ -89,8 +92,15 @@ class BlockCache:
                 self._held_bytes -= len(self._held.pop(cid.raw, b""))
                 self._pending.pop(cid, None)
             disk = self._opened()
-            if disk is not None and disk.delete(chosen):
-                disk.scrub()
+            if disk is not None and chosen:
+                # What other processes have read but not written yet may hold them too.
+                with suppress(ConflictError):
+                    before = disk.cell(_FORGOTTEN)
+                    count = int.from_bytes(before or b"", "big") + 1
+                    disk.publish({}, {_FORGOTTEN: (before, count.to_bytes(8, "big"))})
+                self._forgotten = disk.cell(_FORGOTTEN)
+                if disk.delete(chosen):
+                    disk.scrub()
 
     def close(self) -> None:
         """Writes what is not on the disk yet, and closes the local store."""
@@ -106,8 +116,12 @@ class BlockCache:
     def _flush(self) -> None:
         disk = self._opened()
         if disk is not None:
-            with suppress(IbidemError):
-                disk.put(self._pending)
+            try:
+                disk.publish(self._pending, {_FORGOTTEN: (self._forgotten, self._forgotten)})
+            except ConflictError:  # these may be among what another process has forgotten
+                self._forgotten = disk.cell(_FORGOTTEN)
+            except IbidemError:
+                pass  # a block that is not here is read again
         self._pending = {}
         self._pending_bytes = 0
 
@@ -126,6 +140,7 @@ class BlockCache:
                         name.unlink()
                 if self._disk is None:
                     self._disk = LmdbStore.create(self._folder)
+                self._forgotten = self._disk.cell(_FORGOTTEN)
             except (IbidemError, OSError):
                 self._folder = None  # works without
         return self._disk

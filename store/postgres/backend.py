@@ -103,6 +103,8 @@ def _connector(address: str) -> Callable[[], Connection[Any]]:
         raise InvalidInputError(f"address: {' '.join(str(error).split())}") from error
 
     def connect() -> Connection[Any]:
-        return psycopg.connect(plain, options=f"-c search_path={schema}", connect_timeout=30)
+        return psycopg.connect(
+            plain, options=f"-c search_path={schema}", connect_timeout=30, autocommit=True
+        )
 
     return connect

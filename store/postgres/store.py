@@ -53,8 +53,9 @@ class PostgresStore(Closing):
         """Opens the store.
 
         Args:
-            connect: returns a connection whose search path is the schema; called again in a forked
-                process, and after the server closed the connection.
+            connect: returns a connection in autocommit mode, so that a reading is one round trip,
+                whose search path is the schema; called again in a forked process, and after the
+                server closed the connection.
         """
         self.guard: Guard = Unguarded()
         self._connect = connect
@@ -216,12 +217,7 @@ class PostgresStore(Closing):
         self._check_open()
         with self._lock:
             try:
-                connection = self._opened()
-                connection.autocommit = True
-                try:
-                    connection.execute("vacuum full block")
-                finally:
-                    connection.autocommit = False
+                self._opened().execute("vacuum full block")
             except _errors() as error:
                 raise _failure("rewrite the table", error) from error
         return max(0, before - self.stats().size_bytes)
@@ -266,9 +262,7 @@ class PostgresStore(Closing):
         with self._lock:
             for is_last in (False, True):
                 try:
-                    connection = self._opened()
-                    with connection.transaction():
-                        return connection.execute(statement, arguments).fetchall()
+                    return self._opened().execute(statement, arguments).fetchall()
                 except _errors() as error:
                     lost = self._connection
                     if is_last or (lost is not None and not lost.closed):

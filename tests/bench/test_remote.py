@@ -20,3 +20,4 @@ def test_every_row_has_a_figure_for_every_store() -> None:
         (line,) = [line for line in table.splitlines() if line.startswith(f"| {row} |")]
         assert line.count(" / ") == 2
     assert "| new machine | - | " in table
+    assert "| with a shared index | - | " in table

@@ -191,6 +191,8 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("history", "prune", "HEAD~2")
     run("history", "squash", "HEAD~1", "-m", "folded")
     run("index", "build")
+    run("index", "verify")
+    run("index", "share", code=3)  # there is no key yet
     _keeps(run, folder)
     run("embed", "--dry-run")
     run("embed", "list")

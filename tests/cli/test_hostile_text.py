@@ -47,6 +47,8 @@ NOTHING_OF_THE_REPOSITORY = {
         "gc",
         "index build",
         "index compact",
+        "index share",
+        "index verify",
         "help",
         "doctor",
         "redo",
