@@ -102,7 +102,9 @@ def execute(
             packed.taken, lanes, paths_of(found.walks, ordinals), ordinals.tolist(), strict=True
         )
     )
-    stale = count_stale(snapshot, query, ordinals, items, found.reader.content)
+    stale = count_stale(
+        snapshot, query, ordinals, [item.node for item in items], found.reader.content
+    )
     open_conflicts = count_conflicted(snapshot, [one.node.id for one in packed.taken])
     return found.answer(
         items, packed.drops, packed.counts, found.warnings(stale, open_conflicts), found.direct()
@@ -359,7 +361,7 @@ def _warnings(
         yield AnswerWarning(WarningCode.NO_VECTORS, "vector", query.vector.model)
     if query.sparse is not None and status["sparse"] is LaneStatus.NO_VECTORS:
         yield AnswerWarning(WarningCode.NO_SPARSE_VECTORS, "sparse", query.sparse.vocab)
-    if query.vector is not None and stale:
+    if query.vector is not None and stale and status["dense"] is not LaneStatus.NO_VECTORS:
         yield AnswerWarning(WarningCode.STALE_VECTORS, "vector", query.vector.model, stale)
     for walk in walks:
         if walk.top.status is LaneStatus.NO_EDGES:

@@ -53,6 +53,8 @@ def stems(language: str) -> Callable[[str], str]:
 
     >>> stems("german")(fold("h\u00e4user")), stems("english")(fold("caf\u00e9s"))
     ('haus', 'cafe')
+    >>> stems("spanish")(fold("ni\u00f1os")) == stems("spanish")("nino")
+    True
     """
     stemmed = stem if language == ENGLISH else _stemmer(language)
 
@@ -63,7 +65,7 @@ def stems(language: str) -> Callable[[str], str]:
         if _CYRILLIC.match(whole):
             whole = _stemmer("russian")(whole)
         elif language != ENGLISH and _LATIN.match(whole):
-            whole = stemmed(whole)
+            whole = fold(stemmed(whole))  # letters and marks apart, so that these are removed
         else:
             whole = normalised(term)
             whole = stemmed(whole) if whole.isascii() and whole.isalpha() else whole

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-import numpy as np
-
 from ibidem.objects.node import Node
 from ibidem.objects.text import node_text, text_digest
 from ibidem.retrieve.answer.lane_score import LaneScore
@@ -34,43 +32,25 @@ class Ranked(Protocol):
 
 
 def count_stale(
-    snapshot: Snapshot,
-    query: Query,
-    ordinals: Ordinals,
-    items: Sequence[Ranked],
-    content: Content,
+    snapshot: Snapshot, query: Query, ordinals: Ordinals, nodes: Sequence[Node], content: Content
 ) -> int:
-    """Returns how many of the items that the dense lane ranked have a stale vector.
+    """Returns how many of some returned nodes have a text, and no vector or that of another text.
 
     Args:
         snapshot: contains the digests.
-        query: names the model.
-        ordinals: of the items, in the same order.
-        items: the returned items.
+        query: names the model; without one the result is 0.
+        ordinals: of the nodes, in the same order.
+        nodes: those that an answer returns.
         content: reads a node's content.
     """
-    if query.vector is None:
-        return 0
-    from ibidem.retrieve.dense.lane import LANE  # not loaded for questions without a vector
-
-    is_dense = [LANE in item.lanes for item in items]
-    nodes = [item.node for item in items if LANE in item.lanes]
-    return stale_among(snapshot, query, ordinals[np.array(is_dense, np.bool_)], nodes, content)
-
-
-def stale_among(
-    snapshot: Snapshot, query: Query, ordinals: Ordinals, nodes: Sequence[Node], content: Content
-) -> int:
-    """Returns how many of some nodes that the dense lane ranked have a stale vector."""
     if query.vector is None:
         return 0
     fields, count = snapshot.config.fields, 0
     for node, made_from in zip(
         nodes, _digests(snapshot, query.vector.model, ordinals), strict=True
     ):
-        assert made_from is not None, "BUG: the dense lane ranked a node without a vector"
         text = node_text(node, fields, content(node) if "content" in fields else None)
-        count += made_from != text_digest(text)
+        count += bool(text) if made_from is None else made_from != text_digest(text)
     return count
 
 

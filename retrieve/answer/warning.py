@@ -42,7 +42,7 @@ _TEXTS = {
     WarningCode.MODEL_MISSING: "the model was missing, so words alone rank",
     WarningCode.NO_VECTORS: "no visible node has a vector of this model",
     WarningCode.NO_SPARSE_VECTORS: "no visible node has a sparse vector of this vocabulary",
-    WarningCode.STALE_VECTORS: "vectors of returned nodes were made from another text",
+    WarningCode.STALE_VECTORS: "vectors of returned nodes are missing or of another text",
     WarningCode.NO_EDGES: "no visible edge of these types touches a seed that way",
     WarningCode.FRONTIER_CUT: "nodes were not walked from because there were too many",
     WarningCode.UNKNOWN_LABEL: "no node of this root has such a label",

@@ -280,20 +280,13 @@ class _Making:
         return found is not None
 
     def stale(self, taken: Sequence[int]) -> int:
-        """Returns the number of hits of some packs that were ranked by a stale vector."""
+        """Returns the number of hits of some packs whose vector is missing or stale."""
         if self._query.vector is None:
             return 0
         ranked = [self.hits[rank] for position in taken for rank in self.groups[position].hits]
         nodes = [self._node(hit.ordinal)[1] for hit in ranked]
         ordinals = self.found.ranking.ordinals[[hit.place for hit in ranked]]
-        lanes = self.found.lane_scores(ordinals, [node.id for node in nodes])
-        return count_stale(
-            self._snapshot,
-            self._query,
-            ordinals,
-            [_Said(node, said) for node, said in zip(nodes, lanes, strict=True)],
-            self.found.reader.content,
-        )
+        return count_stale(self._snapshot, self._query, ordinals, nodes, self.found.reader.content)
 
     def conflicted(self, taken: Sequence[int]) -> int:
         """Returns the number of hits of some packs that are in conflict."""

@@ -29,7 +29,7 @@ from ibidem.retrieve.answer.answer import Answer
 from ibidem.retrieve.answer.drops import DropReason, Drops
 from ibidem.retrieve.answer.lane_score import LaneScore, LaneScores
 from ibidem.retrieve.answer.render import render
-from ibidem.retrieve.answer.staleness import stale_among
+from ibidem.retrieve.answer.staleness import count_stale
 from ibidem.retrieve.answer.warning import AnswerWarning
 from ibidem.retrieve.budget import Reader
 from ibidem.retrieve.fuse import Fused, added, reciprocal_ranks
@@ -314,10 +314,9 @@ def _warnings(
 ) -> tuple[AnswerWarning, ...]:
     """Returns the warnings about the query and about the returned items."""
     query, ids = found.scope.query, [one.id for one in items]
-    dense = {one for top in found.tops if top.lane == "dense" for one in top.ordinals.tolist()}
-    close = {at: one for one in items if (at := _ordinal(view, one.id)) in dense}
-    nodes, ordinals = [one.node for one in close.values()], np.array(list(close), np.uint32)
-    stale = stale_among(view, query, ordinals, nodes, found.reader.content)
+    ordinals = np.array([_ordinal(view, id_) for id_ in ids], np.uint32)
+    nodes = [one.node for one in items]
+    stale = count_stale(view, query, ordinals, nodes, found.reader.content)
     return found.warnings(stale, count_conflicted(view, ids))
 
 

@@ -61,9 +61,7 @@ def pack(
         said.update(factors.get(key, {}))
         if key in opinions:
             said["rerank"] = opinions[key]
-        if "dense" in said:
-            made_from = world.vectors[form["vector"]["model"]][key].of
-            stale += made_from != text_digest(world.text(node))
+        stale += is_stale(world, form, status, key)
         items.append(
             {
                 "id": key,
@@ -97,6 +95,15 @@ def pack(
             "rerank": record,
         }
     )
+
+
+def is_stale(world: World, form: dict[str, Any], status: dict[str, str], key: bytes) -> bool:
+    """Returns whether the vector of a node with a text is missing or of another text."""
+    if status.get("dense", "no_vectors") == "no_vectors":
+        return False
+    text = world.text(world.nodes[key][1])
+    vector = world.vectors[form["vector"]["model"]].get(key)
+    return bool(text) if vector is None else vector.of != text_digest(text)
 
 
 def warnings(

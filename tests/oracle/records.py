@@ -20,7 +20,7 @@ from ibidem.objects.tree import Tree
 from .after import is_valid
 from .graph import edge_holds
 from .oracle import World, answer, holds
-from .packing import link, linked
+from .packing import is_stale, link, linked
 from .recall import halved
 from .shown import estimate, render
 
@@ -114,6 +114,16 @@ def answer_records(world: World, form: dict[str, Any], events: list[Event]) -> b
         records = [one for one in records if one["id"] in kept]
         met = [edge for edge in met if edge[2] in kept and edge[3] in kept]
         roots = [one for one in roots[: asked["limit"]] if one in kept]
+    of_question = {"no_query_terms", "model_missing", "no_vectors", "no_sparse_vectors"}
+    warnings = [
+        one
+        for one in found["warnings"]
+        if one[0] not in ("unknown_label", "stale_vectors") and one[2] != "status"
+    ]
+    stale = sum(is_stale(world, form, found["status"], one["id"]) for one in records)
+    if stale:
+        place = sum(one[0] in of_question for one in warnings)
+        warnings.insert(place, ["stale_vectors", "vector", form["vector"]["model"], stale])
     return dag_cbor.encode(
         {
             "kind": "records",
@@ -126,9 +136,7 @@ def answer_records(world: World, form: dict[str, Any], events: list[Event]) -> b
             "candidates_seen": len(candidates),
             "dropped": [],
             "dropped_counts": {"limit": nodes_skipped, "budget": every - len(records)},
-            "warnings": [
-                one for one in found["warnings"] if one[0] != "unknown_label" and one[2] != "status"
-            ],
+            "warnings": warnings,
             "status": {name: "ok" if rows else "empty" for name, rows in lanes.items()},
             "rerank": None,
             "graph": {

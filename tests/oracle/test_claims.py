@@ -233,21 +233,21 @@ def test_sparse_sums_of_any_sign_are_ranked():
     assert ids(result) == [1, 0]
 
 
-def test_a_stale_vector_ranks_with_a_warning():
+def test_a_stale_and_a_missing_vector_are_one_warning_with_a_number():
     """[4.2-c]"""
     config = Config(models=MODELS, fields=("summary",))
     vectors = {
         ident(0): Vector.from_array(np.array([1, 0], np.float32), of=text_digest("before")),
         ident(1): Vector.from_array(np.array([0, 1], np.float32), of=text_digest("retry")),
     }
-    facts = finish(config, [doc(0), doc(1)], {"m": vectors}, {}, set(), WriteBatch())
+    facts = finish(config, [doc(i) for i in range(3)], {"m": vectors}, {}, set(), WriteBatch())
     result = execute(
         Index(None, facts.buffer).snapshot(facts.root),
-        resolve(config, vector=("m", [1.0, 0.0])),
+        resolve(config, text="retry", vector=("m", [1.0, 0.0])),
         NodeSource(lambda cid: Node.decode(facts.buffer.get(cid))),
     )
-    assert ids(result) == [0, 1]
-    assert [(w.code, w.count) for w in result.warnings] == [(WarningCode.STALE_VECTORS, 1)]
+    assert sorted(ids(result)) == [0, 1, 2]
+    assert [(w.code, w.count) for w in result.warnings] == [(WarningCode.STALE_VECTORS, 2)]
 
 
 def test_unknown_names_are_said():
