@@ -363,7 +363,7 @@ class Revision(Questions):
             >>> import ibidem
             >>> repo = ibidem.init("memory:")
             >>> with repo.transaction() as tx:
-            ...     _ = ibidem.ingest_text(tx, "# Mail\n\nFirst.\n\nSecond.\n", path="mail.md")
+            ...     _ = ibidem.ingest_text(tx, "# Mail\\n\\nFirst.\\n\\nSecond.\\n", path="mail.md")
             >>> here = repo.at()
             >>> first = here.navigate(repo.retrieve("first")[0].node.id)
             >>> here.node(first.next).summary, first.passage_count

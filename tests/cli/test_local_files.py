@@ -23,7 +23,7 @@ from ibidem.repo.sync.remotes import address_of
 
 from .every_command import session
 
-SHARED = {"copies/*", "local/erasures"}
+SHARED = {"copies/*", "log/*", "local/erasures"}
 """Files that only a repository elsewhere has here; tests/repo/test_shared.py has one."""
 
 
