@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from ibidem.cli.options.html import write_page
 from ibidem.cli.options.viewer import viewer_option
 from ibidem.cli.render import output
 from ibidem.cli.session import (
@@ -15,6 +17,9 @@ from ibidem.cli.session import (
     pass_session,
     repository_option,
 )
+
+if TYPE_CHECKING:
+    from ibidem import Repository
 
 
 @click.command("view")
@@ -41,9 +46,9 @@ def command(
     """Explore the repository in a browser: answers, history, nodes, graph
 
     Serves pages to this machine alone, until interrupted, and prints their address, which holds the
-    token of the session. Nothing can be changed there, and nothing is loaded from elsewhere. With
-    --viewer, every page, and the file of --export, shows what that viewer may see. Needs
-    pip install 'ibidem[server]'; --export does not.
+    token of the session. The graph cannot be changed there, and nothing is loaded from elsewhere.
+    Every page, and the file of --export, shows what --viewer may see, who has to be named if the
+    repository has a trust policy. Needs pip install 'ibidem[server]'; --export does not.
 
     \b
     Examples:
@@ -56,11 +61,13 @@ def command(
         from ibidem.serve.explorer.export import export
 
         with session.open() as repository:
-            file.write_text(export(repository, question, at=at), "utf-8")
+            _check_viewer(session, repository, at)
+            write_page(file, export(repository, question, at=at))
         return
     from ibidem.serve.explorer.explorer import Explorer
 
     with session.open() as repository, Explorer(repository, port=port) as explorer:
+        _check_viewer(session, repository, at)
         address = explorer.address(question, at=at)
         output.say(address)
         if browser:
@@ -68,3 +75,9 @@ def command(
 
             webbrowser.open(address)
         explorer.serve_forever()
+
+
+def _check_viewer(session: Session, repository: Repository, at: str) -> None:
+    """Raises `viewer-required` if there is a policy and nobody was named, as every question does."""
+    if session.caller() is None:
+        repository.at(at).find_nodes(["0" * 32])

@@ -107,7 +107,9 @@ def _links(document: Mapping[str, Value], text: str, props: Mapping[str, Value])
 def _listed(document: Mapping[str, Value]) -> frozenset[str]:
     """Returns the paths that a document lists; another writer may have set the property."""
     listed = document.get("links")
-    listed = listed if isinstance(listed, list) and "media_type" in document else []
+    listed = (
+        listed if isinstance(listed, list) and {"media_type", "source"} <= document.keys() else []
+    )
     return frozenset(path for path in listed if isinstance(path, str))
 
 
@@ -147,5 +149,5 @@ def _listing(tx: Transaction, paths: list[str]) -> Iterator[NodeId]:
         return
     for start in range(0, len(paths), VALUES_MAX):
         where = {"links": {"in": paths[start : start + VALUES_MAX]}}
-        for node in page(before, label="Document", where=where, include_tombstoned=True):
+        for node in page(before, where=where, include_tombstoned=True):
             yield node.id

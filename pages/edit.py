@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from ibidem.repo.history.documents import DocumentChange
     from ibidem.repo.history.log import Change
 
-LINES_MAX = 5000
-"""Lines of a document that are compared."""
+LINES_MAX = 500
+"""Lines of a document that are compared. The comparison takes 0.4 s where every second line is the
+same, and four to eight times as long for twice as many."""
 LINES_AROUND = 2
 """Lines that are shown before and after a difference."""
 _TEXTS = ("summary", "context_sentence", "tail")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from ibidem.pages import change, change_markdown
-from ibidem.repo.history.answer_change import AnswerChange, answer_change
+from ibidem.repo.history.answer_change import AnswerChange, answer_change, is_restricted
 from ibidem.repo.history.compare import compare, placed
 from ibidem.testing.golden import write_below
 from ibidem.testing.judge import changed_facts
@@ -89,6 +89,8 @@ def changed(
         facts=facts,
         note=note,
         viewer=result.query.viewer,
+        has_older_texts=check.query.viewer == result.query.viewer
+        or not is_restricted(result.query.viewer),
     )
     verdict = f"{'other question, ' if other else ''}{what.summary}"
     return _reported(test, CHANGED, verdict, what)

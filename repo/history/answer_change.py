@@ -119,6 +119,7 @@ def answer_change(
     facts: Sequence[tuple[str, str]] = (),
     note: str | None = None,
     viewer: Viewer | None = None,
+    has_older_texts: bool = True,
 ) -> AnswerChange:
     """Returns the items of two answers with their texts, and the commits that changed them.
 
@@ -131,7 +132,9 @@ def answer_change(
         causes: the commits that changed the answer.
         facts: further values with their names.
         note: why no cause is named, or how it was found.
-        viewer: the caller of both answers.
+        viewer: the caller of the newer answer.
+        has_older_texts: whether the texts of items of the older answer may be shown; not if it was
+            given to another caller, who may have seen more.
     """
     is_cut = is_restricted(viewer)
     different = [move for move in moves if move.kind is not MoveKind.SAME]
@@ -145,7 +148,7 @@ def answer_change(
         after=after,
         moves=tuple(move for move in moves if move.id in listed),
         counts={kind: sum(move.kind is kind for move in moves) for kind in MoveKind},
-        texts=tuple(_text_changes(source, different)),
+        texts=tuple(_text_changes(source, different, has_older_texts)),
         facts=tuple(
             (name, _cut(value, FACT_CHARACTERS)) for name, value in (*facts, *viewer_facts)
         ),
@@ -250,13 +253,16 @@ def _receipt(answer: Answer[Item]) -> str:
     return "none" if answer.receipt is None else str(answer.receipt.cid)
 
 
-def _text_changes(source: Source, different: Sequence[Move]) -> list[TextChange]:
+def _text_changes(
+    source: Source, different: Sequence[Move], has_older_texts: bool
+) -> list[TextChange]:
     """Returns the texts of items that entered, left or were edited."""
     found: list[TextChange] = []
     for move in different:
         cids = [None if one is None else one.cid for one in (move.before, move.after)]
         if len(found) < TEXTS_LISTED_MAX and cids[0] != cids[1]:
-            found.append(TextChange(move, *(_text(source, cid) for cid in cids)))
+            before = _text(source, cids[0]) if has_older_texts else None
+            found.append(TextChange(move, before, _text(source, cids[1])))
     return found
 
 

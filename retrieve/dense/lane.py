@@ -31,7 +31,6 @@ import numpy as np
 
 from ibidem.objects.config import Model
 from ibidem.objects.errors import ErrorKind, InvalidInputError
-from ibidem.objects.parallel import map_shared
 from ibidem.retrieve import numbers
 from ibidem.retrieve.dense import tuning
 from ibidem.retrieve.dense.bounds import QuerySide
@@ -147,13 +146,8 @@ def _rank_group(universes: Sequence[Universe]) -> list[LaneTop]:
     depths = [query.depth for query in queries]
     survivors = _scan_passes(parts, sides, depths)
     tops: list[LaneTop] = []
-
-    def refine(number: int) -> tuple[list[Ordinals], list[Float64s]]:
-        return _canonical(survivors[number], parts, sides[number], depths[number])
-
-    for (ordinals, scores), depth in zip(
-        map_shared(refine, range(len(sides))), depths, strict=True
-    ):
+    for number, (side, depth) in enumerate(zip(sides, depths, strict=True)):
+        ordinals, scores = _canonical(survivors.pop(number), parts, side, depth)
         found, values = best(snapshot, ordinals, scores, depth)
         status = LaneStatus.OK
         if found.shape[0] == 0 and not has_rows(first.view, segments):

@@ -1,8 +1,8 @@
 """The pages of the explorer by path, and the application that serves them.
 
 The token comes in the fragment of the first address, which a browser sends to nobody. A script of
-ours exchanges it for a cookie that only this origin gets, and that scripts cannot read. Requests
-that another page caused are rejected, and so are other host names. The content-security policy
+ours exchanges it for a cookie that scripts cannot read, and that every port of this machine gets: a
+browser tells hosts apart, not ports. Requests that another page caused are rejected, and so are other host names. The content-security policy
 allows the style sheet and that script, by their address, and nothing else.
 
 Spec: trust 7.

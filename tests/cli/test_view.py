@@ -44,6 +44,9 @@ def test_the_export_is_one_file_for_the_viewer(run: Run, tmp_path: Path):
     run("node", "add", "Note", "--summary", "plain tea", "--prop", "level=1")
     run("commit", "-m", "tea")
     run("trust", "enable")
+    refused = run("view", "tea", "--export", "none.html", code=2)
+    assert "viewer: got none" in refused.stderr
+    assert not (tmp_path / "none.html").exists()
     run("view", "tea", "--viewer", "low", "--export", "low.html")
     run("view", "tea", "--viewer", "all", "--export", "all.html")
     low, whole = ((tmp_path / f"{name}.html").read_text("utf-8") for name in ("low", "all"))

@@ -194,6 +194,20 @@ def test_hidden_and_foreign_documents_that_list_a_path(monkeypatch, scanned):
         tx.tombstone(document.id)
         tx.add_node("Document", summary="x", props={"links": ["b.md"]})
         tx.add_node("Document", summary="y", props={"links": "b.md", "media_type": MARKDOWN})
+        given = {"links": ["b.md"], "media_type": MARKDOWN}
+        tx.add_node("Document", summary="without a path", props=given)
+    write(repo, b="Hello.\n")
+    assert links(repo) == EDGES[:1]
+
+
+@pytest.mark.parametrize("scanned", [0, SCANNED_MAX])
+def test_a_document_under_another_label_is_looked_up_alike(monkeypatch, scanned):
+    monkeypatch.setattr(link_edges, "SCANNED_MAX", scanned)
+    repo = ibidem.init("memory:")
+    write(repo, a=FILES["a"])
+    with repo.transaction() as tx:
+        (document,) = tx.nodes(label="Document")
+        tx.update_node(document.id, ntype="Manual")
     write(repo, b="Hello.\n")
     assert links(repo) == EDGES[:1]
 

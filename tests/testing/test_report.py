@@ -155,3 +155,28 @@ def test_it(retrieval):
         assert "eve" not in re.findall(r"\w+", text)
         assert str(repo.resolve("HEAD")) in text
         assert "level 1, no scope" in text or name == "report.md"
+
+
+def test_an_answer_recorded_for_everybody_shows_a_restricted_caller_no_text_of_it(
+    project: pytest.Pytester, run: Run, repo: Repository
+):
+    with repo.transaction(author="ada", message="the policy") as tx:
+        tx.set_trust_policy(TrustPolicy())
+        tx.add_node("Note", summary="Retries back off.\n\nSECRET body", props={"level": 4})
+        tx.add_node("Note", summary="Retries are told.", props={"level": 1})
+    test = f"""
+from ibidem import ALL, Viewer
+
+def test_it(retrieval):
+    retrieval.check({QUESTION!r}, viewer=VIEWER, mode="ranks")
+"""
+    project.makepyfile(test_notes=test.replace("VIEWER", "ALL"))
+    run("--retrieval-update").assert_outcomes(passed=1)
+    project.makepyfile(
+        test_notes=test.replace("viewer=VIEWER", "viewer=Viewer(level=1, scopes=())")
+    )
+    run("--retrieval-report=report.html", "--retrieval-report=report.md").assert_outcomes(failed=1)
+    for name in ("report.html", "report.md"):
+        text = (project.path / name).read_text("utf-8")
+        assert "are told" in text
+        assert "SECRET" not in text
