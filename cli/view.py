@@ -78,6 +78,6 @@ def command(
 
 
 def _check_viewer(session: Session, repository: Repository, at: str) -> None:
-    """Raises `viewer-required` if there is a policy and nobody was named, as every question does."""
+    """Raises `viewer-required` if nobody was named under a policy, as every question does."""
     if session.caller() is None:
         repository.at(at).find_nodes(["0" * 32])

@@ -11,7 +11,10 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-_INVISIBLE = "\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff"
+_INVISIBLE = (
+    "\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\ufffe\uffff\ud800-\udfff"
+)
 _UNSAFE = f"[\x00-\x08\x0b-\x1f{_INVISIBLE}]"
 _UNSAFE_ON_A_LINE = f"[\x00-\x08\x0a-\x1f{_INVISIBLE}]"
 _UNSAFE_IN_JSON = f"[{_INVISIBLE}]"

@@ -2,8 +2,9 @@
 
 The token comes in the fragment of the first address, which a browser sends to nobody. A script of
 ours exchanges it for a cookie that scripts cannot read, and that every port of this machine gets: a
-browser tells hosts apart, not ports. Requests that another page caused are rejected, and so are other host names. The content-security policy
-allows the style sheet and that script, by their address, and nothing else.
+browser tells hosts apart, not ports. Requests that another page caused are rejected, and so are
+other host names. The content-security policy allows the style sheet and that script, by their
+address, and nothing else.
 
 Spec: trust 7.
 """
