@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 AnyItem = TypeVar("AnyItem", bound=AnswerItem, covariant=True)
 _DROPS_SHOWN = 10
-_OPENINGS = ("what ", "which ", "who ", "when ")
+_OPENINGS = (["what"], ["which"], ["who"], ["when"])
 """How a question for a value begins; no other is read further."""
 
 
@@ -114,7 +114,7 @@ class Answer(Drawn, TupleSequence[AnyItem]):
         none, or more than one. A function of the question and the items; not part of
         `to_bytes()`."""
         text = self.query.text or ""
-        is_for_value = text.lstrip().casefold().startswith(_OPENINGS)
+        is_for_value = text.casefold().split(maxsplit=1)[:1] in _OPENINGS
         if self.kind is not AnswerKind.NODES or not is_for_value:
             return None
         from ibidem.retrieve.answer.stated import stated  # its patterns take time to compile

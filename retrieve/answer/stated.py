@@ -4,7 +4,8 @@ A question is read by a few patterns: the attribute of a subject ("the status of
 status", "when was Apollo created"), or what a subject is. A node states values in four ways: as
 properties of its title; as a block of lines `Name: value` at its beginning; as cells of a table,
 whose row is the subject and whose column the attribute; and as list items `**subject**: a ...`.
-Attribute and subject have to be equal word for word. If the nodes that were returned state two
+Attribute and subject have to be equal word for word, and the
+subject symbol for symbol. If the nodes that were returned state two
 values, or none, there is no answer: silence is better than a guess.
 
 Spec: retrieval 9.4.
@@ -23,8 +24,10 @@ from ibidem.objects.record import record
 
 VALUE_CHARS_MAX = 500
 QUESTION_CHARS_MAX = 200
+COLUMNS_MAX = 64
 
 _WORD = re.compile(r"[^\W_]+")
+_SYMBOLS = re.compile(r"[^\W_]+|[^\w\s]")
 _ARTICLES = ("a", "an", "the")
 _OF = re.compile(r"(?:what|which|who) (?:is|was|are|were) the (.+?) of (.+)", re.IGNORECASE)
 _OWN = re.compile(r"(?:what|which|who) (?:is|was|are|were) (.+?)['\u2019]s (.+)", re.IGNORECASE)
@@ -39,6 +42,7 @@ _PARTS = re.compile(r"\n[ \t]*\n")
 _MARKUP = re.compile(r"[`*]+")
 
 Words = tuple[str, ...]
+_Statement = tuple[str, str, str]
 
 
 @record
@@ -72,13 +76,10 @@ def stated(question: str, nodes: Iterable[Node]) -> Stated | None:
     attribute, subject = parsed
     found: dict[str, Stated] = {}
     for node in nodes:
-        for subjects, name, value in _statements(node):
-            if _words(name) == attribute and any(_words(one) == subject for one in subjects):
-                shown = _plain(value)
-                if shown:
-                    key = " ".join(_words(shown)) or shown
-                    named = next(one for one in subjects if _words(one) == subject)
-                    found.setdefault(key, Stated(shown, _plain(name), _plain(named), node.id))
+        for named, name, value in _statements(node, attribute, subject):
+            if shown := _plain(value):
+                one = Stated(shown, _plain(name), _plain(named), node.id)
+                found.setdefault(shown.casefold(), one)
     (only,) = found.values() if len(found) == 1 else (None,)
     return only if only is not None and len(only.value) <= VALUE_CHARS_MAX else None
 
@@ -96,29 +97,31 @@ def _parsed(question: str) -> tuple[Words, Words] | None:
         attribute, subject = "", match[1] or match[2]
     else:
         return None
-    words = _words(subject)
-    return (_words(attribute), words) if words else None
+    if not _words(subject) or (attribute and not _words(attribute)):
+        return None
+    return _words(attribute), _symbols(subject)
 
 
-def _statements(node: Node) -> Iterator[tuple[tuple[str, ...], str, str]]:
-    """Yields the names of a subject, an attribute, and its value, for each value of a node."""
+def _statements(node: Node, attribute: Words, subject: Words) -> Iterator[_Statement]:
+    """Yields the subject, the attribute and the value of each statement for those of a question."""
     text = node.summary or ""
     if node.ntype != "Passage":
-        title = (text,) if text and "\n" not in text else ()
-        for name, value in node.props.items():
-            if type(value) in (str, int, float):
-                yield title, name, str(value)
+        if "\n" not in text and _symbols(text) == subject:
+            for name, value in node.props.items():
+                if type(value) in (str, int, float) and attribute and _words(name) == attribute:
+                    yield text, name, str(value)
         return
     for part in _PARTS.split(text):
         lines = part.split("\n")
-        yield from _block(lines)
-        yield from _pipes(lines)
-    yield from _columns(text.split("\n"))
+        yield from _block(lines, attribute, subject)
+        yield from _pipes(lines, attribute, subject)
+    yield from _columns(text.split("\n"), attribute, subject)
     for match in _ITEM.finditer(text):
-        yield (match[1],), "", match[2]
+        if not attribute and _symbols(match[1]) == subject:
+            yield match[1], "", match[2]
 
 
-def _block(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], str, str]]:
+def _block(lines: Sequence[str], attribute: Words, subject: Words) -> Iterator[_Statement]:
     """Yields the values of some lines `Name: value`, if all lines are such."""
     pairs: list[tuple[str, str]] = []
     for line in lines:
@@ -131,26 +134,31 @@ def _block(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], str, str]]:
     if len(pairs) >= 3:
         titles = [value for name, value in pairs if _words(name) in _TITLES]
         subjects = (" ".join(pairs[0]), *titles)
+        named = next((one for one in subjects if _symbols(one) == subject), None)
         for name, value in pairs[1:]:
-            yield subjects, name, value
+            if named is not None and _words(name) == attribute:
+                yield named, name, value
 
 
-def _pipes(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], str, str]]:
+def _pipes(lines: Sequence[str], attribute: Words, subject: Words) -> Iterator[_Statement]:
     """Yields the cells of some lines, if they are a Markdown table."""
     rows = [line.strip().strip("|").split("|") for line in lines if line.strip()]
     if len(rows) > 2 and all(line.lstrip().startswith("|") for line in lines if line.strip()):
         width = len(rows[0])
-        if all(set(cell.strip()) <= set(":-") for cell in rows[1]):
-            yield from _cells([row for row in (rows[0], *rows[2:]) if len(row) == width])
+        if width <= COLUMNS_MAX and all(set(cell.strip()) <= set(":-") for cell in rows[1]):
+            kept = [row for row in (rows[0], *rows[2:]) if len(row) == width]
+            yield from _cells(kept, attribute, subject)
 
 
-def _columns(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], str, str]]:
+def _columns(lines: Sequence[str], attribute: Words, subject: Words) -> Iterator[_Statement]:
     """Yields the cells of a simple table of reStructuredText, if there is one with one line of
     headers."""
     borders = [at for at, line in enumerate(lines) if _BORDER.match(line)]
     if len(borders) != 3 or borders[1] != borders[0] + 2:
         return
     starts = [match.start() for match in re.finditer("=+", lines[borders[0]])]
+    if len(starts) > COLUMNS_MAX:
+        return
     rows: list[list[str]] = []
     for line in (lines[borders[0] + 1], *lines[borders[1] + 1 : borders[2]]):
         cells = [line[a:b].strip() for a, b in zip(starts, [*starts[1:], None], strict=True)]
@@ -160,16 +168,29 @@ def _columns(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], str, str]]
             rows.append(cells)
         elif rows:
             rows[-1] = [" ".join(filter(None, pair)) for pair in zip(rows[-1], cells, strict=True)]
-    yield from _cells(rows)
+    yield from _cells(rows, attribute, subject)
 
 
-def _cells(rows: Sequence[Sequence[str]]) -> Iterator[tuple[tuple[str, ...], str, str]]:
+def _cells(rows: Sequence[Sequence[str]], attribute: Words, subject: Words) -> Iterator[_Statement]:
+    if not rows:
+        return
+    head = rows[0]
+    columns = [at for at, name in enumerate(head) if at and attribute and _words(name) == attribute]
+    is_short = len(head[0]) <= QUESTION_CHARS_MAX
     for row in rows[1:]:
-        subjects = (row[0], f"{rows[0][0]} {row[0]}")
-        for name, value in zip(rows[0][1:], row[1:], strict=True):
-            yield subjects, name, value
-        if len(row) == 2:
-            yield subjects, "", row[1]
+        names = (row[0], f"{head[0]} {row[0]}") if is_short else (row[0],)
+        named = next((one for one in names if _symbols(one) == subject), None)
+        if named is not None:
+            for at in columns:
+                yield named, head[at], row[at]
+            if len(row) == 2 and not attribute:
+                yield named, "", row[1]
+
+
+def _symbols(text: str) -> Words:
+    """Returns the words of a subject and the symbols between them."""
+    found = tuple(map(str.casefold, _SYMBOLS.findall(_plain(text).rstrip("?. "))))
+    return found[1:] if found[:1] and found[0] in _ARTICLES and len(found) > 1 else found
 
 
 def _words(text: str) -> Words:
