@@ -4,8 +4,8 @@ A question is read by a few patterns: the attribute of a subject ("the status of
 status", "when was Apollo created"), or what a subject is. A node states values in four ways: as
 properties of its title; as a block of lines `Name: value` at its beginning; as cells of a table,
 whose row is the subject and whose column the attribute; and as list items `**subject**: a ...`.
-Attribute and subject have to be equal word for word, and the
-subject symbol for symbol. If the nodes that were returned state two
+Attribute and subject have to be equal word for word, and the subject symbol for symbol. If the
+nodes that were returned state two
 values, or none, there is no answer: silence is better than a guess.
 
 Spec: retrieval 9.4.
