@@ -5,8 +5,8 @@ status", "when was Apollo created"), or what a subject is. A node states values 
 properties of its title; as a block of lines `Name: value` at its beginning; as cells of a table,
 whose row is the subject and whose column the attribute; and as list items `**subject**: a ...`.
 Attribute and subject have to be equal word for word, and the subject symbol for symbol. If the
-nodes that were returned state two
-values, or none, there is no answer: silence is better than a guess.
+nodes that were returned state two values, or none, there is no answer: silence is better than a
+guess.
 
 Spec: retrieval 9.4.
 """
@@ -146,8 +146,8 @@ def _pipes(lines: Sequence[str], attribute: Words, subject: Words) -> Iterator[_
     if len(rows) > 2 and all(line.lstrip().startswith("|") for line in lines if line.strip()):
         width = len(rows[0])
         if width <= COLUMNS_MAX and all(set(cell.strip()) <= set(":-") for cell in rows[1]):
-            kept = [row for row in (rows[0], *rows[2:]) if len(row) == width]
-            yield from _cells(kept, attribute, subject)
+            found = [row for row in (rows[0], *rows[2:]) if len(row) == width]
+            yield from _cells(found, attribute, subject)
 
 
 def _columns(lines: Sequence[str], attribute: Words, subject: Words) -> Iterator[_Statement]:
