@@ -249,10 +249,10 @@ def _update_fields(record: UpdateRecord) -> dict[str, Any]:
         if name != "content"
     }
     content = record.values.get("content")
-    if content is not None:
+    if content:
         body |= _content_field(content)
-    elif "content" in record.values:
-        body["content"] = None
+    if "content" in record.values and not content:
+        body |= {"content": None}
     return body | {"node": str(record.node)}
 
 

@@ -2,7 +2,8 @@
 
 One writer takes the records of one input, in one transaction or in several, one after another. A
 record that refers to a node which is not there yet is kept and staged at the end of the input;
-removals and tombstones always are. Nothing else is kept but names and ids.
+updates, removals and tombstones always are, and are staged last. Nothing else is kept but names and
+ids.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class RecordCounts:
 @dataclass
 class RecordWriter:
     """Stages the records of one input, in any order: what refers to a node that is not there yet,
-    or hides or removes one, is kept for `finish`, which has to be called.
+    or updates, hides or removes one, is kept for `finish`, which has to be called.
     """
 
     counts: RecordCounts = field(default_factory=RecordCounts)
@@ -70,7 +71,7 @@ class RecordWriter:
         Raises:
             IbidemError: it cannot be staged; nothing of it was.
         """
-        if isinstance(record, RemoveRecord | TombstoneRecord):
+        if isinstance(record, UpdateRecord | RemoveRecord | TombstoneRecord):
             self._last.append((position, record))
         elif self._is_ready(tx, record):
             self._stage(tx, record)
@@ -92,7 +93,7 @@ class RecordWriter:
         match record:
             case EdgeRecord(source=source, target=target):
                 return self._find(tx, source) is not None and self._find(tx, target) is not None
-            case NodeVectorRecord(node=node) | UpdateRecord(node=node):
+            case NodeVectorRecord(node=node):
                 return self._find(tx, node) is not None
             case NodeRecord(children=children):
                 return all(self._find(tx, child.id) is not None for child in children)

@@ -39,6 +39,16 @@ def check_text(field: str, value: str) -> str:
     return value
 
 
+def check_names(field: str, values: object) -> list[str]:
+    """Returns some texts; raises `InvalidInputError` for one text, or anything but texts."""
+    if isinstance(values, Iterable) and not isinstance(values, str):
+        given = list(values)
+        found = [one for one in given if isinstance(one, str)]
+        if len(found) == len(given):
+            return found
+    raise InvalidInputError(f"{field}: got {values!r:.80}, expected a list of names")
+
+
 def check_content(content: object) -> bytes:
     """Returns content as bytes: text in UTF-8, None as empty."""
     if content is None:

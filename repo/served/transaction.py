@@ -17,7 +17,7 @@ from ibidem.objects.derive import content_node_id, edge_id, node_id
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Node, split_content
-from ibidem.repo.argument_checks import check_id
+from ibidem.repo.argument_checks import check_content, check_id, check_names
 from ibidem.repo.served.client import not_served
 from ibidem.repo.transaction.transaction import UNCHANGED, Transaction
 
@@ -135,7 +135,10 @@ class ServedTransaction(Transaction):
         children: Sequence[Any] = UNCHANGED,
         tail: str = UNCHANGED,
     ) -> None:
-        """Collects new values of the given fields; the other fields and the id stay."""
+        """Collects new values of the given fields; the other fields and the id stay.
+
+        Updates are made after all other changes of the transaction but removals.
+        """
         if children is not UNCHANGED:
             raise not_served("Transaction.update_node(children=…)")
         texts = {"ntype": ntype, "summary": summary, "context_sentence": context_sentence}
@@ -144,13 +147,11 @@ class ServedTransaction(Transaction):
         if not content:
             values["content"] = None
         elif content is not UNCHANGED:
-            data = content.encode() if isinstance(content, str) else content
-            values["content_base64"] = base64.b64encode(data).decode("ascii")
-        if props is not UNCHANGED:
-            values["props"] = dict(props or {})
-        if set_props:
-            values["set_props"] = dict(set_props)
-        if names := list(unset_props):
+            values["content_base64"] = base64.b64encode(check_content(content)).decode("ascii")
+        for name, given in (("props", props), ("set_props", set_props)):
+            if given is not UNCHANGED and (given or name == "props"):
+                values[name] = _properties(name, given or {})
+        if names := check_names("unset_props", unset_props):
             values["unset_props"] = names
         if values:
             self._collect("update", {"node": str(check_id("id", id, NodeId)), **values})
@@ -211,3 +212,10 @@ class ServedTransaction(Transaction):
     def _check_open(self) -> None:
         if not self._is_open:
             raise InvalidInputError("transaction: it has ended")
+
+
+def _properties(field: str, given: object) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        raise InvalidInputError(f"{field}: got {given!r:.80}, expected a mapping")
+    Node(_PLACEHOLDER, "Node", props=dict(given))  # raises for what no node may have
+    return dict(given)

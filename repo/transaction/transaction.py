@@ -28,7 +28,14 @@ from ibidem.objects.root import EDGES, NODES, TOMBSTONES
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.vector import Sparse, Vector
 from ibidem.repo import refs
-from ibidem.repo.argument_checks import check_content, check_digest, check_id, check_ids, check_text
+from ibidem.repo.argument_checks import (
+    check_content,
+    check_digest,
+    check_id,
+    check_ids,
+    check_names,
+    check_text,
+)
 from ibidem.repo.arguments import checked_time
 from ibidem.repo.events import checked_event
 from ibidem.repo.layers import Embedding, Ingesting, Layers
@@ -369,7 +376,7 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         if not isinstance(properties, Mapping) or not isinstance(set_props or {}, Mapping):
             raise InvalidInputError("props: got something else, expected a mapping")
         changes["props"] = {**properties, **(set_props or {})}
-        for name in unset_props:
+        for name in check_names("unset_props", unset_props):
             changes["props"].pop(name, None)
         if content is not UNCHANGED:
             changes["content"], parts = split_content(check_content(content))

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ibidem
 from ibidem.ingest import ndjson
 from ibidem.ingest.ndjson import LINE_BYTES_MAX, read_lines
 from ibidem.ingest.record import (
@@ -24,6 +25,7 @@ from ibidem.ingest.record import (
     is_record_line,
     parse_record,
 )
+from ibidem.ingest.report import IngestReport
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import EdgeId, NodeId
@@ -93,6 +95,7 @@ def test_the_other_forms_are_read():
     cleared = parse({"update": {"node": "a", "content": None, "tail": ""}})
     assert cleared == UpdateRecord("a", {"content": None, "tail": ""})
     assert parse_record(format_record(cleared)) == cleared
+    assert parse_record(format_record(UpdateRecord("a", {"content": b"", "tail": ""}))) == cleared
     assert parse({"tombstone": {"node": "a", "reason": "r"}}) == TombstoneRecord("a", "r")
 
 
@@ -251,3 +254,20 @@ def test_the_forms_of_exports_are_checked_too(line, says):
     with pytest.raises(InvalidInputError) as caught:
         parse_record(json.dumps(line).encode())
     assert says in str(caught.value)
+
+
+def test_an_update_comes_after_the_nodes_wherever_it_stands():
+    lines = [
+        b'{"update": {"node": {"key": 1}, "summary": "new", "unset_props": ["x"]}}',
+        b'{"node": {"ntype": "T", "key": 1, "summary": "old", "props": {"x": 1, "y": 2}}}',
+    ]
+    roots = set()
+    with ibidem.init("memory:") as repo:
+        for given in (lines, lines, lines[::-1]):
+            with repo.transaction() as tx:
+                data = io.BytesIO(b"\n".join(given))
+                ndjson.ingest_records(tx, data, "lines", IngestReport(), strict=True)
+            (node,) = repo.query(label="T")
+            assert (node.summary, dict(node.props)) == ("new", {"y": 2})
+            roots.add(repo.at().root_cid)
+    assert len(roots) == 1

@@ -163,6 +163,30 @@ def test_writing_gives_the_ids_that_writing_here_gives(here: Repository, there: 
     assert here.head == head
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"props": 5},
+        {"set_props": 5},
+        {"set_props": {5: 1}},
+        {"content": 5},
+        {"unset_props": "ab"},
+        {"unset_props": 5},
+        {"unset_props": [1]},
+    ],
+)
+def test_a_bad_update_is_the_same_error_here_and_there(
+    shared: tuple[Repository, Repository], change: dict[str, Any]
+):
+    here, there = shared
+    node = here.query(limit=1)[0].id
+    for repository in (here, there):
+        tx = repository.transaction()
+        with pytest.raises(InvalidInputError, match=min(change).removeprefix("set_")):
+            tx.update_node(node, **change)
+        tx.rollback()
+
+
 def test_a_branch_that_moved_is_a_conflict_where_that_was_wished(
     here: Repository, there: Repository
 ):
