@@ -304,7 +304,7 @@ class Taken:
 
 _INCLUDED = ("--include", "notes", "--include", "runs", "--include", "receipts")
 _RAW = frozenset(("completion",))
-_PRINTED = frozenset(("--content", "--text"))
+_PRINTED = frozenset(("--content", "--text", "--raw"))
 """Options of `show` that print what is kept as it is, where that is no terminal."""
 
 
