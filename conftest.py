@@ -87,9 +87,13 @@ def s3_prefix(
     s3_environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> str:
     """Yields a URL without anything below it, and gives the test a data folder of its own."""
+    return _prefix_of(s3_environment, tmp_path, monkeypatch)
+
+
+def _prefix_of(environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     from tests.s3_server import BUCKET
 
-    for name, value in s3_environment.items():
+    for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     return f"s3://{BUCKET}/{uuid.uuid4().hex}"
@@ -110,12 +114,7 @@ def radosgw_prefix(
     radosgw_environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> str:
     """Yields a URL as `s3_prefix` does, on Ceph."""
-    from tests.s3_server import BUCKET
-
-    for name, value in radosgw_environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    return f"s3://{BUCKET}/{uuid.uuid4().hex}"
+    return _prefix_of(radosgw_environment, tmp_path, monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -248,11 +248,9 @@ def _update_fields(record: UpdateRecord) -> dict[str, Any]:
         for name, value in record.values.items()
         if name != "content"
     }
-    content = record.values.get("content")
-    if content:
-        body |= _content_field(content)
-    if "content" in record.values and not content:
-        body |= {"content": None}
+    if "content" in record.values:
+        content = record.values["content"]
+        body |= _content_field(content) if content else {"content": None}
     return body | {"node": str(record.node)}
 
 
