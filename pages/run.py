@@ -27,6 +27,7 @@ from ibidem.pages.value import value_text
 if TYPE_CHECKING:
     from ibidem.memory.conversation.message import Stored
     from ibidem.memory.conversation.selection import Selection
+    from ibidem.objects.ids import NodeId
     from ibidem.repo.runs.compare import StepDifference
     from ibidem.repo.runs.recording import RunSummary
     from ibidem.repo.runs.shape import ReadStep
@@ -116,11 +117,11 @@ def selection(found: Selection, *, links: Links = NOWHERE) -> h.Element:
     return table(f"Chosen: {plural(len(rows), 'message')}", ("Message", "Text", "Score"), rows)
 
 
-def threads(found: Sequence[tuple[str, int]], *, links: Links = NOWHERE) -> h.Element:
-    """Returns conversations with the number of their messages."""
+def threads(found: Sequence[tuple[NodeId, str, int]], *, links: Links = NOWHERE) -> h.Element:
+    """Returns conversations, each by its node and name, with the number of their messages."""
     rows = [
-        (linked(links.to(f"thread/{name}"), one_line(name, width=80)), f"{count:,}")
-        for name, count in found
+        (linked(links.to(f"thread/{id_}"), one_line(name, width=80)), f"{count:,}")
+        for id_, name, count in found
     ]
     return table(plural(len(rows), "conversation"), ("Conversation", "Messages"), rows)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
 from urllib.parse import urlencode
 
 from ibidem import Repository, ViewerRepository
+from ibidem.serve.explorer.sessions import Sessions
 from ibidem.serve.explorer.visit import AT
 from ibidem.serve.guard import hosts_of
 from ibidem.serve.listener import Listener, check_packages
@@ -31,14 +31,16 @@ class Explorer(Listener):
         from ibidem.serve.explorer.site import Site
 
         super().__init__(host=HOST, port=port)
-        self._token = secrets.token_urlsafe(32)
+        self._sessions = Sessions()
         hosts = hosts_of(HOST, self.port, ())
-        self.answer_with(Site(repository, token=self._token, hosts=hosts, origin=self.url))
+        self.answer_with(Site(repository, sessions=self._sessions, hosts=hosts, origin=self.url))
 
     def address(self, question: str = "", *, at: str = AT) -> str:
-        """Returns what to open in a browser: the token is in the fragment, which it never sends."""
+        """Returns what to open in one browser, once: the code is in the fragment, which it never
+        sends.
+        """
         fields = {"text": question} if question else {}
         if at != AT:
             fields["at"] = at
         query = f"?{urlencode(fields)}" if fields else ""
-        return f"{self.url}/{query}#{self._token}"
+        return f"{self.url}/{query}#{self._sessions.code()}"

@@ -37,7 +37,7 @@ ROUTES = (
     Route("/document/{id}", "document", document),
     Route("/graph/{id}", "graph", graph),
     Route("/threads", "threads", threads, "Conversations"),
-    Route("/thread/{name:path}", "thread", thread),
+    Route("/thread/{id}", "thread", thread),
     Route("/runs", "runs", runs, "Runs"),
     Route("/run/{name:path}", "run", run),
     Route("/health", "health", health, "Health"),

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import htpy as h
 
-from ibidem import ALL, Conversations, IbidemError, Viewer
+from ibidem import ALL, Conversations, IbidemError, Node, NotFoundError, Viewer
 from ibidem.pages import run as run_page
 from ibidem.pages.html import linked
-from ibidem.serve.explorer.form import field, form
+from ibidem.serve.explorer.form import field, form, given
 from ibidem.serve.explorer.visit import Page, Visit
 
 if TYPE_CHECKING:
@@ -83,33 +83,39 @@ def threads(visit: Visit) -> Page:
     revision = visit.revision()
     page = revision.page(label=THREAD, limit=THREADS, after=visit.text("after") or None)
     talks = _conversations(visit)
-    found = [talks.thread(str(one.key[1]), visit.at) for one in page.nodes if one.key is not None]
+    found = [(one.id, talks.thread(_name(one), visit.at)) for one in page.nodes]
     more = visit.links.to("threads", after=page.next) if page.next else None
     return Page(
         "Conversations",
         [
-            run_page.threads([(one.name, one.next_ord) for one in found], links=visit.links),
+            run_page.threads(
+                [(id_, one.name, one.next_ord) for id_, one in found], links=visit.links
+            ),
             h.p[linked(more, "Further conversations")] if more else None,
         ],
     )
 
 
 def thread(visit: Visit) -> Page:
-    """Returns the messages of a conversation."""
+    """Returns the messages of a conversation. Its name can be any text, so its node stands for it
+    in addresses.
+    """
     start = visit.count("start", default=1, high=MESSAGES_MAX) - 1
-    name = visit.path["name"]
+    node = visit.revision().node(visit.path["id"])
+    name = _name(node)
     talks = _conversations(visit)
     found = talks.messages(name, first=start, limit=MESSAGES + 1, at=visit.at)
     more = None
     if len(found) > MESSAGES:
-        more = visit.links.to(f"thread/{name}", start=str(found[MESSAGES].ord + 1))
+        more = visit.links.to(f"thread/{node.id}", start=str(found[MESSAGES].ord + 1))
     text = visit.text("text")
     return Page(
         f"Conversation {name}",
         [
             form(
-                f"/thread/{name}",
+                f"/thread/{node.id}",
                 "What a context has of it",
+                given("at", visit.text("at")),
                 field("What is chosen for the question", "text", text, wide=True),
                 submit="Choose",
             ),
@@ -121,6 +127,13 @@ def thread(visit: Visit) -> Page:
             h.p[linked(more, "Further messages")] if more else None,
         ],
     )
+
+
+def _name(node: Node) -> str:
+    """Returns the name of the conversation of a node."""
+    if node.ntype != THREAD or node.key is None:
+        raise NotFoundError(f"node {node.id} is no conversation")
+    return str(node.key[1])
 
 
 def _conversations(visit: Visit) -> Conversations:

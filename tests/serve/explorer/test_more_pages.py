@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 import ibidem
+from ibidem.memory.conversation.message import thread_id
 from ibidem.pages.neighbourhood import Neighbour, circle_of, positions
 
 from .browsing import Browser, browsing, links
@@ -127,7 +128,7 @@ def test_two_runs_are_compared(agents: Browser):
 
 
 def test_what_is_chosen_of_a_conversation(agents: Browser):
-    page = agents.page("/thread/talk/1?text=message+7")
+    page = agents.page(f"/thread/{thread_id('talk/1')}?text=message+7")
     assert "message 7 " in page.one("table").one("tbody").all("tr")[0].words
 
 
@@ -139,7 +140,25 @@ def test_conversations_lead_to_their_messages(agents: Browser):
     assert not page.all("script")
     (more,) = [a for a in page.all("a") if a.words == "Further messages"]
     assert "message 59" in agents.page(more.attributes["href"] or "").words
-    agents.page("/thread/nothing", 404)
+    agents.page(f"/thread/{thread_id('nothing')}", 404)
+
+
+@pytest.mark.parametrize(
+    "name", ["?a=b", "#top", "..", ".", "a/../b", "/", "//evil.example", "%2e%2e", "a b\x1b\n", "&"]
+)
+def test_a_conversation_can_have_any_name(name: str):
+    with ibidem.init("memory:") as repo:
+        repo.conversations.append(name, [("user", f"message {number}") for number in range(51)])
+        with browsing(repo) as browser:
+            (talk,) = [
+                href for href in links(browser.page("/threads").one("table")) if "/thread/" in href
+            ]
+            page = browser.page(talk)
+            assert "message 7" in page.words
+            (more,) = [a for a in page.all("a") if a.words == "Further messages"]
+            assert "message 50" in browser.page(more.attributes["href"] or "").words
+            action = page.one("main").one("form").attributes["action"]
+            assert "message 7" in browser.page(f"{action}?text=7").one("table").words
 
 
 def test_a_restricted_viewer_walks_what_he_may_see():
