@@ -45,8 +45,8 @@ def command(
 ) -> None:
     """Explore the repository in a browser: answers, history, nodes, graph
 
-    Serves pages to this machine alone, until interrupted, and prints their address, which opens one
-    session: it can be used once. The graph cannot be changed there, and nothing is loaded from elsewhere.
+    Serves pages to this machine alone, until interrupted, and prints their address, which can be
+    used once. The graph cannot be changed there, and nothing is loaded from elsewhere.
     Every page, and the file of --export, shows what --viewer may see, who has to be named if the
     repository has a trust policy. Needs pip install 'ibidem[server]'; --export does not.
 

@@ -16,13 +16,13 @@ class Sessions:
     """The codes that were given out, and the sessions that began with them."""
 
     def __init__(self) -> None:
-        self._begun: dict[bytes, bytes | None] = {}
+        self._secrets: dict[bytes, bytes | None] = {}
         """The digest of each code, with that of the secret of its session."""
 
     def code(self) -> str:
         """Returns a new code for one session."""
         code = secrets.token_urlsafe(32)
-        self._begun[_digest(code)] = None
+        self._secrets[_digest(code)] = None
         return code
 
     def begin(self, code: str) -> str | None:
@@ -30,15 +30,15 @@ class Sessions:
         one, whose session ends.
         """
         key = _digest(code)
-        if self._begun.pop(key, b"") is not None:
+        if self._secrets.pop(key, b"") is not None:
             return None
         secret = secrets.token_urlsafe(32)
-        self._begun[key] = _digest(secret)
+        self._secrets[key] = _digest(secret)
         return secret
 
     def has(self, secret: str) -> bool:
         """Returns whether a secret is that of a session."""
-        return _digest(secret) in self._begun.values()
+        return _digest(secret) in self._secrets.values()
 
 
 def _digest(text: str) -> bytes:
