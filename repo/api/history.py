@@ -228,7 +228,8 @@ class History:
             root = Commit.decode(store.get(start)).root
             earlier = paths_before(store, root, path) if path else ()
             earlier_ids = () if node is None else ids_before(store, root, node)
-        return touching(store, start, Touched(node, label, path, earlier, earlier_ids))
+        touched = Touched(node, label, path, earlier, earlier_ids)
+        return touching(store, start, touched, self._core.progress)
 
     def newest_nodes(
         self,
@@ -285,7 +286,8 @@ class History:
         from ibidem.retrieve.access.policy import ALL
 
         self._core.graph(at, viewer=ALL).node(node, include_tombstoned=True)
-        return blame(self._core.store, self._core.commit_at(at).cid, node)
+        core = self._core
+        return blame(core.store, core.commit_at(at).cid, node, core.progress)
 
     def squash(
         self,

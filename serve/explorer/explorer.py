@@ -5,6 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from ibidem import Repository, ViewerRepository
+from ibidem.serve.explorer.reading import stop_if_left
 from ibidem.serve.explorer.sessions import Sessions
 from ibidem.serve.explorer.visit import AT
 from ibidem.serve.guard import hosts_of
@@ -14,7 +15,11 @@ HOST = "127.0.0.1"
 
 
 class Explorer(Listener):
-    """Serves the pages of a repository to the browser of this machine; a context manager."""
+    """Serves the pages of a repository to the browser of this machine; a context manager.
+
+    Long work of the repository reports its advance to the explorer, which stops it if nobody waits
+    for the page.
+    """
 
     def __init__(self, repository: Repository | ViewerRepository, *, port: int = 0) -> None:
         """Starts to listen; no page is answered before `serve_forever` or `start`.
@@ -31,6 +36,8 @@ class Explorer(Listener):
         from ibidem.serve.explorer.site import Site
 
         super().__init__(host=HOST, port=port)
+        if isinstance(repository, Repository):
+            repository.show_progress(stop_if_left)
         self._sessions = Sessions()
         hosts = hosts_of(HOST, self.port, ())
         self.answer_with(Site(repository, sessions=self._sessions, hosts=hosts, origin=self.url))

@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
+from threading import Event
 from typing import TYPE_CHECKING, TypeVar
 
 import htpy as h
-from anyio import CapacityLimiter, to_thread
+from anyio import CapacityLimiter, create_task_group, sleep_forever, to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -36,6 +37,7 @@ from ibidem import (
 from ibidem.pages.html import document, linked, render, style_sheet
 from ibidem.repo.sync.wire import status_of
 from ibidem.repo.viewer.exposure import check_exposed
+from ibidem.serve.explorer.reading import reading
 from ibidem.serve.explorer.routes import ROUTES, Route
 from ibidem.serve.explorer.sessions import Sessions
 from ibidem.serve.explorer.visit import Page, Visit
@@ -161,7 +163,9 @@ class Site:
     async def _streamed(
         self, head: str, rest: Sequence[Callable[[], h.Node]], tail: str
     ) -> AsyncIterator[bytes]:
-        """Yields a page in parts; if the browser leaves, the next ones are not computed."""
+        """Yields a page in parts; if the browser leaves, the one that is computed is stopped, and
+        the next ones are not begun.
+        """
         yield head.encode()
         for make in rest:
             try:
@@ -190,12 +194,33 @@ class Site:
         return _html(document("There is no such page", style=STYLE), error.status_code)
 
     async def _run(self, function: Callable[[], T]) -> T:
-        try:
-            return await to_thread.run_sync(function, limiter=self._workers)
-        except IbidemError:
-            raise
-        except Exception as error:
-            raise RemoteError(f"the page failed: {type(error).__name__}") from error
+        """Returns the result of a function in a thread, which stops if the browser leaves."""
+        left = Event()
+
+        def tried() -> T | Exception:
+            try:
+                with reading(left):
+                    return function()
+            except Exception as error:  # raised below, not by the group
+                return error
+
+        async with create_task_group() as group:
+            group.start_soon(_set_in_the_end, left)
+            found = await to_thread.run_sync(tried, limiter=self._workers)
+            group.cancel_scope.cancel()
+        if isinstance(found, IbidemError):
+            raise found
+        if isinstance(found, Exception):
+            raise RemoteError(f"the page failed: {type(found).__name__}") from found
+        return found
+
+
+async def _set_in_the_end(event: Event) -> None:
+    """Sets an event when the task is cancelled: the thread that it watches goes on until then."""
+    try:
+        await sleep_forever()
+    finally:
+        event.set()
 
 
 def _rendered(make: Callable[[], h.Node]) -> str:
