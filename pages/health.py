@@ -49,9 +49,12 @@ def refs(found: Mapping[str, CommitCid], kind: str, *, links: Links = NOWHERE) -
 
 
 def conflicts(found: Sequence[OpenConflict], *, links: Links = NOWHERE) -> h.Node:
-    """Returns the conflicts that are open."""
+    """Returns the first `CONFLICTS_SHOWN` conflicts that are open; one more says that there are
+    more.
+    """
     if not found:
         return h.p["No open conflicts."]
+    more = len(found) > CONFLICTS_SHOWN
     rows = [
         (
             linked(links.to(f"node/{one.id}") if one.what == "node" else None, code(str(one.id))),
@@ -61,7 +64,14 @@ def conflicts(found: Sequence[OpenConflict], *, links: Links = NOWHERE) -> h.Nod
         )
         for one in found[:CONFLICTS_SHOWN]
     ]
-    return table(plural(len(found), "open conflict"), ("Element", "Kind", "Why", "Fields"), rows)
+    return [
+        table(
+            "The first open conflicts" if more else plural(len(found), "open conflict"),
+            ("Element", "Kind", "Why", "Fields"),
+            rows,
+        ),
+        h.p["There are more: ", h.code["repo resolve"], " lists them all."] if more else None,
+    ]
 
 
 def check(found: FsckReport) -> h.Node:

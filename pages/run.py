@@ -43,8 +43,6 @@ def runs(found: Sequence[RunSummary], *, links: Links = NOWHERE) -> h.Element:
         (
             linked(links.to(f"run/{one.name}"), one_line(one.name)),
             f"{one.step_count:,}",
-            one_line(one.agent),
-            one_line(one.author),
             None if one.ended is None else date(one.ended),
             tag("error", "failed")
             if one.failure
@@ -54,18 +52,17 @@ def runs(found: Sequence[RunSummary], *, links: Links = NOWHERE) -> h.Element:
         )
         for one in found
     ]
-    return table(
-        plural(len(rows), "run"), ("Run", "Steps", "Agent", "Author", "Ended", "Result"), rows
-    )
+    return table(plural(len(rows), "run"), ("Run", "Steps", "Ended", "Result"), rows)
 
 
 def run(found: RunSummary) -> h.Element:
     """Returns what a run was."""
     return facts(
         (
-            ("agent", one_line(found.agent)),
-            ("task", one_line(found.task)),
-            ("author", one_line(found.author)),
+            ("steps", f"{found.step_count:,}"),
+            ("agent", one_line(found.agent) or None),
+            ("task", one_line(found.task) or None),
+            ("author", one_line(found.author) or None),
             ("ended", None if found.ended is None else date(found.ended)),
             ("failure", found.failure and one_line(found.failure, width=300)),
             ("last step", code(str(found.tip))),

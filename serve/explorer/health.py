@@ -19,7 +19,10 @@ def health(visit: Visit) -> Page:
         health_page.refs(repository.branches(), "branch", links=links),
         health_page.refs(repository.tags(), "tag", links=links),
         h.section[
-            h.h2["Conflicts"], health_page.conflicts(repository.conflicts(visit.at), links=links)
+            h.h2["Conflicts"],
+            health_page.conflicts(
+                repository.conflicts(visit.at, limit=health_page.CONFLICTS_SHOWN + 1), links=links
+            ),
         ],
     ]
 

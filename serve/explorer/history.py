@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import htpy as h
 
-from ibidem import CommitCid
+from ibidem import Change, CommitCid, EdgeId, NodeId
 from ibidem.pages import edit as edit_page
 from ibidem.pages import history as history_page
 from ibidem.pages.html import linked, plural
@@ -15,9 +16,13 @@ from ibidem.serve.explorer.edits import with_versions
 from ibidem.serve.explorer.form import field, form
 from ibidem.serve.explorer.visit import Page, Visit
 
+if TYPE_CHECKING:
+    from ibidem.repo.history.documents import DocumentChange
+    from ibidem.repo.history.log import Place
+
 COMMITS, COMMITS_MAX = 50, 10_000
 """Commits of a page, and of all pages: a page reads those before it too."""
-CHANGES, CHANGES_MAX = 50, 100_000
+CHANGES = 50
 COMPARED = 300
 """Changes of a commit up to which the texts of its documents are compared."""
 OPERATIONS = 100
@@ -59,16 +64,20 @@ def commit(visit: Visit) -> Page:
     revision = visit.revision(visit.path["cid"])
     found = repository.commit_at(visit.path["cid"])
     before = found.parents[0] if found.parents else None
-    start = visit.count("start", default=1, high=CHANGES_MAX) - 1
+    beyond = _place(visit.text("beyond"))
     links = visit.links
 
     def changed() -> h.Node:
         if before is None:
             return h.p["It is the first commit: ", plural(revision.count(), "node"), "."]
-        changes = list(islice(repository.history.diff(before, found.cid), start, start + COMPARED))
-        texts = []
-        if not start and len(changes) < COMPARED:
-            texts = list(repository.history.diff_documents(before, found.cid))
+        differing = repository.history.diff(before, found.cid, beyond=beyond)
+        changes = list(islice(differing, CHANGES + 1 if beyond else COMPARED))
+        texts: list[DocumentChange] = []
+        if beyond is None and len(changes) < COMPARED:
+            documents = repository.history.diff_documents(
+                before, found.cid, parts_max=edit_page.LINES_MAX
+            )
+            texts = list(documents)
         edits = with_versions(visit, before, found.cid, changes[:CHANGES])
         more = len(changes) > CHANGES
         return [
@@ -77,7 +86,7 @@ def commit(visit: Visit) -> Page:
             edit_page.edits(edits, before=links.at(before), after=links.at(found.cid)),
             h.p[
                 linked(
-                    links.to(f"commit/{found.cid}", start=str(start + CHANGES + 1)),
+                    links.to(f"commit/{found.cid}", beyond=_place_text(changes[CHANGES - 1])),
                     "Further changes",
                 )
             ]
@@ -95,3 +104,17 @@ def commit(visit: Visit) -> Page:
         ],
         (changed,),
     )
+
+
+def _place(text: str) -> Place | None:
+    """Returns the place of a change in the order of changes; None for no text."""
+    if not text:
+        return None
+    family, _, rest = text.partition(":")
+    id_, _, name = rest.partition(":")
+    return family, name, EdgeId.parse(id_) if family == "edges" else NodeId.parse(id_)
+
+
+def _place_text(change: Change) -> str:
+    family, name, id_ = change.place
+    return f"{family}:{id_}:{name}"

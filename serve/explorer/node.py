@@ -7,15 +7,17 @@ from itertools import islice
 
 import htpy as h
 
-from ibidem import Commit, EdgeId, Node, NodeId, Revision, ViewerRevision
+from ibidem import Commit, EdgeId, InvalidInputError, Node, NodeId, Revision, ViewerRevision
 from ibidem.pages import node as node_page
 from ibidem.pages.html import linked
 from ibidem.serve.explorer.form import field, form
 from ibidem.serve.explorer.visit import Page, Visit
 
 EDGES, VERSIONS, PARTS = 50, 20, 50
-PARTS_READ_MAX = 5000
-"""Parts of all pages of a document: a page reads those before it too."""
+PLACE_CHARACTERS = 1000
+"""Of the longest text of a place: a document is at most 64 levels deep."""
+Place = tuple[int, ...]
+"""Of a part in its document: its number in the part above, after the place of that part."""
 Graph = Revision | ViewerRevision
 
 
@@ -40,10 +42,14 @@ def document(visit: Visit) -> Page:
     """Returns the parts of a document with their lines, and the commit of each."""
     revision = visit.revision()
     found = revision.node(revision.node_id(visit.path["id"]))
-    start = visit.count("start", default=1, high=PARTS_READ_MAX) - 1
-    parts = list(islice(_leaves(revision, found), start, start + PARTS + 1))
-    locations = revision.locate_many([one.id for one in parts[:PARTS]])
+    placed = list(islice(_leaves(revision, found, _place(visit.text("place"))), PARTS + 1))
+    parts = [part for _, part in placed[:PARTS]]
+    locations = revision.locate_many([one.id for one in parts])
     source = next((one.source for one in locations if one is not None), None)
+
+    more = None
+    if len(placed) > PARTS:
+        more = visit.links.to(f"document/{found.id}", place=".".join(map(str, placed[-1][0])))
 
     def lines() -> h.Node:
         listed = [
@@ -53,12 +59,11 @@ def document(visit: Visit) -> Page:
                 part.id,
                 _set_by(visit, part.id),
             )
-            for part, location in zip(parts[:PARTS], locations, strict=True)
+            for part, location in zip(parts, locations, strict=True)
         ]
-        more = visit.links.to(f"document/{found.id}", start=str(start + PARTS + 1))
         return [
             node_page.document(listed, links=visit.links),
-            h.p[linked(more, "Further lines")] if len(parts) > PARTS else None,
+            h.p[linked(more, "Further lines")] if more else None,
         ]
 
     body = [
@@ -136,14 +141,31 @@ def _set_by(visit: Visit, id_: NodeId) -> Commit | None:
     )
 
 
-def _leaves(revision: Graph, top: Node) -> Iterator[Node]:
-    """Yields the parts below a node that have no parts, in order; reads no further than asked."""
-    for start in range(0, len(top.children), PARTS):
-        ids = [child.id for child in top.children[start : start + PARTS]]
+def _place(text: str) -> Place:
+    """Returns a place in a document; the empty text is its beginning.
+
+    Raises:
+        InvalidInputError: it is not some numbers with points between them.
+    """
+    parts = text.split(".") if text else []
+    if len(text) > PLACE_CHARACTERS or not all(one.isascii() and one.isdigit() for one in parts):
+        raise InvalidInputError(f"place: got {text!r:.80}, expected numbers such as 3.17")
+    return tuple(map(int, parts))
+
+
+def _leaves(revision: Graph, top: Node, start: Place) -> Iterator[tuple[Place, Node]]:
+    """Yields the parts below a node that have no parts, with their places, in order from a place
+    on; reads neither what is before it nor further than asked.
+    """
+    first = start[0] if start else 0
+    for stop in range(first + PARTS, len(top.children) + PARTS, PARTS):
+        ids = [child.id for child in top.children[stop - PARTS : stop]]
         known = revision.find_nodes(ids)
-        for id_ in ids:
+        for index, id_ in enumerate(ids, stop - PARTS):
             part = known.get(id_)
             if part is not None and part.children:
-                yield from _leaves(revision, part)
+                inner = start[1:] if index == first else ()
+                for place, leaf in _leaves(revision, part, inner):
+                    yield (index, *place), leaf
             elif part is not None and part.summary:
-                yield part
+                yield (index,), part

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CHOSEN = 20
 """Messages that are chosen for a question."""
-RUNS, STEPS, STEPS_MAX = 100, 50, 100_000
+RUNS, RUNS_MAX, STEPS = 50, 1_000_000, 50
 THREADS, MESSAGES, MESSAGES_MAX = 50, 50, 10_000_000
 THREAD = "Thread"
 
@@ -28,28 +28,32 @@ THREAD = "Thread"
 def runs(visit: Visit) -> Page:
     """Returns the recorded runs."""
 
+    start = visit.count("start", default=1, high=RUNS_MAX) - 1
+
     def listed() -> h.Node:
-        found = visit.owned.runs.list()
+        found = visit.owned.runs.list(start=start, limit=RUNS + 1, whole=False)
+        more = visit.links.to("runs", start=str(start + RUNS + 1))
         return [
-            run_page.runs(found[-RUNS:], links=visit.links),
-            h.p[f"{len(found) - RUNS:,} earlier runs are not listed."]
-            if len(found) > RUNS
-            else None,
+            run_page.runs(found[:RUNS], links=visit.links),
+            h.p[linked(more, "Further runs")] if len(found) > RUNS else None,
         ]
 
     return Page("Runs", h.p["Runs are recorded with repo run record."], (listed,))
 
 
 def run(visit: Visit) -> Page:
-    """Returns the steps of a run."""
+    """Returns the steps of a run: the newest, or the newest up to one, since each names the step
+    before it.
+    """
     runs = visit.owned.runs
     found = runs.open(visit.path["name"])
-    start = visit.count("start", default=1, high=STEPS_MAX) - 1
-    steps = found.steps
-    more = visit.links.to(f"run/{found.name}", start=str(start + STEPS + 1))
+    last = visit.text("last")
+    steps = found.newest(STEPS + 1, last=last or None)
+    more = visit.links.to(f"run/{found.name}", last=str(steps[0][0]))
     other = visit.text("other")
+    is_whole = len(steps) <= STEPS and not last
     body = [
-        run_page.run(found.summary()),
+        run_page.run(found.summary(whole=is_whole)),
         h.p[linked(visit.links.to(f"run/{found.name}", check="1"), "Repeat every answer")],
         form(
             f"/run/{found.name}",
@@ -57,8 +61,8 @@ def run(visit: Visit) -> Page:
             field("Compare with the run", "other", other, required="required"),
             submit="Compare",
         ),
-        run_page.steps(_read(found, steps[start : start + STEPS]), links=visit.links),
-        h.p[linked(more, "Further steps")] if len(steps) > start + STEPS else None,
+        h.p[linked(more, "Earlier steps")] if len(steps) > STEPS else None,
+        run_page.steps(_read(found, [one for _, one in steps[-STEPS:]]), links=visit.links),
     ]
     if visit.text("check"):
         return Page(
