@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ibidem.repo.history.blame import Blame
     from ibidem.repo.history.compare import Ask, Comparison
     from ibidem.repo.history.documents import DocumentChange
-    from ibidem.repo.history.log import Change, Place
+    from ibidem.repo.history.log import Change, Position
     from ibidem.repo.history.newest_nodes import WrittenNode
     from ibidem.repo.history.rewrite import Pruned
     from ibidem.repo.operation_log import Restored
@@ -54,7 +54,7 @@ class History:
         return log.commits(self._core.store, self._core.resolve(at, missing_ok=True))
 
     def diff(
-        self, before: object, after: object = HEAD, *, beyond: Place | None = None
+        self, before: object, after: object = HEAD, *, beyond: Position | None = None
     ) -> Iterator[Change]:
         """Yields the changes between two revisions, by family, name and id.
 
@@ -365,6 +365,17 @@ class History:
         """Yields the local log, newest first: every change of the refs."""
         log = self._core.operation_log
         return (entry.operation for entry in log.history(log.state()))
+
+    def undoable(self, *, depth: int | None = None) -> Iterator[Operation]:
+        """Yields the operations that `undo` would revert if it were called again and again: the
+        first of them is what it reverts now.
+
+        Args:
+            depth: operations that are searched for each of them, None for all.
+        """
+        if depth is not None:
+            checks.count("depth", depth)
+        return self._core.operation_log.undoable(depth)
 
     def undo(self, *, author: str = "", time: int | datetime | None = None) -> Restored:
         """Restores the refs to before the newest change that is not undone yet.

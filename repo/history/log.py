@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
 
 
-Place = tuple[str, str, NodeId | EdgeId]
+Position = tuple[str, str, NodeId | EdgeId]
 """Of a change in the order of changes: its family, its name, its id."""
 
 
@@ -51,7 +51,7 @@ class Change:
     """Of a changed node or edge: the properties that differ, ascending."""
 
     @property
-    def place(self) -> Place:
+    def position(self) -> Position:
         """Where it is in the order of changes."""
         return self.family, self.name, self.id
 
@@ -71,10 +71,10 @@ def commits(source: Source, start: CommitCid | None) -> Iterator[Commit]:
 
 
 def changes(
-    source: Source, before: Root, after: Root, *, beyond: Place | None = None
+    source: Source, before: Root, after: Root, *, beyond: Position | None = None
 ) -> Iterator[Change]:
     """Yields what differs between two roots, by family, name and id; with `beyond`, what comes
-    after that place.
+    after that position.
 
     Raises:
         InvalidInputError: the roots have no such family and name.
@@ -82,7 +82,7 @@ def changes(
     names = list(tree_names(before, after))
     start = None
     if beyond is not None:
-        family, name, id_ = _checked_place(beyond)
+        family, name, id_ = _checked_position(beyond)
         if (family, name) not in names:
             raise InvalidInputError(f"beyond: got {family!r:.80} {name!r:.80}, which do not differ")
         following = int.from_bytes(id_.raw, "big") + 1
@@ -100,12 +100,12 @@ def changes(
             yield Change(family, identifier, was, now, name, fields, properties)
 
 
-def _checked_place(place: object) -> Place:
-    match place:
+def _checked_position(position: object) -> Position:
+    match position:
         case (str(family), str(name), (NodeId() | EdgeId()) as id_):
             return family, name, id_
     raise InvalidInputError(
-        f"beyond: got {place!r:.80}, expected the family, the name and the id of a change"
+        f"beyond: got {position!r:.80}, expected the family, the name and the id of a change"
     )
 
 

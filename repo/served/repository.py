@@ -25,7 +25,7 @@ from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Node
 from ibidem.repo.api.history import History
 from ibidem.repo.argument_checks import check_id
-from ibidem.repo.history.log import Change, Place
+from ibidem.repo.history.log import Change, Position
 from ibidem.repo.repository import Repository
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
@@ -226,10 +226,10 @@ class ServedHistory(History):
         yield from _commits(self._client, at, LOG_COMMITS_MAX)
 
     def diff(
-        self, before: object, after: object = HEAD, *, beyond: Place | None = None
+        self, before: object, after: object = HEAD, *, beyond: Position | None = None
     ) -> Iterator[Change]:
         """Yields the changes between two revisions, by family, name and id; with `beyond`, those
-        after the change at that place.
+        after the change at that position.
 
         Raises:
             RemoteError: there are more than 10,000.
@@ -244,7 +244,7 @@ class ServedHistory(History):
             )
         changes = iter([_change(row) for row in found["changes"]])
         if beyond is not None:
-            all(one.place != beyond for one in changes)  # reads up to that change
+            all(one.position != beyond for one in changes)  # reads up to that change
         yield from changes
 
 

@@ -65,7 +65,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
         Exposure.REFUSED,
         "log diff diff_documents compare bisect touching blame squash prune newest_nodes",
     ),
-    **_rows("History", Exposure.REFUSED, "merge_bases operations undo redo"),
+    **_rows("History", Exposure.REFUSED, "merge_bases operations undoable undo redo"),
     **_rows("Stage", Exposure.REFUSED, "transaction commit_with commit changes clear"),
     **_rows("Sync", Exposure.REFUSED, "remotes export export_part load fetch fetched pull push"),
     **_rows("Receipts", Exposure.VISIBLE, "replay"),
@@ -166,7 +166,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("mcp", Exposure.REFUSED, "history compare"),
     # -- the pages of the explorer -------------------------------------------------------------
     **_rows("view", Exposure.VISIBLE, "ask node document graph threads thread"),
-    **_rows("view", Exposure.REFUSED, "compare history operations commit health runs run"),
+    **_rows("view", Exposure.REFUSED, "compare bisect history operations commit health runs run"),
     # -- the routes of a server ----------------------------------------------------------------
     **_rows("", Exposure.REFUSED, "/v1/refs /v1/known /v1/fetch /v1/push"),
     **_rows("", Exposure.VISIBLE, "/v1/retrieve /v1/context /v1/replay/{receipt}"),

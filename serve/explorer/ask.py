@@ -181,8 +181,15 @@ def _reason(
             )
             why = f"It is ranked {rank}, and the answer ends before it: {lanes}."
             return [name, ": ", why, f" It would cost {item.tokens:,} tokens."]
+    since = None
+    if visit.is_whole:
+        options = {key: visit.text(key) or None for key in ("text", "limit", "label")}
+        since = linked(
+            visit.links.to("bisect", **options, expect=str(id_), bad=visit.at, at=None),
+            "Since which commit?",
+        )
     why = (
         f": no lane ranks it among its best {RANKED_MAX:,}. It has no word of the question, no "
-        "similar vector and no edge from a node that was found, or it has another label."
+        "similar vector and no edge from a node that was found, or it has another label. "
     )
-    return [name, why]
+    return [name, why, since]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from ibidem import Repository, ViewerRepository
-from ibidem.serve.explorer.reading import stop_if_left
+from ibidem.serve.explorer.reading import check_stopped
 from ibidem.serve.explorer.sessions import Sessions
 from ibidem.serve.explorer.visit import AT
 from ibidem.serve.guard import hosts_of
@@ -37,7 +37,7 @@ class Explorer(Listener):
 
         super().__init__(host=HOST, port=port)
         if isinstance(repository, Repository):
-            repository.show_progress(stop_if_left)
+            repository.show_progress(check_stopped)
         self._sessions = Sessions()
         hosts = hosts_of(HOST, self.port, ())
         self.answer_with(Site(repository, sessions=self._sessions, hosts=hosts, origin=self.url))

@@ -28,15 +28,15 @@ def health(visit: Visit) -> Page:
 
     def checked() -> h.Node:
         indexed, total = maintenance.index_counts()
-        logs = maintenance.log_stats()
-        counts = [
-            ("indexed nodes", f"{indexed:,} of {total:,}"),
-            ("receipts in the log", f"{logs.receipts.count:,}, {logs.receipts.size_bytes:,} bytes"),
-            ("operations to undo", f"{logs.operations.count:,}"),
-        ]
+        counts = [("indexed nodes", f"{indexed:,} of {total:,}")]
         if not visit.text("full"):
             link = h.p[linked("/health?full=1", "Check every block, and every vector")]
             return [h.h2["Index and logs"], facts(counts), link]
+        logs = maintenance.log_stats()
+        counts += [
+            ("receipts in the log", f"{logs.receipts.count:,}, {logs.receipts.size_bytes:,} bytes"),
+            ("operations in the log", f"{logs.operations.count:,}"),
+        ]
         stale = [
             (f"vectors of {model} to compute", f"{maintenance.missing_vectors(model, visit.at):,}")
             for model in stats.vector_counts.get("embeddings", {})

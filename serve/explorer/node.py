@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from itertools import islice
 
 import htpy as h
 
-from ibidem import Commit, EdgeId, InvalidInputError, Node, NodeId, Revision, ViewerRevision
+from ibidem import Commit, EdgeId, Node, NodeId, Revision, ViewerRevision
 from ibidem.pages import node as node_page
 from ibidem.pages.html import linked
 from ibidem.serve.explorer.form import field, form
+from ibidem.serve.explorer.lines import Lines
+from ibidem.serve.explorer.parts import position_of, text_parts
 from ibidem.serve.explorer.visit import Page, Visit
 
 EDGES, VERSIONS, PARTS = 50, 20, 50
-PLACE_CHARACTERS = 1000
-"""Of the longest text of a place: a document is at most 64 levels deep."""
-Place = tuple[int, ...]
-"""Of a part in its document: its number in the part above, after the place of that part."""
 Graph = Revision | ViewerRevision
 
 
@@ -42,24 +40,29 @@ def document(visit: Visit) -> Page:
     """Returns the parts of a document with their lines, and the commit of each."""
     revision = visit.revision()
     found = revision.node(revision.node_id(visit.path["id"]))
-    placed = list(islice(_leaves(revision, found, _place(visit.text("place"))), PARTS + 1))
+    placed = list(
+        islice(text_parts(revision, found, position_of(visit.text("position"))), PARTS + 1)
+    )
     parts = [part for _, part in placed[:PARTS]]
     locations = revision.locate_many([one.id for one in parts])
     source = next((one.source for one in locations if one is not None), None)
 
+    known = Lines(visit.owned, found.id) if visit.is_whole and visit.owned.head else None
+
+    def runs(part: Node) -> Iterable[tuple[int, str, Commit | None]]:
+        return [(0, part.summary or "", None)] if known is None else known.runs(visit.at, part)
+
     more = None
     if len(placed) > PARTS:
-        more = visit.links.to(f"document/{found.id}", place=".".join(map(str, placed[-1][0])))
+        more = visit.links.to(f"document/{found.id}", position=".".join(map(str, placed[-1][0])))
 
     def lines() -> h.Node:
         listed = [
             node_page.Lines(
-                0 if location is None else location.line_start,
-                part.summary or "",
-                part.id,
-                _set_by(visit, part.id),
+                0 if location is None else location.line_start + before, text, part.id, commit
             )
             for part, location in zip(parts, locations, strict=True)
+            for before, text, commit in runs(part)
         ]
         return [
             node_page.document(listed, links=visit.links),
@@ -129,43 +132,3 @@ def _origin(visit: Visit, id_: NodeId) -> h.Node:
         h.h2["Versions"],
         node_page.versions(touching, id_, links=visit.links),
     ]
-
-
-def _set_by(visit: Visit, id_: NodeId) -> Commit | None:
-    """Returns the commit that last set the text of a part."""
-    if not visit.is_whole:
-        return None
-    return next(
-        (one.commit for one in visit.owned.history.blame(id_, visit.at) if one.field == "summary"),
-        None,
-    )
-
-
-def _place(text: str) -> Place:
-    """Returns a place in a document; the empty text is its beginning.
-
-    Raises:
-        InvalidInputError: it is not some numbers with points between them.
-    """
-    parts = text.split(".") if text else []
-    if len(text) > PLACE_CHARACTERS or not all(one.isascii() and one.isdigit() for one in parts):
-        raise InvalidInputError(f"place: got {text!r:.80}, expected numbers such as 3.17")
-    return tuple(map(int, parts))
-
-
-def _leaves(revision: Graph, top: Node, start: Place) -> Iterator[tuple[Place, Node]]:
-    """Yields the parts below a node that have no parts, with their places, in order from a place
-    on; reads neither what is before it nor further than asked.
-    """
-    first = start[0] if start else 0
-    for stop in range(first + PARTS, len(top.children) + PARTS, PARTS):
-        ids = [child.id for child in top.children[stop - PARTS : stop]]
-        known = revision.find_nodes(ids)
-        for index, id_ in enumerate(ids, stop - PARTS):
-            part = known.get(id_)
-            if part is not None and part.children:
-                inner = start[1:] if index == first else ()
-                for place, leaf in _leaves(revision, part, inner):
-                    yield (index, *place), leaf
-            elif part is not None and part.summary:
-                yield (index,), part

@@ -13,7 +13,7 @@ from threading import Event
 
 from ibidem.repo.receipts.log import unrecorded
 
-_left: ContextVar[Event | None] = ContextVar("left", default=None)
+_stopped: ContextVar[Event | None] = ContextVar("stopped", default=None)
 """Set once nobody waits for what this thread computes."""
 
 
@@ -22,18 +22,18 @@ class StoppedError(BaseException):
 
 
 @contextmanager
-def reading(left: Event) -> Iterator[None]:
-    """What is computed in this block writes no receipt, and stops once `left` is set."""
-    token = _left.set(left)
+def reading(stopped: Event) -> Iterator[None]:
+    """What is computed in this block writes no receipt, and stops once `stopped` is set."""
+    token = _stopped.set(stopped)
     try:
         with unrecorded():
             yield
     finally:
-        _left.reset(token)
+        _stopped.reset(token)
 
 
-def stop_if_left(work: str, done: int, total: int | None) -> None:
+def check_stopped(work: str, done: int, total: int | None) -> None:
     """Raises `StoppedError` if the browser has left; a progress function."""
-    left = _left.get()
-    if left is not None and left.is_set() and not work.startswith("indexing"):
+    stopped = _stopped.get()
+    if stopped is not None and stopped.is_set() and not work.startswith("indexing"):
         raise StoppedError

@@ -195,17 +195,17 @@ class Site:
 
     async def _run(self, function: Callable[[], T]) -> T:
         """Returns the result of a function in a thread, which stops if the browser leaves."""
-        left = Event()
+        stopped = Event()
 
         def tried() -> T | Exception:
             try:
-                with reading(left):
+                with reading(stopped):
                     return function()
             except Exception as error:  # raised below, not by the group
                 return error
 
         async with create_task_group() as group:
-            group.start_soon(_set_in_the_end, left)
+            group.start_soon(_set_in_the_end, stopped)
             found = await to_thread.run_sync(tried, limiter=self._workers)
             group.cancel_scope.cancel()
         if isinstance(found, IbidemError):

@@ -15,7 +15,7 @@ from tests.tools.type_check import HOUSE
 import ibidem
 from ibidem.memory.conversation.message import thread_id
 from ibidem.pages.html import TEXT_CHARACTERS
-from ibidem.serve.explorer.reading import StoppedError, reading, stop_if_left
+from ibidem.serve.explorer.reading import StoppedError, check_stopped, reading
 
 from .browsing import Browser, browsing
 from .conftest import filled
@@ -167,12 +167,12 @@ def test_a_browser_that_leaves_stops_what_is_computed_for_it(
 
 
 def test_only_a_page_that_nobody_waits_for_is_stopped():
-    left = threading.Event()
-    stop_if_left("checking", 0, None)
-    with reading(left):
-        stop_if_left("checking", 0, None)
-        left.set()
-        stop_if_left("indexing nodes", 0, None)
+    stopped = threading.Event()
+    check_stopped("checking", 0, None)
+    with reading(stopped):
+        check_stopped("checking", 0, None)
+        stopped.set()
+        check_stopped("indexing nodes", 0, None)
         with pytest.raises(StoppedError):
-            stop_if_left("checking", 1, None)
-    stop_if_left("checking", 1, None)
+            check_stopped("checking", 1, None)
+    check_stopped("checking", 1, None)

@@ -7,6 +7,7 @@ import pytest
 import ibidem
 from ibidem.memory.conversation.message import thread_id
 from ibidem.pages.neighbourhood import Neighbour, circle_of, positions
+from ibidem.serve.explorer import runs as runs_module
 
 from .browsing import Browser, browsing, links
 from .conftest import HOSTILE
@@ -112,6 +113,30 @@ def test_runs_lead_to_their_steps(agents: Browser):
     commits = {href for href in links(page) if href.startswith("/commit/")}
     assert any("learnt" in agents.page(commit).words for commit in commits)
     agents.page("/run/nothing", 404)
+
+
+def test_a_long_run_is_on_several_pages(monkeypatch: pytest.MonkeyPatch):
+    with ibidem.init("memory:") as repo:
+        with repo.runs.start("long", agent="bot") as run:
+            for number in range(120):
+                run.event("tool", number, lambda: "done")
+        with browsing(repo) as browser:
+            assert "122" in browser.page("/runs").one("tbody").words
+            page = browser.page("/run/long/1")
+            seen: list[str] = []
+            while True:
+                seen = [one.words.partition(".")[0] for one in page.all("h3")] + seen
+                more = [a for a in page.all("a") if a.words == "Earlier steps"]
+                if not more:
+                    break
+                page = browser.page(more[0].attributes["href"] or "")
+            assert seen == [str(number) for number in range(122)]
+            browser.page("/run/long/1?last=nothing", 400)
+            monkeypatch.setattr(runs_module, "RUNS", 1)
+            repo.runs.start("other").__enter__().__exit__(None, None, None)
+            page = browser.page("/runs")
+            (more,) = [a for a in page.all("a") if a.words == "Further runs"]
+            assert "other/1" in browser.page(more.attributes["href"] or "").one("tbody").words
 
 
 def test_the_answers_of_a_run_are_repeated(agents: Browser):
