@@ -155,7 +155,7 @@ def test_a_browser_that_leaves_stops_what_is_computed_for_it(
         finally:
             has_ended.set()
 
-    monkeypatch.setattr(type(repo.maintenance), "fsck", endless)
+    monkeypatch.setattr(type(repo.maintenance), "checkup", endless)
     connection = HTTPConnection("127.0.0.1", browser.explorer.port, timeout=30)
     connection.request("GET", "/health?full=1", headers={"Cookie": browser.cookie})
     assert "<h1>Health</h1>" in connection.getresponse().read1().decode()

@@ -1,6 +1,7 @@
 """Graph, health, runs and conversations."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -68,8 +69,26 @@ def test_health_names_sizes_refs_and_conflicts(browser: Browser):
     assert "indexed nodes" in page.words
     assert "No open conflicts." in page.words
     assert "main" in page.all("table")[0].words
-    whole = browser.page("/health?full=1")
-    assert "ok" in whole.one("p", role="status").words
+    for check in ("check", "full"):
+        assert f"/health?{check}=1" in links(page)
+        found = browser.page(f"/health?{check}=1")
+        assert found.one("p", role="status").words == "ok all checks passed"
+        checks = [row.one("th").words for row in found.all("table")[-1].one("tbody").all("tr")]
+        assert {"python", "blocks", "history", "index"} <= set(checks)
+        assert ("fsck" in checks) == (check == "full")
+
+
+def test_health_says_what_failed(tmp_path: Path):
+    with ibidem.init(tmp_path) as repo:
+        with repo.transaction() as tx:
+            id_ = tx.add_node("Note", summary="lost")
+        cid = repo.at().node(id_).cid
+        with browsing(repo) as browser, pytest.MonkeyPatch.context() as patch:
+            get = repo.core.store.get
+            patch.setattr(repo.core.store, "get", lambda one: b"x" if one == cid else get(one))
+            page = browser.page("/health?check=1")
+            assert "failed" in page.one("p", role="status").words
+            assert str(cid) in page.all("table")[-1].words
 
 
 def test_an_open_conflict_is_listed():
