@@ -238,7 +238,7 @@ class _Making:
             options,
             self._heading,
             lambda one: len(self._shown(one)),
-            valid_at=query.valid_at,
+            as_of=query.as_of,
         )
         self.groups = groups if options.expand != NEIGHBORS else self._without_copies(groups)
 
