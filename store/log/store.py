@@ -15,8 +15,8 @@ from contextlib import AbstractContextManager
 
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import CorruptError, IbidemError, InvalidInputError, StorageError
+from ibidem.store.cache import BlockCache
 from ibidem.store.closing import Closing
-from ibidem.store.log.cache import BlockCache
 from ibidem.store.log.cleaning import ORPHAN_SECONDS, Cleaning
 from ibidem.store.log.entry import Span, is_entry, object_name
 from ibidem.store.log.local_copy import LocalCopy
