@@ -29,7 +29,7 @@ def ask(visit: Visit) -> Page:
     """Returns the answer to a question; without one, the form and where else to look."""
     text = visit.text("text")
     if not text:
-        return Page("Ask", [question_form(visit), _start(visit)])
+        return Page("Ask", question_form(visit), (lambda: _start(visit),))
     revision, options = visit.revision(), question_options(visit)
     tokens = options.get("token_budget") or CONTEXT_TOKENS
 

@@ -84,20 +84,20 @@ def run(visit: Visit) -> Page:
 
 def threads(visit: Visit) -> Page:
     """Returns the conversations of a revision."""
-    revision = visit.revision()
-    page = revision.page(label=THREAD, limit=THREADS, after=visit.text("after") or None)
-    talks = _conversations(visit)
-    found = [(one.id, talks.thread(_name(one), visit.at)) for one in page.nodes]
-    more = visit.links.to("threads", after=page.next) if page.next else None
-    return Page(
-        "Conversations",
-        [
+
+    def listed() -> h.Node:
+        page = visit.revision().page(label=THREAD, limit=THREADS, after=visit.text("after") or None)
+        talks = _conversations(visit)
+        found = [(one.id, talks.thread(_name(one), visit.at)) for one in page.nodes]
+        more = visit.links.to("threads", after=page.next) if page.next else None
+        return [
             run_page.threads(
                 [(id_, one.name, one.next_ord) for id_, one in found], links=visit.links
             ),
             h.p[linked(more, "Further conversations")] if more else None,
-        ],
-    )
+        ]
+
+    return Page("Conversations", None, (listed,))
 
 
 def thread(visit: Visit) -> Page:
