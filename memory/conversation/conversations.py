@@ -14,11 +14,9 @@ from ibidem.memory.conversation.message import (
     MESSAGE,
     SUMMARY,
     THREAD,
-    Message,
     Stored,
     ThreadInfo,
     checked_name,
-    message_id,
     messages_of,
     not_there,
     reader_of,
@@ -27,10 +25,8 @@ from ibidem.memory.conversation.message import (
     thread_info,
 )
 from ibidem.memory.conversation.selection import LIMIT_DEFAULT, Selection, now_of, select
-from ibidem.memory.conversation.units import Unit, units
-from ibidem.objects.config import Model
+from ibidem.memory.conversation.units import newest_units
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
-from ibidem.objects.text import text_digest
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.repo.transaction.writing import OPEN
@@ -109,7 +105,7 @@ class Conversations:
         def change(tx: Transaction) -> tuple[int, ...]:
             known = changes.known_ids(tx, name, given)
             ords = changes.append(tx, name, given, now, known)
-            self._set_vectors(tx, name, ords, given)
+            changes.set_vectors(tx, self._embedder, name, ords, given)
             return ords
 
         return self._written(change, f"messages of {name}", now)
@@ -130,7 +126,7 @@ class Conversations:
             if not fresh:
                 return ()
             ords = changes.append(tx, name, fresh, now, {})
-            self._set_vectors(tx, name, ords, fresh)
+            changes.set_vectors(tx, self._embedder, name, ords, fresh)
             return ords
 
         return self._written(change, f"messages of {name}", now)
@@ -420,11 +416,8 @@ class Conversations:
         options |= {"order": order, "window": window, "ttl": ttl, "as_of": as_of, "depth": depth}
         checks.count("require_last", require_last)
         option_checks.option("overflow", overflow)
-        view = self.view(thread, as_of=as_of, at=at)
-        raw = [one for one in view if not one.is_summary]
-        whole = [Unit((one,)) for one in view if one.is_summary] + units(raw, unit)
-        whole.sort(key=lambda one: one.messages[0].ord)
-        newest = list(reversed(whole))[: checks.count("recent", recent)]
+        newest = newest_units(self.view(thread, as_of=as_of, at=at), unit)
+        newest = newest[: checks.count("recent", recent)]
         must = {id(one) for one in newest[:require_last]}
         sources = [
             Source("recent", tuple(required(newest, lambda one: id(one) in must)), shares[0])
@@ -461,29 +454,6 @@ class Conversations:
             f"{what}: {name}",
             now,
         )
-
-    def _set_vectors(
-        self, tx: Transaction, thread: str, ords: tuple[int, ...], messages: Iterable[Message]
-    ) -> None:
-        """Stages the vectors of messages with a text; each text is embedded once."""
-        if self._embedder is None:
-            return
-        pairs = {
-            message_id(thread, position): one.text
-            for position, one in zip(ords, messages, strict=True)
-            if one.text.strip()
-        }
-        if not pairs:
-            return
-        from ibidem.embed.cache import CachedEmbedder
-
-        texts = list(dict.fromkeys(pairs.values()))
-        source = CachedEmbedder(self._embedder, tx.before().core.vector_cache)
-        vectors = dict(zip(texts, source.embed(texts), strict=True))
-        name = self._embedder.name
-        tx.register_model(name, Model(self._embedder.dim, digest=self._embedder.digest))
-        for id, text in pairs.items():  # noqa: A001
-            tx.set_vector(id, model=name, vector=vectors[text], of=text_digest(text))
 
 
 def _info(revision: Revision, node: Node) -> ThreadInfo:
