@@ -33,7 +33,7 @@ class Guard:
 
     def check_host(self, headers: Headers) -> None:
         """Raises `InvalidInputError` for another host, or a request from a web page."""
-        check_host(headers, self._hosts)
+        check_host(headers, self._hosts, hint="start it with --allow-host NAME")
         if "origin" in headers or headers.get("sec-fetch-site", "none") != "none":
             raise InvalidInputError("origin: requests from web pages are rejected")
 
@@ -57,13 +57,15 @@ class Guard:
         return found
 
 
-def check_host(headers: Headers, hosts: frozenset[str]) -> None:
-    """Raises `InvalidInputError` unless a request names one of these hosts, and only one."""
+def check_host(headers: Headers, hosts: frozenset[str], *, hint: str) -> None:
+    """Raises `InvalidInputError` with a hint unless a request names one of these hosts, and only
+    one.
+    """
     named = headers.getlist("host")
     if len(named) != 1 or named[0].strip().lower() not in hosts:
         raise InvalidInputError(
             "host: the request names a host that is not allowed",
-            hint="start it with --allow-host NAME",
+            hint=hint,
         )
 
 

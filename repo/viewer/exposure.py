@@ -65,7 +65,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
         Exposure.REFUSED,
         "log diff diff_documents compare bisect touching blame squash prune newest_nodes",
     ),
-    **_rows("History", Exposure.REFUSED, "merge_bases operations undo redo"),
+    **_rows("History", Exposure.REFUSED, "merge_bases operations undoable undo redo"),
     **_rows("Stage", Exposure.REFUSED, "transaction commit_with commit changes clear"),
     **_rows("Sync", Exposure.REFUSED, "remotes export export_part load fetch fetched pull push"),
     **_rows("Receipts", Exposure.VISIBLE, "replay"),
@@ -76,7 +76,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Notes", Exposure.VISIBLE, "at log add reinforce penalize vote outcome"),
     **_rows("Notes", Exposure.EXEMPT, "head"),
     **_rows("Keys", Exposure.REFUSED, "ring sign_with verify revoke require_signed"),
-    **_rows("Maintenance", Exposure.REFUSED, "fsck repair gc stats log_stats index_counts"),
+    **_rows("Maintenance", Exposure.REFUSED, "checkup fsck repair gc stats log_stats index_counts"),
     **_rows("Maintenance", Exposure.REFUSED, "audit_vectors missing_vectors reindex"),
     **_rows("Maintenance", Exposure.REFUSED, "verify_index share_index"),
     **_rows("Maintenance", Exposure.REFUSED, "erase erasures is_erased accept_erasures"),
@@ -174,7 +174,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("mcp", Exposure.REFUSED, "history compare"),
     # -- the pages of the explorer -------------------------------------------------------------
     **_rows("view", Exposure.VISIBLE, "ask node document graph threads thread"),
-    **_rows("view", Exposure.REFUSED, "compare history operations commit health runs run"),
+    **_rows("view", Exposure.REFUSED, "compare bisect history operations commit health runs run"),
     # -- the routes of a server ----------------------------------------------------------------
     **_rows("", Exposure.REFUSED, "/v1/refs /v1/known /v1/fetch /v1/push"),
     **_rows("", Exposure.VISIBLE, "/v1/retrieve /v1/context /v1/replay/{receipt}"),
