@@ -150,12 +150,16 @@ class GraphMemory:
         with self._writing("supersede a record", now) as tx:
             return revise.supersede(tx, old, new, self.policy(tx), now, relations=relations)
 
-    def fork(self, source: NodeId | str, new: Record, *, time: Time = None) -> NodeId:
-        """Adds a record derived from an existing one, which stays active, in one commit."""
+    def fork(
+        self, source: NodeId | str, new: Record, *, relations: bool = True, time: Time = None
+    ) -> NodeId:
+        """Adds a record derived from an existing one, which stays active, in one commit. It has
+        the relations of the source, unless `relations` is False.
+        """
         source = check_id("source", source, NodeId)
         now = self.repository.now(time)
         with self._writing("fork a record", now) as tx:
-            return revise.fork(tx, source, new, self.policy(tx), now)
+            return revise.fork(tx, source, new, self.policy(tx), now, relations=relations)
 
     def retract(self, record: NodeId | str, *, time: Time = None) -> None:
         """Retracts a record and marks those derived from it, in one commit."""
@@ -179,13 +183,24 @@ class GraphMemory:
             )
 
     def contest(
-        self, record: NodeId | str, by: NodeId | str | None = None, *, time: Time = None
-    ) -> None:
-        """Marks a record as contested, optionally by another one, in one commit."""
+        self,
+        record: NodeId | str,
+        by: NodeId | str | Record | None = None,
+        *,
+        relations: bool = True,
+        time: Time = None,
+    ) -> NodeId | None:
+        """Marks a record as contested, optionally by another one, in one commit; returns that one.
+
+        Args:
+            by: the id of a record; or a new record, which is added.
+            relations: whether the relations of the contested record are also those of a new one.
+        """
         record = check_id("record", record, NodeId)
-        by = None if by is None else check_id("by", by, NodeId)
-        with self._writing("contest a record", self.repository.now(time)) as tx:
-            revise.contest(tx, record, by, self.policy(tx))
+        other = by if by is None or isinstance(by, Record) else check_id("by", by, NodeId)
+        now = self.repository.now(time)
+        with self._writing("contest a record", now) as tx:
+            return revise.contest(tx, record, other, self.policy(tx), now, relations=relations)
 
     def update(
         self,

@@ -70,10 +70,24 @@ def supersede(
     return made
 
 
-def fork(tx: Transaction, source: NodeId, new: Record, policy: TrustPolicy, now: int) -> NodeId:
-    """Stages a record derived from an active one, which stays active."""
+def fork(
+    tx: Transaction,
+    source: NodeId,
+    new: Record,
+    policy: TrustPolicy,
+    now: int,
+    *,
+    relations: bool = True,
+) -> NodeId:
+    """Stages a record derived from an active one, which stays active.
+
+    Args:
+        relations: whether the relations of the source are also those of the new record.
+    """
     _revisable(tx, source, policy)
     made = added(tx, new, policy, now)
+    if relations:
+        _relate(tx, [source], made)
     tx.add_edge(made, DERIVED_FROM, source)
     return made
 
@@ -114,15 +128,36 @@ def merge(
     return made
 
 
-def contest(tx: Transaction, record: NodeId, by: NodeId | None, policy: TrustPolicy) -> None:
-    """Stages that a record is contested, optionally by another one."""
+def contest(
+    tx: Transaction,
+    record: NodeId,
+    by: NodeId | Record | None,
+    policy: TrustPolicy,
+    now: int,
+    *,
+    relations: bool = True,
+) -> NodeId | None:
+    """Stages that a record is contested, optionally by another one, and returns that one.
+
+    Args:
+        by: a record, or a new one, which is added.
+        relations: whether the relations of the contested record are also those of a new one.
+    """
     _revisable(tx, record, policy)
     tx.update_node(record, set_props={"status": str(Status.CONTESTED)})
-    if by is not None:
-        if by == record:
-            raise InvalidInputError(f"by: got {by} itself, expected another record")
-        Record.of(tx.node(by), policy)
-        tx.add_edge(record, CONTESTED_BY, by)
+    if by is None:
+        return None
+    if isinstance(by, Record):
+        other = added(tx, by, policy, now)
+        if relations:
+            _relate(tx, [record], other)
+    elif by == record:
+        raise InvalidInputError(f"by: got {by} itself, expected another record")
+    else:
+        other = by
+        Record.of(tx.node(other), policy)
+    tx.add_edge(record, CONTESTED_BY, other)
+    return other
 
 
 def update(
