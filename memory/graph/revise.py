@@ -63,11 +63,24 @@ def supersede(
         )
     since = _since(new, now)
     made = added(tx, replace(new, valid_from=since), policy, now)
-    if relations:
-        _relate(tx, [old], made)
-    _end(tx, old, Status.SUPERSEDED, policy, since)
-    tx.add_edge(made, SUPERSEDES, old)
+    replace_record(tx, old, made, policy, since, relations=relations)
     return made
+
+
+def replace_record(
+    tx: Transaction,
+    old: NodeId,
+    new: NodeId,
+    policy: TrustPolicy,
+    since: int,
+    *,
+    relations: bool = True,
+) -> None:
+    """Stages that a record supersedes another one from a time on."""
+    if relations:
+        _relate(tx, [old], new)
+    _end(tx, old, Status.SUPERSEDED, policy, since)
+    tx.add_edge(new, SUPERSEDES, old)
 
 
 def fork(
@@ -93,8 +106,8 @@ def fork(
 
 
 def retract(tx: Transaction, record: NodeId, policy: TrustPolicy) -> None:
-    """Stages the retraction of a record."""
-    _revisable(tx, record, policy)
+    """Stages the retraction of a record, or the rejection of a proposal."""
+    _revisable(tx, record, policy, also=(Status.PROPOSED,))
     _end(tx, record, Status.RETRACTED, policy, None)
 
 
@@ -181,15 +194,19 @@ def delete(tx: Transaction, record: NodeId, policy: TrustPolicy, reason: str) ->
     tx.tombstone(record, reason=reason)
 
 
-def _revisable(tx: Transaction, record: NodeId, policy: TrustPolicy) -> Record:
-    """Returns a record; raises unless it exists, is active, and is no episode."""
+def _revisable(
+    tx: Transaction, record: NodeId, policy: TrustPolicy, *, also: Sequence[Status] = ()
+) -> Record:
+    """Returns a record; raises unless it exists, is active or has another status that is allowed,
+    and is no episode.
+    """
     found = Record.of(tx.node(record), policy)
     if found.type is RecordType.EPISODIC:
         raise InvalidInputError(
             f"record {record} is an episode, expected one that can be revised",
             hint="add what is known now as a new record",
         )
-    if found.status not in STANDING:
+    if found.status not in (*STANDING, *also):
         raise InvalidInputError(f"record {record} is {found.status}, expected an active one")
     return found
 
