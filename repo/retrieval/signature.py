@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TypedDict
 
+from ibidem.embed.language_model import LanguageModel
 from ibidem.embed.protocol import Embedder
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.retrieve.query.predicate import Predicate
@@ -25,6 +26,10 @@ class RetrieveOptions(SharedOptions, total=False):
     as_of: int | datetime | None
     notes: CommitCid | str | None
     """A notes head, or the name of a space."""
+    imagine: LanguageModel | None
+    """Writes an answer, which is asked too."""
+    reword: LanguageModel | None
+    """Writes other wordings, which are asked too."""
     model: str | None
     embedder: Embedder | None
     degrade: bool
