@@ -90,7 +90,7 @@ class Questions:
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         mentions: bool | Mapping[str, object] | None = None,
-        valid_at: int | datetime | None = None,
+        as_of: int | datetime | None = None,
         valid_missing: str | None = "pass",
         created_after: int | datetime | None = None,
         created_before: int | datetime | None = None,
@@ -109,7 +109,6 @@ class Questions:
         feedback: bool | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         direct: bool | Mapping[str, Any] | None = None,
-        as_of: int | datetime | None = None,
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
         metadata: bool | Configured = CONFIGURED,
@@ -166,7 +165,7 @@ class Questions:
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         mentions: bool | Mapping[str, object] | None = None,
-        valid_at: int | datetime | None = None,
+        as_of: int | datetime | None = None,
         valid_missing: str | None = "pass",
         created_after: int | datetime | None = None,
         created_before: int | datetime | None = None,
@@ -185,7 +184,6 @@ class Questions:
         feedback: bool | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         direct: bool | Mapping[str, Any] | None = None,
-        as_of: int | datetime | None = None,
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
         metadata: bool | Configured = CONFIGURED,
@@ -255,7 +253,7 @@ class Questions:
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         mentions: bool | Mapping[str, object] | None = None,
-        valid_at: int | datetime | None = None,
+        as_of: int | datetime | None = None,
         valid_missing: str | None = "pass",
         created_after: int | datetime | None = None,
         created_before: int | datetime | None = None,
@@ -274,7 +272,6 @@ class Questions:
         feedback: bool | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         direct: bool | Mapping[str, Any] | None = None,
-        as_of: int | datetime | None = None,
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
         metadata: bool | Configured = CONFIGURED,
@@ -353,7 +350,7 @@ class Questions:
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         mentions: bool | Mapping[str, object] | None = None,
-        valid_at: int | datetime | None = None,
+        as_of: int | datetime | None = None,
         valid_missing: str | None = "pass",
         created_after: int | datetime | None = None,
         created_before: int | datetime | None = None,
@@ -372,7 +369,6 @@ class Questions:
         feedback: bool | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         direct: bool | Mapping[str, Any] | None = None,
-        as_of: int | datetime | None = None,
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
         metadata: bool | Configured = CONFIGURED,
@@ -400,7 +396,7 @@ class Questions:
         budget; every one has a citation, and the receipt replays.
 
         Labels, conditions, `expand` and `rerank` are about documents; facts are records that hold
-        at `valid_at`, by default at the time of the commit. What one source leaves of its share the
+        at `as_of`, by default at the time of the commit. What one source leaves of its share the
         others have, and a larger budget never shows less.
 
         Args:
@@ -436,7 +432,7 @@ class Questions:
         *,
         label: str | Iterable[str] | None = None,
         where: Mapping[str, object] | Predicate | None = None,
-        valid_at: int | datetime | None = None,
+        as_of: int | datetime | None = None,
         valid_missing: str | None = None,
         created_after: int | datetime | None = None,
         created_before: int | datetime | None = None,
@@ -453,7 +449,7 @@ class Questions:
         Args:
             label: only nodes of this type, or of one of several.
             where: conditions on properties.
-            valid_at: only nodes that are valid then; `valid_missing` as for `retrieve`.
+            as_of: only nodes that are valid then; `valid_missing` as for `retrieve`.
             created_after: only nodes that the branch did not have before this time;
                 `created_before`, `updated_after` and `updated_before` as for `retrieve`.
             order_by: a property, `-` and a property for descending, or (property, "ascending" |
