@@ -38,8 +38,9 @@ from ibidem.retrieve.query.options import default
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from ibidem.embed.language_model import LanguageModel
     from ibidem.embed.protocol import Embedder
     from ibidem.objects.cid import CommitCid
     from ibidem.objects.node import Node
@@ -267,6 +268,9 @@ class Conversations:
         as_of: int | datetime | None = None,
         depth: int | None = None,
         # options: select
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         include_tombstoned: bool = False,
         model: str | Configured | None = CONFIGURED,
         embedder: Embedder | None = None,
@@ -360,6 +364,9 @@ class Conversations:
         as_of: int | datetime | None = None,
         depth: int | None = None,
         # options: select
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         include_tombstoned: bool = False,
         model: str | Configured | None = CONFIGURED,
         embedder: Embedder | None = None,

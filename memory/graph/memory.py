@@ -45,6 +45,7 @@ from ibidem.retrieve.records.salience import salience
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ibidem.embed.language_model import LanguageModel
     from ibidem.embed.protocol import Embedder
     from ibidem.memory.graph.consolidate import Consolidated
     from ibidem.memory.graph.metrics import Metrics
@@ -387,6 +388,9 @@ class GraphMemory:
         # options: memory
         types: Iterable[RecordType | str] | None = None,
         include_status: Iterable[Status | str] = (),
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,
         model: str | Configured | None = CONFIGURED,
