@@ -283,7 +283,7 @@ class Conversations:
         self,
         text: str | None = None,
         *,
-        thread: str | None,
+        thread: str | None = None,
         limit: int | None = LIMIT_DEFAULT,
         at: object = "HEAD",
         order: str = "similarity",
@@ -442,6 +442,10 @@ class Conversations:
         options |= {"order": order, "window": window, "ttl": ttl, "as_of": as_of, "depth": depth}
         checks.count("require_last", require_last)
         option_checks.option("overflow", overflow)
+        revision = self.at(at)
+        if not isinstance(cast("object", self.repository), OPEN):
+            # What other writers commit from now on has no part in it.
+            at = revision.commit_cid or revision.root_cid
         view = self.view(thread, as_of=as_of, at=at)
         raw = [one for one in view if not one.is_summary]
         whole = [Unit((one,)) for one in view if one.is_summary] + units(raw, unit)
@@ -456,7 +460,7 @@ class Conversations:
             chosen = self.select(text, thread=thread, limit=similar, unit=unit, at=at, **options)
             sources.append(Source("similar", chosen.units, shares[1]))
         return compose(
-            self.at(at),
+            revision,
             sources,
             selection=chosen,
             token_budget=token_budget,
