@@ -93,7 +93,7 @@ class GraphMemory:
         Raises:
             InvalidInputError: in an open transaction, whose `feedback` stages events.
         """
-        if isinstance(self.repository, OPEN):
+        if isinstance(cast("object", self.repository), OPEN):
             raise InvalidInputError(
                 "notes: got them in a transaction, expected its feedback",
                 hint="tx.feedback.reinforce(…) is published with the commit",
