@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ibidem.cli.render.cells import cut
 from ibidem.cli.render.output import faint, one_line, strong
-from ibidem.retrieve.query.fusion import LANES
+from ibidem.retrieve.query.fusion import LANES, kind_of
 
 if TYPE_CHECKING:
     from ibidem.retrieve.answer.answer import Answer
@@ -90,9 +90,8 @@ def chart_lines(
 def _adding(result: Answer[Item]) -> list[str]:
     """Returns what adds to a score of the answer: lanes in the order of fusion, then factors."""
     found = {name for item in result for name, lane in item.lanes.items() if lane.contribution > 0}
-    return sorted(
-        found, key=lambda name: (LANES.index(name) if name in LANES else len(LANES), name)
-    )
+    order = {name: at for at, name in enumerate(LANES)}
+    return sorted(found, key=lambda name: (order.get(kind_of(name), len(order)), name))
 
 
 def _shares(item: Item, names: Sequence[str]) -> list[float]:

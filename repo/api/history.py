@@ -21,9 +21,10 @@ from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.configured import CONFIGURED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
+    from ibidem.embed.language_model import LanguageModel
     from ibidem.embed.protocol import Embedder
     from ibidem.objects.cid import CommitCid
     from ibidem.objects.operation import Operation
@@ -94,6 +95,9 @@ class History:
         before: object,
         after: object = HEAD,
         # options: retrieve
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         label: str | Iterable[str] | None = None,
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,
@@ -155,6 +159,9 @@ class History:
         good: object = None,
         bad: object = HEAD,
         # options: retrieve
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         label: str | Iterable[str] | None = None,
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,
