@@ -2,8 +2,7 @@
 
 Whatever is asked, the answer says under which mark copies of blocks are valid, so that no copy
 outlives the deletion of its block. A change whose answer was lost is settled before anything else
-happens: the writer claims its count, which fails if the change was made, and otherwise keeps it
-from being made later.
+happens: the server says whether it was made, and otherwise keeps it from being made later.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from ibidem.objects.errors import (
     ConflictError,
     CorruptError,
     ErrorKind,
-    IbidemError,
     StorageError,
 )
 from ibidem.objects.forking import ForkLock
@@ -36,6 +34,7 @@ BULK_COUNT = 256
 _SHARE = 0.2
 """Weight of the newest measurement in the average round trip."""
 _WRITER_BYTES = 16
+_READ_TRIES = 3
 _PAUSE_SECONDS = 0.05
 _NO_SUCH_FUNCTION, _UNIQUE = "42883", "23505"
 _LOST_RACES = ("40001", "40P01", _UNIQUE)
@@ -102,8 +101,9 @@ class Database:
         with self._lock:
             if self._state is None or self._looked < arrived:
                 started = time.monotonic()
-                rows = self.read("select * from look(%s, '{}')", self._since())
-                self._take(rows, started)
+                with self._cache.looking():
+                    rows = self.read("select * from look(%s, '{}')", self._since())
+                    self._take(rows, started)
             return self.state()
 
     def fetch(self, cids: Iterable[Cid]) -> dict[Cid, bytes]:
@@ -127,15 +127,15 @@ class Database:
             return found
 
     def read(self, statement: str, *arguments: object) -> list[Any]:
-        """Returns the rows of a statement that changes nothing; it is repeated once if the
-        connection was lost."""
+        """Returns the rows of a statement that may be executed again; it is, if the connection was
+        lost or the server asks for it, as one that follows another does."""
         with self._lock:
-            for is_last in (False, True):
+            for tries_left in reversed(range(_READ_TRIES)):
                 connection = self._opened()
                 try:
                     return _executed(connection, statement, arguments)
                 except _errors() as error:
-                    if is_last or not connection.closed:
+                    if not tries_left or not (connection.closed or _is_lost_race(error)):
                         raise failure("read", error) from error
         raise AssertionError("BUG: neither rows nor an error")
 
@@ -209,14 +209,14 @@ class Database:
                         outcome = self._publish_once(connection, change, blocks)
                 except _errors() as error:
                     if _is_lost_race(error):
-                        self.refreshed()
+                        self._look_again()
                         return Outcome()
                     if not connection.closed:
                         raise failure("publish", error) from error
-                    if self._claimed(error):
+                    if not self._was_made(error):
                         continue
                     self._cache.add(_few(blocks))
-                    self.refreshed()
+                    self._look_again()
                     return Outcome(is_done=True)
                 took = time.monotonic() - started
                 before = self.round_trip_seconds
@@ -258,14 +258,20 @@ class Database:
             if not outcome.is_done:
                 raise Rollback
             _copy(cursor, blocks)
-            cursor.execute("select claim(%s, %s)", (self._writer_id, self._count + 1))
+            cursor.execute("select record(%s, %s)", (self._writer_id, self._count + 1))
         if outcome.is_done:
             self._count += 1
-        self.refreshed()
+        self._look_again()
         return outcome
 
-    def _claimed(self, cause: Exception) -> bool:
-        """Returns whether the newest change was not made, and never will be.
+    def _look_again(self) -> None:
+        """Reads the newest state after a change, which was made or not whether or not this
+        fails."""
+        with suppress(StorageError):
+            self.refreshed()
+
+    def _was_made(self, cause: Exception) -> bool:
+        """Returns whether the newest change was made; if not, it never will be.
 
         Raises:
             StorageError: the server does not say so in time.
@@ -273,9 +279,9 @@ class Database:
         stop = time.monotonic() + self._timeout_seconds
         while True:
             with suppress(StorageError):
-                is_open = self.read("select claim(%s, %s)", self._writer_id, self._count + 1)[0][0]
+                rows = self.read("select settle(%s, %s)", self._writer_id, self._count + 1)
                 self._count += 1
-                return bool(is_open)
+                return bool(rows[0][0])
             if time.monotonic() >= stop:
                 raise StorageError(
                     "PostgreSQL: no answer; it is not known whether the change was made",
@@ -309,6 +315,11 @@ class Database:
             try:
                 return _executed(self._opened(), statement, arguments)
             except _errors() as error:
+                if _is_lost_race(error):
+                    raise ConflictError(
+                        f"PostgreSQL: another writer was first: {_reason(error)}",
+                        kind=ErrorKind.HEAD_MOVED,
+                    ) from error
                 raise failure(what, error) from error
 
     # -- the schema --------------------------------------------------------------------------------
@@ -406,14 +417,13 @@ def _is_lost_race(error: Exception) -> bool:
     return getattr(error, "sqlstate", None) in _LOST_RACES
 
 
-def failure(what: str, error: Exception) -> IbidemError:
+def failure(what: str, error: Exception) -> StorageError:
     """Returns the error for one of the client library."""
-    reason = " ".join(str(error).split())
-    if _is_lost_race(error):
-        return ConflictError(
-            f"PostgreSQL: another writer was first: {reason}", kind=ErrorKind.HEAD_MOVED
-        )
     return StorageError(
-        f"PostgreSQL: cannot {what}: {reason}",
+        f"PostgreSQL: cannot {what}: {_reason(error)}",
         hint="check the address and the server, then try again",
     )
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())
