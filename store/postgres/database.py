@@ -34,7 +34,6 @@ BULK_COUNT = 256
 _SHARE = 0.2
 """Weight of the newest measurement in the average round trip."""
 _WRITER_BYTES = 16
-_READ_TRIES = 3
 _PAUSE_SECONDS = 0.05
 _NO_SUCH_FUNCTION, _UNIQUE = "42883", "23505"
 _LOST_RACES = ("40001", "40P01", _UNIQUE)
@@ -130,12 +129,12 @@ class Database:
         """Returns the rows of a statement that may be executed again; it is, if the connection was
         lost or the server asks for it, as one that follows another does."""
         with self._lock:
-            for tries_left in reversed(range(_READ_TRIES)):
+            for is_last in (False, False, True):
                 connection = self._opened()
                 try:
                     return _executed(connection, statement, arguments)
                 except _errors() as error:
-                    if not tries_left or not (connection.closed or _is_lost_race(error)):
+                    if is_last or not (connection.closed or _is_lost_race(error)):
                         raise failure("read", error) from error
         raise AssertionError("BUG: neither rows nor an error")
 
