@@ -86,7 +86,7 @@ class Questions:
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         mentions: bool | Mapping[str, object] | None = None,
-        valid_at: int | datetime | None = None,
+        as_of: int | datetime | None = None,
         valid_missing: str | None = "pass",
         created_after: int | datetime | None = None,
         created_before: int | datetime | None = None,
@@ -105,7 +105,6 @@ class Questions:
         feedback: bool | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         direct: bool | Mapping[str, Any] | None = None,
-        as_of: int | datetime | None = None,
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
         metadata: bool | Configured = CONFIGURED,
@@ -159,7 +158,7 @@ class Questions:
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         mentions: bool | Mapping[str, object] | None = None,
-        valid_at: int | datetime | None = None,
+        as_of: int | datetime | None = None,
         valid_missing: str | None = "pass",
         created_after: int | datetime | None = None,
         created_before: int | datetime | None = None,
@@ -178,7 +177,6 @@ class Questions:
         feedback: bool | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         direct: bool | Mapping[str, Any] | None = None,
-        as_of: int | datetime | None = None,
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
         metadata: bool | Configured = CONFIGURED,
@@ -245,7 +243,7 @@ class Questions:
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         mentions: bool | Mapping[str, object] | None = None,
-        valid_at: int | datetime | None = None,
+        as_of: int | datetime | None = None,
         valid_missing: str | None = "pass",
         created_after: int | datetime | None = None,
         created_before: int | datetime | None = None,
@@ -264,7 +262,6 @@ class Questions:
         feedback: bool | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         direct: bool | Mapping[str, Any] | None = None,
-        as_of: int | datetime | None = None,
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
         metadata: bool | Configured = CONFIGURED,
@@ -340,7 +337,7 @@ class Questions:
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         mentions: bool | Mapping[str, object] | None = None,
-        valid_at: int | datetime | None = None,
+        as_of: int | datetime | None = None,
         valid_missing: str | None = "pass",
         created_after: int | datetime | None = None,
         created_before: int | datetime | None = None,
@@ -359,7 +356,6 @@ class Questions:
         feedback: bool | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         direct: bool | Mapping[str, Any] | None = None,
-        as_of: int | datetime | None = None,
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
         metadata: bool | Configured = CONFIGURED,
@@ -387,7 +383,7 @@ class Questions:
         budget; every one has a citation, and the receipt replays.
 
         Labels, conditions, `expand` and `rerank` are about documents; facts are records that hold
-        at `valid_at`, by default at the time of the commit. What one source leaves of its share the
+        at `as_of`, by default at the time of the commit. What one source leaves of its share the
         others have, and a larger budget never shows less.
 
         Args:
@@ -423,7 +419,7 @@ class Questions:
         *,
         label: str | Iterable[str] | None = None,
         where: Mapping[str, object] | Predicate | None = None,
-        valid_at: int | datetime | None = None,
+        as_of: int | datetime | None = None,
         valid_missing: str | None = None,
         created_after: int | datetime | None = None,
         created_before: int | datetime | None = None,
@@ -440,7 +436,7 @@ class Questions:
         Args:
             label: only nodes of this type, or of one of several.
             where: conditions on properties.
-            valid_at: only nodes that are valid then; `valid_missing` as for `retrieve`.
+            as_of: only nodes that are valid then; `valid_missing` as for `retrieve`.
             created_after: only nodes that the branch did not have before this time;
                 `created_before`, `updated_after` and `updated_before` as for `retrieve`.
             order_by: a property, `-` and a property for descending, or (property, "ascending" |

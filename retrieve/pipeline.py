@@ -411,6 +411,6 @@ def _adjacent(view: NodeSet, query: Query) -> Callable[[NodeId], str] | None:
     def lines(node: NodeId) -> str:
         ordinal = view.snapshot.ordinal(node)
         assert ordinal is not None, "BUG: a ranked node is in the snapshot"
-        return neighbour_lines(view, ordinal, query.adjacency, query.valid_at)
+        return neighbour_lines(view, ordinal, query.adjacency, query.as_of)
 
     return lines

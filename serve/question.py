@@ -27,14 +27,14 @@ from ibidem.serve.exchange import Answer, Call, is_cid
 RETRIEVE = "/v1/retrieve"
 NOT_SERVED: Final = frozenset(
     (
-        *("viewer", "packs", "records", "history"),
+        *("viewer", "packs", "records", "history", "moment"),
         *("model", "embedder", "estimator"),
         *("rerank", "rerank_text", "rerank_depth", "rerank_timeout"),
     )
 )
 """Options that a client cannot give: the viewer is the token's, packs and records have methods of
-their own, the history is resolved from times, and the others name files, models or objects of this
-machine.
+their own, the history and the moment are resolved from times, and the others name files, models or
+objects of this machine.
 """
 
 
@@ -165,7 +165,6 @@ def _moment(value: Any) -> Any:
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     "vector": _tuple,
     "sparse": _tuple,
-    "valid_at": _moment,
     "as_of": _moment,
     **dict.fromkeys(TIMES_OF_RECORDS, _moment),
 }

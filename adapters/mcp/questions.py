@@ -97,7 +97,7 @@ def filters(
 ) -> dict[str, Any]:
     """Returns the options of a question: types, properties, and that facts hold at the time of the
     revision, so that a replaced one is not found."""
-    found: dict[str, Any] = {"valid_at": revision.moment()}
+    found: dict[str, Any] = {"as_of": revision.moment()}
     if label:
         found["label"] = list(label)
     if where:

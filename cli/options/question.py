@@ -25,7 +25,7 @@ _FLAGGED = tuple(
 NO_MODEL = "none"
 """The value of `--model` that ranks by words alone; also of `--rerank`, which rescores nothing."""
 _WITH_MODEL = frozenset(("model", "vector"))
-_MOMENTS = frozenset(("valid_at", *TIMES_OF_RECORDS))
+_MOMENTS = frozenset(("as_of", *TIMES_OF_RECORDS))
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     "where": parse.conditions,
     "vector": lambda text: parse.vector(text) if text else None,

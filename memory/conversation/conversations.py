@@ -231,8 +231,8 @@ class Conversations:
         where: dict[str, Any] = {"thread": thread, "ord": {"gte": checks.count("first", first)}}
         conditions: dict[str, Any] = {}
         if as_of is not None:
-            conditions["valid_at"] = now_of(revision, as_of)
-            where["created_at"] = {"lte": conditions["valid_at"]}
+            conditions["as_of"] = now_of(revision, as_of)
+            where["created_at"] = {"lte": conditions["as_of"]}
         nodes = revision.query(
             label=MESSAGE, where=where, order_by="ord", limit=limit, **conditions
         )

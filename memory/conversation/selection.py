@@ -95,7 +95,7 @@ def select(
         raise InvalidInputError(f"order: got {order!r:.80}, expected {' or '.join(ORDERS)}")
     if text is not None and not isinstance(text, str):
         raise InvalidInputError(f"text: got {checks.show(text)}, expected a text or None")
-    for name in ("where", "label", "valid_at", "token_budget"):
+    for name in ("where", "label", "as_of", "token_budget"):
         if name in options:
             raise InvalidInputError(f"{name}: got an option that a selection sets itself")
     scope = Scope(revision, thread, window, ttl, as_of)
@@ -228,7 +228,7 @@ class Scope:
             query,
             label=MESSAGE,
             where=self._where,
-            valid_at=self._as_of,
+            as_of=self._as_of,
             limit=None,
             token_budget=None,
             **options,
@@ -258,7 +258,7 @@ class Scope:
             None,
             label=MESSAGE,
             where={**self._where, "or": parts},
-            valid_at=self._as_of,
+            as_of=self._as_of,
             limit=None,
             token_budget=None,
         )
@@ -307,7 +307,7 @@ class Scope:
         return self._revision.page(
             label=MESSAGE,
             where=conditions,
-            valid_at=self._as_of,
+            as_of=self._as_of,
             order_by=f"-{order}" if order == "created_at" else order,
             limit=limit,
             offset=offset,

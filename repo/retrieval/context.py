@@ -57,7 +57,7 @@ def ask_packs(
             lexical and 0.3 of the dense lane, each scaled to between 0 and 1, or `weights` instead,
             with a sum of at most 1.
         sources: what shares the budget; without `as_of`, facts and messages are those that hold at
-            `valid_at`, else at the time of the commit, never the clock's.
+            `as_of`, else at the time of the commit, never the clock's.
         options: those of packs (`retrieve.context.option`) and of `retrieving.ask`. `limit` is the
             maximal number of packs, by default 5, or with a `token_budget` any number; `depth` sets
             the number of hits.
@@ -163,7 +163,7 @@ def _dated(revision: Graph, sources: object, options: Mapping[str, Any]) -> Mapp
         raise InvalidInputError(f"sources: got {sources!r:.80}, expected a map of options")
     if sources.get("as_of") is not None:
         return {**sources, "as_of": checked_time(sources["as_of"])}
-    moment = checked_time(options.get("valid_at"))
+    moment = checked_time(options.get("as_of"))
     if moment is None:
         graph = revision.seen_by(options.get("viewer")) if revision.viewer is None else revision
         moment = max(newest_time(graph, name) or 0 for name in ("time", "created_at"))

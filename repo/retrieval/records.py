@@ -87,7 +87,7 @@ def ask_records(
     given = {name: options.pop(name) for name in sorted(own & options.keys())}
     given = {name: value for name, value in given.items() if value is not None}
     if options.get("recency") or options.get("worth"):
-        options["as_of"] = moment
+        options["moment"] = moment
     if options.get("feedback") or options.get("worth"):
         options["notes"] = head
     return ask(
@@ -96,7 +96,7 @@ def ask_records(
         text=text,
         label=_types(types),
         where=_standing(included, options.pop("where", None)),
-        valid_at=None if included and as_of is None else moment,
+        as_of=None if included and as_of is None else moment,
         depth=depth,
         limit=None,
         viewer=viewer,

@@ -111,8 +111,9 @@ def ask(
         options["model"] = configured(config).get("model")
     model, embedder = options.pop("model", None), options.pop("embedder", None)
     degrade, degraded = options.pop("degrade", False), None
-    valid_at, rerank = options.pop("valid_at", None), options.pop("rerank", None)
-    timeout, strict = options.pop("rerank_timeout", None), options.pop("strict", False)
+    rerank, timeout = options.pop("rerank", None), options.pop("rerank_timeout", None)
+    strict, given_time = options.pop("strict", False), options.pop("as_of", None)
+    as_of = microseconds(given_time) if isinstance(given_time, datetime) else given_time
     if revision.viewer is not None:
         revision.seen_by(options.get("viewer"))
         options["viewer"] = revision.viewer
@@ -130,13 +131,13 @@ def ask(
                 raise
             degraded = model if embedder is None or model is not None else embedder.name
     if any(options.get(name) for name in ("recency", "feedback", "worth")):
-        from ibidem.repo.retrieval.feedback import resolve_as_of
+        from ibidem.repo.retrieval.feedback import resolve_moment
 
-        options = resolve_as_of(repository, revision, options)
+        options = resolve_moment(repository, revision, as_of, options)
     counter = estimator_of(options.pop("estimator", HEURISTIC.name))
     query = resolve(
         config,
-        valid_at=microseconds(valid_at) if isinstance(valid_at, datetime) else valid_at,
+        as_of=as_of,
         rerank=rerank,
         estimator=counter,
         **options,

@@ -117,11 +117,11 @@ class Retriever:
         options = changed_options(locals(), Retriever.fusion)
         return self._with(fusion=name, **options)
 
-    def valid_at(self, moment: int | datetime, *, missing: str = default("valid_missing")) -> Self:
+    def as_of(self, moment: int | datetime, *, missing: str = default("valid_missing")) -> Self:
         """Keeps nodes that are valid at a moment; see `retrieve.query.validity` for nodes without a
         validity.
         """
-        return self._with(valid_at=moment, valid_missing=missing)
+        return self._with(as_of=moment, valid_missing=missing)
 
     def rerank(
         self,
@@ -163,7 +163,7 @@ class Retriever:
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         mentions: bool | Mapping[str, object] | None = None,
-        valid_at: int | datetime | None = None,
+        as_of: int | datetime | None = None,
         valid_missing: str | None = "pass",
         created_after: int | datetime | None = None,
         created_before: int | datetime | None = None,
@@ -182,7 +182,6 @@ class Retriever:
         feedback: bool | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         direct: bool | Mapping[str, Any] | None = None,
-        as_of: int | datetime | None = None,
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
         metadata: bool | Configured = CONFIGURED,

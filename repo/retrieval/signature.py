@@ -16,13 +16,12 @@ from ibidem.retrieve.records.record import RecordType, Status
 class RetrieveOptions(SharedOptions, total=False):
     """The options of `retrieve`, without the text."""
 
-    valid_at: int | datetime | None
+    as_of: int | datetime | None
     """A moment with an offset, or microseconds since 1970 UTC, as the other times."""
     created_after: int | datetime | None
     created_before: int | datetime | None
     updated_after: int | datetime | None
     updated_before: int | datetime | None
-    as_of: int | datetime | None
     notes: CommitCid | str | None
     """A notes head, or the name of a space."""
     model: str | None
@@ -39,6 +38,7 @@ class QuestionOptions(RetrieveOptions, total=False):
     packs: Mapping[str, object] | None
     records: Mapping[str, object] | None
     history: Mapping[str, RootCid | None] | None
+    moment: int | None
 
 
 class PacksOptions(RetrieveOptions, total=False):
@@ -78,7 +78,7 @@ class ListingConditions(TypedDict, total=False):
 
     label: str | Iterable[str] | None
     where: Mapping[str, object] | Predicate | None
-    valid_at: int | datetime | None
+    as_of: int | datetime | None
     valid_missing: str | None
     created_after: int | datetime | None
     created_before: int | datetime | None

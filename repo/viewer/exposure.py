@@ -130,7 +130,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_commands(Exposure.VISIBLE, "memory recall", "memory graph", "memory salience", "trust show"),
     **_commands(Exposure.VISIBLE, "thread list", "thread show", "thread select"),
     **_commands(Exposure.VISIBLE, "snapshot record", "mcp", "view"),
-    **_commands(Exposure.EXEMPT, "init", "demo", "completion", "help", "integrate"),
+    **_commands(Exposure.EXEMPT, "init", "demo", "completion", "help", "mcp integrate"),
     **_commands(Exposure.REFUSED, "config list", "config get", "config set", "config unset"),
     **_commands(Exposure.REFUSED, "add", "node add", "node remove", "node tombstone"),
     **_commands(Exposure.REFUSED, "node untombstone", "edge add", "edge remove", "commit"),
@@ -148,14 +148,22 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_commands(Exposure.REFUSED, "run show", "snapshot check", "log", "diff", "blame", "bisect"),
     **_commands(Exposure.REFUSED, "bisect run", "branch", "switch", "tag", "merge", "resolve"),
     **_commands(
-        Exposure.REFUSED, "rebase", "cherry-pick", "revert", "undo", "redo", "history squash"
+        Exposure.REFUSED,
+        "history rebase",
+        "cherry-pick",
+        "revert",
+        "undo",
+        "redo",
+        "history squash",
     ),
     **_commands(
         Exposure.REFUSED, "history prune", "clone", "remote add", "remote list", "remote remove"
     ),
     **_commands(Exposure.REFUSED, "remote show", "embed list"),
     **_commands(Exposure.REFUSED, "index compact", "index share", "index verify"),
-    **_commands(Exposure.REFUSED, "fetch", "pull", "push", "export", "import", "serve", "fsck"),
+    **_commands(
+        Exposure.REFUSED, "remote fetch", "pull", "push", "export", "import", "serve", "fsck"
+    ),
     **_commands(Exposure.REFUSED, "trust token create", "trust token list"),
     **_commands(Exposure.REFUSED, "trust token rotate", "trust token revoke"),
     **_commands(Exposure.REFUSED, "trust token log"),

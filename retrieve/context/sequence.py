@@ -19,6 +19,8 @@ from ibidem.objects.constants import DOCUMENT_DEPTH_MAX
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import CONTAINERS
 from ibidem.objects.record import record
+from ibidem.retrieve.filter import NodeSet
+from ibidem.retrieve.listing import Order, list_nodes
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 
 _KEPT_MAX = 50_000
@@ -147,6 +149,34 @@ class Sequences:
             tuple(walk.homes),
             containers,
         )
+
+
+class ThreadSequence(Sequences):
+    """The messages of one thread as a sequence: by `ord`, then id, whatever lists them."""
+
+    def __init__(self, snapshot: Snapshot, visible: BitMap, messages: BitMap) -> None:
+        super().__init__(snapshot, visible)
+        listed = list_nodes(NodeSet(snapshot, messages), Order("ord"), after=None).ordinals.tolist()
+        if listed:
+            top, count = self._top(listed[0]), len(listed)
+            self._sequences[-1] = Sequence(
+                NodeId(snapshot.node_ids(np.array([top], np.uint32)).tobytes()),
+                tuple(listed),
+                {ordinal: place for place, ordinal in enumerate(listed)},
+                (0,) * count,
+                (Container(top, -1, 0, count),),
+            )
+
+    @property
+    def newest_first(self) -> tuple[int, ...]:
+        """The messages of the thread, the newest first."""
+        found = self._sequences.get(-1)
+        return () if found is None else found.ordinals[::-1]
+
+    def _found(self, ordinal: int) -> Spot | None:
+        found = self._sequences.get(-1)
+        place = None if found is None else found.places.get(ordinal)
+        return None if found is None or place is None else Spot(found, place, 0)
 
 
 class _Walk:

@@ -334,10 +334,13 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     ),
     "validity": (
         Option(
-            "valid_at", "int | datetime", none=_ANY, low=TIME_MIN, high=TIME_MAX,
+            "as_of", "int | datetime", none=_ANY, low=TIME_MIN, high=TIME_MAX,
             form="valid.at",
-            help="Only nodes valid at this time, by their properties valid_from and valid_to",
-            flag=Flag("--valid-at", metavar="TIME"),
+            help=(
+                "Only nodes valid at this time, by their properties valid_from and valid_to; "
+                "ages are computed at it"
+            ),
+            flag=Flag("--as-of", metavar="TIME"),
         ),
         Option(
             "valid_missing", "str", "pass", none=DEFAULT, choices=("pass", "drop"),
@@ -502,9 +505,11 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             help="Entities that the question is about, if known",
         ),
         Option(
-            "as_of", "int | datetime", none="the time of the commit", high=TIME_MAX,
-            form="recall.recency.as_of",
-            help="Reference time for ages; with `worth`, that of the notes if newer",
+            "moment", "int", none=_NO, high=TIME_MAX, form="recall.recency.as_of",
+            help=(
+                "Reference time for ages; resolved from `as_of`, else from the commit, and with "
+                "`worth` from the notes if they are newer"
+            ),
         ),
         Option(
             "notes", "CommitCid | str", none=_NO, form="recall.feedback",

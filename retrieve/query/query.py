@@ -119,7 +119,7 @@ class Query:
         return bool(self.labels) or any(one is not None for one in conditions)
 
     @property
-    def valid_at(self) -> int | None:
+    def as_of(self) -> int | None:
         """The microsecond at which nodes and edges have to hold; None if any time will do."""
         return None if self.valid is None else self.valid.at
 
@@ -215,7 +215,7 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         text=lane_text,
         labels=_labels(options["label"]),
         where=_optional(_condition, options["where"]),
-        valid=resolve_valid(options["valid_at"], options["valid_missing"]),
+        valid=resolve_valid(options["as_of"], options["valid_missing"]),
         graph=_optional(graph_option.graph, options["graph"]),
         community=_optional(graph_option.community, options["community"]),
         mentions=graph_option.resolve_mentions(

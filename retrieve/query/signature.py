@@ -59,8 +59,8 @@ class QueryOptions(SharedOptions, total=False):
     text: str | None
     packs: Mapping[str, object] | None
     records: Mapping[str, object] | None
-    valid_at: int | None
-    """Microseconds since 1970 UTC, as `as_of`."""
-    history: Mapping[str, RootCid | None] | None
     as_of: int | None
+    """Microseconds since 1970 UTC, as `moment`."""
+    history: Mapping[str, RootCid | None] | None
+    moment: int | None
     notes: CommitCid | None

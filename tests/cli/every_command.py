@@ -179,7 +179,7 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("clone", "all.car", "copy")
     run("remote", "add", "copy", "copy")
     run("remote", "add", "old", "all.car")
-    run("fetch", "copy")
+    run("remote", "fetch", "copy")
     run("pull", "copy")
     run("push", "copy")
     run("remote", "remove", "old")
@@ -200,8 +200,8 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("index", "stats")
     run("doctor")
     for _ in range(2):
-        run("integrate", "cursor", "--yes")
-        run("integrate", "cursor", "--remove", "--yes")
+        run("mcp", "integrate", "cursor", "--yes")
+        run("mcp", "integrate", "cursor", "--remove", "--yes")
     run("demo")
     run("show", "nothing", code=3)
     run("nonsense", code=2)
@@ -379,7 +379,7 @@ def _merges(run: Callable[..., dict[str, Any]]) -> None:
     run("switch", "trunk")
     run("cherry-pick", "side")
     run("switch", "side")
-    run("rebase", "trunk", code=1)
+    run("history", "rebase", "trunk", code=1)
 
 
 def _records(run: Any) -> None:

@@ -275,7 +275,7 @@ def random_options(rng: random.Random, bases: Sequence[RootCid | None] = ()) -> 
     if rng.random() < 0.4 or not options:
         options["where"] = random_where(rng)
     if rng.random() < 0.3:
-        options["valid_at"] = rng.randint(-1, 6)
+        options["as_of"] = rng.randint(-1, 6)
         options["valid_missing"] = rng.choice((None, "pass", "drop"))
     if bases and rng.random() < 0.4:
         options["history"] = random_history(rng, bases)

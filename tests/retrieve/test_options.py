@@ -36,8 +36,8 @@ class Reranker:
 FULL: dict[str, Any] = {
     "text": "words", "vector": ("m", [1.0]), "sparse": ("v", [1], [1.0]), "label": "Text",
     "where": {"a": 1}, "fuzzy": True, "graph": {"mode": "ppr"}, "community": {}, "mentions": {},
-    "valid_at": 1, "rerank": Reranker(), "mmr": {}, "recency": True,
-    "importance": True, "feedback": True, "worth": True, "direct": True, "as_of": 1,
+    "as_of": 1, "rerank": Reranker(), "mmr": {}, "recency": True,
+    "importance": True, "feedback": True, "worth": True, "direct": True, "moment": 1,
     "packs": {"sources": {"as_of": 1}},
     "viewer": Viewer(level=4, scopes=()),
 }  # fmt: skip
@@ -98,7 +98,7 @@ def given(option: Option, value: object) -> dict[str, Any]:
 def named(option: Option) -> set[str]:
     # Ages are measured from one time, which is part of two options; those of records are given by
     # their own names.
-    if option.name == "as_of":
+    if option.name == "moment":
         return {option.name, "recency.as_of"}
     return {option.name, option.key} if option.name.startswith("records.") else {option.name}
 
@@ -114,7 +114,6 @@ def test_the_signatures_are_those_of_the_table():
     own = {name: one.annotation for name, one in OF_QUERY.items()}
     assert signature(QueryOptions) == {
         **own,
-        "valid_at": "int | None",
         "as_of": "int | None",
         "notes": "CommitCid | None",
     }
