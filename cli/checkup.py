@@ -16,6 +16,7 @@ from ibidem.cli.render import shapes
 from ibidem.cli.render.output import plural
 from ibidem.objects.errors import ErrorKind, IbidemError
 from ibidem.objects.record import record
+from ibidem.store.protocol import SupportsNotes
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import Cid
@@ -93,17 +94,24 @@ def check_opens(open_repository: Callable[[], Repository]) -> tuple[Repository |
     return repository, Finding("repository", "ok", f"opens; {shapes.head_line(head)}")
 
 
-def check_service(location: Location | None) -> Iterator[Finding]:
+def check_service(location: Location | None, store: Store) -> Iterator[Finding]:
     """Tests whether the service that holds a repository keeps its promises; nothing for a
     folder."""
     if location is None or location.is_folder:
         return
+    for note in notes(store):
+        yield Finding("service", "note", note)
     try:
         location.backend.check(location.address, location.folder)
     except IbidemError as error:
         yield Finding("service", "failed", str(error), error.hint)
     else:
         yield Finding("service", "ok", f"{location.shown} keeps the promises of a store")
+
+
+def notes(store: Store) -> tuple[str, ...]:
+    """Returns what the owner of a store's medium should know."""
+    return store.notes() if isinstance(store, SupportsNotes) else ()
 
 
 def check_blocks(store: Store, *, whole: bool, progress: Progress) -> Finding:

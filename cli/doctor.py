@@ -53,7 +53,7 @@ def _repository_findings(session: Session, *, full: bool) -> list[Finding]:
     with repository:
         return [
             opened,
-            *checkup.check_service(repository.core.location),
+            *checkup.check_service(repository.core.location, repository.core.store),
             checkup.check_blocks(repository.core.store, whole=full, progress=session.meter),
             checkup.check_history(repository),
             checkup.check_index(repository),

@@ -83,8 +83,9 @@ class Database:
         self._number: int | None = None
         """The newest block that the newest look knew of."""
         self._writer_id = b""
+        """Empty if this process is no known writer yet, or not any more."""
         self._count = 0
-        """Changes made by this writer."""
+        """Changes that this writer made or gave up."""
         self.round_trip_seconds = 0.0
         """The average time that a write took lately."""
 
@@ -198,29 +199,40 @@ class Database:
             sorted({cid.raw for cid in needs if cid not in blocks}),
         )
         with self._lock:
-            while True:
-                connection = self._opened()
-                started = time.monotonic()
-                try:
-                    if len(blocks) > BULK_COUNT:
-                        outcome = self._publish_bulk(connection, change, blocks)
-                    else:
-                        outcome = self._publish_once(connection, change, blocks)
-                except _errors() as error:
-                    if _is_lost_race(error):
-                        self._look_again()
-                        return Outcome()
-                    if not connection.closed:
-                        raise failure("publish", error) from error
-                    if not self._was_made(error):
-                        continue
-                    self._cache.add(_few(blocks))
-                    self._look_again()
-                    return Outcome(is_done=True)
-                took = time.monotonic() - started
-                before = self.round_trip_seconds
-                self.round_trip_seconds = before + _SHARE * (took - before) if before else took
-                return outcome
+            try:
+                while True:
+                    outcome = self._tried(change, blocks)
+                    if outcome is not None:
+                        return outcome
+            except BaseException:
+                # What came of it may be unknown, and so is the count of this writer.
+                self._writer_id = b""
+                raise
+
+    def _tried(self, change: tuple[object, ...], blocks: Mapping[Cid, bytes]) -> Outcome | None:
+        """Returns what came of a change; None if the connection was lost before it was made."""
+        connection = self._opened()
+        started = time.monotonic()
+        try:
+            if len(blocks) > BULK_COUNT:
+                outcome = self._publish_bulk(connection, change, blocks)
+            else:
+                outcome = self._publish_once(connection, change, blocks)
+        except _errors() as error:
+            if _is_lost_race(error):
+                self._look_again()
+                return Outcome()
+            if not connection.closed:
+                raise failure("publish", error) from error
+            if not self._was_made(error):
+                return None
+            self._cache.add(_few(blocks))
+            self._look_again()
+            return Outcome(is_done=True)
+        took = time.monotonic() - started
+        before = self.round_trip_seconds
+        self.round_trip_seconds = before + _SHARE * (took - before) if before else took
+        return outcome
 
     def _publish_once(
         self, connection: Connection[Any], change: tuple[object, ...], blocks: Mapping[Cid, bytes]
@@ -238,10 +250,11 @@ class Database:
             ),
         )
         outcome = _outcome(rows[0])
-        self._take(rows[1:], started)
-        if outcome.is_done:
-            self._count += 1
-            self._cache.add(_few(blocks))
+        self._count += outcome.is_done
+        with suppress(StorageError):  # of this machine's disk; the next look raises it
+            self._take(rows[1:], started)
+            if outcome.is_done:
+                self._cache.add(_few(blocks))
         return outcome
 
     def _publish_bulk(
@@ -258,8 +271,7 @@ class Database:
                 raise Rollback
             _copy(cursor, blocks)
             cursor.execute("select record(%s, %s)", (self._writer_id, self._count + 1))
-        if outcome.is_done:
-            self._count += 1
+        self._count += outcome.is_done
         self._look_again()
         return outcome
 
@@ -294,7 +306,6 @@ class Database:
         chosen = sorted(set(cids), key=lambda cid: cid.raw)
         names = sorted(cells)
         with self._lock:
-            self.refreshed()
             rows = self.change(
                 "delete",
                 "select * from remove(%s::text[], %s::bytea[], %s::bytea[])",
@@ -352,9 +363,10 @@ class Database:
             raise closed_store()
         if self._process != os.getpid():
             self._connection = None
-            self._writer_id = os.urandom(_WRITER_BYTES)
-            self._count = 0
+            self._writer_id = b""
             self._process = os.getpid()
+        if not self._writer_id:
+            self._writer_id, self._count = os.urandom(_WRITER_BYTES), 0
         if self._connection is None or self._connection.closed:
             try:
                 self._connection = self._connect()

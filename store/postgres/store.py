@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS = 30.0
 """How long a writer tries to find out whether its change was made."""
 _PAGE_COUNT = 4096
+_DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
 
 
 class PostgresStore(Closing):
@@ -184,6 +185,19 @@ class PostgresStore(Closing):
             "pg_total_relation_size('block') + pg_total_relation_size('cell')"
         )
         return StoreStats(blocks, cells, size)
+
+    def notes(self) -> tuple[str, ...]:
+        """Returns which settings of the server let it lose what it acknowledged; see
+        `SupportsNotes`."""
+        rows = self.database.read(
+            "select name from pg_settings where setting = 'off' and name = any(%s) order by name",
+            list(_DURABLE),
+        )
+        return tuple(
+            f"the setting {name} of the server is off, so that a crash of its machine can lose "
+            "what it acknowledged"
+            for (name,) in rows
+        )
 
     def forget_copies(self, cids: Iterable[Cid]) -> None:
         """Destroys the copies of blocks that this machine keeps; see `SupportsLocalCopies`."""
