@@ -264,7 +264,10 @@ class SharedFiles(Protocol):
 class SupportsSharedFiles(Protocol):
     """A store that keeps other files beside its blocks."""
 
-    bucket: SharedFiles
+    @property
+    def shared_files(self) -> SharedFiles:
+        """These files."""
+        ...
 
 
 def check_block(cid: Cid, block: bytes) -> None:

@@ -288,6 +288,11 @@ class LogStore(Closing):
         self.bucket.delete([_VERSION_PROBE])
         return version is not None
 
+    @property
+    def shared_files(self) -> Bucket:
+        """The objects below the prefix."""
+        return self.bucket
+
     def forget_copies(self, cids: Iterable[Cid]) -> None:
         """Destroys the copies of blocks that this machine keeps; see `SupportsLocalCopies`."""
         self.cache.forget(cids)

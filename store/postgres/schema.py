@@ -26,6 +26,8 @@ create table block (
 alter table block alter column body set storage external;
 create index block_number on block (number);
 create table cell (name text collate "C" primary key, value bytea not null);
+create table file (name text collate "C" primary key, body bytea not null);
+alter table file alter column body set storage external;
 create table format (
     version integer,
     id uuid not null default gen_random_uuid(),

@@ -15,6 +15,7 @@ from ibidem.store.cache import BlockCache
 from ibidem.store.closing import Closing
 from ibidem.store.group_commit import Change
 from ibidem.store.postgres.database import Database
+from ibidem.store.postgres.files import DatabaseFiles
 from ibidem.store.postgres.writer import Writer
 from ibidem.store.protocol import (
     NO_CELLS,
@@ -60,6 +61,7 @@ class PostgresStore(Closing):
         self.guard: Guard = Unguarded()
         self.cache = BlockCache(None) if cache is None else cache
         self.database = Database(connect, self.cache, timeout_seconds)
+        self.shared_files = DatabaseFiles(self.database)
         self._writer = Writer(self.database, self)
         self.is_just_opened = False
         """Whether the next reading of cells follows the opening at once, which looked."""
@@ -169,12 +171,13 @@ class PostgresStore(Closing):
         self._check_open()
 
     def scrub(self) -> int:
-        """Rewrites the table without deleted rows; returns by how many bytes it got smaller.
+        """Rewrites the tables without deleted rows; returns by how many bytes they got smaller.
 
         The write-ahead log, its archive and backups still hold the bytes until they expire.
         """
         before = self.stats().size_bytes
-        self.database.change("rewrite the table", "vacuum full block")
+        for table in ("block", "file"):
+            self.database.change("rewrite a table", f"vacuum full {table}")
         return max(0, before - self.stats().size_bytes)
 
     def stats(self) -> StoreStats:
@@ -182,7 +185,8 @@ class PostgresStore(Closing):
         self._check_open()
         ((blocks, cells, size),) = self.database.read(
             "select (select count(*) from block), (select count(*) from cell), "
-            "pg_total_relation_size('block') + pg_total_relation_size('cell')"
+            "pg_total_relation_size('block') + pg_total_relation_size('cell') + "
+            "pg_total_relation_size('file')"
         )
         return StoreStats(blocks, cells, size)
 
