@@ -33,12 +33,13 @@ from ibidem.memory.conversation.message import (
     thread_info,
 )
 from ibidem.objects.child import Child
-from ibidem.objects.config import Config
+from ibidem.objects.config import Config, Model
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
 from ibidem.objects.forking import ForkLock
 from ibidem.objects.location import size_of
 from ibidem.objects.record import record
+from ibidem.objects.text import text_digest
 from ibidem.repo.retry import pause
 from ibidem.repo.revision import Revision
 from ibidem.repo.transaction.writing import writing
@@ -48,6 +49,7 @@ from ibidem.retrieve.access.policy import policy_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ibidem.embed.protocol import Embedder
     from ibidem.objects.commit import Commit
     from ibidem.objects.ids import NodeId
     from ibidem.objects.node import Node
@@ -358,3 +360,31 @@ def _set(tx: Transaction, thread: str, props: Mapping[str, Any]) -> None:
         tx.add_node(THREAD, namespace=THREAD, key=thread, props=own)
     else:
         tx.update_node(thread_id(thread), set_props=props)
+
+
+def set_vectors(
+    tx: Transaction,
+    embedder: Embedder | None,
+    thread: str,
+    ords: tuple[int, ...],
+    messages: Iterable[Message],
+) -> None:
+    """Stages the vectors of messages with a text; each text is embedded once, without an embedder
+    none."""
+    if embedder is None:
+        return
+    pairs = {
+        message_id(thread, position): one.text
+        for position, one in zip(ords, messages, strict=True)
+        if one.text.strip()
+    }
+    if not pairs:
+        return
+    from ibidem.embed.cache import CachedEmbedder
+
+    texts = list(dict.fromkeys(pairs.values()))
+    source = CachedEmbedder(embedder, tx.before().core.vector_cache)
+    vectors = dict(zip(texts, source.embed(texts), strict=True))
+    tx.register_model(embedder.name, Model(embedder.dim, digest=embedder.digest))
+    for id, text in pairs.items():  # noqa: A001
+        tx.set_vector(id, model=embedder.name, vector=vectors[text], of=text_digest(text))

@@ -15,11 +15,9 @@ from ibidem.memory.conversation.message import (
     MESSAGE,
     SUMMARY,
     THREAD,
-    Message,
     Stored,
     ThreadInfo,
     checked_name,
-    message_id,
     messages_of,
     not_there,
     reader_of,
@@ -28,10 +26,8 @@ from ibidem.memory.conversation.message import (
     thread_info,
 )
 from ibidem.memory.conversation.selection import LIMIT_DEFAULT, Selection, now_of, select
-from ibidem.memory.conversation.units import Unit, units
-from ibidem.objects.config import Model
+from ibidem.memory.conversation.units import newest_units
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
-from ibidem.objects.text import text_digest
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.repo.transaction.writing import OPEN
@@ -45,8 +41,9 @@ from ibidem.retrieve.query.options import default
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from ibidem.embed.language_model import LanguageModel
     from ibidem.embed.protocol import Embedder
     from ibidem.objects.cid import CommitCid
     from ibidem.objects.node import Node
@@ -114,7 +111,7 @@ class Conversations:
                 return viewer_changes.append(tx, name, given, now)
             known = changes.known_ids(tx, name, given)
             ords = changes.append(tx, name, given, now, known)
-            self._set_vectors(tx, name, ords, given)
+            changes.set_vectors(tx, self._embedder, name, ords, given)
             return ords
 
         return self._written(change, f"messages of {name}", now)
@@ -138,7 +135,7 @@ class Conversations:
             if not fresh:
                 return ()
             ords = changes.append(tx, name, fresh, now, {})
-            self._set_vectors(tx, name, ords, fresh)
+            changes.set_vectors(tx, self._embedder, name, ords, fresh)
             return ords
 
         return self._written(change, f"messages of {name}", now)
@@ -293,6 +290,9 @@ class Conversations:
         as_of: int | datetime | None = None,
         depth: int | None = None,
         # options: select
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         include_tombstoned: bool = False,
         model: str | Configured | None = CONFIGURED,
         embedder: Embedder | None = None,
@@ -386,6 +386,9 @@ class Conversations:
         as_of: int | datetime | None = None,
         depth: int | None = None,
         # options: select
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         include_tombstoned: bool = False,
         model: str | Configured | None = CONFIGURED,
         embedder: Embedder | None = None,
@@ -446,11 +449,8 @@ class Conversations:
         if not isinstance(cast("object", self.repository), OPEN):
             # What other writers commit from now on has no part in it.
             at = revision.commit_cid or revision.root_cid
-        view = self.view(thread, as_of=as_of, at=at)
-        raw = [one for one in view if not one.is_summary]
-        whole = [Unit((one,)) for one in view if one.is_summary] + units(raw, unit)
-        whole.sort(key=lambda one: one.messages[0].sort_key)
-        newest = list(reversed(whole))[: checks.count("recent", recent)]
+        newest = newest_units(self.view(thread, as_of=as_of, at=at), unit)
+        newest = newest[: checks.count("recent", recent)]
         must = {id(one) for one in newest[:require_last]}
         sources = [
             Source("recent", tuple(required(newest, lambda one: id(one) in must)), shares[0])
@@ -489,29 +489,6 @@ class Conversations:
             return changes.hide(tx, name, before, reason=what)
 
         return self._written(change, f"{what}: {name}", now)
-
-    def _set_vectors(
-        self, tx: Transaction, thread: str, ords: tuple[int, ...], messages: Iterable[Message]
-    ) -> None:
-        """Stages the vectors of messages with a text; each text is embedded once."""
-        if self._embedder is None:
-            return
-        pairs = {
-            message_id(thread, position): one.text
-            for position, one in zip(ords, messages, strict=True)
-            if one.text.strip()
-        }
-        if not pairs:
-            return
-        from ibidem.embed.cache import CachedEmbedder
-
-        texts = list(dict.fromkeys(pairs.values()))
-        source = CachedEmbedder(self._embedder, tx.before().core.vector_cache)
-        vectors = dict(zip(texts, source.embed(texts), strict=True))
-        name = self._embedder.name
-        tx.register_model(name, Model(self._embedder.dim, digest=self._embedder.digest))
-        for id, text in pairs.items():  # noqa: A001
-            tx.set_vector(id, model=name, vector=vectors[text], of=text_digest(text))
 
 
 def _sources(node: Node) -> list[object]:

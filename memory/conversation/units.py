@@ -49,6 +49,13 @@ def units(messages: Sequence[Stored], kind: str = "message") -> list[Unit]:
     return [Unit(tuple(messages[position] for position in group)) for group in united(calls)]
 
 
+def newest_units(view: Sequence[Stored], kind: str) -> list[Unit]:
+    """Returns the units of a thread's view, newest first; a summary is a unit of its own."""
+    raw = [one for one in view if not one.is_summary]
+    whole = [Unit((one,)) for one in view if one.is_summary] + units(raw, kind)
+    return sorted(whole, key=lambda one: one.messages[0].sort_key)[::-1]
+
+
 def calls_of(message: Stored) -> tuple[str, ...]:
     """Returns the ids of the tool calls that a message makes or answers."""
     own = () if message.tool_call_id is None else (message.tool_call_id,)

@@ -17,6 +17,7 @@ from ibidem.objects.derive import node_id
 from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.progress import STEP, Progress, silent
 from ibidem.objects.record import record
 from ibidem.objects.root import TOMBSTONES, Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff
@@ -28,6 +29,7 @@ from ibidem.repo.history.log import commits
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
 
+SEARCHING = "searching commits"
 MOVED_FROM = "moved_from"
 """Property of a document: its earlier paths, oldest first."""
 DOCUMENT = "document"
@@ -60,7 +62,9 @@ class Touched:
         return self.node is None and self.label is None and self.path is None
 
 
-def touching(source: Source, start: CommitCid | None, touched: Touched) -> Iterator[Commit]:
+def touching(
+    source: Source, start: CommitCid | None, touched: Touched, progress: Progress = silent
+) -> Iterator[Commit]:
     """Yields a commit and its ancestors if they match, in the order of `history.commits`; only
     these are decoded.
     """
@@ -68,12 +72,17 @@ def touching(source: Source, start: CommitCid | None, touched: Touched) -> Itera
         yield from commits(source, start)
         return
     states = NodeStates(source)
-    for cid, ends in newest_first(states.ends, () if start is None else (start,)):
+    starts = () if start is None else (start,)
+    done = 0
+    for done, (cid, ends) in enumerate(newest_first(states.ends, starts)):
+        if done % STEP == 0:
+            progress(SEARCHING, done, None)
         parents = [states.ends(parent).root for parent in ends.parents]
         if _differs(states, touched, parents, ends.root) or _hides(
             states, touched, parents, ends.root
         ):
             yield Commit.decode(source.get(cid))
+    progress(SEARCHING, done, done)
 
 
 def paths_before(source: Source, root: RootCid, path: str) -> tuple[str, ...]:

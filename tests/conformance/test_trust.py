@@ -174,6 +174,7 @@ def test_selections(given: Any, output: Any):
     )
 
 
+PROPOSE = "tests/memory/graph/test_propose.py::"
 CITED = {
     "trust": {
         "1-a": "tests/memory/graph/test_trust.py::test_tr3_a_policy_is_taken_away",
@@ -231,6 +232,9 @@ CITED = {
         "6-a": "tests/memory/graph/test_revise.py::test_co3_a_derived_record",
         "6-b": "tests/memory/graph/test_revise.py::test_co1_consolidation",
         "7-a": "tests/memory/graph/test_salience.py::test_de7_pruning",
+        "8-a": PROPOSE + "test_its_id_follows_from_its_parts_and_from_whose_it_is",
+        "8-b": PROPOSE + "test_the_same_again_adds_sources_and_a_rejected_one_stays_rejected",
+        "8-c": PROPOSE + "test_facts_that_contradict_it_are_named_and_superseded_if_wanted",
     },
 }
 
