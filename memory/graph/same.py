@@ -59,7 +59,7 @@ CHAIN_MAX = 1_000
 """Records after which the index is asked again."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Chain:
     """What one writer has added to a graph whose index was asked."""
 
@@ -69,7 +69,7 @@ class Chain:
     added: dict[bytes, NodeId]
 
 
-def follow(
+def extend_chain(
     chain: Chain | None, tx: Transaction, records: Sequence[Record], ids: Sequence[NodeId]
 ) -> Chain | None:
     """Returns the chain after a transaction that added records, which is published; None if the
