@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ibidem.memory.graph import propose, revise
 from ibidem.memory.graph.propose import Proposal, Triple
 from ibidem.memory.graph.read import Records, read_records
-from ibidem.memory.graph.same import Chain, extend_chain, same_as_staged, same_in_base
+from ibidem.memory.graph.same import Chain, append_to_chain, same_as_staged, same_in_base
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import InvalidInputError
@@ -133,7 +133,7 @@ class GraphMemory:
             ids = [_added(tx, record, base, policy, now) for record in given]
             for source, etype, target in relations:
                 tx.add_edge(_end(ids, source), etype, _end(ids, target))
-        self._chain = extend_chain(self._chain, tx, given, ids)
+        self._chain = append_to_chain(self._chain, tx, given, ids)
         return ids
 
     def relate(

@@ -69,7 +69,7 @@ class Chain:
     added: dict[bytes, NodeId]
 
 
-def extend_chain(
+def append_to_chain(
     chain: Chain | None, tx: Transaction, records: Sequence[Record], ids: Sequence[NodeId]
 ) -> Chain | None:
     """Returns the chain after a transaction that added records, which is published; None if the
