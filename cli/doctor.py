@@ -35,9 +35,9 @@ def command(context: click.Context, session: Session, *, full: bool) -> None:
       repo doctor
       repo doctor --full --json
     """
-    from ibidem.repo.maintenance.checkup import check_program
+    from ibidem.repo.maintenance import checkup
 
-    findings = [*check_program(), *_repository_findings(session, full=full)]
+    findings = [*checkup.check_program(), *_repository_findings(session, full=full)]
     failed = any(finding.outcome == "failed" for finding in findings)
     if session.json:
         output.emit("doctor", {"is_ok": not failed, "findings": [asdict(f) for f in findings]})
