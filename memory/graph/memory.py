@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from ibidem.embed.protocol import Embedder
     from ibidem.memory.graph.consolidate import Consolidated
+    from ibidem.memory.graph.maintain import Maintained
     from ibidem.memory.graph.metrics import Metrics
     from ibidem.repo.events import Log
     from ibidem.repo.notes import Notes
@@ -371,6 +372,35 @@ class GraphMemory:
             author=self.author,
             below=below,
             as_of=as_of,
+            dry_run=dry_run,
+            time=time,
+        )
+
+    def maintain(
+        self,
+        *,
+        sources_min: int | None = None,
+        confidence_min: float | None = None,
+        below: float = 0.001,
+        dry_run: bool = False,
+        time: Time = None,
+    ) -> Maintained:
+        """Accepts proposals by a rule, consolidates and prunes, in one commit; returns a report.
+
+        Args:
+            sources_min: accepts proposals that no fact contradicts and that have at least this
+                number of sources; without this and `confidence_min`, none.
+            confidence_min: accepts those that are at least this sure.
+            below: prunes records whose salience is below this.
+            dry_run: whether nothing is written, and the report says what would be.
+        """
+        from ibidem.memory.graph.maintain import maintain
+
+        return maintain(
+            self,
+            sources_min=sources_min,
+            confidence_min=confidence_min,
+            below=below,
             dry_run=dry_run,
             time=time,
         )

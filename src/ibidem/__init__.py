@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from ibidem.memory.conversation.summary import summary_of as summary_of
     from ibidem.memory.conversation.units import Unit as Unit
     from ibidem.memory.graph.consolidate import Consolidated as Consolidated
+    from ibidem.memory.graph.maintain import Maintained as Maintained
     from ibidem.memory.graph.memory import GraphMemory as GraphMemory
     from ibidem.memory.graph.metrics import Metrics as Metrics
     from ibidem.memory.graph.propose import Proposal as Proposal
@@ -234,6 +235,7 @@ _HOMES = {
     "memory.conversation.units": "Unit",
     "memory.graph.consolidate": "Consolidated",
     "memory.graph.memory": "GraphMemory",
+    "memory.graph.maintain": "Maintained",
     "memory.graph.metrics": "Metrics",
     "memory.graph.propose": "Proposal Triple",
     "memory.recall.anomalies": "Anomaly Oddity anomalies",
