@@ -68,7 +68,6 @@ if TYPE_CHECKING:
     from ibidem.memory.recall.procedures import Attempt as Attempt
     from ibidem.memory.recall.procedures import Offer as Offer
     from ibidem.memory.recall.procedures import add_procedure as add_procedure
-    from ibidem.memory.recall.procedures import is_task as is_task
     from ibidem.memory.recall.procedures import mine as mine
     from ibidem.memory.recall.procedures import offers as offers
     from ibidem.memory.recall.procedures import set_status as set_status
@@ -240,7 +239,7 @@ _HOMES = {
     "memory.graph.propose": "Proposal Triple",
     "memory.recall.anomalies": "Anomaly Oddity anomalies",
     "memory.recall.feedback": "Feedback",
-    "memory.recall.procedures": "Attempt Offer add_procedure is_task mine offers set_status",
+    "memory.recall.procedures": "Attempt Offer add_procedure mine offers set_status",
     "memory.recall.recall": "Disclosure Recollection recall",
     "objects.cid": "Cid CommitCid NodeCid ReceiptCid ResultCid RootCid",
     "objects.commit": "Commit",
