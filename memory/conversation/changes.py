@@ -216,11 +216,12 @@ def summarize(
     labels: Labels,
 ) -> NodeId:
     """Stages a summary of messages first..last, both included. It is visible to callers who may see
-    all of the messages, unless `labels` are lower; then the commit records it.
+    all of the messages, unless `labels` are lower; then the commit records it. A summary within the
+    range is a source in place of its messages, and is hidden.
 
     Raises:
-        InvalidInputError: not a range of messages of the thread, another summary shares one, or
-            they are of several scopes of a trust policy.
+        InvalidInputError: not a range of messages of the thread, another summary shares a part of
+            it or all, or the sources are of several scopes of a trust policy.
     """
     info = _existing(tx, thread)
     tx.require_unchanged(thread_id(thread))
@@ -235,15 +236,18 @@ def summarize(
             kind=ErrorKind.LIMIT_EXCEEDED,
             hint="write several summaries",
         )
-    for other in ranges:
+    inner = [one for one in ranges if first <= one[0] and one[1] <= last and one != (first, last)]
+    for other in [one for one in ranges if one not in inner]:
         if first <= other[1] and other[0] <= last:
             raise InvalidInputError(
                 f"range: got {first} to {last}, which overlaps the summary of "
                 f"{other[0]} to {other[1]}",
                 kind=ErrorKind.ID_COLLISION,
             )
-    positions = range(first, last + 1)
-    found = [node for position in positions if (node := tx.find_node(message_id(thread, position)))]
+    within = {one for start, end in inner for one in range(start, end + 1)}
+    earlier = [node_id(SUMMARY, [thread, *one]) for one in inner]
+    rest = [message_id(thread, one) for one in range(first, last + 1) if one not in within]
+    found = [node for source in (*earlier, *rest) if (node := tx.find_node(source))]
     policy = policy_of(Config.from_map(tx.base.config))
     own = derived(policy, (node.props for node in found), labels)
     props: dict[str, Any] = {
@@ -261,7 +265,10 @@ def summarize(
     )
     tx.add_trailers(own.trailers(made))
     tx.add_edge(made, "summarizes", thread_id(thread), props={"first": first, "last": last})
-    kept = sorted([*map(list, ranges), [first, last]])
+    for one in earlier:
+        if tx.find_node(one) is not None and not tx.is_tombstoned(one):
+            tx.tombstone(one, reason=f"summarised in {first} to {last}")
+    kept = sorted([*(list(one) for one in ranges if one not in inner), [first, last]])
     tx.update_node(thread_id(thread), set_props={"summaries": kept})
     return made
 

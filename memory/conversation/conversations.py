@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ibidem.memory.conversation import changes
 from ibidem.memory.conversation.changes import Written
+from ibidem.memory.conversation.compaction import Compaction
 from ibidem.memory.conversation.context import TOOL_CHARS, Context, Source, compose, required
 from ibidem.memory.conversation.message import (
     MESSAGE,
@@ -74,6 +75,7 @@ class Conversations:
         embedder: Embedder | None = None,
         author: str = "",
         viewer: Viewer | None = None,
+        compaction: Compaction | None = None,
     ) -> None:
         """Works on the current branch.
 
@@ -82,12 +84,15 @@ class Conversations:
                 once, even across processes.
             author: of the commits.
             viewer: the caller, if the root has a trust policy.
+            compaction: compacts a thread that has grown, after `append` and `save`, in a commit of
+                its own. If its function fails, the messages are stored, and the error is raised.
         """
         # A viewer refuses by itself what he may not.
         self.repository = cast("Repository", repository)
         self._embedder = embedder
         self._author = author
         self._viewer = viewer
+        self._compaction = compaction
         if embedder is not None and not isinstance(repository, OPEN):
             repository.use_embedder(embedder)
 
@@ -112,7 +117,7 @@ class Conversations:
             self._set_vectors(tx, name, ords, given)
             return ords
 
-        return self._written(change, f"messages of {name}", now)
+        return self._grown(name, self._written(change, f"messages of {name}", now), time)
 
     def save(
         self, thread: str, messages: Iterable[object], *, time: int | datetime | None = None
@@ -133,7 +138,7 @@ class Conversations:
             self._set_vectors(tx, name, ords, fresh)
             return ords
 
-        return self._written(change, f"messages of {name}", now)
+        return self._grown(name, self._written(change, f"messages of {name}", now), time)
 
     def compact(
         self,
@@ -149,7 +154,8 @@ class Conversations:
     ) -> Written:
         """Stores a summary of the messages first..last, both included; the messages stay. It has
         the highest level of the messages, and their scope, so a caller who may not see one of them
-        does not see the summary.
+        does not see the summary. Summaries within the range are its sources in place of their
+        messages, and are hidden.
 
         Args:
             model: the author or model of the text, stored with it.
@@ -157,8 +163,8 @@ class Conversations:
             scope: of the summary, in place of the messages' one; the empty text is no scope.
 
         Raises:
-            InvalidInputError: not a range of messages, or messages of several scopes of a trust
-                policy; kind `id-collision`: it overlaps another.
+            InvalidInputError: not a range of messages, or sources of several scopes of a trust
+                policy; kind `id-collision`: it has the range of another, or overlaps it in part.
         """
         name, now = checked_name(thread), self.repository.now(time)
         checks.count("first", first)
@@ -452,6 +458,27 @@ class Conversations:
             )
         )
         return Written(ords, commit)
+
+    def _grown(self, thread: str, written: Written, time: int | datetime | None) -> Written:
+        """Compacts a thread that is over the threshold; returns what was written before."""
+        if self._compaction is None or not written.ords:
+            return written
+        revision = self.repository.at(viewer=self._viewer)
+        nodes = revision.query(label=SUMMARY, where={"thread": thread})
+        summaries = list(stored_of(nodes, reader_of(revision)))
+        first = 1 + max((one.last for one in summaries), default=-1)
+        view = sorted(summaries, key=lambda one: one.ord) + self.messages(thread, first=first)
+        found = self._compaction.range_of(view)
+        if found:
+            self.compact(
+                thread,
+                found[0].ord,
+                found[-1].last,
+                self._compaction.summarise(found),
+                model=self._compaction.model,
+                time=time,
+            )
+        return written
 
     def _hide(self, thread: str, before: int | None, time: int | datetime | None) -> Written:
         name, now = checked_name(thread), self.repository.now(time)

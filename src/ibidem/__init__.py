@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ibidem.ingest.secret import secret_in as secret_in
     from ibidem.ingest.secret import without_secrets as without_secrets
     from ibidem.memory.conversation.changes import Written as Written
+    from ibidem.memory.conversation.compaction import Compaction as Compaction
     from ibidem.memory.conversation.context import Context as Context
     from ibidem.memory.conversation.conversations import Conversations as Conversations
     from ibidem.memory.conversation.message import Message as Message
@@ -226,6 +227,7 @@ _HOMES = {
     "ingest.report": "IngestReport Progress",
     "ingest.secret": "secret_in without_secrets",
     "memory.conversation.changes": "Written",
+    "memory.conversation.compaction": "Compaction",
     "memory.conversation.context": "Context",
     "memory.conversation.conversations": "Conversations",
     "memory.conversation.message": "Message Stored ThreadInfo thread_id",

@@ -15,6 +15,7 @@ from ibidem.ingest.add_paths import PathLike
 from ibidem.ingest.report import IngestReport
 from ibidem.ingest.report import Progress
 from ibidem.memory.conversation.changes import Written
+from ibidem.memory.conversation.compaction import Compaction
 from ibidem.memory.conversation.context import Context
 from ibidem.memory.conversation.message import Stored
 from ibidem.memory.conversation.message import ThreadInfo
@@ -743,7 +744,7 @@ class Sync:
     def remotes(self) -> Remotes: ...
 
 class Conversations:
-    def __init__(self, repository: Repository | ViewerRepository | Transaction, *, embedder: Embedder | None = ..., author: str = ..., viewer: Viewer | None = ...) -> None: ...
+    def __init__(self, repository: Repository | ViewerRepository | Transaction, *, embedder: Embedder | None = ..., author: str = ..., viewer: Viewer | None = ..., compaction: Compaction | None = ...) -> None: ...
     async def __aenter__(self) -> Self: ...
     async def __aexit__(
         self,
