@@ -45,6 +45,7 @@ from ibidem.retrieve.records.salience import salience
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ibidem.embed.language_model import LanguageModel
     from ibidem.embed.protocol import Embedder
     from ibidem.memory.graph.consolidate import Consolidated
     from ibidem.memory.graph.maintain import Maintained
@@ -93,7 +94,7 @@ class GraphMemory:
         Raises:
             InvalidInputError: in an open transaction, whose `feedback` stages events.
         """
-        if isinstance(self.repository, OPEN):
+        if isinstance(cast("object", self.repository), OPEN):
             raise InvalidInputError(
                 "notes: got them in a transaction, expected its feedback",
                 hint="tx.feedback.reinforce(…) is published with the commit",
@@ -394,15 +395,35 @@ class GraphMemory:
             below: prunes records whose salience is below this.
             dry_run: whether nothing is written, and the report says what would be.
         """
-        from ibidem.memory.graph.maintain import maintain
+        from ibidem.memory.graph.maintain import Maintained
 
-        return maintain(
-            self,
-            sources_min=sources_min,
-            confidence_min=confidence_min,
-            below=below,
-            dry_run=dry_run,
-            time=time,
+        opened: object = self.repository
+        if dry_run and isinstance(opened, OPEN):
+            raise InvalidInputError(
+                "dry_run: got True in a transaction, expected a repository",
+                hint="roll the transaction back",
+            )
+        now, accepted = self.repository.now(time), []
+        with self._writing("maintain the memory", now) as tx:
+            inner = GraphMemory(tx, space=self.space, author=self.author)
+            if sources_min is not None or confidence_min is not None:
+                waiting = inner.proposals(
+                    sources_min=sources_min or 0,
+                    confidence_min=confidence_min or 0.0,
+                    conflicting=False,
+                )
+                accepted = inner.accept([one.id for one in waiting], time=now)
+            derived = inner.consolidate(time=now)
+            pruned = inner.prune(below=below, as_of=now, time=now)
+            if dry_run:
+                tx.rollback()
+        return Maintained(
+            accepted=tuple(accepted),
+            added=derived.added,
+            updated=derived.updated,
+            pruned=tuple(pruned),
+            unreadable=derived.unreadable,
+            commit=None if tx.commit is None else tx.commit.cid,
         )
 
     # -- searching --------------------------------------------------------------------------------
@@ -417,6 +438,9 @@ class GraphMemory:
         # options: memory
         types: Iterable[RecordType | str] | None = None,
         include_status: Iterable[Status | str] = (),
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,
         model: str | Configured | None = CONFIGURED,

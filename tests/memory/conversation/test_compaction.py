@@ -10,7 +10,7 @@ import ibidem
 from ibidem.memory.conversation.compaction import Compaction
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.conversation.message import Message, Stored
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
 
@@ -115,3 +115,23 @@ def test_in_a_transaction_it_is_staged(repo: Repository) -> None:
 def test_its_fields_are_checked(bad: dict[str, object]) -> None:
     with pytest.raises(InvalidInputError):
         Compaction(**{"over_tokens": 1, "summarise": joined, **bad})  # type: ignore[arg-type]
+
+
+def test_a_gap_before_a_summary_is_summarised_too(repo: Repository) -> None:
+    plain = Conversations(repo)
+    plain.append("a", said(*"abcdef"))
+    plain.compact("a", 2, 3, "cd")
+    Conversations(repo, compaction=Compaction(0, joined, recent=1)).append("a", said("g"))
+    assert view(plain) == [(0, 5, "0-5 of 5"), (6, 6, "g")]
+    plain.clear("a")
+    Conversations(repo, compaction=Compaction(0, joined, recent=1)).append("a", said(*"hij"))
+    assert view(plain) == [(7, 8, "7-8 of 2"), (9, 9, "j")]
+
+
+def test_a_restricted_viewer_may_not_compact(repo: Repository) -> None:
+    with repo.transaction() as tx:
+        tx.set_trust_policy(TrustPolicy())
+    low = repo.as_viewer(Viewer(level=1, scopes=()))
+    with pytest.raises(InvalidInputError) as raised:
+        Conversations(low, compaction=Compaction(0, joined))
+    assert raised.value.kind is ErrorKind.NOT_PERMITTED
