@@ -504,15 +504,21 @@ class Conversations:
         covered = {position for one in summaries for position in range(one.ord, one.last + 1)}
         raw = [one for one in self.messages(thread, first=first) if one.ord not in covered]
         found = self._compaction.range_of(sorted([*summaries, *raw], key=lambda one: one.ord))
-        if found:
+        if not found:
+            return written
+        text = self._compaction.summarise(found)
+        try:
             self.compact(
                 thread,
                 found[0].ord,
                 found[-1].last,
-                self._compaction.summarise(found),
+                text,
                 model=self._compaction.model,
                 time=time,
             )
+        except InvalidInputError as error:
+            if error.kind is not ErrorKind.ID_COLLISION:
+                raise  # else another writer has compacted the thread meanwhile
         return written
 
     def _hide(self, thread: str, before: int | None, time: int | datetime | None) -> Written:

@@ -227,7 +227,7 @@ class GraphMemory:
                 is lower, the commit says so.
             provenance: `{kind, ref}` each; a `ref` may be the id of a node.
         """
-        given = [one if isinstance(one, Triple) else Triple(*one) for one in triples]
+        given = [propose.triple_of(one) for one in triples]
         now = self.repository.now(time)
         common = Record(
             RecordType.SEMANTIC,

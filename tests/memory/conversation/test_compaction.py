@@ -135,3 +135,13 @@ def test_a_restricted_viewer_may_not_compact(repo: Repository) -> None:
     with pytest.raises(InvalidInputError) as raised:
         Conversations(low, compaction=Compaction(0, joined))
     assert raised.value.kind is ErrorKind.NOT_PERMITTED
+
+
+def test_another_writer_may_compact_first(repo: Repository) -> None:
+    def second(found: Sequence[Stored]) -> str:
+        Conversations(repo).compact("a", 1, 2, "the other's")
+        return joined(found)
+
+    memory = Conversations(repo, compaction=Compaction(0, second, recent=1))
+    memory.append("a", said(*"abc"))
+    assert view(memory) == [(0, 0, "a"), (1, 2, "the other's")]

@@ -35,9 +35,12 @@ def test_ar29_the_slow_log_says_nothing_of_the_question(tmp_path: Path) -> None:
         recall(repo, "alpha canary", slow_milliseconds=10**9)
         sidecar = QueryLog(repo.folder)
         assert list(sidecar.slow_log()) == []
-        recall(repo, "alpha canary", slow_milliseconds=0)
+        recall(repo, "alpha canary", slow_milliseconds=0, where={"hidden": "canary"}, limit=3)
         (line,) = sidecar.slow_log()
-    assert set(line) == {"operation", "milliseconds", "items", "candidates", "time"}
+    counts = {"items", "candidates", "lanes", "options"}
+    assert set(line) == {"operation", "milliseconds", "time"} | counts
+    assert line["options"] == ["limit", "where"]
+    assert line["lanes"] == {"lexical": "ok"}
     assert "canary" not in str(line)
 
 
