@@ -310,6 +310,7 @@ class Conversations:
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
         metadata: bool | Configured = CONFIGURED,
+        coverage_min: int | None = None,
         strict: bool = False,
         # end of options
     ) -> Selection:
@@ -406,6 +407,7 @@ class Conversations:
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
         metadata: bool | Configured = CONFIGURED,
+        coverage_min: int | None = None,
         strict: bool = False,
         # end of options
     ) -> Context:

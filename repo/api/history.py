@@ -119,6 +119,7 @@ class History:
         token_budget: int | Configured | None = CONFIGURED,
         depth: int | Configured = CONFIGURED,
         limit: int | Configured | None = CONFIGURED,
+        coverage_min: int | None = None,
         strict: bool = False,
         viewer: Viewer | None = None,
         # end of options
@@ -183,6 +184,7 @@ class History:
         token_budget: int | Configured | None = CONFIGURED,
         depth: int | Configured = CONFIGURED,
         limit: int | Configured | None = CONFIGURED,
+        coverage_min: int | None = None,
         strict: bool = False,
         viewer: Viewer | None = None,
         # end of options

@@ -88,7 +88,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Revision", Exposure.VISIBLE, "document locate locate_many newest moment paths"),
     **_rows("Revision", Exposure.VISIBLE, "is_visible retrieve retrieve_many packs records"),
     **_rows("Revision", Exposure.VISIBLE, "prompt context verify_citation query page count schema"),
-    **_rows("Revision", Exposure.VISIBLE, "navigate"),
+    **_rows("Revision", Exposure.VISIBLE, "navigate neighbours"),
     **_rows("Revision", Exposure.EXEMPT, "root_cid commit_cid config trust_policy viewer"),
     **_rows("Revision", Exposure.EXEMPT, "is_restricted erasures"),
     **_rows("Revision", Exposure.REFUSED, "core root commit log snapshot with_snapshot"),

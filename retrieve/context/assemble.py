@@ -107,13 +107,15 @@ def execute_packs(
     for index in taken:
         by_source[order[index][0]].append(order[index][1])
     first = makings[0].found
+    packs = tuple(makings[order[index][0]].packs(order[index][1]) for index in taken)
     answer = first.answer(
-        tuple(makings[order[index][0]].packs(order[index][1]) for index in taken),
+        packs,
         _drops(makings, order, left[:DROPS_LISTED_MAX]),
         MappingProxyType(counts),
         first.warnings(
             sum(one.stale(mine) for one, mine in zip(makings, by_source, strict=True)),
             sum(one.conflicted(mine) for one, mine in zip(makings, by_source, strict=True)),
+            [pack.text for pack in packs],
         ),
     )
     return replace(

@@ -71,8 +71,9 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("node", "add", "Person", "--summary", "Ada", "--prop", "born=1815")
     run("commit", "-m", "a person")
     run("retrieve", "When was Ada born?")
-    run("retrieve", "store", "--also", "mill", "--summary", "1")
-    run("packs", "the Long Mill", "--summary", "1")
+    run("retrieve", "store nowhere", "--also", "mill", "--summary", "1", "--assess")
+    run("packs", "the Long Mill", "--limit", "1", "--summary", "1", "--assess")
+    run("packs", "mill nowhere", "--limit", "1", "--assess")
     for name in ("HEAD", one, edge, commit):
         run("show", name)
     run("show", one)
