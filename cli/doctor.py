@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
-from ibidem.cli import checkup
-from ibidem.cli.checkup import Finding
-from ibidem.cli.render import output
+from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, common_options, pass_session
-from ibidem.objects.errors import NotFoundError
+from ibidem.objects.errors import ErrorKind, IbidemError, NotFoundError
+
+if TYPE_CHECKING:
+    from ibidem.repo.maintenance.checkup import Finding
+    from ibidem.repo.repository import Repository
 
 _MARKS = {"ok": output.good, "note": output.faint, "failed": output.bad}
 
@@ -31,6 +35,8 @@ def command(context: click.Context, session: Session, *, full: bool) -> None:
       repo doctor
       repo doctor --full --json
     """
+    from ibidem.repo.maintenance import checkup
+
     findings = [*checkup.check_program(), *_repository_findings(session, full=full)]
     failed = any(finding.outcome == "failed" for finding in findings)
     if session.json:
@@ -43,22 +49,40 @@ def command(context: click.Context, session: Session, *, full: bool) -> None:
 
 
 def _repository_findings(session: Session, *, full: bool) -> list[Finding]:
+    from ibidem.repo.maintenance.checkup import Finding, check_repository
+
     try:
         session.address()
     except NotFoundError as error:
         return [Finding("repository", "note", f"none here; {error.hint}")]
-    repository, opened = checkup.check_opens(lambda: session.open(finish_erasing=False))
+    repository, opened = check_opens(lambda: session.open(finish_erasing=False))
     if repository is None:
         return [opened]
     with repository:
-        return [
-            opened,
-            *checkup.check_service(repository.core.location),
-            checkup.check_blocks(repository.core.store, whole=full, progress=session.meter),
-            checkup.check_history(repository),
-            checkup.check_index(repository),
-            *([checkup.check_all(repository)] if full else []),
-        ]
+        return [opened, *check_repository(repository.core, full=full)]
+
+
+def check_opens(open_repository: Callable[[], Repository]) -> tuple[Repository | None, Finding]:
+    """Opens the repository; returns it (None on failure) and the finding. A repository that another
+    process has locked is distinguished from a damaged one.
+    """
+    from ibidem.repo.maintenance.checkup import Finding
+
+    repository = None
+    try:
+        repository = open_repository()
+        head = repository.head
+    except IbidemError as error:
+        if repository is not None:
+            repository.close()
+        if error.kind is ErrorKind.LOCKED:
+            hint = (
+                error.hint
+                or "it is in use, not damaged: wait for the other process, then try again"
+            )
+            return None, Finding("repository", "failed", f"locked: {error}", hint)
+        return None, Finding("repository", "failed", str(error), error.hint)
+    return repository, Finding("repository", "ok", f"opens; {shapes.head_line(head)}")
 
 
 def _show(finding: Finding) -> None:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from ibidem.cli.render.cells import cut
 from ibidem.cli.render.output import faint, one_line, strong
 from ibidem.retrieve.query.fusion import LANES, kind_of
 
@@ -109,7 +110,7 @@ def _drawn(bars: Sequence[_Bar], cells: int, textures: str, *, width: int) -> li
         drawn = _cells(bar.shares, longest, cells, textures)
         line = f"  {bar.name:<{names}}  {drawn:<{cells}}  {bar.value:>{values}}"
         if bar.title and room >= _TITLE_CELLS_MIN:
-            line += f"  {one_line(bar.title, width=room)}"
+            line += f"  {cut(one_line(bar.title), width=room)}"
         lines.append(line.rstrip())
     return lines
 

@@ -93,6 +93,10 @@ class Answer(Drawn, TupleSequence[AnyItem]):
     """The relations between the records, in answers of records."""
     receipt: Receipt | None = field(default=None, compare=False, repr=False)
     """The receipt that replays the answer, set by the repository. Not part of `to_bytes()`."""
+    _stated: list[Stated | None] = field(
+        default_factory=list, init=False, compare=False, repr=False
+    )
+    """What `stated` found, after it was first asked for."""
 
     @property
     def _listed(self) -> tuple[AnyItem, ...]:
@@ -115,6 +119,11 @@ class Answer(Drawn, TupleSequence[AnyItem]):
         """The one value that the returned nodes state for what the question asks; None if there is
         none, or more than one. A function of the question and the items; not part of
         `to_bytes()`."""
+        if not self._stated:
+            self._stated.append(self._found_stated())
+        return self._stated[0]
+
+    def _found_stated(self) -> Stated | None:
         text = self.query.text or ""
         is_for_value = text.casefold().split(maxsplit=1)[:1] in _OPENINGS
         if self.kind is not AnswerKind.NODES or not is_for_value:

@@ -404,6 +404,11 @@ def _records(run: Any) -> None:
         "retract",
         run("memory", "supersede", three, "pour", "--from", "event=y")["records"][0],
     )
+    fact = run("memory", "propose", "Ada", "prefers", "tea", "--from", "event=z")["records"][0]
+    run("memory", "accept", fact)
+    run("memory", "propose", "Ada", "prefers", "cocoa", "--from", "event=z")
+    run("memory", "proposals")
+    run("memory", "accept", "--sources-min", "1", "--dry-run")
     run("memory", "consolidate", "--dry-run")
     run("memory", "prune", "--dry-run")
     run("trust", "enable")
