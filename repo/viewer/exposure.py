@@ -77,7 +77,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Notes", Exposure.EXEMPT, "head"),
     **_rows("Keys", Exposure.REFUSED, "ring sign_with verify revoke require_signed"),
     **_rows("Maintenance", Exposure.REFUSED, "checkup fsck repair gc stats log_stats index_counts"),
-    **_rows("Maintenance", Exposure.REFUSED, "audit_vectors missing_vectors reindex"),
+    **_rows("Maintenance", Exposure.REFUSED, "audit_vectors audit_texts missing_vectors reindex"),
     **_rows("Maintenance", Exposure.REFUSED, "verify_index share_index"),
     **_rows("Maintenance", Exposure.REFUSED, "erase erasures is_erased accept_erasures"),
     **_rows("Maintenance", Exposure.REFUSED, "finish_erasing"),

@@ -201,6 +201,10 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("embed", "list")
     run("embed", "list", "--model", run("embed", "list")["models"][0]["name"])
     run("index", "stats")
+    for key, text in (("long", "word " * 1000), ("one", "mill"), ("two", "mill")):
+        run("node", "add", "Note", "--summary", text, "--key", key)
+    run("commit", "-m", "texts")
+    run("index", "stats", "--texts")
     run("doctor")
     for _ in range(2):
         run("mcp", "integrate", "cursor", "--yes")
