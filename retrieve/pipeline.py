@@ -176,7 +176,7 @@ class Ranked:
                 *_warnings(self.scope, self.tops, self.walks, stale),
                 *_rerank_warning(query, self.record),
                 *_conflict_warning(open_conflicts),
-                *_coverage_warning(query, texts),
+                *coverage_warning(query, texts),
             ]
         )
 
@@ -405,7 +405,7 @@ def _conflict_warning(count: int) -> Iterator[AnswerWarning]:
         yield AnswerWarning(WarningCode.OPEN_CONFLICTS, "root", None, count)
 
 
-def _coverage_warning(query: Query, texts: Sequence[str]) -> Iterator[AnswerWarning]:
+def coverage_warning(query: Query, texts: Sequence[str]) -> Iterator[AnswerWarning]:
     """Yields a warning if the items have fewer of the question's terms than it requires."""
     if query.coverage_min is None:
         return

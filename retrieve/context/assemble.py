@@ -48,7 +48,7 @@ from ibidem.retrieve.context.window import fitting
 from ibidem.retrieve.filter import matches
 from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.node_source import Content, NodeSource
-from ibidem.retrieve.pipeline import Ranked, count_conflicted, ranked
+from ibidem.retrieve.pipeline import Ranked, count_conflicted, coverage_warning, ranked
 from ibidem.retrieve.protocol import Snapshot
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.ranking import SnapshotRanking
@@ -135,9 +135,10 @@ def shown_text(node: Node, fields: Sequence[str], content: Content) -> str:
 
 
 def _empty(snapshot: Snapshot, query: Query) -> Answer[Pack]:
-    """Returns the answer to a blank text, which has no items."""
+    """Returns the answer to a blank text, or without any source; it has no items."""
     counts = MappingProxyType({str(reason): 0 for reason in DropReason})
-    return Answer(snapshot.root, query, (), 0, 0, Drops(), counts, (), MappingProxyType({}))
+    warnings = tuple(coverage_warning(query, ()))
+    return Answer(snapshot.root, query, (), 0, 0, Drops(), counts, warnings, MappingProxyType({}))
 
 
 def _drops(
