@@ -13,15 +13,14 @@ Spec: retrieval 9.6.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from ibidem.index.analysis import ENGLISH, analyse, analyser_of
 from ibidem.objects.record import record
 
 if TYPE_CHECKING:
-    from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import AnswerItem, Item
     from ibidem.retrieve.query.query import Query
 
@@ -48,6 +47,26 @@ _PLAIN = (
     *("rerank", "mmr", "packs", "recall", "records", "queries", "degraded"),
 )
 """Fields of a query that have to be empty: no such question was judged."""
+
+
+class Assessable(Protocol):
+    """An answer, as far as it is read here."""
+
+    @property
+    def query(self) -> Query:
+        """The question."""
+
+    @property
+    def items(self) -> Sequence[AnswerItem]:
+        """The items, best first."""
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        """The status of each lane that ran."""
+
+    @property
+    def dropped_total(self) -> int:
+        """How many items were left out."""
 
 
 @record
@@ -111,7 +130,7 @@ class Assessment:
         }
 
 
-def assess(answer: Answer[AnswerItem]) -> Assessment:
+def assess(answer: Assessable) -> Assessment:
     """Returns what an answer says of itself."""
     texts = [item.rendered for item in answer.items]
     return Assessment(
@@ -129,7 +148,7 @@ def coverage_of(question: str, texts: Iterable[str]) -> Coverage:
     return Coverage(len(wanted) - len(missing), len(wanted), missing)
 
 
-def confidence_of(answer: Answer[AnswerItem]) -> int | None:
+def confidence_of(answer: Assessable) -> int | None:
     """Returns the confidence of an answer in permille, None outside what was judged."""
     points = points_of(answer)
     if points is None:
@@ -137,7 +156,7 @@ def confidence_of(answer: Answer[AnswerItem]) -> int | None:
     return TABLE[max(0, bisect_right(TABLE, points, key=lambda row: row[0]) - 1)][1]
 
 
-def points_of(answer: Answer[AnswerItem]) -> int | None:
+def points_of(answer: Assessable) -> int | None:
     """Returns the number that the confidence depends on, None outside what was judged.
 
     An answer has more points if its best item has more of the question's terms, and if the lexical
