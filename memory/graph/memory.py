@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ibidem.memory.graph import propose, revise
 from ibidem.memory.graph.propose import Proposal, Triple
 from ibidem.memory.graph.read import Records, read_records
-from ibidem.memory.graph.same import same_as_staged, same_in_base
+from ibidem.memory.graph.same import Chain, append_to_chain, same_as_staged, same_in_base
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import InvalidInputError
@@ -85,6 +85,7 @@ class GraphMemory:
         self.repository = cast("Repository", repository)
         self.space = space
         self.author = author
+        self._chain: Chain | None = None
 
     @cached_property
     def notes(self) -> Notes:
@@ -119,13 +120,20 @@ class GraphMemory:
             time: of the commit, and of records without their own.
         """
         given = [records] if isinstance(records, Record) else list(records)
+        for index, one in enumerate(given):
+            if not isinstance(one, Record):
+                raise InvalidInputError(
+                    f"records[{index}]: got {one!r:.80}, expected a Record",
+                    hint="repo.add takes a text",
+                )
         now = self.repository.now(time)
         with self._writing(message or f"add {len(given)} records", now) as tx:
             policy = self.policy(tx)
-            base = same_in_base(tx, given, policy)
+            base = same_in_base(tx, given, policy, self._chain)
             ids = [_added(tx, record, base, policy, now) for record in given]
             for source, etype, target in relations:
                 tx.add_edge(_end(ids, source), etype, _end(ids, target))
+        self._chain = append_to_chain(self._chain, tx, given, ids)
         return ids
 
     def relate(
