@@ -20,6 +20,7 @@ from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 @question.limited(LIMIT_OF_PACKS)
 @click.option("--explain", is_flag=True, help="Show the score of every hit in each lane.")
 @question.summary_option
+@question.assess_option
 @viewer_option
 @at_option
 @common_options
@@ -31,6 +32,7 @@ def command(
     query: str,
     explain: bool,
     summary: int | None,
+    assess: bool,
     at: str,
     **given: Any,
 ) -> None:
@@ -49,6 +51,7 @@ def command(
     with session.open() as repository:
         revision = repository.at(at, viewer=viewer_of(session))
         found = revision.packs(query, **options)
+        neighbours = revision.neighbours(found) if assess else []
     receipt = None if found.receipt is None else str(found.receipt.cid)
     if session.json:
         commit = None if revision.commit_cid is None else str(revision.commit_cid)
@@ -58,6 +61,7 @@ def command(
                 "commit": commit,
                 "receipt": receipt,
                 **answer.outcome_json(found, summary),
+                **(answer.assessment_json(found, neighbours) if assess else {}),
             },
         )
         return
@@ -65,5 +69,7 @@ def command(
     output.say(
         *answer.summary_lines(found, summary), *packs.packs_lines(found, receipt, explain=explain)
     )
+    if assess:
+        output.say("", *answer.assessment_lines(found, neighbours))
     if explain:
         output.say("", *found.explain().splitlines())

@@ -23,6 +23,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 )
 @click.option("--explain", is_flag=True, help="Show the score of each lane, and what was left out.")
 @question.summary_option
+@question.assess_option
 @viewer_option
 @at_option
 @common_options
@@ -36,6 +37,7 @@ def command(
     allow_erased: bool,
     explain: bool,
     summary: int | None,
+    assess: bool,
     at: str,
     **given: Any,
 ) -> None:
@@ -66,6 +68,7 @@ def command(
             [item.node.id for item in result.items],
             include_tombstoned=result.query.include_tombstoned,
         )
+        neighbours = revision.neighbours(result) if assess else []
         erased = [str(erasure.node) for erasure in getattr(revision, "erasures", ())]
         # No receipt: nothing keeps a root from which erased nodes were left out.
         made = None if erased else result.receipt
@@ -79,6 +82,7 @@ def command(
                 "receipt": receipt,
                 "erased": erased,
                 **answer.answer_json(result, locations, summary),
+                **(answer.assessment_json(result, neighbours) if assess else {}),
             },
         )
     else:
@@ -96,6 +100,8 @@ def command(
             titles = answer.item_titles(result, locations)
             # Above the cost and the receipt, which end every answer.
             lines[-2:-2] = terminal_chart(result, titles)
+        if assess:
+            lines[-2:-2] = [*answer.assessment_lines(result, neighbours), ""]
         output.say(*answer.summary_lines(result, summary), *lines)
 
 

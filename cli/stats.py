@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,19 +11,27 @@ from ibidem.cli.render import output
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 
 if TYPE_CHECKING:
+    from ibidem.objects.ids import NodeId
     from ibidem.repo.statistics import LogSize
+    from ibidem.repo.text_audit import TextAudit
 
 
 @click.command("stats")
+@click.option(
+    "--texts",
+    is_flag=True,
+    help="Also read every text: which are short, long, or the same as another.",
+)
 @at_option
 @common_options
 @pass_session
-def command(session: Session, *, at: str) -> None:
+def command(session: Session, *, texts: bool, at: str) -> None:
     """Show the numbers of nodes, edges, vectors, blocks and log entries
 
     \b
-    Example:
+    Examples:
       repo index stats --at main~10
+      repo index stats --texts
     """
     with session.open() as repository:
         stats = repository.maintenance.stats(at)
@@ -30,6 +39,7 @@ def command(session: Session, *, at: str) -> None:
         labels = dict(sorted(repository.at(at).with_snapshot(lambda one: one.labels()).items()))
         index = repository.core.search_index.current.stats()
         logs = repository.maintenance.log_stats()
+        audit = repository.maintenance.audit_texts(at) if texts else None
     head = None if stats.head is None else str(stats.head)
     if session.json:
         output.emit(
@@ -40,6 +50,7 @@ def command(session: Session, *, at: str) -> None:
                 "edge_count": stats.edge_count,
                 "tombstone_count": stats.tombstone_count,
                 "labels": labels,
+                **({} if audit is None else {"texts": _texts_json(audit)}),
                 **stats.vector_counts,
                 "branch_count": stats.branch_count,
                 "tag_count": stats.tag_count,
@@ -76,6 +87,7 @@ def command(session: Session, *, at: str) -> None:
         ("commit", head or "none yet"),
         ("nodes", f"{stats.node_count:,}"),
         *((f"  {output.one_line(label)}", f"{count:,}") for label, count in labels.items()),
+        *([] if audit is None else _texts_rows(audit)),
         ("edges", f"{stats.edge_count:,}"),
         ("tombstones", f"{stats.tombstone_count:,}"),
         *(
@@ -108,6 +120,32 @@ def command(session: Session, *, at: str) -> None:
         ),
     ]
     output.say(*output.pairs(rows))
+
+
+def _texts_json(audit: TextAudit) -> dict[str, Any]:
+    return {
+        "count": audit.text_count,
+        "token_count": audit.token_count,
+        "short": [str(one) for one in audit.short],
+        "long": [str(one) for one in audit.long],
+        "duplicates": [{"ids": [str(one) for one in group]} for group in audit.duplicates],
+    }
+
+
+def _texts_rows(audit: TextAudit) -> list[tuple[str, str]]:
+    def shown(count: int, ids: Sequence[NodeId]) -> str:
+        first = f", such as {ids[0]}" if ids else ""
+        return f"{count:,}{first}"
+
+    return [
+        ("texts", f"{audit.text_count:,}, {output.plural(audit.token_count, 'token')}"),
+        ("  short", shown(len(audit.short), audit.short)),
+        ("  long", shown(len(audit.long), audit.long)),
+        (
+            "  duplicate",
+            shown(audit.duplicate_count, audit.duplicates[0] if audit.duplicates else ()),
+        ),
+    ]
 
 
 def _receipts_line(log: LogSize) -> str:

@@ -99,6 +99,7 @@ class Recalling:
         token_budget: int | Configured | None = CONFIGURED,
         depth: int | Configured = CONFIGURED,
         limit: int | Configured | None = CONFIGURED,
+        coverage_min: int | None = None,
         strict: bool = False,
         viewer: Viewer | None = None,
         # end of options

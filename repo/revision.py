@@ -29,12 +29,13 @@ if TYPE_CHECKING:
     from ibidem.objects.vector import Sparse, Vector
     from ibidem.repo.core import Core
     from ibidem.repo.retrieval.listing import Page
+    from ibidem.repo.retrieval.neighbours import Neighbour
     from ibidem.repo.retrieval.signature import (
         QuestionOptions,
     )
     from ibidem.retrieve.access.policy import TrustPolicy, Viewer
     from ibidem.retrieve.answer.answer import Answer
-    from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.answer.item import AnswerItem, Item
     from ibidem.retrieve.context.navigation import Navigation
     from ibidem.retrieve.context.prompt import Citation
     from ibidem.retrieve.graph.paths import GraphPath
@@ -280,6 +281,7 @@ class Revision(Questions):
         token_budget: int | Configured | None = CONFIGURED,
         depth: int = 200,
         limit: int = 25,
+        coverage_min: int | None = None,
         viewer: Viewer | None = None,
         min_salience: float = 0.0,
         root_limit: int = 10,
@@ -399,6 +401,27 @@ class Revision(Questions):
         from ibidem.repo.retrieval import listing
 
         return listing.schema(self.graph, include_tombstoned=include_tombstoned)
+
+    def neighbours(self, answer: Answer[AnswerItem], *, limit: int = 5) -> list[Neighbour]:
+        """Returns the nodes that edges join to the items of an answer and that it does not have,
+        those joined to more and better items first.
+
+        Raises:
+            InvalidInputError: `limit` is not an integer from 0 to 1,000.
+
+        Examples:
+            >>> import ibidem
+            >>> repo = ibidem.init("memory:")
+            >>> with repo.transaction() as tx:
+            ...     queue = tx.add_node("Fact", summary="the queue is full")
+            ...     _ = tx.add_edge(queue, "see", tx.add_node("Fact", summary="add workers"))
+            >>> answer = repo.retrieve("queue")
+            >>> [one.node.summary for one in repo.at().neighbours(answer)]
+            ['add workers']
+        """
+        from ibidem.repo.retrieval.neighbours import neighbours_of
+
+        return neighbours_of(self.graph, answer, limit)
 
     def paths(
         self,

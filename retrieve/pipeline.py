@@ -108,9 +108,8 @@ def execute(
         snapshot, query, ordinals, [item.node for item in items], found.reader.content
     )
     open_conflicts = count_conflicted(snapshot, [one.node.id for one in packed.taken])
-    return found.answer(
-        items, packed.drops, packed.counts, found.warnings(stale, open_conflicts), found.direct()
-    )
+    warnings = found.warnings(stale, open_conflicts, [item.rendered for item in items])
+    return found.answer(items, packed.drops, packed.counts, warnings, found.direct())
 
 
 @record
@@ -166,15 +165,18 @@ class Ranked:
                 scores[RERANK] = self.opinions[node]
         return lanes
 
-    def warnings(self, stale: int, open_conflicts: int) -> tuple[AnswerWarning, ...]:
+    def warnings(
+        self, stale: int, open_conflicts: int, texts: Sequence[str]
+    ) -> tuple[AnswerWarning, ...]:
         """Returns the warnings of the answer: `stale` of its nodes have a stale vector, and
-        `open_conflicts` of them are in conflict."""
+        `open_conflicts` of them are in conflict; `texts` are the renderings of its items."""
         query = self.scope.query
         return capped(
             [
                 *_warnings(self.scope, self.tops, self.walks, stale),
                 *_rerank_warning(query, self.record),
                 *_conflict_warning(open_conflicts),
+                *coverage_warning(query, texts),
             ]
         )
 
@@ -401,6 +403,17 @@ def _conflict_warning(count: int) -> Iterator[AnswerWarning]:
     """Yields a warning if returned nodes are in conflict."""
     if count:
         yield AnswerWarning(WarningCode.OPEN_CONFLICTS, "root", None, count)
+
+
+def coverage_warning(query: Query, texts: Sequence[str]) -> Iterator[AnswerWarning]:
+    """Yields a warning if the items have fewer of the question's terms than it requires."""
+    if query.coverage_min is None:
+        return
+    from ibidem.retrieve.answer.assessment import coverage_of  # few questions require any
+
+    found = coverage_of(query.text or "", texts)
+    if found.permille < query.coverage_min:
+        yield AnswerWarning(WarningCode.LOW_COVERAGE, "coverage_min", None, len(found.missing))
 
 
 def _rerank_warning(query: Query, record: RerankRecord | None) -> Iterator[AnswerWarning]:

@@ -54,6 +54,12 @@ summary_option = click.option(
     help="Show first the N sentences of the answer that say most about QUERY, word for word.",
 )
 """The option that summarises an answer, passed on as `summary`."""
+assess_option = click.option(
+    "--assess",
+    is_flag=True,
+    help="Show also how sure the answer is, the words of QUERY that it lacks, and its neighbours.",
+)
+"""The option that assesses an answer, passed on as `assess`."""
 
 
 def question_options(function: Function) -> Function:

@@ -4,6 +4,7 @@ counted, which is what a model would get; ids, scores and what was left out are 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ibidem.cli.render import output, shapes
@@ -11,6 +12,7 @@ from ibidem.cli.render.output import faint, plural, strong
 
 if TYPE_CHECKING:
     from ibidem.objects.location import Location
+    from ibidem.repo.retrieval.neighbours import Neighbour
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import AnswerItem, Item
 
@@ -50,6 +52,40 @@ def outcome_json(result: Answer[AnswerItem], summary: int | None = None) -> dict
     found = result.to_dict()
     del found["receipt"], found["kind"]
     return found if summary is None else {**found, "summary": result.summary(summary).to_dict()}
+
+
+def assessment_json(result: Answer[AnswerItem], neighbours: Sequence[Neighbour]) -> dict[str, Any]:
+    """Returns what an answer says of itself, with its neighbours, as JSON."""
+    return {
+        "assessment": {
+            **result.assess().to_dict(),
+            "neighbours": [one.to_dict() for one in neighbours],
+        }
+    }
+
+
+def assessment_lines(result: Answer[AnswerItem], neighbours: Sequence[Neighbour]) -> list[str]:
+    """Returns what an answer says of itself as lines."""
+    found = result.assess()
+    coverage, scores = found.coverage, found.scores
+    sure = "unknown: no such question was judged"
+    if found.confidence is not None:
+        sure = f"{found.confidence / 10:g} % of answers like this one have what was asked for"
+    lacking = f", not {', '.join(coverage.missing)}" if coverage.missing else ""
+    lines = [
+        f"confidence: {sure}",
+        f"coverage: {coverage.covered_count} of {plural(coverage.term_count, 'term')}{lacking}",
+    ]
+    if scores is not None:
+        lines.append(
+            f"scores: {scores.highest:.3f} to {scores.lowest:.3f}, median {scores.median:.3f}, "
+            f"lead {scores.lead / 10:g} %"
+        )
+    lines += [
+        f"neighbour: {one.id} {output.one_line(one.node.summary or one.node.ntype)}"
+        for one in neighbours
+    ]
+    return [faint(line) for line in lines]
 
 
 def summary_lines(result: Answer[AnswerItem], sentences: int | None) -> list[str]:

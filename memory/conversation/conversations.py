@@ -340,6 +340,7 @@ class Conversations:
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
         metadata: bool | Configured = CONFIGURED,
+        coverage_min: int | None = None,
         strict: bool = False,
         # end of options
     ) -> Selection:
@@ -436,6 +437,7 @@ class Conversations:
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
         metadata: bool | Configured = CONFIGURED,
+        coverage_min: int | None = None,
         strict: bool = False,
         # end of options
     ) -> Context:

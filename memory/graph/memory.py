@@ -485,6 +485,7 @@ class GraphMemory:
         token_budget: int | Configured | None = CONFIGURED,
         depth: int = 200,
         limit: int = 25,
+        coverage_min: int | None = None,
         min_salience: float = 0.0,
         root_limit: int = 10,
         edge_limit: int = 100,

@@ -140,6 +140,7 @@ class History:
         token_budget: int | Configured | None = CONFIGURED,
         depth: int | Configured = CONFIGURED,
         limit: int | Configured | None = CONFIGURED,
+        coverage_min: int | None = None,
         strict: bool = False,
         viewer: Viewer | None = None,
         # end of options
@@ -204,6 +205,7 @@ class History:
         token_budget: int | Configured | None = CONFIGURED,
         depth: int | Configured = CONFIGURED,
         limit: int | Configured | None = CONFIGURED,
+        coverage_min: int | None = None,
         strict: bool = False,
         viewer: Viewer | None = None,
         # end of options

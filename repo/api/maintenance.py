@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ibidem.repo.maintenance.gc import GcReport
     from ibidem.repo.maintenance.report import FsckReport
     from ibidem.repo.statistics import LogStats, RepositoryStats
+    from ibidem.repo.text_audit import TextAudit
     from ibidem.repo.vector_audit import VectorAudit
 
 
@@ -114,6 +115,20 @@ class Maintenance:
         from ibidem.repo.vector_audit import audit_vectors
 
         return audit_vectors(self._core.graph(at, viewer=ALL), model)
+
+    def audit_texts(
+        self, at: object = HEAD, *, short_tokens: int = 8, long_tokens: int = 1000
+    ) -> TextAudit:
+        """Returns which texts of a revision are short, long, or the same as another; reads every
+        node.
+
+        Raises:
+            InvalidInputError: a bound is not an integer from 0, or they are in the wrong order.
+        """
+        from ibidem.repo.text_audit import audit_texts
+
+        graph = self._core.graph(at, viewer=ALL)
+        return audit_texts(graph, short_tokens=short_tokens, long_tokens=long_tokens)
 
     def log_stats(self) -> LogStats:
         """Returns the sizes of the logs of receipts and of operations, and their limits."""

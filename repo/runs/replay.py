@@ -46,6 +46,7 @@ from ibidem.repo.transaction.staged_graph import staged_graph
 from ibidem.repo.transaction.transaction import Transaction
 from ibidem.retrieve.answer.answer import AnswerKind
 from ibidem.retrieve.answer.receipt import Receipt
+from ibidem.retrieve.query.subquery import Subquery
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
@@ -272,14 +273,29 @@ def with_recorded_vector(receipt: Receipt, options: Mapping[str, Any]) -> dict[s
     given = dict(options)
     model, embedder = given.pop("model", None), given.pop("embedder", None)
     name = model if model is not None or embedder is None else embedder.name
-    if receipt.query.queries is not None:
-        for option in WRITTEN:
-            given.pop(option, None)
-        given["queries"] = [one.given() for one in receipt.query.queries]
     vector = receipt.query.vector
     if name is not None and vector is not None and vector.model == name:
         given["vector"] = (name, np.frombuffer(vector.data, "<f4"))
+    if receipt.query.queries is not None:
+        given["queries"] = _with_recorded_queries(receipt.query.queries, given, name)
+        for option in WRITTEN:
+            given.pop(option, None)
     return given
+
+
+def _with_recorded_queries(
+    recorded: Sequence[Subquery], options: Mapping[str, Any], model: str | None
+) -> list[Any]:
+    """Returns the subqueries that are given, with the recorded vectors of their texts, and those
+    that a model wrote if one is to write some."""
+    found = list(options.get("queries") or ())
+    written = recorded[len(found) :] if any(options.get(name) for name in WRITTEN) else ()
+    for position, (one, then) in enumerate(zip(found, recorded, strict=False)):
+        own = {"text": one} if isinstance(one, str) else dict(one)
+        vector = then.vector
+        if vector is not None and vector.model == model and own.get("text") == then.text:
+            found[position] = {"vector": (model, vector.array()), **own}
+    return [*found, *(one.given() for one in written)]
 
 
 class _Comparing:

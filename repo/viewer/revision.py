@@ -122,6 +122,7 @@ class ViewerRevision(Proxy):
     schema = _read(Revision.schema)
     navigate = _read(Revision.navigate)
     paths = _read(Revision.paths)
+    neighbours = _read(Revision.neighbours)
 
     def is_edge_visible(self, id: EdgeId | str) -> bool:  # noqa: A002
         """Returns whether both ends of an edge are visible."""

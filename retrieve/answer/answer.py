@@ -35,6 +35,7 @@ from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.rerank import RerankRecord, RerankStatus
 
 if TYPE_CHECKING:
+    from ibidem.retrieve.answer.assessment import Assessment
     from ibidem.retrieve.answer.item import Item
     from ibidem.retrieve.answer.stated import Stated
     from ibidem.retrieve.answer.summary import Summary
@@ -130,6 +131,16 @@ class Answer(Drawn, TupleSequence[AnyItem]):
         from ibidem.retrieve.answer.stated import stated  # its patterns take time to compile
 
         return stated(text, (item.node for item in cast("tuple[Item, ...]", self.items)))
+
+    def assess(self) -> Assessment:
+        """Returns what the answer says of itself: the question's words that its items have, how its
+        scores lie, and how sure one may be that it helps.
+
+        A function of the answer; not part of `to_bytes()`.
+        """
+        from ibidem.retrieve.answer.assessment import assess  # few answers are assessed
+
+        return assess(self)
 
     def summary(self, sentences: int = 3) -> Summary:
         """Returns the sentences of the items that say most about the question, word for word.

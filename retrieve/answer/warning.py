@@ -34,6 +34,7 @@ class WarningCode(StrEnum):
     UNKNOWN_EDGE_TYPE = "unknown_edge_type"
     RERANK_FAILED = "rerank_failed"
     OPEN_CONFLICTS = "open_conflicts"
+    LOW_COVERAGE = "low_coverage"
     WARNINGS_TRUNCATED = "warnings_truncated"
 
 
@@ -50,6 +51,7 @@ _TEXTS = {
     WarningCode.UNKNOWN_EDGE_TYPE: "no edge of this root is of such a type",
     WarningCode.RERANK_FAILED: "the reranker gave nothing to use, the fused order stands",
     WarningCode.OPEN_CONFLICTS: "returned nodes hold one of several values that nobody chose",
+    WarningCode.LOW_COVERAGE: "the items together have fewer of the text's terms than required",
     WarningCode.WARNINGS_TRUNCATED: "there were more warnings than are shown",
 }
 
@@ -64,7 +66,7 @@ class AnswerWarning:
     subject: str | None = None
     """The model, vocabulary, label, property or edge type as it is named in the query."""
     count: int | None = None
-    """The number of nodes concerned."""
+    """The number of nodes concerned; of `low_coverage`, the terms that no item has."""
 
     @property
     def message(self) -> str:

@@ -48,7 +48,7 @@ from ibidem.retrieve.context.window import fitting
 from ibidem.retrieve.filter import matches
 from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.node_source import Content, NodeSource
-from ibidem.retrieve.pipeline import Ranked, count_conflicted, ranked
+from ibidem.retrieve.pipeline import Ranked, count_conflicted, coverage_warning, ranked
 from ibidem.retrieve.protocol import Snapshot
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.ranking import SnapshotRanking
@@ -107,13 +107,15 @@ def execute_packs(
     for index in taken:
         by_source[order[index][0]].append(order[index][1])
     first = makings[0].found
+    packs = tuple(makings[order[index][0]].packs(order[index][1]) for index in taken)
     answer = first.answer(
-        tuple(makings[order[index][0]].packs(order[index][1]) for index in taken),
+        packs,
         _drops(makings, order, left[:DROPS_LISTED_MAX]),
         MappingProxyType(counts),
         first.warnings(
             sum(one.stale(mine) for one, mine in zip(makings, by_source, strict=True)),
             sum(one.conflicted(mine) for one, mine in zip(makings, by_source, strict=True)),
+            [pack.text for pack in packs],
         ),
     )
     return replace(
@@ -133,9 +135,10 @@ def shown_text(node: Node, fields: Sequence[str], content: Content) -> str:
 
 
 def _empty(snapshot: Snapshot, query: Query) -> Answer[Pack]:
-    """Returns the answer to a blank text, which has no items."""
+    """Returns the answer to a blank text, or without any source; it has no items."""
     counts = MappingProxyType({str(reason): 0 for reason in DropReason})
-    return Answer(snapshot.root, query, (), 0, 0, Drops(), counts, (), MappingProxyType({}))
+    warnings = tuple(coverage_warning(query, ()))
+    return Answer(snapshot.root, query, (), 0, 0, Drops(), counts, warnings, MappingProxyType({}))
 
 
 def _drops(

@@ -593,6 +593,11 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             is_setting=True,
         ),
         Option(
+            "coverage_min", "int", none=_NO, high=1000,
+            help="Warns if the items together have fewer of the text's terms, in permille",
+            flag=Flag("--coverage-min", metavar="PERMILLE"),
+        ),
+        Option(
             "strict", "bool", False, form=None,
             help="Treats warnings as errors; no receipt is written then",
         ),

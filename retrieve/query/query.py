@@ -101,6 +101,8 @@ class Query:
     """When nodes were written; None for any time."""
     queries: tuple[Subquery, ...] | None = None
     """Each a lane of its own; None for none."""
+    coverage_min: int | None = None
+    """The share of the text's terms, in permille, below which the items together get a warning."""
     degraded: str | None = None
     """The model that was to rank, and was missing where the question was asked."""
     semantics: int = SEMANTICS
@@ -139,7 +141,7 @@ class Query:
         return None
 
     def form(self) -> dict[str, Any]:
-        """Returns the canonical form: every field, but the last seven only if they are given."""
+        """Returns the canonical form: every field, but the last ones only if they are given."""
         form = {name: _written(getattr(self, name)) for name in _READERS}
         for name in _OPTIONAL_READERS:
             value = getattr(self, name)
@@ -244,6 +246,7 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         viewer=checked_viewer(policy_of(config), options["viewer"]),
         history=_optional(HistoryFilter.from_form, options["history"]),
         queries=resolve_queries(options[QUERIES]),
+        coverage_min=option_checks.option("coverage_min", options["coverage_min"]),
         **vectors,
         **{
             name: option_checks.option(name, value)
@@ -283,6 +286,8 @@ def _check_seeds(query: Query) -> None:
     recall = query.recall
     if recall is not None and query.text is None and recall.direct:
         raise InvalidInputError("direct: got it without a text, expected a text that it is about")
+    if query.coverage_min is not None and query.text is None:
+        raise InvalidInputError("coverage_min: got it without a text, expected a text with terms")
     for name, value in (
         ("graph", query.graph),
         ("community", query.community),
@@ -439,6 +444,7 @@ _OPTIONAL_READERS: Mapping[str, Callable[[Any], Any]] = {
     "viewer": Viewer.from_form,
     "history": HistoryFilter.from_form,
     QUERIES: questions_of_form,
+    "coverage_min": partial(option_checks.option, "coverage_min"),
     "degraded": partial(checks.name, "degraded"),
 }
 """The readers of fields that are only present if they are given."""

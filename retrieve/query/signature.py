@@ -51,6 +51,7 @@ class SharedOptions(TypedDict, total=False):
     token_budget: int | None
     depth: int
     limit: int | None
+    coverage_min: int | None
     viewer: Viewer | None
 
 

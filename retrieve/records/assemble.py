@@ -335,7 +335,8 @@ def _warnings(
     ordinals = np.array([_ordinal(view, id_) for id_ in ids], np.uint32)
     nodes = [one.node for one in items]
     stale = count_stale(view, query, ordinals, nodes, found.reader.content)
-    return found.warnings(stale, count_conflicted(view, ids))
+    texts = [one.rendered for one in items]
+    return found.warnings(stale, count_conflicted(view, ids), texts)
 
 
 def _ordinal(view: Snapshot, node: NodeId) -> int:

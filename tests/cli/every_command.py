@@ -71,8 +71,9 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("node", "add", "Person", "--summary", "Ada", "--prop", "born=1815")
     run("commit", "-m", "a person")
     run("retrieve", "When was Ada born?")
-    run("retrieve", "store", "--also", "mill", "--summary", "1")
-    run("packs", "the Long Mill", "--summary", "1")
+    run("retrieve", "store nowhere", "--also", "mill", "--summary", "1", "--assess")
+    run("packs", "the Long Mill", "--limit", "1", "--summary", "1", "--assess")
+    run("packs", "mill nowhere", "--limit", "1", "--assess")
     for name in ("HEAD", one, edge, commit):
         run("show", name)
     run("show", one)
@@ -200,6 +201,10 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("embed", "list")
     run("embed", "list", "--model", run("embed", "list")["models"][0]["name"])
     run("index", "stats")
+    for key, text in (("long", "word " * 1000), ("one", "mill"), ("two", "mill")):
+        run("node", "add", "Note", "--summary", text, "--key", key)
+    run("commit", "-m", "texts")
+    run("index", "stats", "--texts")
     run("doctor")
     for _ in range(2):
         run("mcp", "integrate", "cursor", "--yes")

@@ -305,13 +305,15 @@ def subqueries() -> list[dict[str, Any]]:
             options = with_queries(rng, random_options(rng))
             if "queries" not in options or "rerank" in options:
                 continue
+            if "text" in options:
+                options["coverage_min"] = rng.choice((0, 500, 1000))
             query = resolve(facts.config, **options)
             result = answer(world, query.form()).hex()
             queries.append({"query": query.encode().hex(), "result": result})
         cases.append(
             {
                 "name": f"queries {len(cases)}",
-                "spec": ["5.7-a", "5.7-b", "5.7-c", "7-b"],
+                "spec": ["5.7-a", "5.7-b", "5.7-c", "7-b", "9.3-c"],
                 "input": {
                     "root": str(facts.root),
                     "blocks": {cid: block.hex() for cid, block in sorted(blocks.items())},

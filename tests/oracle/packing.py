@@ -5,11 +5,13 @@ Spec: retrieval 8, 9.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import dag_cbor
 from multiformats import CID
 
+from ibidem.index.analysis import analyse, analyser_of
 from ibidem.objects.cid import Cid
 from ibidem.objects.text import text_digest
 
@@ -90,7 +92,7 @@ def pack(
             "candidates_seen": len(ranking),
             "dropped": drops[:1000],
             "dropped_counts": counts,
-            "warnings": warnings(world, form, status, stale, walks),
+            "warnings": warnings(world, form, status, stale, walks, uncovered(form, items)),
             "status": status,
             "rerank": record,
         }
@@ -106,8 +108,29 @@ def is_stale(world: World, form: dict[str, Any], status: dict[str, str], key: by
     return bool(text) if vector is None else vector.of != text_digest(text)
 
 
+def uncovered(form: dict[str, Any], items: list[dict[str, Any]]) -> list[list[Any]]:
+    """Returns the warning that the items have too few of the text's terms."""
+    if "coverage_min" not in form:
+        return []
+    wanted = set(terms(form["text"]))
+    held = {term for item in items for term in terms(item["rendered"])}
+    share = Fraction(len(wanted & held), len(wanted)) if wanted else Fraction(1)
+    if share * 1000 // 1 >= form["coverage_min"]:
+        return []
+    return [["low_coverage", "coverage_min", None, len(wanted - held)]]
+
+
+def terms(text: str) -> list[str]:
+    return analyse(text, analyser_of(text, "english-1"))
+
+
 def warnings(
-    world: World, form: dict[str, Any], status: dict[str, str], stale: int, walks: list[list[Any]]
+    world: World,
+    form: dict[str, Any],
+    status: dict[str, str],
+    stale: int,
+    walks: list[list[Any]],
+    last: list[list[Any]],
 ) -> list[Any]:
     found: list[Any] = []
     if status.get("lexical") == "no_terms":
@@ -134,6 +157,7 @@ def warnings(
     found += unknown_types(world, form)
     if status.get("rerank") not in (None, "ok", "too_few"):
         found.append(["rerank_failed", "rerank", form["rerank"]["name"], None])
+    found += last
     if len(found) > 8:
         found = [*found[:7], ["warnings_truncated", "warnings", None, len(found) - 7]]
     return found

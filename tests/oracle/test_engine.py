@@ -30,6 +30,8 @@ def check(seed: int) -> None:
         options = random_options(rng, (None, before.root, facts.root))
         if rng.random() < 0.3:
             options = with_queries(rng, options)
+        if "text" in options and rng.random() < 0.3:
+            options["coverage_min"] = rng.choice((0, 1, 333, 500, 1000))
         said = options.get("rerank")
         query = resolve(facts.config, **options)
         assert Query.decode(query.encode()) == query

@@ -122,6 +122,19 @@ def test_a_run_is_replayed_without_the_model(repo):
     assert len(writer.calls) == 1
 
 
+def test_a_run_that_asks_in_other_words_is_another_run(repo):
+    repo.embed(Letters())
+    with repo.runs.start("widely") as run:
+        run.retrieve("rust", queries=["vehicles", "salt"], model="letters")
+    repo.core.embedders.clear()
+    recording = repo.runs.open("widely")
+    with recording.replay() as run:
+        run.retrieve("rust", queries=["vehicles", {"text": "salt"}], model="letters")
+    for queries in (["vehicles", "cake"], ["vehicles"], None):
+        with pytest.raises(ibidem.IbidemError), recording.replay() as run:
+            run.retrieve("rust", queries=queries, model="letters")
+
+
 def test_packs_prompts_and_contexts_take_them(repo):
     found = repo.packs("cars rust", queries=["vehicles corrode"])
     assert len(found) == 2

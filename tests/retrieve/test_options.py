@@ -35,7 +35,7 @@ class Reranker:
 
 FULL: dict[str, Any] = {
     "text": "words", "vector": ("m", [1.0]), "sparse": ("v", [1], [1.0]), "label": "Text",
-    "queries": ["other words"],
+    "queries": ["other words"], "coverage_min": 7,
     "where": {"a": 1}, "fuzzy": True, "graph": {"mode": "ppr"}, "community": {}, "mentions": {},
     "as_of": 1, "rerank": Reranker(), "mmr": {}, "recency": True,
     "importance": True, "feedback": True, "worth": True, "direct": True, "moment": 1,

@@ -241,6 +241,7 @@ EDGES = {"expand": "edges"}
 EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "text": ({}, {"text": "red"}),
     "queries": ({}, {"queries": ["red"]}),
+    "coverage_min": ({"text": "needle unheard"}, {"coverage_min": 1000}),
     "label": ({}, {"label": "Odd"}),
     "where": ({}, {"where": {"even": True}}),
     "as_of": ({}, {"as_of": 100}),
