@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
 
+from ibidem.cli import integrate
 from ibidem.cli.options.copies import TOKEN
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import output
@@ -21,12 +23,15 @@ from ibidem.cli.session import (
 
 if TYPE_CHECKING:
     from ibidem.adapters.mcp.access import Access
-    from ibidem.adapters.mcp.http import Identify
     from ibidem.repo.repository import Repository
+    from ibidem.serve.listener import Listener
     from ibidem.serve.tokens import Token
 
+Identify = Callable[[str], "Access | None"]
+"""Returns the caller that a token belongs to, None if it is not accepted. Runs in a thread."""
 
-@click.command("mcp")
+
+@click.group("mcp", invoke_without_command=True)
 @click.option(
     "--http", "is_http", is_flag=True, help="Serve HTTP on 127.0.0.1 in place of stdin and stdout."
 )
@@ -58,7 +63,9 @@ if TYPE_CHECKING:
 @color_option
 @quiet_option
 @pass_session
+@click.pass_context
 def command(
+    context: click.Context,
     session: Session,
     *,
     is_http: bool,
@@ -73,7 +80,7 @@ def command(
     """Serve this repository to agents over the Model Context Protocol
 
     The tools are retrieve, read, remember, history, compare and verify; each write is a commit with
-    the agent and its task. `repo integrate` enters the server into the configuration of a client.
+    the agent and its task. `repo mcp integrate` enters the server into a client's configuration.
 
     With --http each request needs a token: the owner's, or one of `repo trust token create`, which
     may have a viewer and be read-only. Needs pip install 'ibidem[mcp]'.
@@ -84,6 +91,8 @@ def command(
       repo mcp --read-only --tool retrieve --tool read
       repo mcp --http --port 0
     """
+    if context.invoked_subcommand is not None:
+        return
     from ibidem.adapters.mcp.access import Access
     from ibidem.adapters.mcp.server import serve_stdio
     from ibidem.adapters.mcp.tools import TOOLS
@@ -108,8 +117,11 @@ def command(
             serve_stdio(access)
 
 
+command.add_command(integrate.command)
+
+
 def _serve_http(session: Session, access: Access, port: int, token_file: Path | None) -> None:
-    from ibidem.adapters.mcp.http import HOST, PATH, application, listener, serve_http
+    from ibidem.adapters.mcp.http import PATH
     from ibidem.repo.sync.files import token_in
 
     token = session.environment.get(TOKEN)
@@ -117,12 +129,39 @@ def _serve_http(session: Session, access: Access, port: int, token_file: Path | 
     if not token:
         path.parent.mkdir(exist_ok=True)
         token = token_in(path)
-    app = application(callers_of(session, access, token))
-    with listener(port) as at:
+    with http_listener(callers_of(session, access, token), port) as server:
         where = f"token in {path}" if TOKEN not in session.environment else f"token of {TOKEN}"
-        url = f"http://{HOST}:{at.getsockname()[1]}{PATH}"
-        output.say(f"{url}  {output.faint(output.one_line(where))}")
-        serve_http(app, at)
+        output.say(f"{server.url}{PATH}  {output.faint(output.one_line(where))}")
+        server.serve_forever()
+
+
+def http_listener(identify: Identify, port: int, *, idle_seconds: float | None = None) -> Listener:
+    """Returns the server of the protocol, which listens; with the limits of every server here.
+
+    Args:
+        identify: finds the callers.
+        port: 0 for any free one.
+        idle_seconds: how long it waits for a client; by default as `repo serve`.
+    """
+    from ibidem.adapters.mcp.http import BODY_BYTES_MAX, HOST, application
+    from ibidem.serve.guard import Guard, hosts_of
+    from ibidem.serve.listener import IDLE_SECONDS, Listener
+
+    idle_seconds = IDLE_SECONDS if idle_seconds is None else idle_seconds
+    server = Listener(host=HOST, port=port)
+    try:
+        from ibidem.serve.limited import CALLER, Limited, whole_bodies
+
+        inner = whole_bodies(
+            application(CALLER), size_max=BODY_BYTES_MAX, idle_seconds=idle_seconds
+        )
+        hosts = hosts_of(HOST, server.port, ())
+        limited = Limited(inner, Guard(identify, hosts, are_pages_refused=False))
+        server.answer_with(limited, idle_seconds=idle_seconds, has_lifespan=True)
+    except BaseException:
+        server.close()
+        raise
+    return server
 
 
 def callers_of(session: Session, access: Access, owner: str) -> Identify:

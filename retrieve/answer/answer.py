@@ -37,6 +37,7 @@ from ibidem.retrieve.rerank import RerankRecord, RerankStatus
 if TYPE_CHECKING:
     from ibidem.retrieve.answer.item import Item
     from ibidem.retrieve.answer.stated import Stated
+    from ibidem.retrieve.answer.summary import Summary
     from ibidem.retrieve.recall.direct_answer import DirectAnswer
     from ibidem.retrieve.records.item import RecordGraph
     from ibidem.retrieve.records.option import RecordOptions
@@ -129,6 +130,22 @@ class Answer(Drawn, TupleSequence[AnyItem]):
         from ibidem.retrieve.answer.stated import stated  # its patterns take time to compile
 
         return stated(text, (item.node for item in cast("tuple[Item, ...]", self.items)))
+
+    def summary(self, sentences: int = 3) -> Summary:
+        """Returns the sentences of the items that say most about the question, word for word.
+
+        A function of the question and the items; not part of `to_bytes()`.
+
+        Args:
+            sentences: most sentences, 1 to 100.
+
+        Raises:
+            InvalidInputError: `sentences` is not such a number.
+        """
+        from ibidem.retrieve.answer.summary import summary_of  # few answers are summarised
+
+        texts = [item.rendered.removeprefix(f"{item.title}\n") for item in self.items]
+        return summary_of(texts, self.query.text or "", sentences)
 
     @property
     def packs(self) -> tuple[AnyItem, ...]:

@@ -8,6 +8,8 @@ any text. Blocks of one page share a folder; python blocks of one page share the
 from __future__ import annotations
 
 import ast
+import asyncio
+import contextlib
 import doctest
 import importlib
 import os
@@ -223,6 +225,17 @@ def _check_sessions(
             )
 
 
+@pytest.fixture
+def event_loop() -> Iterator[None]:
+    """Closes the event loop of a sample: a library that finds none makes one and leaves it open."""
+    asyncio.set_event_loop(None)
+    yield
+    with contextlib.suppress(RuntimeError):  # there is none
+        asyncio.get_event_loop().close()
+    asyncio.set_event_loop(None)
+
+
+@pytest.mark.usefixtures("event_loop")
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=relative)
 def test_python_samples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)

@@ -230,10 +230,16 @@ def test_a_link_that_no_longer_counts_among_the_first_has_no_edge(monkeypatch):
         assert [target for _, target in links(repo)] == [f"{name}.md" for name in paths]
 
 
-def test_a_large_graph_is_looked_up_in_its_index(monkeypatch):
+@pytest.fixture
+def scan_up_to(monkeypatch):
+    """Sets the number of nodes up to which a graph is scanned; a larger one is looked up."""
+    return lambda count: monkeypatch.setattr(link_edges, "SCANNED_MAX", count)
+
+
+def test_a_large_graph_is_looked_up_in_its_index(scan_up_to):
     roots = set()
     for scanned in (0, SCANNED_MAX):
-        monkeypatch.setattr(link_edges, "SCANNED_MAX", scanned)
+        scan_up_to(scanned)
         repo = ibidem.init("memory:")
         for name in reversed(FILES):
             write(repo, **{name: FILES[name]})
@@ -243,8 +249,8 @@ def test_a_large_graph_is_looked_up_in_its_index(monkeypatch):
 
 
 @pytest.mark.parametrize("scanned", [0, SCANNED_MAX])
-def test_hidden_and_foreign_documents_that_list_a_path(monkeypatch, scanned):
-    monkeypatch.setattr(link_edges, "SCANNED_MAX", scanned)
+def test_hidden_and_foreign_documents_that_list_a_path(scan_up_to, scanned):
+    scan_up_to(scanned)
     repo = ibidem.init("memory:")
     write(repo, a=FILES["a"])
     with repo.transaction() as tx:
@@ -259,8 +265,8 @@ def test_hidden_and_foreign_documents_that_list_a_path(monkeypatch, scanned):
 
 
 @pytest.mark.parametrize("scanned", [0, SCANNED_MAX])
-def test_a_document_under_another_label_is_looked_up_alike(monkeypatch, scanned):
-    monkeypatch.setattr(link_edges, "SCANNED_MAX", scanned)
+def test_a_document_under_another_label_is_looked_up_alike(scan_up_to, scanned):
+    scan_up_to(scanned)
     repo = ibidem.init("memory:")
     write(repo, a=FILES["a"])
     with repo.transaction() as tx:
@@ -270,8 +276,8 @@ def test_a_document_under_another_label_is_looked_up_alike(monkeypatch, scanned)
     assert links(repo) == EDGES[:1]
 
 
-def reads_of_adding(monkeypatch, documents):
-    monkeypatch.setattr(link_edges, "SCANNED_MAX", 0)
+def reads_of_adding(scan_up_to, documents):
+    scan_up_to(0)
     store = RecordingStore(bootstrapped(MemoryStore(), Config.default(), "", lambda: 0))
     repo = Repository(Core(store, None, lambda: 0))
     with repo.transaction() as tx:
@@ -284,13 +290,13 @@ def reads_of_adding(monkeypatch, documents):
     return store.get_count
 
 
-def test_adding_a_document_reads_no_more_of_a_large_graph(monkeypatch):
-    few, many = reads_of_adding(monkeypatch, 50), reads_of_adding(monkeypatch, 500)
+def test_adding_a_document_reads_no_more_of_a_large_graph(scan_up_to):
+    few, many = reads_of_adding(scan_up_to, 50), reads_of_adding(scan_up_to, 500)
     assert many <= few + 20
 
 
-def test_a_lookup_does_not_make_the_index_follow_the_head(monkeypatch):
-    monkeypatch.setattr(link_edges, "SCANNED_MAX", 0)
+def test_a_lookup_does_not_make_the_index_follow_the_head(scan_up_to):
+    scan_up_to(0)
     repo = ibidem.init("memory:")
     write(repo, a=FILES["a"])
     write(repo, b=FILES["b"])
