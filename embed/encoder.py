@@ -385,7 +385,7 @@ def _parts(
 ) -> list[Sequence[tuple[Sequence[int], int]]]:
     """Returns the texts in parts of about equal numbers of tokens, as many for each thread."""
     tokens = sum(len(ids) for ids, _ in texts)
-    rounds = -(-tokens // (PART_TOKENS * threads))
+    rounds = max(1, -(-tokens // (PART_TOKENS * threads)))
     size = -(-tokens // (rounds * threads))
     parts: list[Sequence[tuple[Sequence[int], int]]] = []
     start = tokens = 0
