@@ -383,8 +383,10 @@ class _Buffers:
 def _parts(
     texts: Sequence[tuple[Sequence[int], int]], threads: int
 ) -> list[Sequence[tuple[Sequence[int], int]]]:
-    """Returns the texts in parts of about equal numbers of tokens, one or more for each thread."""
-    size = min(PART_TOKENS, -(-sum(len(ids) for ids, _ in texts) // threads))
+    """Returns the texts in parts of about equal numbers of tokens, as many for each thread."""
+    tokens = sum(len(ids) for ids, _ in texts)
+    rounds = max(1, -(-tokens // (PART_TOKENS * threads)))
+    size = -(-tokens // (rounds * threads))
     parts: list[Sequence[tuple[Sequence[int], int]]] = []
     start = tokens = 0
     for at, (ids, _) in enumerate(texts):

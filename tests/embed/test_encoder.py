@@ -205,3 +205,16 @@ def test_a_shape_that_the_proof_does_not_cover_is_refused():
 
 def test_nothing_gives_no_rows():
     assert Encoder(TINY, heads=HEADS).encode([]).shape == (0, HIDDEN)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 256, 700])
+@pytest.mark.parametrize("threads", [1, 2, 4, 7])
+def test_every_thread_has_as_many_parts_of_about_one_size(count: int, threads: int):
+    texts = [(range(1 + 17 * at % 80), 0) for at in range(count)]
+    parts = exact._parts(texts, threads)
+    assert [text for part in parts for text in part] == texts
+    sizes = [sum(len(ids) for ids, _ in part) for part in parts]
+    assert all(size < exact.PART_TOKENS + 80 for size in sizes)
+    if count > 100:
+        assert len(parts) % threads == 0
+        assert min(sizes) > 0.6 * max(sizes)
