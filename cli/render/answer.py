@@ -68,12 +68,8 @@ def assessment_lines(result: Answer[AnswerItem], neighbours: Sequence[Neighbour]
     """Returns what an answer says of itself as lines."""
     found = result.assess()
     coverage, scores = found.coverage, found.scores
-    sure = "unknown: no such question was judged"
-    if found.confidence is not None:
-        sure = f"{found.confidence / 10:g} % of answers like this one have what was asked for"
     lacking = f", not {', '.join(coverage.missing)}" if coverage.missing else ""
     lines = [
-        f"confidence: {sure}",
         f"coverage: {coverage.covered_count} of {plural(coverage.term_count, 'term')}{lacking}",
     ]
     if scores is not None:

@@ -1,4 +1,4 @@
-"""What an answer says of itself: coverage, scores, confidence, and its neighbours."""
+"""What an answer says of itself: coverage, scores, and its neighbours."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import pytest
 
 import ibidem
 from ibidem.objects.errors import InvalidInputError
-from ibidem.retrieve.answer import assessment
-from ibidem.retrieve.answer.assessment import TABLE, Coverage, coverage_of, points_of
+from ibidem.retrieve.answer.assessment import Coverage, coverage_of
 
 
 @pytest.fixture
@@ -39,48 +38,9 @@ def test_scores_say_how_far_the_best_is_ahead(repo):
     assert repo.retrieve("unheard").assess().scores is None
 
 
-def test_the_confidence_is_that_of_the_table(repo):
-    """[9.6-c]"""
-    answer = repo.retrieve("queue order retries")
-    assert points_of(answer) == 200 * 3 + 1000
-    assert answer.assess().confidence == 781
-    assert [row[0] for row in TABLE] == sorted(row[0] for row in TABLE)
-    assert [row[1] for row in TABLE] == sorted(row[1] for row in TABLE)
-
-
-@pytest.mark.parametrize(("points", "confidence"), [(0, 519), (767, 519), (768, 562), (9999, 935)])
-def test_every_number_of_points_has_a_row(repo, monkeypatch, points, confidence):
-    monkeypatch.setattr(assessment, "points_of", lambda _: points)
-    assert repo.retrieve("queue order").assess().confidence == confidence
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"text": "queue"},
-        {"text": "unheard words"},
-        {"text": "queue order", "label": "Note"},
-        {"text": "queue order", "where": {"a": {"exists": False}}},
-        {"text": "queue order", "fusion": "rrf"},
-        {"text": "queue order", "operator": "and"},
-        {"text": "queue order", "k1": 2.0},
-        {"text": "queue order", "queries": ["retries"]},
-        {"text": "queue order", "graph": {"mode": "ppr"}},
-        {"text": "queue order", "limit": 1},
-        {"text": "queue order", "token_budget": 1},
-        {"text": "queue order", "metadata": True},
-        {"text": "queue order", "recency": True},
-        {"text": "die Ordnung der Schlange und die queue der Dinge"},
-    ],
-)
-def test_what_was_not_judged_has_no_confidence(repo, options):
-    """[9.6-b]"""
-    assert repo.retrieve(**options).assess().confidence is None
-
-
-def test_packs_have_coverage_and_no_confidence(repo):
+def test_packs_have_coverage(repo):
     found = repo.packs("queue order").assess()
-    assert (found.coverage.permille, found.confidence) == (1000, None)
+    assert found.coverage.permille == 1000
     assert found.to_dict()["scores"]["count"] == 2
 
 
