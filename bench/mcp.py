@@ -52,7 +52,7 @@ def main() -> None:
         fill(repo, given.nodes)
         texts = [f"{WORDS[i % 12]} {WORDS[i // 12 % 12]} {i}" for i in range(given.questions)]
         repo.retrieve(texts[0])
-        options = {"token_budget": BUDGET, "valid_at": repo.at().moment()}
+        options = {"token_budget": BUDGET, "as_of": repo.at().moment()}
         report("library, packs", timed(lambda text: repo.at().packs(text, **options), texts))
         access = Access(repo)
         found = timed(lambda text: retrieve(access, query=text, token_budget=BUDGET), texts)

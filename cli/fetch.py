@@ -1,4 +1,4 @@
-"""`repo fetch`: copies the branches of a remote without moving local ones."""
+"""`repo remote fetch`: copies the branches of a remote without moving local ones."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def command(
 
     \b
     Examples:
-      repo fetch
-      repo fetch backup --include receipts
+      repo remote fetch
+      repo remote fetch backup --include receipts
     """
     with session.open() as repository:
         report = repository.sync.fetch(
@@ -36,4 +36,4 @@ def command(
             token=token(session),
             author=session.author(author),
         )
-    show_report(session, "fetch", report)
+    show_report(session, "remote-fetch", report)

@@ -1,16 +1,20 @@
-"""`repo history`: rewrites the history of branches; the graph itself does not change."""
+"""`repo history`: rewrites the history of branches."""
 
 from __future__ import annotations
 
 import click
 
+from ibidem.cli import rebase
 from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, author_option, commit_options, common_options, pass_session
 
 
 @click.group("history")
 def command() -> None:
-    """Shorten the history: combine commits, or drop old ones"""
+    """Rewrite the history: combine, reapply or drop commits"""
+
+
+command.add_command(rebase.command)
 
 
 @command.command("squash")

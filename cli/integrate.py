@@ -1,4 +1,4 @@
-"""`repo integrate`: enters the MCP server of this repository into the configuration of a client."""
+"""`repo mcp integrate`: enters the MCP server into the configuration of a client."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def command(
 
     \b
     Examples:
-      repo integrate claude-code
-      repo integrate zed --read-only --dry-run
-      repo integrate cursor --remove
+      repo mcp integrate claude-code
+      repo mcp integrate zed --read-only --dry-run
+      repo mcp integrate cursor --remove
     """
     from ibidem.adapters.mcp.clients import CLIENTS, edited
     from ibidem.store.files import read_file
@@ -73,7 +73,7 @@ def command(
         backup = _write(file, data, after)
     if session.json:
         output.emit(
-            "integrate",
+            "mcp-integrate",
             {
                 "client": client,
                 "file": str(file),

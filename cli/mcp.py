@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from ibidem.cli import integrate
 from ibidem.cli.options.copies import TOKEN
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import output
@@ -30,7 +31,7 @@ Identify = Callable[[str], "Access | None"]
 """Returns the caller that a token belongs to, None if it is not accepted. Runs in a thread."""
 
 
-@click.command("mcp")
+@click.group("mcp", invoke_without_command=True)
 @click.option(
     "--http", "is_http", is_flag=True, help="Serve HTTP on 127.0.0.1 in place of stdin and stdout."
 )
@@ -62,7 +63,9 @@ Identify = Callable[[str], "Access | None"]
 @color_option
 @quiet_option
 @pass_session
+@click.pass_context
 def command(
+    context: click.Context,
     session: Session,
     *,
     is_http: bool,
@@ -77,7 +80,7 @@ def command(
     """Serve this repository to agents over the Model Context Protocol
 
     The tools are retrieve, read, remember, history, compare and verify; each write is a commit with
-    the agent and its task. `repo integrate` enters the server into the configuration of a client.
+    the agent and its task. `repo mcp integrate` enters the server into a client's configuration.
 
     With --http each request needs a token: the owner's, or one of `repo trust token create`, which
     may have a viewer and be read-only. Needs pip install 'ibidem[mcp]'.
@@ -88,6 +91,8 @@ def command(
       repo mcp --read-only --tool retrieve --tool read
       repo mcp --http --port 0
     """
+    if context.invoked_subcommand is not None:
+        return
     from ibidem.adapters.mcp.access import Access
     from ibidem.adapters.mcp.server import serve_stdio
     from ibidem.adapters.mcp.tools import TOOLS
@@ -110,6 +115,9 @@ def command(
             _serve_http(session, access, port, token_file)
         else:
             serve_stdio(access)
+
+
+command.add_command(integrate.command)
 
 
 def _serve_http(session: Session, access: Access, port: int, token_file: Path | None) -> None:

@@ -36,7 +36,7 @@ _TIMES = [OPTIONS[name] for name in TIMES_OF_RECORDS]
     ),
 )
 @click.option(
-    "--valid-at",
+    "--as-of",
     metavar="TIME",
     help="Only nodes valid at this time, by their properties valid_from and valid_to.",
 )
@@ -69,7 +69,7 @@ def command(
     *,
     label: tuple[str, ...],
     where: tuple[str, ...],
-    valid_at: str | None,
+    as_of: str | None,
     order_by: str | None,
     newest: str | None,
     limit: int | None,
@@ -98,7 +98,7 @@ def command(
     conditions: dict[str, Any] = {
         "label": label or None,
         "where": parse.conditions(where),
-        "valid_at": dates.moment(session.clock(), valid_at),
+        "as_of": dates.moment(session.clock(), as_of),
         **{name: dates.moment(session.clock(), time) for name, time in times.items()},
     }
     if count and (order_by, limit, offset, after) != (None, None, 0, None):

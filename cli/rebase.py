@@ -1,4 +1,4 @@
-"""`repo rebase`: reapplies the commits of the current branch on top of another."""
+"""`repo history rebase`: reapplies the commits of the current branch on top of another."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ def command(
 
     \b
     Example:
-      repo rebase main
+      repo history rebase main
     """
     with session.open() as repository:
         done = repository.rebase(onto, dry_run=dry_run, author=session.author(author))
-        rebased.tell(context, session, repository.core.store, "rebase", done, dry_run=dry_run)
+        rebased.tell(
+            context, session, repository.core.store, "history-rebase", done, dry_run=dry_run
+        )

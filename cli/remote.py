@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ibidem.cli import fetch
 from ibidem.cli.options.copies import address_options
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, common_options, pass_session
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
 
 @click.group("remote")
 def command() -> None:
-    """List, show, add and remove remote repositories"""
+    """List, show, add, remove and fetch from remote repositories"""
+
+
+command.add_command(fetch.command)
 
 
 @command.command("list")
@@ -80,7 +84,7 @@ def show(session: Session, *, name: str) -> None:
         output.say(*output.pairs([("token file", output.one_line(address.token_file))]))
     output.say(*output.table([(one.name, str(one.target), _distance(one)) for one in fetched]))
     if not fetched:
-        output.note(output.faint(f"next: repo fetch {name}"))
+        output.note(output.faint(f"next: repo remote fetch {name}"))
 
 
 def _distance(one: FetchedRef) -> str:

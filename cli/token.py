@@ -23,7 +23,7 @@ _LINES = 100
 expires_option = click.option(
     "--expires",
     metavar="TIME",
-    help="When it stops working: in 30d or 12h, or a time as for --valid-at.",
+    help="When it stops working: in 30d or 12h, or a time as for --as-of.",
 )
 
 

@@ -28,7 +28,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
     help="What a path may repeat: nothing; nodes but not edges; anything.",
 )
 @click.option(
-    "--valid-at",
+    "--as-of",
     metavar="TIME",
     help="Only edges valid at this time, by their properties valid_from and valid_to.",
 )
@@ -43,7 +43,7 @@ def command(
     path: str,
     limit: int | None,
     repeats: str,
-    valid_at: str | None,
+    as_of: str | None,
     at: str,
 ) -> None:
     """Follow edges from each NODE and show every path
@@ -60,8 +60,8 @@ def command(
     with session.open() as repository:
         revision = repository.at(at, viewer=viewer_of(session))
         starts = [revision.node_id(node) for node in nodes]
-        moment = dates.moment(session.clock(), valid_at)
-        found = revision.paths(starts, steps, limit=limit, repeats=repeats, valid_at=moment)
+        moment = dates.moment(session.clock(), as_of)
+        found = revision.paths(starts, steps, limit=limit, repeats=repeats, as_of=moment)
         ends = {path.nodes[-1] for path in found}
         titles = {} if session.json else {end: revision.node(end) for end in ends}
     if session.json:

@@ -10,7 +10,7 @@ and one that was left alone is not.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ibidem.retrieve.query.configured import CONFIGURED
@@ -18,6 +18,7 @@ from ibidem.retrieve.query.configured import CONFIGURED
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from ibidem.embed.language_model import LanguageModel
     from ibidem.embed.protocol import Embedder
     from ibidem.objects.cid import CommitCid
     from ibidem.objects.node import Node
@@ -70,6 +71,9 @@ class Questions:
         text: str | None = None,
         *,
         # options: retrieve
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         label: str | Iterable[str] | None = None,
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,
@@ -86,7 +90,7 @@ class Questions:
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         mentions: bool | Mapping[str, object] | None = None,
-        valid_at: int | datetime | None = None,
+        as_of: int | datetime | None = None,
         valid_missing: str | None = "pass",
         created_after: int | datetime | None = None,
         created_before: int | datetime | None = None,
@@ -105,7 +109,6 @@ class Questions:
         feedback: bool | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         direct: bool | Mapping[str, Any] | None = None,
-        as_of: int | datetime | None = None,
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
         metadata: bool | Configured = CONFIGURED,
@@ -143,6 +146,9 @@ class Questions:
         text: str | None = None,
         *,
         # options: packs
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         label: str | Iterable[str] | None = None,
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,
@@ -159,7 +165,7 @@ class Questions:
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         mentions: bool | Mapping[str, object] | None = None,
-        valid_at: int | datetime | None = None,
+        as_of: int | datetime | None = None,
         valid_missing: str | None = "pass",
         created_after: int | datetime | None = None,
         created_before: int | datetime | None = None,
@@ -178,7 +184,6 @@ class Questions:
         feedback: bool | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         direct: bool | Mapping[str, Any] | None = None,
-        as_of: int | datetime | None = None,
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
         metadata: bool | Configured = CONFIGURED,
@@ -229,6 +234,9 @@ class Questions:
         *,
         style: str = "qa",
         # options: packs
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         label: str | Iterable[str] | None = None,
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,
@@ -245,7 +253,7 @@ class Questions:
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         mentions: bool | Mapping[str, object] | None = None,
-        valid_at: int | datetime | None = None,
+        as_of: int | datetime | None = None,
         valid_missing: str | None = "pass",
         created_after: int | datetime | None = None,
         created_before: int | datetime | None = None,
@@ -264,7 +272,6 @@ class Questions:
         feedback: bool | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         direct: bool | Mapping[str, Any] | None = None,
-        as_of: int | datetime | None = None,
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
         metadata: bool | Configured = CONFIGURED,
@@ -324,6 +331,9 @@ class Questions:
         conversation: int = 2,
         style: str = "qa",
         # options: context
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         label: str | Iterable[str] | None = None,
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,
@@ -340,7 +350,7 @@ class Questions:
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         mentions: bool | Mapping[str, object] | None = None,
-        valid_at: int | datetime | None = None,
+        as_of: int | datetime | None = None,
         valid_missing: str | None = "pass",
         created_after: int | datetime | None = None,
         created_before: int | datetime | None = None,
@@ -359,7 +369,6 @@ class Questions:
         feedback: bool | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         direct: bool | Mapping[str, Any] | None = None,
-        as_of: int | datetime | None = None,
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
         metadata: bool | Configured = CONFIGURED,
@@ -387,7 +396,7 @@ class Questions:
         budget; every one has a citation, and the receipt replays.
 
         Labels, conditions, `expand` and `rerank` are about documents; facts are records that hold
-        at `valid_at`, by default at the time of the commit. What one source leaves of its share the
+        at `as_of`, by default at the time of the commit. What one source leaves of its share the
         others have, and a larger budget never shows less.
 
         Args:
@@ -423,7 +432,7 @@ class Questions:
         *,
         label: str | Iterable[str] | None = None,
         where: Mapping[str, object] | Predicate | None = None,
-        valid_at: int | datetime | None = None,
+        as_of: int | datetime | None = None,
         valid_missing: str | None = None,
         created_after: int | datetime | None = None,
         created_before: int | datetime | None = None,
@@ -440,7 +449,7 @@ class Questions:
         Args:
             label: only nodes of this type, or of one of several.
             where: conditions on properties.
-            valid_at: only nodes that are valid then; `valid_missing` as for `retrieve`.
+            as_of: only nodes that are valid then; `valid_missing` as for `retrieve`.
             created_after: only nodes that the branch did not have before this time;
                 `created_before`, `updated_after` and `updated_before` as for `retrieve`.
             order_by: a property, `-` and a property for descending, or (property, "ascending" |

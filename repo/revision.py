@@ -14,10 +14,11 @@ from ibidem.repo.questions import Questions, changed_options
 from ibidem.retrieve.query.configured import CONFIGURED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
     from typing import Any
 
+    from ibidem.embed.language_model import LanguageModel
     from ibidem.embed.protocol import Embedder
     from ibidem.index.snapshot import Snapshot
     from ibidem.objects.cid import CommitCid, RootCid
@@ -239,6 +240,9 @@ class Revision(Questions):
         # options: records
         types: Iterable[RecordType | str] | None = None,
         include_status: Iterable[Status | str] = (),
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,
         model: str | Configured | None = CONFIGURED,
@@ -254,6 +258,7 @@ class Revision(Questions):
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         mentions: bool | Mapping[str, object] | None = None,
+        as_of: int | datetime | None = None,
         valid_missing: str | None = "pass",
         created_after: int | datetime | None = None,
         created_before: int | datetime | None = None,
@@ -271,7 +276,6 @@ class Revision(Questions):
         importance: bool | str | None = None,
         feedback: bool | None = None,
         worth: bool | Mapping[str, Any] | None = None,
-        as_of: int | datetime | None = None,
         notes: CommitCid | str | None = "memory",
         token_budget: int | Configured | None = CONFIGURED,
         depth: int = 200,
@@ -320,7 +324,7 @@ class Revision(Questions):
         *,
         label: str | Iterable[str] | None = None,
         where: Mapping[str, object] | Predicate | None = None,
-        valid_at: int | datetime | None = None,
+        as_of: int | datetime | None = None,
         valid_missing: str | None = None,
         created_after: int | datetime | None = None,
         created_before: int | datetime | None = None,
@@ -342,7 +346,7 @@ class Revision(Questions):
         *,
         label: str | Iterable[str] | None = None,
         where: Mapping[str, object] | Predicate | None = None,
-        valid_at: int | datetime | None = None,
+        as_of: int | datetime | None = None,
         valid_missing: str | None = None,
         created_after: int | datetime | None = None,
         created_before: int | datetime | None = None,
@@ -403,7 +407,7 @@ class Revision(Questions):
         *,
         limit: int | None = 1000,
         repeats: str = "none",
-        valid_at: int | datetime | None = None,
+        as_of: int | datetime | None = None,
         include_tombstoned: bool = False,
     ) -> list[GraphPath]:
         """Returns all paths from nodes along edges of given types.
@@ -415,7 +419,7 @@ class Revision(Questions):
                 than that.
             repeats: what may occur twice in a path: `none`, no node; `nodes`, a node but no edge;
                 `all`, both.
-            valid_at: only edges that hold at this time, by their properties `valid_from` and
+            as_of: only edges that hold at this time, by their properties `valid_from` and
                 `valid_to`; microseconds since 1970 UTC, or an aware datetime.
             include_tombstoned: whether paths may pass hidden nodes.
         """
@@ -427,6 +431,6 @@ class Revision(Questions):
             path,
             limit=limit,
             repeats=repeats,
-            valid_at=valid_at,
+            as_of=as_of,
             include_tombstoned=include_tombstoned,
         )

@@ -45,7 +45,7 @@ class Guard(Generic[T]):
 
     def check_host(self, headers: Headers) -> None:
         """Raises `InvalidInputError` for another host, or a request from a web page."""
-        check_host(headers, self._hosts)
+        check_host(headers, self._hosts, hint="start it with --allow-host NAME")
         if not self._are_pages_refused:
             return
         if "origin" in headers or headers.get("sec-fetch-site", "none") != "none":
@@ -71,13 +71,15 @@ class Guard(Generic[T]):
         return found
 
 
-def check_host(headers: Headers, hosts: frozenset[str]) -> None:
-    """Raises `InvalidInputError` unless a request names one of these hosts, and only one."""
+def check_host(headers: Headers, hosts: frozenset[str], *, hint: str) -> None:
+    """Raises `InvalidInputError` with a hint unless a request names one of these hosts, and only
+    one.
+    """
     named = headers.getlist("host")
     if len(named) != 1 or named[0].strip().lower() not in hosts:
         raise InvalidInputError(
             "host: the request names a host that is not allowed",
-            hint="start it with --allow-host NAME",
+            hint=hint,
         )
 
 

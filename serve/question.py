@@ -27,14 +27,14 @@ from ibidem.serve.exchange import Answer, Call, is_cid
 RETRIEVE = "/v1/retrieve"
 NOT_SERVED: Final = frozenset(
     (
-        *("viewer", "packs", "records", "history"),
-        *("model", "embedder", "estimator"),
+        *("viewer", "packs", "records", "history", "moment"),
+        *("model", "embedder", "estimator", "imagine", "reword"),
         *("rerank", "rerank_text", "rerank_depth", "rerank_timeout"),
     )
 )
 """Options that a client cannot give: the viewer is the token's, packs and records have methods of
-their own, the history is resolved from times, and the others name files, models or objects of this
-machine.
+their own, the history and the moment are resolved from times, and the others name files, models or
+objects of this machine.
 """
 
 
@@ -158,6 +158,17 @@ def _tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _queries(value: Any) -> Any:
+    """Returns further questions with tuples for vectors; other forms are refused where they are
+    resolved."""
+    if not isinstance(value, list):
+        return value
+    return [
+        {name: _tuple(part) for name, part in one.items()} if isinstance(one, dict) else one
+        for one in value
+    ]
+
+
 def _moment(value: Any) -> Any:
     return time_of(value) if isinstance(value, str) else value
 
@@ -165,7 +176,7 @@ def _moment(value: Any) -> Any:
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     "vector": _tuple,
     "sparse": _tuple,
-    "valid_at": _moment,
+    "queries": _queries,
     "as_of": _moment,
     **dict.fromkeys(TIMES_OF_RECORDS, _moment),
 }

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ibidem.store.backends import Backend
+from ibidem.store.cache import BlockCache
 from ibidem.store.lmdb import backend
 from ibidem.store.log.backend import creating
-from ibidem.store.log.cache import BlockCache
 from ibidem.store.log.objects import Bucket
 from ibidem.store.log.store import LogStore
 from ibidem.store.protocol import LayoutReport, Store

@@ -38,6 +38,7 @@ def retrieve(
     at: str = HEAD,
     label: Sequence[str] = (),
     where: Mapping[str, Any] | None = None,
+    also: Sequence[str] = (),
     **times: str,
 ) -> Reply:
     """Returns the passages and facts that answer a question, with their receipt.
@@ -52,7 +53,7 @@ def retrieve(
     # the first try leaves them what they mostly need, and a second one is rare.
     inner = token_budget * 6 // 7 - _LINES_TOKENS
     while True:
-        answer = revision.packs(query, token_budget=max(inner, 1), **options)
+        answer = revision.packs(query, queries=also, token_budget=max(inner, 1), **options)
         members = _members(revision, answer)
         text = _sources_text(revision, answer, members)
         excess = tokens_of(text) - token_budget
@@ -115,7 +116,7 @@ def filters(
 ) -> dict[str, Any]:
     """Returns the options of a question: types, properties, and that facts hold at the time of the
     revision, so that a replaced one is not found."""
-    found: dict[str, Any] = {"valid_at": revision.moment()}
+    found: dict[str, Any] = {"as_of": revision.moment()}
     if label:
         found["label"] = list(label)
     if where:

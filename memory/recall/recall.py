@@ -28,8 +28,9 @@ from ibidem.retrieve.recall.words import words
 from ibidem.retrieve.tokens import HEURISTIC
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from ibidem.embed.language_model import LanguageModel
     from ibidem.embed.protocol import Embedder
     from ibidem.objects.cid import CommitCid
     from ibidem.repo.repository import Repository
@@ -131,6 +132,9 @@ def recall(
     slow_milliseconds: int | None = None,
     time: int | datetime | None = None,
     # options: retrieve
+    queries: Sequence[str | Mapping[str, Any]] | None = None,
+    imagine: LanguageModel | None = None,
+    reword: LanguageModel | None = None,
     label: str | Iterable[str] | None = None,
     where: Mapping[str, object] | Predicate | None = None,
     include_tombstoned: bool = False,
@@ -147,7 +151,7 @@ def recall(
     graph: Mapping[str, object] | None = None,
     community: Mapping[str, object] | None = None,
     mentions: bool | Mapping[str, object] | None = None,
-    valid_at: int | datetime | None = None,
+    as_of: int | datetime | None = None,
     valid_missing: str | None = "pass",
     created_after: int | datetime | None = None,
     created_before: int | datetime | None = None,
@@ -166,7 +170,6 @@ def recall(
     feedback: bool | None = None,
     worth: bool | Mapping[str, Any] | None = None,
     direct: bool | Mapping[str, Any] | None = None,
-    as_of: int | datetime | None = None,
     notes: CommitCid | str | None = None,
     adjacency: int | Configured = CONFIGURED,
     metadata: bool | Configured = CONFIGURED,

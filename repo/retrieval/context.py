@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.repo.arguments import checked_time
 from ibidem.repo.retrieval.newest import newest_time
-from ibidem.repo.retrieval.retrieve import answered, ask
+from ibidem.repo.retrieval.retrieve import WRITTEN, answered, ask
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.retrieve.answer.answer import Answer, AnswerKind
 from ibidem.retrieve.context.assemble import shown_text
@@ -17,6 +17,7 @@ from ibidem.retrieve.context.pack import Pack, pack_cid
 from ibidem.retrieve.context.prompt import Citation, CitedSpan, Prompt, assemble, cited_digest
 from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 from ibidem.retrieve.query.settings import configured
+from ibidem.retrieve.query.subquery import QUERIES
 from ibidem.retrieve.tokens import HEURISTIC
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def ask_packs(
             lexical and 0.3 of the dense lane, each scaled to between 0 and 1, or `weights` instead,
             with a sum of at most 1.
         sources: what shares the budget; without `as_of`, facts and messages are those that hold at
-            `valid_at`, else at the time of the commit, never the clock's.
+            `as_of`, else at the time of the commit, never the clock's.
         options: those of packs (`retrieve.context.option`) and of `retrieving.ask`. `limit` is the
             maximal number of packs, by default 5, or with a `token_budget` any number; `depth` sets
             the number of hits.
@@ -163,7 +164,7 @@ def _dated(revision: Graph, sources: object, options: Mapping[str, Any]) -> Mapp
         raise InvalidInputError(f"sources: got {sources!r:.80}, expected a map of options")
     if sources.get("as_of") is not None:
         return {**sources, "as_of": checked_time(sources["as_of"])}
-    moment = checked_time(options.get("valid_at"))
+    moment = checked_time(options.get("as_of"))
     if moment is None:
         graph = revision.seen_by(options.get("viewer")) if revision.viewer is None else revision
         moment = max(newest_time(graph, name) or 0 for name in ("time", "created_at"))
@@ -171,6 +172,9 @@ def _dated(revision: Graph, sources: object, options: Mapping[str, Any]) -> Mapp
 
 
 def _hybrid(options: dict[str, Any]) -> dict[str, Any]:
+    for name in (QUERIES, *WRITTEN):
+        if options.get(name):
+            raise InvalidInputError(f"{name}: got some with rank 'hybrid', expected rank 'score'")
     if options.get("fusion") is not None:
         raise InvalidInputError("fusion: got one with rank 'hybrid', expected rank 'score'")
     weights = options.get("weights", HYBRID_WEIGHTS)

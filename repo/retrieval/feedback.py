@@ -8,14 +8,12 @@ Spec: recall 3.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo import refs
-from ibidem.repo.arguments import microseconds
 from ibidem.repo.event_log import SPACE_DEFAULT, read_log
 from ibidem.repo.events import NOT_USEFUL, NOTES, QUESTION, VOTE, WORDS, Event, Log
 from ibidem.repo.retrieval.newest import newest_time
@@ -131,28 +129,29 @@ def notes_time(core: Core, graph: Graph, notes: CommitCid | None) -> int:
     )
 
 
-def resolve_as_of(repository: Core, revision: Graph, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the options of a query with `as_of` and `notes` resolved.
+def resolve_moment(
+    repository: Core, revision: Graph, as_of: int | None, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Returns the options of a query with `moment` and `notes` resolved.
 
     Args:
-        options: `as_of` may be a datetime, `notes` a commit or the name of a space. Without `as_of`
-            the time is that of the commit, or of the notes if outcomes count and they are newer;
-            never the clock's.
+        as_of: the time that the question is about. Without one, and without `moment`, ages are
+            computed at the time of the commit, or of the notes if outcomes count and they are
+            newer; never at the clock's.
+        options: `notes` may be a commit or the name of a space.
 
     Raises:
         InvalidInputError: the notes are neither.
     """
-    given = options.get("as_of")
+    moment = options.get("moment", as_of)
     recency, worth = options.get("recency"), options.get("worth")
     counts = options.get("feedback") or worth
     notes = notes_head(repository, options.get("notes", SPACE_DEFAULT if counts else None))
-    if isinstance(given, datetime):
-        given = microseconds(given)
-    if given is None and (recency or worth):
+    if moment is None and (recency or worth):
         named = recency if isinstance(recency, Mapping) else {}
         graph = revision if revision.viewer is not None else revision.seen_by(options.get("viewer"))
-        given = newest_time(graph, named.get("property", default("recency.property"))) or 0
+        moment = newest_time(graph, named.get("property", default("recency.property"))) or 0
         if worth:
             # Outcomes noted after the commit are to count, as votes do.
-            given = max(given, notes_time(repository, graph, notes))
-    return {**options, "as_of": given, "notes": notes}
+            moment = max(moment, notes_time(repository, graph, notes))
+    return {**options, "moment": moment if recency or worth else None, "notes": notes}

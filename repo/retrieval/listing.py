@@ -68,7 +68,7 @@ def page(
         limit: maximal number of nodes, None for all.
         offset: number of nodes to skip.
         after: `next` of the previous page, which may be of any revision.
-        conditions: `label`, `where`, `valid_at`, `valid_missing`, `include_tombstoned`, and the
+        conditions: `label`, `where`, `as_of`, `valid_missing`, `include_tombstoned`, and the
             times of `retrieve.query.history`.
 
     Raises:
@@ -130,7 +130,7 @@ def paths(
     *,
     limit: int | None = PATHS_DEFAULT,
     repeats: str = "none",
-    valid_at: int | datetime | None = None,
+    as_of: int | datetime | None = None,
     include_tombstoned: bool = False,
 ) -> list[GraphPath]:
     """Returns every path from some nodes along edges of the given types.
@@ -143,7 +143,7 @@ def paths(
             that.
         repeats: what may occur twice in a path: `none`, no node; `nodes`, a node but no edge;
             `all`, both.
-        valid_at: only edges that hold at this time; microseconds since 1970 UTC, or an aware
+        as_of: only edges that hold at this time; microseconds since 1970 UTC, or an aware
             datetime.
         include_tombstoned: whether paths may pass hidden nodes.
 
@@ -154,7 +154,7 @@ def paths(
     nodes = check_ids("starts", starts)
     hidden = checks.flag("include_tombstoned", include_tombstoned)
     steps = parse_steps(path)
-    moment = _checked_moment(valid_at)
+    moment = _checked_moment(as_of)
 
     def found(snapshot: Snapshot) -> list[GraphPath]:
         view = view_of(snapshot, include_tombstoned=hidden)
@@ -164,16 +164,16 @@ def paths(
                 raise NotFoundError(f"node {node} is not in the graph at this revision")
             if ordinal not in view.members:
                 raise NotFoundError(f"node {node} was forgotten", kind=ErrorKind.FORGOTTEN)
-        return find_paths(view, nodes, steps, limit=limit, repeats=repeats, valid_at=moment)
+        return find_paths(view, nodes, steps, limit=limit, repeats=repeats, as_of=moment)
 
     return _answer(revision, found)
 
 
-def _checked_moment(valid_at: int | datetime | None) -> int | None:
-    if valid_at is None:
+def _checked_moment(as_of: int | datetime | None) -> int | None:
+    if as_of is None:
         return None
-    given = microseconds(valid_at) if isinstance(valid_at, datetime) else valid_at
-    moment: int = option_checks.present("valid_at", given)
+    given = microseconds(as_of) if isinstance(as_of, datetime) else as_of
+    moment: int = option_checks.present("as_of", given)
     return moment
 
 
@@ -187,13 +187,13 @@ def _scope(
     *,
     label: str | Iterable[str] | None = None,
     where: Mapping[str, Any] | Predicate | None = None,
-    valid_at: int | datetime | None = None,
+    as_of: int | datetime | None = None,
     valid_missing: str | None = None,
     history: Mapping[str, RootCid | None] | None = None,
     include_tombstoned: bool = False,
 ) -> NodeSet:
     """Returns the nodes that meet all conditions."""
-    if not where and all(one is None for one in (label, valid_at, valid_missing, history)):
+    if not where and all(one is None for one in (label, as_of, valid_missing, history)):
         hidden = checks.flag("include_tombstoned", include_tombstoned)
         return view_of(snapshot, include_tombstoned=hidden)
     query = resolve(
@@ -201,7 +201,7 @@ def _scope(
         viewer=revision.viewer,
         label=label,
         where=where or None,
-        valid_at=_checked_moment(valid_at),
+        as_of=_checked_moment(as_of),
         valid_missing=valid_missing,
         history=history,
         include_tombstoned=include_tombstoned,

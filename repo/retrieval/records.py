@@ -19,6 +19,7 @@ from ibidem.repo.retrieval.newest import newest_time
 from ibidem.repo.retrieval.retrieve import answered, ask
 from ibidem.retrieve.answer.answer import Answer, AnswerKind
 from ibidem.retrieve.query.options import members
+from ibidem.retrieve.query.predicate import And, Exists, Not, OneOf, Or, Predicate, parse
 from ibidem.retrieve.records.item import RecordItem
 from ibidem.retrieve.records.record import LAYERS, STANDING, RecordType, Status
 
@@ -87,7 +88,7 @@ def ask_records(
     given = {name: options.pop(name) for name in sorted(own & options.keys())}
     given = {name: value for name, value in given.items() if value is not None}
     if options.get("recency") or options.get("worth"):
-        options["as_of"] = moment
+        options["moment"] = moment
     if options.get("feedback") or options.get("worth"):
         options["notes"] = head
     return ask(
@@ -96,7 +97,7 @@ def ask_records(
         text=text,
         label=_types(types),
         where=_standing(included, options.pop("where", None)),
-        valid_at=None if included and as_of is None else moment,
+        as_of=None if included and as_of is None else moment,
         depth=depth,
         limit=None,
         viewer=viewer,
@@ -145,9 +146,7 @@ def _types(types: Iterable[RecordType | str] | None) -> list[str]:
     return [str(one) for one in found]
 
 
-def _standing(
-    given: Sequence[Status | str], where: Mapping[str, object] | None
-) -> Mapping[str, object]:
+def _standing(given: Sequence[Status | str], where: Mapping[str, object] | None) -> Predicate:
     for one in given:
         if one not in tuple(Status):
             raise InvalidInputError(
@@ -155,4 +154,7 @@ def _standing(
             )
     if where is not None and "status" in where:
         raise InvalidInputError("where: got a condition on status, expected include_status")
-    return {**(where or {}), "status": {"in": sorted({*map(str, STANDING), *map(str, given)})}}
+    wanted = tuple(sorted({*map(str, STANDING), *map(str, given)}))
+    # A record without a status is active.
+    standing = Or((Not(Exists("status")), OneOf("status", wanted)))
+    return standing if not where else And((parse(where), standing))

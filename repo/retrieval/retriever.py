@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from ibidem.repo.questions import Questions, changed_options
@@ -12,6 +12,7 @@ from ibidem.retrieve.query.options import default
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from ibidem.embed.language_model import LanguageModel
     from ibidem.embed.protocol import Embedder
     from ibidem.objects.cid import CommitCid
     from ibidem.retrieve.access.policy import Viewer
@@ -117,11 +118,11 @@ class Retriever:
         options = changed_options(locals(), Retriever.fusion)
         return self._with(fusion=name, **options)
 
-    def valid_at(self, moment: int | datetime, *, missing: str = default("valid_missing")) -> Self:
+    def as_of(self, moment: int | datetime, *, missing: str = default("valid_missing")) -> Self:
         """Keeps nodes that are valid at a moment; see `retrieve.query.validity` for nodes without a
         validity.
         """
-        return self._with(valid_at=moment, valid_missing=missing)
+        return self._with(as_of=moment, valid_missing=missing)
 
     def rerank(
         self,
@@ -147,6 +148,9 @@ class Retriever:
         self,
         *,
         # options: retrieve
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         label: str | Iterable[str] | None = None,
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,
@@ -163,7 +167,7 @@ class Retriever:
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         mentions: bool | Mapping[str, object] | None = None,
-        valid_at: int | datetime | None = None,
+        as_of: int | datetime | None = None,
         valid_missing: str | None = "pass",
         created_after: int | datetime | None = None,
         created_before: int | datetime | None = None,
@@ -182,7 +186,6 @@ class Retriever:
         feedback: bool | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         direct: bool | Mapping[str, Any] | None = None,
-        as_of: int | datetime | None = None,
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
         metadata: bool | Configured = CONFIGURED,

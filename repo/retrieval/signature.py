@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TypedDict
 
+from ibidem.embed.language_model import LanguageModel
 from ibidem.embed.protocol import Embedder
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.retrieve.query.predicate import Predicate
@@ -16,15 +17,18 @@ from ibidem.retrieve.records.record import RecordType, Status
 class RetrieveOptions(SharedOptions, total=False):
     """The options of `retrieve`, without the text."""
 
-    valid_at: int | datetime | None
+    as_of: int | datetime | None
     """A moment with an offset, or microseconds since 1970 UTC, as the other times."""
     created_after: int | datetime | None
     created_before: int | datetime | None
     updated_after: int | datetime | None
     updated_before: int | datetime | None
-    as_of: int | datetime | None
     notes: CommitCid | str | None
     """A notes head, or the name of a space."""
+    imagine: LanguageModel | None
+    """Writes an answer, which is asked too."""
+    reword: LanguageModel | None
+    """Writes other wordings, which are asked too."""
     model: str | None
     embedder: Embedder | None
     degrade: bool
@@ -39,6 +43,7 @@ class QuestionOptions(RetrieveOptions, total=False):
     packs: Mapping[str, object] | None
     records: Mapping[str, object] | None
     history: Mapping[str, RootCid | None] | None
+    moment: int | None
 
 
 class PacksOptions(RetrieveOptions, total=False):
@@ -78,7 +83,7 @@ class ListingConditions(TypedDict, total=False):
 
     label: str | Iterable[str] | None
     where: Mapping[str, object] | Predicate | None
-    valid_at: int | datetime | None
+    as_of: int | datetime | None
     valid_missing: str | None
     created_after: int | datetime | None
     created_before: int | datetime | None

@@ -66,11 +66,11 @@ class Chain:
         if previous is not None:
             self._last = (previous, 1)
             return
-        begun = self.append("begin", name=name, request=request)
+        first = self.append("begin", name=name, request=request)
         self.publish()  # gives it its number
         self._watch = watch
         if watch is not None:
-            watch(self.name, ReadStep(begun, request, None, None))
+            watch(self.name, ReadStep(first, request, None, None))
 
     @property
     def tip(self) -> StepCid | None:

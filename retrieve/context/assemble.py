@@ -33,9 +33,10 @@ from ibidem.retrieve.context.clip import cut_to_fit
 from ibidem.retrieve.context.group import Group, grouped, ids_of, in_order
 from ibidem.retrieve.context.option import EDGES, NEIGHBORS
 from ibidem.retrieve.context.pack import BETWEEN, MESSAGE_SCOPE, Hit, Member, Pack, pack_cid
-from ibidem.retrieve.context.sequence import Sequences
+from ibidem.retrieve.context.sequence import Sequences, ThreadSequence
 from ibidem.retrieve.context.source_option import CONVERSATION, DOCUMENTS, FACTS
 from ibidem.retrieve.context.sources import (
+    MESSAGE,
     Source,
     SourceOrder,
     conversation_order,
@@ -161,15 +162,13 @@ def _drops(
     return Drops(first, reason, ids[counted:], scores)
 
 
-def _conversation(found: Ranked, sequences: Sequences, count: int) -> Ranked:
+def _conversation(found: Ranked, thread: ThreadSequence, count: int) -> Ranked:
     """Returns the candidates of a conversation with its newest messages among them; those that the
     question does not find have a score of 0."""
     ranking = found.ranking
     ordinals, positions = conversation_order(
-        found.scope.view.snapshot,
         ranking.ordinals,
-        found.scope.nodes.members,
-        sequences,
+        thread,
         count,
     )
     scores = [0.0 if one < 0 else ranking.score(one) for one in positions]
@@ -211,15 +210,18 @@ class _Making:
             visible = visible & matches(snapshot, valid.condition())
         if source.name == DOCUMENTS:
             visible = documents_of(snapshot, visible)
-        if options.expand == EDGES or source.name == FACTS:
+        sequences: Sequences | None
+        if source.name == CONVERSATION:
+            messages = found.scope.nodes.members & snapshot.label(MESSAGE)
+            sequences = thread = ThreadSequence(snapshot, visible, messages)
+            self.found = found = _conversation(found, thread, source.recent)
+        elif options.expand == EDGES or source.name == FACTS:
             sequences = None
         elif valid is not None:
             sequences = Sequences(snapshot, visible)
         else:
             key = f"sequences {source.name}"
             sequences = view.remembered(key, lambda: Sequences(snapshot, visible))
-        if source.name == CONVERSATION and sequences is not None:
-            self.found = found = _conversation(found, sequences, source.recent)
         ranking = found.ranking
         self.hits = in_order(
             snapshot,
@@ -238,7 +240,7 @@ class _Making:
             options,
             self._heading,
             lambda one: len(self._shown(one)),
-            valid_at=query.valid_at,
+            as_of=query.as_of,
         )
         self.groups = groups if options.expand != NEIGHBORS else self._without_copies(groups)
 

@@ -98,7 +98,7 @@ def grouped(
     heading: Heading,
     chars: Callable[[int], int],
     *,
-    valid_at: int | None,
+    as_of: int | None,
 ) -> list[Group]:
     """Returns the groups of some hits, the group of the best hit first.
 
@@ -109,10 +109,10 @@ def grouped(
         options: how hits are expanded and merged.
         heading: of a section.
         chars: the length of a node's text.
-        valid_at: only edges that hold at this microsecond are followed; None for all.
+        as_of: only edges that hold at this microsecond are followed; None for all.
     """
     if options.expand == EDGES:
-        return _by_edges(snapshot, visible, hits, options, valid_at)
+        return _by_edges(snapshot, visible, hits, options, as_of)
     sections = snapshot.label("Section")
     groups = [
         Group([rank], [hit.ordinal], fallback=NO_SEQUENCE)
@@ -207,12 +207,12 @@ def _by_edges(
     visible: BitMap,
     hits: Many[Found],
     options: PackOptions,
-    valid_at: int | None,
+    as_of: int | None,
 ) -> list[Group]:
     walk = options.edges
     assert walk is not None, "BUG: edges are followed"
     if options.merge != ABSORB:
-        walks = [walked(snapshot, visible, hit.ordinal, walk, at=valid_at) for hit in hits]
+        walks = [walked(snapshot, visible, hit.ordinal, walk, at=as_of) for hit in hits]
         return [
             Group(
                 positions,
@@ -231,7 +231,7 @@ def _by_edges(
             visible,
             hit.ordinal,
             walk,
-            at=valid_at,
+            at=as_of,
             taken=owner,
             nodes_max=options.nodes_max,
         )

@@ -19,6 +19,8 @@ from ibidem.objects.constants import DOCUMENT_DEPTH_MAX
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import CONTAINERS
 from ibidem.objects.record import record
+from ibidem.retrieve.filter import NodeSet
+from ibidem.retrieve.listing import Order, list_nodes
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 
 _KEPT_MAX = 50_000
@@ -147,6 +149,29 @@ class Sequences:
             tuple(walk.homes),
             containers,
         )
+
+
+class ThreadSequence(Sequences):
+    """The messages of one thread as a sequence: by `ord`, then id, whatever lists them."""
+
+    def __init__(self, snapshot: Snapshot, visible: BitMap, messages: BitMap) -> None:
+        super().__init__(snapshot, visible)
+        listed = list_nodes(NodeSet(snapshot, messages), Order("ord"), after=None).ordinals.tolist()
+        self.newest_first = tuple(reversed(listed))
+        """The messages of the thread, the newest first."""
+        self._messages = messages
+        if listed:
+            self._thread = top = super()._top(listed[0])
+            self._sequences[top] = Sequence(
+                NodeId(snapshot.node_ids(np.array([top], np.uint32)).tobytes()),
+                tuple(listed),
+                {ordinal: index for index, ordinal in enumerate(listed)},
+                (0,) * len(listed),
+                (Container(top, -1, 0, len(listed)),),
+            )
+
+    def _top(self, ordinal: int) -> int:
+        return self._thread if ordinal in self._messages else super()._top(ordinal)
 
 
 class _Walk:

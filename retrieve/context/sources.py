@@ -23,7 +23,7 @@ from pyroaring import BitMap
 
 from ibidem.objects.record import record
 from ibidem.retrieve.context.option import NEIGHBORS, PackOptions
-from ibidem.retrieve.context.sequence import Sequences
+from ibidem.retrieve.context.sequence import ThreadSequence
 from ibidem.retrieve.context.source_option import CONVERSATION, DOCUMENTS, FACTS, Sources
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 from ibidem.retrieve.query.predicate import And, Between, Equal, Exists, Not, OneOf, Or, Predicate
@@ -112,22 +112,20 @@ def _standing(sources: Sources) -> Predicate:
 
 
 def conversation_order(
-    snapshot: Snapshot, ranked: Ordinals, members: BitMap, sequences: Sequences, count: int
+    ranked: Ordinals, thread: ThreadSequence, count: int
 ) -> tuple[Ordinals, list[int]]:
     """Returns the hits of a conversation: alternately the next newest message and the next best,
     no message twice.
 
     Args:
-        snapshot: of the question.
         ranked: what the question is about, best first.
-        members: the messages and summaries that may be hits.
-        sequences: the messages of the thread in their order.
+        thread: the messages of the thread in their order.
         count: the number of newest messages.
 
     Returns:
         Ordinals, and for each its position in `ranked`, -1 without one.
     """
-    newest = _newest(members & snapshot.label(MESSAGE), sequences)[:count]
+    newest = thread.newest_first[:count]
     best = ranked.tolist()
     positions = {ordinal: position for position, ordinal in enumerate(best)}
     merged = [
@@ -137,13 +135,6 @@ def conversation_order(
     ]
     order = list(dict.fromkeys(merged))
     return np.array(order, np.uint32), [positions.get(one, -1) for one in order]
-
-
-def _newest(messages: BitMap, sequences: Sequences) -> list[int]:
-    """Returns the messages of a thread, the newest first."""
-    first = sequences.find(messages[0]) if messages else None
-    thread = () if first is None else first.sequence.ordinals
-    return [one for one in reversed(thread) if one in messages]
 
 
 class SourceOrder:

@@ -77,7 +77,7 @@ def _run(scope: Universe, seeds: Ordinals, options: Decay | PageRank | Community
         etypes=options.etypes,
         weights=options.weights,
         seeds=seeds,
-        at=scope.query.valid_at,
+        at=scope.query.as_of,
     )
     strengths = 1.0 / np.arange(1, seeds.shape[0] + 1, dtype=np.float64)
     near.walk(np.arange(seeds.shape[0], dtype=np.intp))

@@ -74,7 +74,7 @@ def find_paths(
     *,
     limit: int | None = PATHS_DEFAULT,
     repeats: str = "none",
-    valid_at: int | None = None,
+    as_of: int | None = None,
 ) -> list[GraphPath]:
     """Returns the first paths in canonical order.
 
@@ -85,7 +85,7 @@ def find_paths(
         limit: the most paths that are returned; None for all, if they are no more than PATHS_MAX.
         repeats: what may occur twice in a path: `none`, no node; `nodes`, a node but no edge;
             `all`, both.
-        valid_at: only edges that hold at this microsecond; None for all.
+        as_of: only edges that hold at this microsecond; None for all.
 
     Raises:
         InvalidInputError: an option is invalid; kind `limit-exceeded`: the graph is too wide here.
@@ -98,7 +98,7 @@ def find_paths(
         raise InvalidInputError(
             f"repeats: got {checks.show(repeats)}, expected one of {', '.join(REPEATS)}"
         )
-    walk = _Walk(view, steps, repeats, valid_at)
+    walk = _Walk(view, steps, repeats, as_of)
     found: list[GraphPath] = []
     for path in walk.paths(starts) if limit != 0 else ():
         if limit is None and len(found) == PATHS_MAX:
@@ -117,12 +117,12 @@ class _Walk:
     """The paths of one request; the edges of a node are read once for each kind of step."""
 
     def __init__(
-        self, view: NodeSet, steps: Sequence[Step], repeats: str, valid_at: int | None
+        self, view: NodeSet, steps: Sequence[Step], repeats: str, as_of: int | None
     ) -> None:
         self._view = view
         self._steps = steps
         self._repeats = repeats
-        self._valid_at = valid_at
+        self._as_of = as_of
         self._arcs: dict[tuple[int, Step], list[_Arc]] = {}
         self._read_count = 0
         self._walked_count = 0
@@ -186,7 +186,7 @@ class _Walk:
     def _read(self, at: int, direction: str, etype: str | None) -> Iterator[_Arc]:
         snapshot, members = self._view.snapshot, self._view.members
         read = snapshot.outgoing if direction == "out" else snapshot.incoming
-        edges = read(at, at=self._valid_at)
+        edges = read(at, at=self._as_of)
         self._read_count += len(edges.etypes)
         if self._read_count > EDGES_READ_MAX:
             raise _too_wide(f"{EDGES_READ_MAX} edges read")

@@ -5,7 +5,7 @@ A test compares the two. No program loads this module.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from ibidem.objects.cid import CommitCid, RootCid
@@ -18,6 +18,7 @@ from ibidem.retrieve.tokens import TokenEstimator
 class SharedOptions(TypedDict, total=False):
     """The options that `resolve` and a question to a repository share."""
 
+    queries: Sequence[str | Mapping[str, Any]] | None
     label: str | Iterable[str] | None
     where: Mapping[str, object] | Predicate | None
     include_tombstoned: bool
@@ -59,8 +60,8 @@ class QueryOptions(SharedOptions, total=False):
     text: str | None
     packs: Mapping[str, object] | None
     records: Mapping[str, object] | None
-    valid_at: int | None
-    """Microseconds since 1970 UTC, as `as_of`."""
-    history: Mapping[str, RootCid | None] | None
     as_of: int | None
+    """Microseconds since 1970 UTC, as `moment`."""
+    history: Mapping[str, RootCid | None] | None
+    moment: int | None
     notes: CommitCid | None

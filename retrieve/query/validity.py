@@ -37,7 +37,7 @@ class Valid:
     def checked(cls, at: object, missing: object) -> Self:
         """Returns the option; raises `InvalidInputError` that names what is wrong."""
         wanted = option_checks.option("valid_missing", missing)
-        return cls(option_checks.present("valid_at", at), wanted)
+        return cls(option_checks.present("as_of", at), wanted)
 
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> Self:
@@ -57,7 +57,7 @@ def resolve_valid(at: object, missing: object) -> Valid | None:
     if at is None:
         if missing is not None:
             raise InvalidInputError(
-                f"valid_missing: got {checks.show(missing)} without valid_at, expected both"
+                f"valid_missing: got {checks.show(missing)} without as_of, expected both"
             )
         return None
     return Valid.checked(at, missing)

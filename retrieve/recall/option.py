@@ -83,7 +83,7 @@ def resolve_recall(
     feedback: object = None,
     worth: object = None,
     direct: object = None,
-    as_of: int | None = None,
+    moment: int | None = None,
     notes: CommitCid | None = None,
 ) -> Recall | None:
     """Returns the options that a caller gave, None if there are none.
@@ -91,25 +91,25 @@ def resolve_recall(
     Raises:
         InvalidInputError: an option is of the wrong form, or needs a time that is not given.
     """
-    if as_of is not None and not recency and not worth:
-        raise InvalidInputError("as_of: got it without recency or worth, expected one of them")
+    if moment is not None and not recency and not worth:
+        raise InvalidInputError("moment: got it without recency or worth, expected one of them")
     if notes is not None and not feedback and not worth:
         raise InvalidInputError("notes: got them without feedback or worth, expected one of them")
     found = Recall(
-        _recency(recency, as_of),
+        _recency(recency, moment),
         _importance(importance),
         _feedback(feedback, notes),
-        _worth(worth, notes, as_of),
+        _worth(worth, notes, moment),
         resolve_direct(direct),
     )
     return None if found == Recall() else found
 
 
-def _recency(given: object, as_of: int | None) -> Recency | None:
+def _recency(given: object, moment: int | None) -> Recency | None:
     parts = option_checks.filled("recency", given)
     if parts is None:
         return None
-    return Recency.from_form({**parts, "as_of": _needed("recency", "as_of", as_of)})
+    return Recency.from_form({**parts, "as_of": _needed("recency", "moment", moment)})
 
 
 def _importance(given: object) -> Importance | None:
@@ -124,11 +124,11 @@ def _feedback(given: object, notes: CommitCid | None) -> Feedback | None:
     return Feedback(notes)
 
 
-def _worth(given: object, notes: CommitCid | None, as_of: int | None) -> Worth | None:
+def _worth(given: object, notes: CommitCid | None, moment: int | None) -> Worth | None:
     parts = option_checks.filled("worth", given)
     if parts is None:
         return None
-    times = _worth_times(_needed("worth", "as_of", as_of), parts["half_life"])
+    times = _worth_times(_needed("worth", "moment", moment), parts["half_life"])
     return Worth(notes, *times)
 
 

@@ -90,7 +90,7 @@ def execute_records(
     order = rank(fused.scores, view.node_ids(fused.ordinals))
     roots: list[int] = fused.ordinals[order][: options.root_limit].tolist()
     eligible = found.scope.nodes.members
-    walked = walk(view, roots, eligible, records.may_return, options, valid_at=query.valid_at)
+    walked = walk(view, roots, eligible, records.may_return, options, as_of=query.as_of)
     every = _items(found, records, walked.hops, tops, fused)
     items = _fitting(every, query.token_budget)
     ids = {one.id for one in items}
@@ -182,7 +182,7 @@ class _Records:
 def _lanes(found: Ranked, records: _Records) -> tuple[list[LaneTop], list[int], Selection]:
     """Returns the tops of the four lanes, the candidates, and the selector's result for them."""
     query, eligible, view = found.scope.query, found.scope.nodes.members, records.view
-    boosts = {} if query.text is None else entity_boosts(view, query.text, eligible, query.valid_at)
+    boosts = {} if query.text is None else entity_boosts(view, query.text, eligible, query.as_of)
     listed: list[int] = found.ranking.ordinals.tolist()
     scores = {one: found.ranking.score(index) for index, one in enumerate(listed)}
     records.read_ahead(list(dict.fromkeys([*listed, *boosts])))

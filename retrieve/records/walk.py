@@ -41,7 +41,7 @@ def walk(
     may_pass: Callable[[int], bool],
     options: RecordOptions,
     *,
-    valid_at: int | None,
+    as_of: int | None,
 ) -> Walked:
     """Returns the nodes within reach of the roots, and the edges between them.
 
@@ -51,7 +51,7 @@ def walk(
         eligible: nodes outside it are neither returned nor walked through.
         may_pass: whether an eligible node may be returned.
         options: limits and direction.
-        valid_at: only edges that hold at this microsecond are followed; None for all.
+        as_of: only edges that hold at this microsecond are followed; None for all.
     """
     found = Walked(nodes_skipped=max(0, len(roots) - options.limit))
     found.hops = dict.fromkeys(roots[: options.limit], 0)
@@ -61,7 +61,7 @@ def walk(
     while waiting:
         at = waiting.popleft()
         hop, own = found.hops[at], id_of(snapshot, at)
-        for row in edges_in_order(snapshot, eligible, at, options.direction, at=valid_at):
+        for row in edges_in_order(snapshot, eligible, at, options.direction, at=as_of):
             edge, other = _relation(own, row), row.other
             key = (edge.src, edge.etype, edge.dst)
             if key in seen or not (other in found.hops or hop < options.hops):

@@ -23,7 +23,7 @@ from ibidem.objects.errors import (
     unknown_version,
 )
 from ibidem.store.backends import needs_extra
-from ibidem.store.log.cache import BlockCache
+from ibidem.store.cache import COPIES, BlockCache
 from ibidem.store.log.local_copy import LocalCopy
 from ibidem.store.log.log import FORMAT, KIND, LAYOUT_VERSION, description_of
 from ibidem.store.log.objects import Bucket, Created
@@ -34,7 +34,7 @@ from ibidem.store.protocol import LayoutReport, Store
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
-CACHE, LOG = "copies", "log"
+LOG = "log"
 _REQUEST_SECONDS = "30s"
 
 
@@ -144,7 +144,7 @@ def bucket_at(address: str) -> tuple[Bucket, float]:
 def _store(bucket: Bucket, folder: Path | None, staleness_seconds: float) -> LogStore:
     return LogStore(
         bucket,
-        cache=BlockCache(None if folder is None else folder / CACHE),
+        cache=BlockCache(None if folder is None else folder / COPIES),
         copy=None if folder is None else LocalCopy(folder / LOG),
         staleness_seconds=staleness_seconds,
     )

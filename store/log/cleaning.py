@@ -31,7 +31,7 @@ from ibidem.store.log.entry import (
 )
 from ibidem.store.log.log import CHECKPOINT, Log
 from ibidem.store.log.state import decode_checkpoint
-from ibidem.store.log.writer import Change, Writer
+from ibidem.store.log.writer import LogChange, Writer
 from ibidem.store.protocol import check_blocks
 
 ORPHAN_SECONDS = 3600.0
@@ -61,7 +61,7 @@ class Cleaning:
                 cleaned.append(ref)
                 size += found
         if cleaned:
-            self._writer.submit(Change({}, relocates=True, cleaned=tuple(cleaned)))
+            self._writer.submit(LogChange({}, relocates=True, cleaned=tuple(cleaned)))
         return size
 
     def _clean_object(self, ref: bytes, dead_share: float) -> int | None:
@@ -89,7 +89,7 @@ class Cleaning:
             pack = pack_ref(packed)
             self._bucket.put(object_name(pack.ref), packed)
             moved = {pack: spans_in(packed, pack.ref)}
-            self._writer.submit(Change({}, relocates=True, packs=moved))
+            self._writer.submit(LogChange({}, relocates=True, packs=moved))
         if entry is None:
             self._bucket.delete([name])
         else:
@@ -120,7 +120,7 @@ class Cleaning:
             for at in range(0, len(orphans), _REFS_AT_ONCE):
                 chosen = tuple(orphans[at : at + _REFS_AT_ONCE])
                 try:
-                    self._writer.submit(Change({}, relocates=True, collected=chosen))
+                    self._writer.submit(LogChange({}, relocates=True, collected=chosen))
                 except ConflictError:
                     continue  # one of them was named meanwhile
                 self._bucket.delete(map(object_name, chosen))

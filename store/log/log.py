@@ -19,7 +19,7 @@ from blake3 import blake3
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import CorruptError, IbidemError, StorageError
 from ibidem.objects.forking import ForkLock
-from ibidem.store.log.cache import BlockCache
+from ibidem.store.cache import BlockCache
 from ibidem.store.log.entry import (
     NONCE_BYTES,
     Entry,

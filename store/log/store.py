@@ -15,8 +15,8 @@ from contextlib import AbstractContextManager
 
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import CorruptError, IbidemError, InvalidInputError, StorageError
+from ibidem.store.cache import BlockCache
 from ibidem.store.closing import Closing
-from ibidem.store.log.cache import BlockCache
 from ibidem.store.log.cleaning import ORPHAN_SECONDS, Cleaning
 from ibidem.store.log.entry import Span, is_entry, object_name
 from ibidem.store.log.local_copy import LocalCopy
@@ -24,7 +24,7 @@ from ibidem.store.log.log import Log
 from ibidem.store.log.objects import Bucket
 from ibidem.store.log.state import LogState
 from ibidem.store.log.table import merged_rows
-from ibidem.store.log.writer import Change, Writer
+from ibidem.store.log.writer import LogChange, Writer
 from ibidem.store.protocol import (
     NO_CELLS,
     Guard,
@@ -227,7 +227,7 @@ class LogStore(Closing):
             return
         expected = {name: old for name, (old, _) in cells.items()}
         self.guard.refuse(blocks, cells=expected)
-        change = Change(
+        change = LogChange(
             expected,
             {name: new for name, (_, new) in cells.items()},
             blocks,
@@ -244,7 +244,7 @@ class LogStore(Closing):
         self.cache.forget(chosen)
         count = 0
         for at in range(0, len(chosen) or 1, _DROPS_MAX):
-            count += self._writer.submit(Change(dict(cells), drops=chosen[at : at + _DROPS_MAX]))
+            count += self._writer.submit(LogChange(dict(cells), drops=chosen[at : at + _DROPS_MAX]))
         if count:
             self._cleaning.clean(_DEAD_SHARE)
             self._cleaning.collect(ORPHAN_SECONDS)

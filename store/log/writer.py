@@ -1,24 +1,15 @@
-"""Writes changes as entries of the log; those of threads that wait meanwhile share one.
-
-A thread hands in its change, then waits for it or writes for all that wait. The first thread of
-the queue may begin on cells that contain the changes handed in before, although they are not
-visible yet: its own change then follows theirs in the same entry or a later one, and is refused if
-they are.
-"""
+"""Writes changes as entries of the log; those of threads that wait meanwhile share one."""
 
 from __future__ import annotations
 
 import os
-import threading
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
 from ibidem.objects.cid import Cid
-from ibidem.objects.errors import ConflictError, ErrorKind, StorageError
-from ibidem.objects.forking import ForkLock
+from ibidem.objects.errors import ConflictError, ErrorKind
 from ibidem.objects.record import record
+from ibidem.store.group_commit import Change, GroupCommit
 from ibidem.store.log.entry import (
     INLINE_BYTES_MAX,
     NONCE_BYTES,
@@ -34,22 +25,15 @@ from ibidem.store.log.entry import (
 from ibidem.store.log.log import Log
 from ibidem.store.log.state import LogState
 from ibidem.store.protocol import Store, check_blocks, moved_cell
-from ibidem.store.queue import QueuePosition
 
 _PACKS_AT_ONCE = 4
-_CROWD_MAX = 32
-_CROWD_DECAY = 0.7
 _EMPTY = Entry(b"", {}, (), (), (), {})
 
 
 @record(frozen=False)
-class Change:
-    """A change that waits to be written, alone or with others."""
+class LogChange(Change):
+    """A change as the log has it."""
 
-    expected: Mapping[str, bytes | None]
-    cells: Mapping[str, bytes | None] = field(default_factory=dict)
-    blocks: Mapping[Cid, bytes] = field(default_factory=dict)
-    needs: Sequence[Cid] = ()
     drops: Sequence[Cid] = ()
     relocates: bool = False
     cleaned: tuple[bytes, ...] = ()
@@ -57,110 +41,30 @@ class Change:
     inline: dict[Cid, bytes] = field(default_factory=dict)
     packs: dict[PackRef, dict[Cid, Span]] = field(default_factory=dict)
     """Packs that were put for this change, and where their blocks are."""
-    result: int | Exception | None = None
 
     def added(self) -> set[Cid]:
         """Returns the blocks that the change brings."""
         return {*self.inline, *(cid for spans in self.packs.values() for cid in spans)}
 
 
-class Writer:
+class Writer(GroupCommit[LogChange]):
     """Writes the changes of the threads of one process."""
 
     def __init__(self, log: Log, store: Store) -> None:
+        super().__init__(store, "object storage")
         self._log = log
-        self._store = store
-        self._writing = ForkLock()
-        """Held by the thread that writes for all that wait."""
-        self._queue = ForkLock()
-        self._changing = ForkLock()
-        """Held while the lists change."""
-        self._waiting: list[Change] = []
-        self._unsettled: list[Change] = []
-        """Those that wait and those that are being written, in order."""
-        self._losses = 0
-        """Races lost since this process last won one."""
-        self._crowd = 0.0
-        """About how many others write at the same time, from the races lost lately."""
-        self._rest_until = 0.0
-        self._mine = threading.local()
-        """The queue position of this thread, and the state that it read last."""
 
-    # -- queue -------------------------------------------------------------------------------------
+    @property
+    def state(self) -> LogState:
+        """The newest state that was read."""
+        return self._log.state()
 
-    def note_read(self, state: LogState) -> None:
-        """Records that this thread read the cells of a state."""
-        self._mine.read = state
+    @property
+    def round_trip_seconds(self) -> float:
+        """The average time that creating an object took lately."""
+        return self._log.bucket.round_trip_seconds
 
-    @contextmanager
-    def queued(self) -> Iterator[QueuePosition]:
-        """Makes this thread the first of the queue, until it hands in a change or the block
-        ends."""
-        state = self._log.state
-        before = getattr(self._mine, "position", None)
-        position = _LogPosition(self._store, self._log, self)
-        self._queue.acquire()
-        self._mine.position = position
-        try:
-            if not self._is_rested():
-                position.is_free = not self._unsettled and state() is getattr(
-                    self._mine, "read", None
-                )
-                position.is_current = True
-            yield position
-        finally:
-            self._mine.position = before
-            if position.is_held:
-                self._queue.release()
-
-    def _rest(self) -> None:
-        """Lets others go first after a race was won: for as many round trips as races were lost
-        before, now or lately. So nobody starves, and more of the attempts succeed."""
-        self._crowd = min(max(self._losses, self._crowd * _CROWD_DECAY), _CROWD_MAX)
-        self._losses = 0
-        seconds = int(self._crowd) * self._log.bucket.round_trip_seconds
-        self._rest_until = time.monotonic() + seconds
-
-    def _is_rested(self) -> bool:
-        """Waits until this process may compete again; returns whether it had to wait."""
-        seconds = self._rest_until - time.monotonic()
-        if seconds <= 0:
-            return False
-        time.sleep(seconds)
-        return True
-
-    def pending_cells(self) -> dict[str, bytes] | None:
-        """Returns the cells as they will be if every change that was handed in is written; None if
-        there is none."""
-        with self._changing:
-            pending = [change for change in self._unsettled if change.result is None]
-            if not pending:
-                return None
-            cells = dict(self._log.state().cells)
-            for change in pending:
-                for name, value in change.cells.items():
-                    if value is None:
-                        cells.pop(name, None)
-                    else:
-                        cells[name] = value
-            return cells
-
-    def pending_block(self, cid: Cid) -> bytes | None:
-        """Returns a block of a change that was handed in and is not visible yet."""
-        for change in list(self._unsettled):
-            block = change.blocks.get(cid)
-            if block is not None:
-                return block
-        return None
-
-    def settle(self) -> None:
-        """Waits until what was handed in is written or refused."""
-        for change in list(self._unsettled):
-            self._await(change)
-
-    # -- one change --------------------------------------------------------------------------------
-
-    def prepare(self, change: Change, state: LogState) -> None:
+    def prepare(self, change: LogChange, state: LogState) -> None:
         """Reads the blocks that are not stored yet; large ones go into packs, which nobody sees
         until an entry names them."""
         have = change.added()
@@ -198,64 +102,16 @@ class Writer:
         bucket.map(put, packs)
         change.inline = dict(batch)
 
-    def submit(self, change: Change) -> int:
-        """Writes a change, together with those of other threads that wait meanwhile; returns how
-        many blocks it dropped."""
-        position = getattr(self._mine, "position", None)
-        with self._changing:
-            self._waiting.append(change)
-            self._unsettled.append(change)
-        if position is not None and position.is_held:
-            position.is_held = False
-            self._queue.release()
-        else:
-            position = None
-        self._await(change)
-        if isinstance(change.result, Exception):
-            if position is not None:
-                self._queue.acquire()
-                position.is_held = True
-            raise change.result
-        assert change.result is not None, "BUG: a change without a result"
-        return change.result - 1
+    def _size(self, change: LogChange) -> int | None:
+        if change.drops or change.relocates:
+            return None
+        return sum(map(len, change.inline.values()))
 
-    def _await(self, change: Change) -> None:
-        """Writes what waits until a change has its result, or another thread gave it one."""
-        while change.result is None:
-            with self._writing:
-                if change.result is None:
-                    self._write_next()
+    @property
+    def _size_max(self) -> int:
+        return INLINE_BYTES_MAX
 
-    def _write_next(self) -> None:
-        with self._changing:
-            batch = self._next_batch()
-        try:
-            self._write(batch)
-        except BaseException as error:
-            failure = error if isinstance(error, Exception) else _interrupted()
-            for change in batch:
-                change.result = change.result or failure
-            if failure is not error:
-                raise
-        finally:
-            with self._changing:
-                self._unsettled = [change for change in self._unsettled if change.result is None]
-
-    def _next_batch(self) -> list[Change]:
-        """Takes the changes that may share an entry: one that drops or moves blocks is alone."""
-        if not self._waiting:
-            return []
-        batch = [self._waiting.pop(0)]
-        size = sum(map(len, batch[0].inline.values()))
-        while not (batch[0].drops or batch[0].relocates) and self._waiting:
-            following = self._waiting[0]
-            size += sum(map(len, following.inline.values()))
-            if following.drops or following.relocates or size > INLINE_BYTES_MAX:
-                break
-            batch.append(self._waiting.pop(0))
-        return batch
-
-    def _write(self, batch: list[Change]) -> None:
+    def _write(self, batch: Sequence[LogChange]) -> None:
         """Writes one entry for all changes of a batch that the newest state admits; every change
         gets its result: 1 and the number of dropped blocks, or an error."""
         state, is_newest = self._log.state(), False
@@ -276,17 +132,17 @@ class Writer:
                     for packed in change.packs.values():
                         spans |= packed
                 if not self._log.append(entry, state.number + 1, spans):
-                    self._losses += 1
+                    self._lost()
                     state, is_newest = self._log.state(), True
                     continue
-                self._rest()
+                self._won()
             for change in admitted:
                 change.result = 1 + len(entry.dropped)
             return
 
     def _admitted(
-        self, batch: list[Change], state: LogState, *, is_newest: bool
-    ) -> tuple[list[Change], Entry | None]:
+        self, batch: Sequence[LogChange], state: LogState, *, is_newest: bool
+    ) -> tuple[list[LogChange], Entry | None]:
         """Returns the changes that a state admits, and their entry; no entry if the newest state
         has to be read before one of them is refused."""
         cells: dict[str, bytes | None] = {}
@@ -332,7 +188,7 @@ class Writer:
 
     def _problem(
         self,
-        change: Change,
+        change: LogChange,
         state: LogState,
         cells: Mapping[str, bytes | None],
         brought: Iterable[Cid],
@@ -353,46 +209,5 @@ class Writer:
         return None
 
 
-class _LogPosition(QueuePosition):
-    """The first position among the threads of a process."""
-
-    def __init__(self, store: Store, log: Log, writer: Writer) -> None:
-        super().__init__(store, is_free=False)
-        self._log = log
-        self._writer = writer
-        self._is_provisional = False
-        self.is_held = True
-        self.is_current = False
-        """Whether the log was asked since this writer rested."""
-
-    def cells(self, *, is_after_loss: bool = False) -> Mapping[str, bytes]:
-        pending = self._writer.pending_cells()
-        self._is_provisional = pending is not None
-        if pending is not None:
-            return pending
-        if is_after_loss and self.is_current:
-            return dict(self._log.state().cells)
-        self.is_current = True
-        return self._store.cells()
-
-    def settled(self) -> bool:
-        if not self._is_provisional or not self.is_held:
-            return True
-        self._is_provisional = False
-        self._writer.settle()
-        return False
-
-    def pause(self, losses: int) -> bool:
-        return True
-
-
 def _overtaken(what: str) -> ConflictError:
     return ConflictError(f"object storage: {what}", kind=ErrorKind.HEAD_MOVED)
-
-
-def _interrupted() -> StorageError:
-    return StorageError(
-        "object storage: the thread that wrote was interrupted; it is not known whether the change "
-        "was made",
-        hint="read the newest state, then repeat what is missing in it",
-    )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError, unknown_version
 from ibidem.store.backends import needs_extra
+from ibidem.store.cache import COPIES, BlockCache
 from ibidem.store.postgres.store import PostgresStore
 from ibidem.store.protocol import LayoutReport, Store
 
@@ -32,26 +33,29 @@ class PostgresBackend:
     @contextmanager
     def create(self, address: str, folder: Path) -> Iterator[Store]:
         """Yields a new store in a new schema, which is dropped again after an error."""
-        with PostgresStore(_connector(address)) as store:
+        with _store(address, folder) as store:
             schema = schema_of(address)
-            if not store.create_schema(schema):
+            if not store.database.create_schema(schema):
                 raise InvalidInputError(
                     f"address: the schema {schema} exists, expected the name of a new one",
                     hint="open it, or name another one: ?schema=NAME",
                 )
             try:
                 yield store
-                store.complete(LAYOUT_VERSION)
+                store.database.change(
+                    "complete the schema", "update format set version = %s", LAYOUT_VERSION
+                )
             except BaseException:
-                with suppress(Exception):
-                    store.drop_schema(schema)
+                with suppress(Exception):  # a checked name
+                    store.database.change("drop the schema", f"drop schema {schema} cascade")
                 raise
 
     def open(self, address: str, folder: Path) -> Store:
-        """Opens a store; see `Backend`."""
-        store = PostgresStore(_connector(address))
+        """Opens a store; see `Backend`. The first reading of its cells, which has to follow at
+        once, asks no second time."""
+        store = _store(address, folder)
         try:
-            version = store.version()
+            version = store.database.version()
             if version is None:
                 raise NotFoundError(
                     f"address: the schema {schema_of(address)} has no repository in it",
@@ -63,6 +67,7 @@ class PostgresBackend:
         except BaseException:
             store.close()
             raise
+        store.is_just_opened = True
         return store
 
     def check(self, address: str, folder: Path) -> LayoutReport:
@@ -89,6 +94,10 @@ def schema_of(address: str) -> str:
     return name
 
 
+def _store(address: str, folder: Path) -> PostgresStore:
+    return PostgresStore(_connector(address), cache=BlockCache(folder / COPIES))
+
+
 def _connector(address: str) -> Callable[[], Connection[Any]]:
     try:
         import psycopg
@@ -104,7 +113,11 @@ def _connector(address: str) -> Callable[[], Connection[Any]]:
 
     def connect() -> Connection[Any]:
         return psycopg.connect(
-            plain, options=f"-c search_path={schema}", connect_timeout=30, autocommit=True
+            plain,
+            options=f"-c search_path={schema} -c default_transaction_isolation=read\\ committed",
+            connect_timeout=30,
+            autocommit=True,
+            prepare_threshold=None,  # preparing is an exchange of its own
         )
 
     return connect

@@ -71,6 +71,8 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("node", "add", "Person", "--summary", "Ada", "--prop", "born=1815")
     run("commit", "-m", "a person")
     run("retrieve", "When was Ada born?")
+    run("retrieve", "store", "--also", "mill", "--summary", "1")
+    run("packs", "the Long Mill", "--summary", "1")
     for name in ("HEAD", one, edge, commit):
         run("show", name)
     run("show", one)
@@ -179,7 +181,7 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("clone", "all.car", "copy")
     run("remote", "add", "copy", "copy")
     run("remote", "add", "old", "all.car")
-    run("fetch", "copy")
+    run("remote", "fetch", "copy")
     run("pull", "copy")
     run("push", "copy")
     run("remote", "remove", "old")
@@ -200,8 +202,8 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("index", "stats")
     run("doctor")
     for _ in range(2):
-        run("integrate", "cursor", "--yes")
-        run("integrate", "cursor", "--remove", "--yes")
+        run("mcp", "integrate", "cursor", "--yes")
+        run("mcp", "integrate", "cursor", "--remove", "--yes")
     run("demo")
     run("show", "nothing", code=3)
     run("nonsense", code=2)
@@ -379,7 +381,7 @@ def _merges(run: Callable[..., dict[str, Any]]) -> None:
     run("switch", "trunk")
     run("cherry-pick", "side")
     run("switch", "side")
-    run("rebase", "trunk", code=1)
+    run("history", "rebase", "trunk", code=1)
 
 
 def _records(run: Any) -> None:
@@ -401,6 +403,11 @@ def _records(run: Any) -> None:
         "retract",
         run("memory", "supersede", three, "pour", "--from", "event=y")["records"][0],
     )
+    fact = run("memory", "propose", "Ada", "prefers", "tea", "--from", "event=z")["records"][0]
+    run("memory", "accept", fact)
+    run("memory", "propose", "Ada", "prefers", "cocoa", "--from", "event=z")
+    run("memory", "proposals")
+    run("memory", "accept", "--sources-min", "1", "--dry-run")
     run("memory", "consolidate", "--dry-run")
     run("memory", "prune", "--dry-run")
     run("trust", "enable")

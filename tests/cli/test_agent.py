@@ -20,7 +20,15 @@ COMMITTING = {
     *("memory add", "memory consolidate", "memory contest", "memory feedback not-useful"),
     *("memory feedback outcome", "memory feedback vote", "memory fork", "memory merge"),
     *("memory penalize", "memory prune", "memory reinforce", "memory retract"),
-    *("memory supersede", "merge", "rebase", "resolve", "revert", "thread append", "thread clear"),
+    *(
+        "memory supersede",
+        "merge",
+        "history rebase",
+        "resolve",
+        "revert",
+        "thread append",
+        "thread clear",
+    ),
     *("thread compact", "trust disable", "trust enable", "mcp", "run record"),
 }
 

@@ -107,9 +107,9 @@ def test_remotes_are_listed_added_and_removed(notes: Run):
     notes("remote", "add", "bad/name", "/elsewhere", code=2)
     notes("remote", "add", "secret", "https://me:pass@notes.example.org", code=2)
     assert "https://notes.example.org" in notes("remote", "list").output
-    notes("fetch", "team", code=2)
+    notes("remote", "fetch", "team", code=2)
     notes("remote", "remove", "team")
-    notes("fetch", "team", code=3)
+    notes("remote", "fetch", "team", code=3)
 
 
 def test_serve_answers_a_clone_until_it_is_interrupted(notes: Run, tmp_path: Path):
@@ -133,7 +133,7 @@ def test_serve_answers_a_clone_until_it_is_interrupted(notes: Run, tmp_path: Pat
             assert json.loads(shown.stdout_bytes)["block_count"] > 5
             notes("clone", url, "other", code=2)
             token_file.write_text("a wrong token of some length\n")
-            notes("fetch", "-R", "copy", code=16)
+            notes("remote", "fetch", "-R", "copy", code=16)
         finally:
             server.send_signal(signal.SIGINT)
             try:
@@ -141,4 +141,4 @@ def test_serve_answers_a_clone_until_it_is_interrupted(notes: Run, tmp_path: Pat
             finally:
                 server.kill()
     assert summaries(tmp_path) == summaries(tmp_path / "copy")
-    notes("fetch", "-R", "copy", code=16)
+    notes("remote", "fetch", "-R", "copy", code=16)

@@ -128,9 +128,9 @@ def test_a_moment_may_be_a_date(notes: Run, data: Data):
     notes("add", "-", stdin=json.dumps({"node": line}) + "\n")
     notes("commit", "-m", "a fact")
     for moment, count in (("2025-12-31", 0), ("2026-01-01", 1), ("yesterday", 0), ("today", 1)):
-        asked = data("query", "--label", "Fact", "--valid-at", moment)
+        asked = data("query", "--label", "Fact", "--as-of", moment)
         assert len(asked["nodes"]) == count, moment
-        found = data("retrieve", "fee", "--label", "Fact", "--valid-at", moment)
+        found = data("retrieve", "fee", "--label", "Fact", "--as-of", moment)
         assert len(found["items"]) == count, moment
 
 

@@ -71,7 +71,7 @@ def test_remote_show_compares_without_contact(folder: Path, tmp_path: Path) -> N
     assert (main["name"], main["ahead_count"], main["behind_count"]) == ("heads/main", 0, 0)
     run(second, "config", "set", "limit", "3")
     run(folder, "config", "set", "limit", "4")
-    run(second, "fetch")
+    run(second, "remote", "fetch")
     (folder / ".ibidem").rename(folder / "elsewhere")
     [main] = asked(second, "remote", "show", "origin")["refs"]
     assert (main["ahead_count"], main["behind_count"]) == (1, 1)

@@ -1,4 +1,4 @@
-"""`repo integrate` in a home folder of its own."""
+"""`repo mcp integrate` in a home folder of its own."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(cli, ["integrate", *arguments], prog_name="repo")
+    return CliRunner().invoke(cli, ["mcp", "integrate", *arguments], prog_name="repo")
 
 
 def test_the_names_are_those_of_the_clients():
@@ -106,7 +106,7 @@ def test_a_missing_file_is_created_and_a_link_is_followed(home: Path):
 def test_json_says_what_was_done(home: Path):
     done = json.loads(run("zed", "--yes", "--json").stdout)
     assert done == {
-        "schema": "ibidem/integrate/1",
+        "schema": "ibidem/mcp-integrate/1",
         "client": "zed",
         "file": str(home / FILES["zed"]),
         "is_changed": True,

@@ -47,7 +47,7 @@ EMBEDDED = {
             "dropped[]": "commit",
             "conflicts[]": "conflict",
         }
-        for name in ("rebase", "cherry-pick", "revert")
+        for name in ("history-rebase", "cherry-pick", "revert")
     },
     **{f"ibidem/trust-token-{name}/1": {"": "token"} for name in ("create", "rotate", "revoke")},
     "ibidem/trust-token-list/1": {"access_tokens[]": "token"},
@@ -64,7 +64,7 @@ EMBEDDED = {
     "ibidem/export/1": {"": "copy"},
     "ibidem/import/1": {"": "copy"},
     "ibidem/clone/1": {"": "copy"},
-    "ibidem/fetch/1": {"": "copy"},
+    "ibidem/remote-fetch/1": {"": "copy"},
     "ibidem/pull/1": {"": "copy"},
     "ibidem/push/1": {"": "copy"},
     "ibidem/diff-query/1": {"causes[]": "cause"},
@@ -152,7 +152,6 @@ def test_every_command_that_prints_data_has_json():
             "repo completion",
             "repo embed install",
             "repo help",
-            "repo mcp",
             "repo serve",
             "repo view",
         )

@@ -81,7 +81,7 @@ def test_a_dry_run_says_the_same_and_changes_nothing(apart: Run, data: Data):
     before = data("status")["head"]
     assert "1 conflict to resolve" in apart("merge", "side", "--dry-run", code=1).stdout
     assert data("status")["head"] == before
-    assert "applied" in apart("rebase", "side", "--dry-run", code=1).stdout
+    assert "applied" in apart("history", "rebase", "side", "--dry-run", code=1).stdout
     assert data("status")["head"] == before
 
 
@@ -125,7 +125,7 @@ def test_commits_are_made_again_and_taken_back(apart: Run, data: Data):
     apart("undo")
     assert "applied: 1 node changed" in apart("revert", "HEAD", "-m", "back").stdout
     assert data("show", MILL)["value"]["summary"] == "base"
-    assert "unchanged" in apart("rebase", "main").stdout
+    assert "unchanged" in apart("history", "rebase", "main").stdout
     apart("merge", "side")
     assert data("show", MILL)["value"]["summary"] == "theirs"
 

@@ -74,7 +74,7 @@ def test_query_sorts_pages_and_counts(folder: Path) -> None:
         1993, 1994,
     ]  # fmt: skip
     assert asked(folder, "query", "--where", "year>=1993", "--count")["count"] == 2
-    assert asked(folder, "query", "--valid-at", "1991", "--count")["count"] == 2
+    assert asked(folder, "query", "--as-of", "1991", "--count")["count"] == 2
     assert text(folder, "query", "--count") == "5\n"
     shown = text(folder, "query", "--order-by", "-year", "--limit", "1")
     assert "1994" in shown
@@ -105,7 +105,7 @@ def test_options_after_the_lanes_reach_the_answer(folder: Path) -> None:
     plain = asked(folder, "retrieve", "retry backoff")
     order = [item["id"] for item in plain["items"]]
     assert len(order) == 5
-    assert len(asked(folder, "retrieve", "retry", "--valid-at", "1991")["items"]) == 2
+    assert len(asked(folder, "retrieve", "retry", "--as-of", "1991")["items"]) == 2
     diverse = asked(folder, "retrieve", "retry backoff", "--mmr", "0.3")
     assert [item["id"] for item in diverse["items"]] != order
     edges = asked(folder, "retrieve", "retry", "--adjacency", "1")

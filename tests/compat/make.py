@@ -57,7 +57,7 @@ def add_receipts(repo: Repository) -> None:
     for answer in (
         repo.retrieve(asked, where={"n": {"gte": 1}}, phrases=True, **caller),
         repo.retrieve(asked, mmr={"lambda": 0.5}, recency=True, as_of=rich.START * 10**6, **caller),
-        repo.retrieve(label="Doc", valid_at=rich.START * 1_000_000, limit=3, **caller),
+        repo.retrieve(label="Doc", as_of=rich.START * 1_000_000, limit=3, **caller),
         repo.packs(asked, token_budget=200, **caller),
         repo.retrieve(asked, graph={"mode": "decay"}, community={"hops": 2}, **caller),
         repo.retrieve(asked, importance="n", worth=True, feedback=True, direct=True, **caller),

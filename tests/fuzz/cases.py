@@ -242,7 +242,7 @@ class Taken:
 
     def _fetched(self, repo: Path, file: Path) -> str:
         self.ran(["-R", str(repo), "remote", "add", "origin", str(file)])
-        return self.refused(["fetch", *_INCLUDED], repo)
+        return self.refused(["remote", "fetch", *_INCLUDED], repo)
 
     def refused(self, arguments: list[str], repo: Path | None = None) -> str:
         """Runs a command on the repository; returns the kind of its error, "" where it has none."""

@@ -74,7 +74,7 @@ def edges_in(facts: Facts) -> list[Edge]:
 def random_walk_options(rng: random.Random) -> dict[str, Any]:
     """Returns options for `resolve` with a lane that walks edges, or two."""
     options = random_options(rng)
-    for name, share in (("where", 0.8), ("label", 0.7), ("valid_at", 0.9), ("token_budget", 0.7)):
+    for name, share in (("where", 0.8), ("label", 0.7), ("as_of", 0.9), ("token_budget", 0.7)):
         if rng.random() < share:
             options.pop(name, None)
     for name in ("rerank", "rerank_text", "rerank_depth", "valid_missing"):

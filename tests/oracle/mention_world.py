@@ -59,7 +59,7 @@ def renamed(rng: random.Random, facts: Facts) -> Facts:
 def random_mention_options(rng: random.Random) -> dict[str, Any]:
     """Returns options for `resolve` with the lane of mentions."""
     options = random_options(rng)
-    for name, share in (("where", 0.8), ("label", 0.7), ("valid_at", 0.9), ("token_budget", 0.7)):
+    for name, share in (("where", 0.8), ("label", 0.7), ("as_of", 0.9), ("token_budget", 0.7)):
         if rng.random() < share:
             options.pop(name, None)
     for name in ("rerank", "rerank_text", "rerank_depth", "valid_missing"):

@@ -95,7 +95,7 @@ def asked(rng: random.Random, facts: Facts) -> Query:
         facts.config,
         label=[str(one) for one in given],
         where={"status": {"in": rng.choice((standing, [*standing, "superseded"]))}},
-        valid_at=records["as_of"],
+        as_of=records["as_of"],
         depth=rng.choice((1, 3, 200)),
         limit=None,
         token_budget=rng.choice((None, None, 60, 200)),

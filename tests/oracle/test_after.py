@@ -83,10 +83,10 @@ def test_a_node_holds_from_its_beginning_until_before_its_end():
         doc(4, valid_from="soon"),
         doc(5, valid_from=[0, 99]),
     ]
-    assert ids(ask(nodes, valid_at=19)) == [0, 3, 5]
-    assert ids(ask(nodes, valid_at=20)) == [1, 3, 5]
-    assert ids(ask(nodes, valid_at=9)) == [2, 3, 5]
-    assert ids(ask(nodes, valid_at=19, valid_missing="drop")) == [0, 5]
+    assert ids(ask(nodes, as_of=19)) == [0, 3, 5]
+    assert ids(ask(nodes, as_of=20)) == [1, 3, 5]
+    assert ids(ask(nodes, as_of=9)) == [2, 3, 5]
+    assert ids(ask(nodes, as_of=19, valid_missing="drop")) == [0, 5]
     assert ids(ask(nodes, text="retry", limit=None)) == [0, 1, 2, 3, 4, 5]
 
 
@@ -127,14 +127,14 @@ def test_lanes_walk_edges_that_hold():
     ]
     for moment, wanted in ((9, [0, 1]), (10, [0, 2]), (None, [0, 1, 2])):
         graph = {"mode": "ppr"}
-        found = ask(nodes, edges=edges, text="retry", graph=graph, mentions=False, valid_at=moment)
+        found = ask(nodes, edges=edges, text="retry", graph=graph, mentions=False, as_of=moment)
         assert sorted(ids(found)) == wanted
 
 
 def test_validity_narrows_before_lanes_rank():
     """[3.2-e] [3.2-a]"""
     nodes = [doc(i, valid_to=5) for i in range(30)] + [doc(30, valid_from=5)]
-    assert ids(ask(nodes, text="retry", valid_at=5, depth=1)) == [30]
+    assert ids(ask(nodes, text="retry", as_of=5, depth=1)) == [30]
 
 
 def test_a_reranker_moves_what_it_scores_and_nothing_else():
@@ -290,9 +290,9 @@ def test_warnings_are_capped():
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"valid_at": 1.5}, "valid_at"),
-        ({"valid_at": 2**63}, "valid_at"),
-        ({"valid_at": 1, "valid_missing": "lenient"}, "valid_missing"),
+        ({"as_of": 1.5}, "as_of"),
+        ({"as_of": 2**63}, "as_of"),
+        ({"as_of": 1, "valid_missing": "lenient"}, "valid_missing"),
         ({"text": "x", "valid_missing": "drop"}, "valid_missing"),
         ({"text": "x", "mmr": {"lambda": 1.5}}, "mmr.lambda"),
         ({"text": "x", "mmr": {"depth": 0}}, "mmr.depth"),
@@ -315,7 +315,7 @@ def test_options_are_refused_by_name(options, named):
 
 def test_a_query_with_every_stage_writes_back():
     query = resolve(
-        Config(), text="x", valid_at=3, mmr={"lambda": 1}, rerank=Model([]), rerank_depth=2
+        Config(), text="x", as_of=3, mmr={"lambda": 1}, rerank=Model([]), rerank_depth=2
     )
     assert Query.decode(query.encode()) == query
 
@@ -364,7 +364,7 @@ def test_cosines_of_pairs_are_the_canonical_ones():
 
 
 def test_an_explanation_names_every_stage():
-    options = {"text": "retry", "valid_at": 5, "mmr": {"lambda": 0.9}}
+    options = {"text": "retry", "as_of": 5, "mmr": {"lambda": 0.9}}
     text = given(TEXTS, **options)(Model([1, 2, 3, 4])).explain()
     assert "valid at 5, without a time: pass\n" in text
     assert "rerank by 'told', depth 25\n" in text

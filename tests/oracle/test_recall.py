@@ -38,7 +38,7 @@ TEXTS = (
 
 
 def random_recall(rng: random.Random) -> dict[str, Any]:
-    options: dict[str, Any] = {"as_of": NOW}
+    options: dict[str, Any] = {"moment": NOW}
     half_life = rng.choice((1, 7, 300))
     options["recency"] = rng.choice(
         (True, {"property": rng.choice(("n", "a")), "half_life": half_life, "weight": 0.5})

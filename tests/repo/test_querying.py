@@ -125,10 +125,10 @@ def test_conditions_narrow_and_counts_agree():
             for i in range(20):
                 tx.add_node("AB"[i % 2], props={"n": i, "valid_from": i}, key=i)
         at = repo.at()
-        options = {"label": "A", "where": {"n": {"gte": 4}}, "valid_at": 10}
+        options = {"label": "A", "where": {"n": {"gte": 4}}, "as_of": 10}
         assert [node.props["n"] for node in at.query(order_by="-n", **options)] == [10, 8, 6, 4]
         assert at.count(**options) == 4
-        assert at.count(valid_at=datetime(1970, 1, 1, tzinfo=UTC)) == 1
+        assert at.count(as_of=datetime(1970, 1, 1, tzinfo=UTC)) == 1
 
 
 @pytest.mark.parametrize(
@@ -223,12 +223,12 @@ def test_paths_go_along_edges_that_hold():
             tx.add_edge(a, "works for", b, props={"valid_to": 10})
             tx.add_edge(a, "works for", c, props={"valid_from": 10})
         ends = [
-            [path.nodes[-1] for path in repo.at().paths(a, ["works for"], valid_at=moment)]
+            [path.nodes[-1] for path in repo.at().paths(a, ["works for"], as_of=moment)]
             for moment in (9, 10, datetime(1970, 1, 1, tzinfo=UTC), None)
         ]
         assert ends == [[b], [c], [b], sorted([b, c])]
-        with pytest.raises(InvalidInputError, match="valid_at"):
-            repo.at().paths(a, ["works for"], valid_at="soon")
+        with pytest.raises(InvalidInputError, match="as_of"):
+            repo.at().paths(a, ["works for"], as_of="soon")
 
 
 def test_paths_refuse_what_is_wrong():

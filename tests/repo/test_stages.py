@@ -54,11 +54,11 @@ def repo():
 
 
 def test_a_moment_is_its_microseconds(repo):
-    assert len(repo.retrieve("retry", valid_at=T0).items) == 1
-    assert len(repo.retrieve("retry", valid_at=1_767_225_600_000_002).items) == 3
-    assert len(repo.retriever().text("retry").valid_at(T0, missing="drop").execute().items) == 1
+    assert len(repo.retrieve("retry", as_of=T0).items) == 1
+    assert len(repo.retrieve("retry", as_of=1_767_225_600_000_002).items) == 3
+    assert len(repo.retriever().text("retry").as_of(T0, missing="drop").execute().items) == 1
     with pytest.raises(InvalidInputError, match=r"offset"):
-        repo.retrieve("retry", valid_at=datetime(2026, 1, 1))  # noqa: DTZ001
+        repo.retrieve("retry", as_of=datetime(2026, 1, 1))  # noqa: DTZ001
 
 
 def test_a_replay_asks_no_model(repo):

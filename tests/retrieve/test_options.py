@@ -35,9 +35,10 @@ class Reranker:
 
 FULL: dict[str, Any] = {
     "text": "words", "vector": ("m", [1.0]), "sparse": ("v", [1], [1.0]), "label": "Text",
+    "queries": ["other words"],
     "where": {"a": 1}, "fuzzy": True, "graph": {"mode": "ppr"}, "community": {}, "mentions": {},
-    "valid_at": 1, "rerank": Reranker(), "mmr": {}, "recency": True,
-    "importance": True, "feedback": True, "worth": True, "direct": True, "as_of": 1,
+    "as_of": 1, "rerank": Reranker(), "mmr": {}, "recency": True,
+    "importance": True, "feedback": True, "worth": True, "direct": True, "moment": 1,
     "packs": {"sources": {"as_of": 1}},
     "viewer": Viewer(level=4, scopes=()),
 }  # fmt: skip
@@ -98,7 +99,7 @@ def given(option: Option, value: object) -> dict[str, Any]:
 def named(option: Option) -> set[str]:
     # Ages are measured from one time, which is part of two options; those of records are given by
     # their own names.
-    if option.name == "as_of":
+    if option.name == "moment":
         return {option.name, "recency.as_of"}
     return {option.name, option.key} if option.name.startswith("records.") else {option.name}
 
@@ -114,7 +115,6 @@ def test_the_signatures_are_those_of_the_table():
     own = {name: one.annotation for name, one in OF_QUERY.items()}
     assert signature(QueryOptions) == {
         **own,
-        "valid_at": "int | None",
         "as_of": "int | None",
         "notes": "CommitCid | None",
     }
@@ -137,7 +137,7 @@ def signature(options: Any) -> dict[str, str]:
 @pytest.mark.parametrize("option", OPTIONS.values(), ids=lambda one: one.name)
 def test_the_canonical_form_has_every_option_at_its_place(option: Option):
     if option.place is None:
-        own = ("model", "embedder", "degrade", "rerank_timeout", "strict")
+        own = ("model", "embedder", "degrade", "rerank_timeout", "strict", "imagine", "reword")
         assert option.name in (*own, *TIMES_OF_RECORDS)
     elif all(at(form, option.place) is ABSENT for form in FORMS):
         # A number that is written only where it is asked for: older receipts have none.

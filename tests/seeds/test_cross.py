@@ -82,10 +82,10 @@ def test_x3_order_of_writing_changes_nothing():
 
 
 def test_x4_no_clock_has_a_say(repo, monkeypatch):
-    before = encoded(repo, valid_at=COMMITTED)
+    before = encoded(repo, as_of=COMMITTED)
     monkeypatch.setattr("time.time", lambda: 2_000_000_000.0)
     monkeypatch.setattr("time.time_ns", lambda: 2_000_000_000 * 10**9)
-    assert encoded(repo, valid_at=COMMITTED) == before
+    assert encoded(repo, as_of=COMMITTED) == before
 
 
 def test_x5_equal_nodes_come_by_id():
@@ -240,10 +240,11 @@ VECTOR = {"vector": ("m", [0.0, 1.0, 0.2])}
 EDGES = {"expand": "edges"}
 EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "text": ({}, {"text": "red"}),
+    "queries": ({}, {"queries": ["red"]}),
     "label": ({}, {"label": "Odd"}),
     "where": ({}, {"where": {"even": True}}),
-    "valid_at": ({}, {"valid_at": 100}),
-    "valid_missing": ({"valid_at": 6}, {"valid_missing": "drop"}),
+    "as_of": ({}, {"as_of": 100}),
+    "valid_missing": ({"as_of": 6}, {"valid_missing": "drop"}),
     "vector": ({}, VECTOR),
     "sparse": ({}, {"sparse": ("s", [1], [1.0])}),
     "graph": ({}, {"graph": {"mode": "decay"}}),

@@ -142,12 +142,12 @@ OPTIONS_GIVEN: list[dict[str, Any]] = [
     {"text": "vault", "graph": {"mode": "ppr"}, "recency": True, "mmr": {"lambda": 0.5}},
     {
         "text": "vault",
-        "valid_at": "2027-01-31T12:00:00Z",
+        "as_of": "2027-01-31T12:00:00Z",
         "recency": True,
-        "as_of": NOW,
         "at": "main",
     },
     {"text": "vault", "vector": ["m", [1.0, 0.0]], "sparse": ["v", [1], [1.0]]},
+    {"text": "vault", "queries": ["code", {"text": "key", "sparse": ["v", [1], [1.0]]}]},
 ]
 
 
@@ -161,8 +161,10 @@ def test_a_token_gets_the_answer_that_the_library_gives_to_its_viewer(
     for name in ("vector", "sparse"):
         if name in given:
             given[name] = tuple(given[name])
-    if "valid_at" in given:
-        given["valid_at"] = 1_801_396_800_000_000
+    if "queries" in given:
+        given["queries"] = ["code", {"text": "key", "sparse": ("v", [1], [1.0])}]
+    if "as_of" in given:
+        given["as_of"] = 1_801_396_800_000_000
     expected = repo.as_viewer(LOW, author="reader").at().retrieve(**given)
     assert found == json.loads(expected.to_json())
     assert found["result"] == str(expected.cid)
@@ -280,7 +282,7 @@ def test_a_damaged_registry_lets_nobody_in(server: Server, repo: Repository):
         ({"text": 7}, "text"),
         ({"limit": -1}, "limit"),
         ({"where": {"a": {"b": 1}}}, "where"),
-        ({"valid_at": "soon"}, "time"),
+        ({"as_of": "soon"}, "time"),
         ({"at": "main~1"}, "revision"),
         ({"at": 7}, "revision"),
     ],

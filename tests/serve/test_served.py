@@ -71,7 +71,7 @@ def test_a_question_has_the_answer_of_the_library(here: Repository, there: Repos
         tx.set_vector(expected[0].node.id, model="m", vector=[1.0, 0.0])
     options: Any = {
         "vector": ("m", np.array([1.0, 0.0], np.float32)),
-        "valid_at": datetime(2026, 1, 1, tzinfo=UTC),
+        "as_of": datetime(2026, 1, 1, tzinfo=UTC),
         "graph": {"mode": "ppr", "etypes": ("to",)},
     }
     asked: Any = there.retrieve("retry", **options)

@@ -21,8 +21,8 @@ from tests.store.faulty_writers import FaultyBucket
 
 from ibidem.objects.cid import BlobCid
 from ibidem.objects.errors import ConflictError, CorruptError, NotFoundError, StorageError
+from ibidem.store.cache import BlockCache
 from ibidem.store.log.backend import bucket_at
-from ibidem.store.log.cache import BlockCache
 from ibidem.store.log.entry import encode_pack, entry_name, object_name, pack_ref
 from ibidem.store.log.log import CHECKPOINT, CHECKPOINT_ENTRIES
 from ibidem.store.log.objects import Bucket, Created

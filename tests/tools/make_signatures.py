@@ -27,9 +27,7 @@ FILES = (
     "repo/retrieval/retriever.py",
     "repo/revision.py",
 )
-NOT_OF_RECORDS = frozenset(("adjacency", "direct", "estimator", "label", "metadata", "strict")) | {
-    "valid_at"
-}
+NOT_OF_RECORDS = frozenset(("adjacency", "direct", "estimator", "label", "metadata", "strict"))
 """Options of `retrieve` that would have no effect on records, or have another name there."""
 BLOCK = re.compile(r"( +)# options: (\w+)\n(.*?) +# end of options\n", re.DOTALL)
 
@@ -54,7 +52,7 @@ RETRIEVE = parameters(
         for name, one in OPTIONS.items()
         if "." not in name
         and name not in OF_PACKS
-        and name not in ("text", "packs", "records", "history")
+        and name not in ("text", "packs", "records", "history", "moment")
     }
 )
 PACKS = RETRIEVE | parameters(OF_PACKS)
@@ -84,7 +82,7 @@ SETS: dict[str, dict[str, str]] = {
     "select": {
         name: text
         for name, text in RETRIEVE.items()
-        if name not in ("label", "where", "valid_at", "limit", "as_of", "depth", "estimator")
+        if name not in ("label", "where", "limit", "as_of", "depth", "estimator")
         and name not in ("viewer", "token_budget")
     },
 }

@@ -46,7 +46,6 @@ def facts(memory: GraphMemory) -> list[NodeId]:
         ("packs", {}),
         ("strict", True),
         ("label", "Semantic"),
-        ("valid_at", EPOCH),
     ],
 )
 @pytest.mark.parametrize("text", ["gate", None])

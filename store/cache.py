@@ -16,12 +16,14 @@ from ibidem.objects.errors import ConflictError, IbidemError, NotFoundError
 from ibidem.objects.forking import ForkLock
 from ibidem.store.protocol import Store
 
+COPIES = "copies"
+"""The folder of the local store, in that for what this machine keeps of a repository."""
 MEMORY_BYTES_MAX = 64 << 20
 DISK_BYTES_MAX = 4 << 30
 """A local store larger than this is emptied when it is opened."""
 _PENDING_BYTES_MAX = 4 << 20
-_FORGOTTEN = "forgotten"
-"""The cell of the local store that counts how often blocks were destroyed in it."""
+_FORGOTTEN, _MARK, _NOTE = "forgotten", "mark", "note"
+"""The cells of the local store: how often blocks were destroyed in it, see `follow` and `note`."""
 
 
 class BlockCache:
@@ -43,6 +45,7 @@ class BlockCache:
         self._pending_bytes = 0
         self._disk: Store | None = None
         self._forgotten: bytes | None = None
+        self._mark: bytes | None = None
         self._lock = ForkLock()
 
     def get_many(self, cids: Iterable[Cid]) -> dict[Cid, bytes]:
@@ -80,8 +83,37 @@ class BlockCache:
             if self._pending_bytes > _PENDING_BYTES_MAX:
                 self._flush()
 
-    def forget(self, cids: Iterable[Cid]) -> None:
+    def follow(self, mark: bytes) -> None:
+        """Destroys all copies that were made under another mark, which the store changes when it
+        deletes blocks.
+
+        Raises:
+            StorageError: the disk fails, so that they may still be readable.
+        """
+        with self._lock:
+            if mark == self._mark:
+                return
+            self._held.clear()
+            self._held_bytes = 0
+            self._discard_pending()
+            disk = self._opened()
+            if disk is not None:
+                if disk.cell(_MARK) != mark:
+                    self.forget(disk.cids(), mark=mark)
+                self._forgotten = disk.cell(_FORGOTTEN)
+            self._mark = mark
+
+    def note(self) -> bytes | None:
+        """Returns what the last process of this machine noted when it closed the cache."""
+        with self._lock:
+            disk = self._opened()
+            return None if disk is None else disk.cell(_NOTE)
+
+    def forget(self, cids: Iterable[Cid], *, mark: bytes | None = None) -> None:
         """Destroys the copies of blocks here, on the disk too.
+
+        Args:
+            mark: that the rest is valid under, if it has a new one.
 
         Raises:
             StorageError: the disk fails, so that they may still be readable.
@@ -92,21 +124,31 @@ class BlockCache:
                 self._held_bytes -= len(self._held.pop(cid.raw, b""))
                 self._pending.pop(cid, None)
             disk = self._opened()
-            if disk is not None and chosen:
+            if disk is not None and (chosen or mark is not None):
                 # What other processes have read but not written yet may hold them too.
-                with suppress(ConflictError):
-                    before = disk.cell(_FORGOTTEN)
-                    count = int.from_bytes(before or b"", "big") + 1
-                    disk.publish({}, {_FORGOTTEN: (before, count.to_bytes(8, "big"))})
-                self._forgotten = disk.cell(_FORGOTTEN)
+                self._forgotten = _bumped(disk, is_unmarked=mark is not None)
                 if disk.delete(chosen):
                     disk.scrub()
+                if mark is not None:
+                    with suppress(ConflictError):  # another process is about to do the same
+                        disk.publish({}, {_MARK: (None, mark)})
+            if mark is not None:
+                self._mark = mark
 
-    def close(self) -> None:
-        """Writes what is not on the disk yet, and closes the local store."""
+    def close(self, *, note: bytes | None = None) -> None:
+        """Writes what is not on the disk yet, and closes the local store.
+
+        Args:
+            note: for the next process of this machine.
+        """
         with self._lock:
             if self._pending:
                 self._flush()
+            if self._disk is not None and note is not None:
+                with suppress(IbidemError):
+                    before = self._disk.cell(_NOTE)
+                    if note != before:
+                        self._disk.publish({}, {_NOTE: (before, note)})
             if self._disk is not None:
                 self._disk.close()
                 self._disk = None
@@ -117,11 +159,17 @@ class BlockCache:
         disk = self._opened()
         if disk is not None:
             try:
-                disk.publish(self._pending, {_FORGOTTEN: (self._forgotten, self._forgotten)})
+                conditions = {_FORGOTTEN: (self._forgotten, self._forgotten)}
+                if self._mark is not None:
+                    conditions[_MARK] = (self._mark, self._mark)
+                disk.publish(self._pending, conditions)
             except ConflictError:  # these may be among what another process has forgotten
                 self._forgotten = disk.cell(_FORGOTTEN)
             except IbidemError:
                 pass  # a block that is not here is read again
+        self._discard_pending()
+
+    def _discard_pending(self) -> None:
         self._pending = {}
         self._pending_bytes = 0
 
@@ -144,3 +192,18 @@ class BlockCache:
             except (IbidemError, OSError):
                 self._folder = None  # works without
         return self._disk
+
+
+def _bumped(disk: Store, *, is_unmarked: bool) -> bytes:
+    """Counts that blocks are about to be destroyed, and returns the count; the disk has no mark
+    afterwards if it is to get another one."""
+    while True:
+        before, mark = disk.cell(_FORGOTTEN), disk.cell(_MARK)
+        count = (int.from_bytes(before or b"", "big") + 1).to_bytes(8, "big")
+        try:
+            disk.publish(
+                {}, {_FORGOTTEN: (before, count), _MARK: (mark, None if is_unmarked else mark)}
+            )
+        except ConflictError:
+            continue
+        return count

@@ -1,0 +1,419 @@
+"""A schema of a database, as this process knows it: one exchange for every reading and change.
+
+Whatever is asked, the answer says under which mark copies of blocks are valid, so that no copy
+outlives the deletion of its block. A change whose answer was lost is settled before anything else
+happens: the writer claims its count, which fails if the change was made, and otherwise keeps it
+from being made later.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from ibidem.objects.cid import Cid
+from ibidem.objects.errors import (
+    ConflictError,
+    CorruptError,
+    ErrorKind,
+    IbidemError,
+    StorageError,
+)
+from ibidem.objects.forking import ForkLock
+from ibidem.objects.record import record
+from ibidem.store.cache import BlockCache
+from ibidem.store.postgres.schema import SCHEMA
+from ibidem.store.protocol import Swap, check_blocks, check_hash, closed_store
+
+if TYPE_CHECKING:
+    from psycopg import Connection, Cursor
+
+BULK_COUNT = 256
+"""More blocks than this are sent by COPY."""
+_SHARE = 0.2
+"""Weight of the newest measurement in the average round trip."""
+_WRITER_BYTES = 16
+_PAUSE_SECONDS = 0.05
+_NO_SUCH_FUNCTION, _UNIQUE = "42883", "23505"
+_LOST_RACES = ("40001", "40P01", _UNIQUE)
+Row = tuple[str, int | None, str | None, bytes | None, bytes | None]
+
+
+@record(eq=False)
+class DatabaseState:
+    """The cells at one moment, and the version of the layout."""
+
+    cells: Mapping[str, bytes]
+    version: int | None
+
+
+@record
+class Outcome:
+    """What came of a change."""
+
+    is_done: bool = False
+    missing: Cid | None = None
+    """A block that the change needs and that is not stored."""
+
+
+class Database:
+    """The exchanges with one schema. Threads share a connection."""
+
+    def __init__(
+        self, connect: Callable[[], Connection[Any]], cache: BlockCache, timeout_seconds: float
+    ) -> None:
+        """Connects when it is first needed.
+
+        Args:
+            connect: see `PostgresStore`.
+            cache: gets the blocks that come along, and loses those that are deleted.
+            timeout_seconds: how long a writer tries to find out whether its change was made.
+        """
+        self._connect = connect
+        self._cache = cache
+        self._timeout_seconds = timeout_seconds
+        self._connection: Connection[Any] | None = None
+        self._process = 0
+        self._lock = ForkLock()
+        self._is_closed = False
+        self._state: DatabaseState | None = None
+        self._looked = 0.0
+        """When the newest look began."""
+        self._number: int | None = None
+        """The newest block that the newest look knew of."""
+        self._writer_id = b""
+        self._count = 0
+        """Changes made by this writer."""
+        self.round_trip_seconds = 0.0
+        """The average time that a write took lately."""
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def state(self) -> DatabaseState:
+        """Returns the newest state that was read; the first call reads it."""
+        return self._state or self.refreshed()
+
+    def refreshed(self) -> DatabaseState:
+        """Reads the newest state. Threads that ask at the same time share the answer."""
+        arrived = time.monotonic()
+        with self._lock:
+            if self._state is None or self._looked < arrived:
+                started = time.monotonic()
+                rows = self.read("select * from look(%s, '{}')", self._since())
+                self._take(rows, started)
+            return self.state()
+
+    def fetch(self, cids: Iterable[Cid]) -> dict[Cid, bytes]:
+        """Reads those blocks that are stored.
+
+        Raises:
+            CorruptError: kind `hash-mismatch`.
+        """
+        with self._lock:
+            rows = self.read("select * from stored(%s::bytea[])", [cid.raw for cid in cids])
+            found: dict[Cid, bytes] = {}
+            for kind, _, _, raw, body in rows:
+                assert raw is not None, "BUG: a row without its CID or mark"
+                if kind == "state":
+                    self._cache.follow(raw)
+                else:
+                    found[Cid(raw)] = body or b""
+            for cid, block in found.items():
+                check_hash(cid, block)
+            self._cache.add(found)
+            return found
+
+    def read(self, statement: str, *arguments: object) -> list[Any]:
+        """Returns the rows of a statement that changes nothing; it is repeated once if the
+        connection was lost."""
+        with self._lock:
+            for is_last in (False, True):
+                connection = self._opened()
+                try:
+                    return _executed(connection, statement, arguments)
+                except _errors() as error:
+                    if is_last or not connection.closed:
+                        raise failure("read", error) from error
+        raise AssertionError("BUG: neither rows nor an error")
+
+    def version(self) -> int | None:
+        """Returns the version of the layout, None if the schema has no store in it."""
+        try:
+            return self.refreshed().version
+        except StorageError as error:
+            if getattr(error.__cause__, "sqlstate", None) != _NO_SUCH_FUNCTION:
+                raise
+        if self.read("select to_regclass('format')")[0][0] is None:
+            return None
+        rows = self.read("select version from format")
+        return None if not rows or rows[0][0] is None else int(rows[0][0])
+
+    def _take(self, rows: Iterable[Row], started: float) -> None:
+        """Adopts the rows of a look that began at a time."""
+        cells: dict[str, bytes] = {}
+        blocks: dict[Cid, bytes] = {}
+        version = None
+        for kind, number, name, raw, body in rows:
+            if kind == "state":
+                assert raw is not None, "BUG: a state without a mark"
+                self._cache.follow(raw)
+                self._number, version = number, None if name is None else int(name)
+            elif kind == "cell":
+                cells[name or ""] = raw or b""
+            elif kind == "block":
+                cid, block = Cid(raw or b""), body or b""
+                with suppress(CorruptError):  # is raised to whoever wants it
+                    check_hash(cid, block)
+                    blocks[cid] = block
+        self._cache.add(blocks)
+        self._looked = started
+        before = self._state
+        if before is None or before.cells != cells or before.version != version:
+            self._state = DatabaseState(cells, version)
+
+    def _since(self) -> int:
+        if self._number is None:
+            self._number = int.from_bytes(self._cache.note() or b"", "big")
+        return self._number
+
+    # -- writing -----------------------------------------------------------------------------------
+
+    def publish(
+        self, swaps: Mapping[str, Swap], blocks: Mapping[Cid, bytes], needs: Iterable[Cid]
+    ) -> Outcome:
+        """Swaps cells and inserts blocks in one transaction, or changes nothing; the newest state
+        is known afterwards.
+
+        Raises:
+            StorageError: the server fails. If the message says that it is not known whether the
+                change was made, the newest state has to be read.
+        """
+        names = sorted(swaps)
+        change = (
+            names,
+            [swaps[name][0] for name in names],
+            [swaps[name][1] for name in names],
+            sorted({cid.raw for cid in needs if cid not in blocks}),
+        )
+        with self._lock:
+            while True:
+                connection = self._opened()
+                started = time.monotonic()
+                try:
+                    if len(blocks) > BULK_COUNT:
+                        outcome = self._publish_bulk(connection, change, blocks)
+                    else:
+                        outcome = self._publish_once(connection, change, blocks)
+                except _errors() as error:
+                    if _is_lost_race(error):
+                        self.refreshed()
+                        return Outcome()
+                    if not connection.closed:
+                        raise failure("publish", error) from error
+                    if self._claimed(error):
+                        continue
+                    self._cache.add(_few(blocks))
+                    self.refreshed()
+                    return Outcome(is_done=True)
+                took = time.monotonic() - started
+                before = self.round_trip_seconds
+                self.round_trip_seconds = before + _SHARE * (took - before) if before else took
+                return outcome
+
+    def _publish_once(
+        self, connection: Connection[Any], change: tuple[object, ...], blocks: Mapping[Cid, bytes]
+    ) -> Outcome:
+        started = time.monotonic()
+        order = sorted(blocks, key=lambda cid: cid.raw)
+        rows = _executed(
+            connection,
+            _PUBLISH,
+            (
+                *change,
+                [cid.raw for cid in order],
+                [_checked(blocks, cid) for cid in order],
+                *(self._writer_id, self._count + 1, self._since()),
+            ),
+        )
+        outcome = _outcome(rows[0])
+        self._take(rows[1:], started)
+        if outcome.is_done:
+            self._count += 1
+            self._cache.add(_few(blocks))
+        return outcome
+
+    def _publish_bulk(
+        self, connection: Connection[Any], change: tuple[object, ...], blocks: Mapping[Cid, bytes]
+    ) -> Outcome:
+        """Publishes blocks that together may exceed memory, in the order of their CIDs."""
+        from psycopg import Rollback
+
+        outcome = Outcome()
+        with connection.transaction(), connection.cursor() as cursor:
+            cursor.execute(_PUBLISH, (*change, [], [], None, 0, self._since()))
+            outcome = _outcome(cursor.fetchall()[0])
+            if not outcome.is_done:
+                raise Rollback
+            _copy(cursor, blocks)
+            cursor.execute("select claim(%s, %s)", (self._writer_id, self._count + 1))
+        if outcome.is_done:
+            self._count += 1
+        self.refreshed()
+        return outcome
+
+    def _claimed(self, cause: Exception) -> bool:
+        """Returns whether the newest change was not made, and never will be.
+
+        Raises:
+            StorageError: the server does not say so in time.
+        """
+        stop = time.monotonic() + self._timeout_seconds
+        while True:
+            with suppress(StorageError):
+                is_open = self.read("select claim(%s, %s)", self._writer_id, self._count + 1)[0][0]
+                self._count += 1
+                return bool(is_open)
+            if time.monotonic() >= stop:
+                raise StorageError(
+                    "PostgreSQL: no answer; it is not known whether the change was made",
+                    hint="read the newest state, then repeat what is missing in it",
+                ) from cause
+            time.sleep(_PAUSE_SECONDS)
+
+    def remove(self, cids: Iterable[Cid], cells: Mapping[str, bytes | None]) -> tuple[int, str]:
+        """Deletes blocks in one transaction; returns how many were stored, and the name of a cell
+        that holds another value than expected: then nothing was deleted."""
+        chosen = sorted(set(cids), key=lambda cid: cid.raw)
+        names = sorted(cells)
+        with self._lock:
+            self.refreshed()
+            rows = self.change(
+                "delete",
+                "select * from remove(%s::text[], %s::bytea[], %s::bytea[])",
+                *(names, [cells[name] for name in names], [cid.raw for cid in chosen]),
+            )
+            ((kind, count, name, before, after),) = rows
+            if kind == "moved":
+                return 0, name or ""
+            self._cache.follow(before or b"")
+            if count:
+                self._cache.forget(chosen, mark=after)
+            return int(count), ""
+
+    def change(self, what: str, statement: str, *arguments: object) -> list[Any]:
+        """Returns the rows of a statement that may be executed again after a failure."""
+        with self._lock:
+            try:
+                return _executed(self._opened(), statement, arguments)
+            except _errors() as error:
+                raise failure(what, error) from error
+
+    # -- the schema --------------------------------------------------------------------------------
+
+    def create_schema(self, schema: str) -> bool:
+        """Creates a schema with its tables and functions; returns False if it exists."""
+        if self.read("select 1 from pg_namespace where nspname = %s", schema):
+            return False
+        with self._lock:
+            connection = self._opened()
+            try:
+                with connection.transaction(), connection.cursor() as cursor:
+                    cursor.execute(f"create schema {schema}")  # a checked name
+                    cursor.execute(SCHEMA)
+            except _errors() as error:
+                raise failure("create the schema", error) from error
+        return True
+
+    def close(self) -> None:
+        """Closes the connection, and writes what this machine keeps."""
+        if not self._is_closed:
+            self._is_closed = True
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+            number = self._number
+            self._cache.close(note=None if number is None else number.to_bytes(8, "big"))
+
+    def _opened(self) -> Connection[Any]:
+        if self._is_closed:
+            raise closed_store()
+        if self._process != os.getpid():
+            self._connection = None
+            self._writer_id = os.urandom(_WRITER_BYTES)
+            self._count = 0
+            self._process = os.getpid()
+        if self._connection is None or self._connection.closed:
+            try:
+                self._connection = self._connect()
+            except _errors() as error:
+                raise failure("connect", error) from error
+        return self._connection
+
+
+_PUBLISH = (
+    "select * from publish(%s::text[], %s::bytea[], %s::bytea[], %s::bytea[], %s::bytea[], "
+    "%s::bytea[], %s, %s, %s)"
+)
+
+
+def _executed(
+    connection: Connection[Any], statement: str, arguments: tuple[object, ...]
+) -> list[Any]:
+    with connection.cursor(binary=True) as cursor:
+        cursor.execute(statement, arguments or None)
+        return cursor.fetchall() if cursor.description else []
+
+
+def _outcome(row: Row) -> Outcome:
+    kind, _, _, raw, _ = row
+    return Outcome(kind == "done", Cid(raw or b"") if kind == "missing" else None)
+
+
+def _copy(cursor: Cursor[Any], blocks: Mapping[Cid, bytes]) -> None:
+    cursor.execute("create temporary table incoming (cid bytea, body bytea) on commit drop")
+    with cursor.copy("copy incoming from stdin (format binary)") as copy:
+        copy.set_types(["bytea", "bytea"])
+        for cid in sorted(blocks, key=lambda cid: cid.raw):
+            copy.write_row((cid.raw, _checked(blocks, cid)))
+    cursor.execute(
+        "insert into block (cid, body) select cid, body from incoming order by cid "
+        "on conflict do nothing"
+    )
+
+
+def _checked(blocks: Mapping[Cid, bytes], cid: Cid) -> bytes:
+    block = blocks[cid]
+    if type(blocks) is not dict:  # those were checked before
+        check_blocks({cid: block})
+    return block
+
+
+def _few(blocks: Mapping[Cid, bytes]) -> Mapping[Cid, bytes]:
+    """Returns the blocks if they are few enough to be kept in memory."""
+    return blocks if len(blocks) <= BULK_COUNT else {}
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    from psycopg import Error
+
+    return (Error,)
+
+
+def _is_lost_race(error: Exception) -> bool:
+    return getattr(error, "sqlstate", None) in _LOST_RACES
+
+
+def failure(what: str, error: Exception) -> IbidemError:
+    """Returns the error for one of the client library."""
+    reason = " ".join(str(error).split())
+    if _is_lost_race(error):
+        return ConflictError(
+            f"PostgreSQL: another writer was first: {reason}", kind=ErrorKind.HEAD_MOVED
+        )
+    return StorageError(
+        f"PostgreSQL: cannot {what}: {reason}",
+        hint="check the address and the server, then try again",
+    )

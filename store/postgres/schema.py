@@ -1,0 +1,157 @@
+"""The tables and functions of a schema. Every function is one exchange with the server, and one
+transaction.
+
+The functions that writers call begin with the rows of cells, which they lock in the order of their
+names, and go on with those of blocks in the order of CIDs, so that writers queue and none of them
+deadlocks. A block that a change refers to is locked against deletion until the change is visible.
+READ COMMITTED is enough with these locks: each statement of a function sees what was committed
+before it, and what a lock waited for.
+
+Rows that come back have the columns kind, number, name, raw and body:
+
+* `state`: the highest number of a block, the version of the layout, the mark. The mark is the
+  identity of the store and how often blocks were deleted: copies of blocks that were made under
+  another mark are void.
+* `cell`: name and value
+* `block`: number, CID and bytes
+* `done`, `moved` with the name of a cell, `missing` with a CID: what came of a change
+"""
+
+SCHEMA = """
+create table block (
+    cid bytea primary key,
+    number bigint generated always as identity,
+    body bytea not null
+);
+alter table block alter column body set storage external;
+create index block_number on block (number);
+create table cell (name text collate "C" primary key, value bytea not null);
+create table format (
+    version integer,
+    id uuid not null default gen_random_uuid(),
+    deletions bigint not null default 0
+);
+insert into format default values;
+create table writer (
+    id bytea primary key,
+    count bigint not null,
+    seen timestamptz not null default now()
+);
+create type answer as (kind text, number bigint, name text, raw bytea, body bytea);
+
+create function mark() returns bytea language sql stable as $$
+    select uuid_send(id) || int8send(deletions) from format
+$$;
+
+-- Reads the cells, and up to 512 small blocks after a number except for some, the newest first.
+create function look(since bigint, known bytea[]) returns setof answer language sql as $$
+    select 'state', coalesce((select max(number) from block), 0), version::text, mark(), null::bytea
+        from format
+    union all select 'cell', null, name, value, null from cell
+    union all (
+        select 'block', number, null, cid, body from block
+        where number > since and octet_length(body) <= 16384
+            and not cid = any(known)
+        order by number desc limit 512
+    )
+$$;
+
+-- Reads blocks.
+create function stored(cids bytea[]) returns setof answer language sql as $$
+    select 'state', null::bigint, version::text, mark(), null::bytea from format
+    union all select 'block', null, null, cid, body from block where cid = any(cids)
+$$;
+
+-- Returns whether the change of that count was not made, and sees to it that it never will be,
+-- unless the transaction that makes it is this one. Counts of a writer are consecutive.
+create function claim(writer_id bytea, change bigint) returns boolean language plpgsql as $$
+begin
+    insert into writer as known (id, count) values (writer_id, change)
+        on conflict (id) do update set count = excluded.count, seen = now()
+        where known.count = excluded.count - 1;
+    if change = 1 and found then
+        delete from writer where id in (
+            select id from writer where seen < now() - interval '30 days' for update skip locked
+        );
+        return true;
+    end if;
+    return found;
+end
+$$;
+
+-- Swaps cells and inserts blocks, or changes nothing.
+create function publish(
+    names text[], olds bytea[], news bytea[], needs bytea[], cids bytea[], bodies bytea[],
+    writer_id bytea, change bigint, since bigint
+) returns setof answer language plpgsql as $$
+#variable_conflict use_column
+declare
+    wrong text;
+    absent bytea;
+begin
+    perform 1 from cell where name = any(names) order by name for update;
+    select swap.one into wrong
+        from unnest(names, olds) as swap (one, old) left join cell on name = swap.one
+        where value is distinct from swap.old order by swap.one limit 1;
+    if wrong is not null then
+        return query select 'moved', null::bigint, wrong, null::bytea, null::bytea
+            union all select * from look(since, '{}');
+        return;
+    end if;
+    -- Key locks: a deletion of one of them waits for the end of this transaction.
+    perform 1 from block where cid = any(needs) order by cid for key share;
+    select need into absent from unnest(needs) as need
+        where not exists (select from block where cid = need) order by need limit 1;
+    if absent is not null then
+        return query select 'missing', null::bigint, null::text, absent, null::bytea
+            union all select * from look(since, '{}');
+        return;
+    end if;
+    -- Another writer may insert the same cell first: then this fails as a whole.
+    insert into cell select swap.one, coalesce(swap.new, '')
+        from unnest(names, olds, news) as swap (one, old, new)
+        where swap.old is null order by swap.one;
+    update cell set value = swap.new
+        from unnest(names, olds, news) as swap (one, old, new)
+        where name = swap.one and swap.old is not null and swap.new <> swap.old;
+    delete from cell using unnest(names, news) as swap (one, new)
+        where name = swap.one and swap.new is null;
+    insert into block (cid, body) select * from unnest(cids, bodies) on conflict do nothing;
+    if writer_id is not null and not claim(writer_id, change) then
+        raise exception 'the writer has given this change up';
+    end if;
+    return query select 'done', null::bigint, null::text, null::bytea, null::bytea
+        union all select * from look(since, cids);
+end
+$$;
+
+-- Deletes blocks if cells hold the expected values; number says how many, raw and body are the
+-- marks before and after.
+create function remove(names text[], olds bytea[], cids bytea[]) returns setof answer
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    wrong text;
+    before bytea;
+    deleted bigint;
+begin
+    perform 1 from cell where name = any(names) order by name for update;
+    select swap.one into wrong
+        from unnest(names, olds) as swap (one, old) left join cell on name = swap.one
+        where value is distinct from swap.old order by swap.one limit 1;
+    if wrong is not null then
+        return query select 'moved', null::bigint, wrong, null::bytea, null::bytea;
+        return;
+    end if;
+    perform 1 from block where cid = any(cids) order by cid for update;
+    delete from block where cid = any(cids);
+    get diagnostics deleted = row_count;
+    perform 1 from format for update;
+    before := mark();
+    if deleted > 0 then
+        update format set deletions = deletions + 1;
+    end if;
+    return query select 'done', deleted, null::text, before, mark();
+end
+$$;
+"""
