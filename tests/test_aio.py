@@ -29,6 +29,7 @@ PURE = {
     "read_lines",
     "secret_in",
     "set_threads",
+    "facts_in",
     "summary_of",
     "thread_id",
     "without_secrets",

@@ -231,17 +231,8 @@ def summarize(
     """
     info = _existing(tx, thread)
     tx.require_unchanged(thread_id(thread))
-    stop, ranges = info.next_ord, info.summaries
-    if not 0 <= first <= last < stop:
-        raise InvalidInputError(
-            f"range: got {first} to {last}, expected messages of the {stop} in thread {thread!r}"
-        )
-    if last - first >= SOURCES_MAX:
-        raise InvalidInputError(
-            f"range: got {last - first + 1} messages, expected at most {SOURCES_MAX}",
-            kind=ErrorKind.LIMIT_EXCEEDED,
-            hint="write several summaries",
-        )
+    ranges = info.summaries
+    found = in_range(tx, thread, first, last)
     for other in ranges:
         if first <= other[1] and other[0] <= last:
             raise InvalidInputError(
@@ -249,7 +240,6 @@ def summarize(
                 f"{other[0]} to {other[1]}",
                 kind=ErrorKind.ID_COLLISION,
             )
-    found = _in_range(tx, thread, first, last)
     policy = policy_of(Config.from_map(tx.base.config))
     own = derived(policy, (node.props for node in found), labels)
     props: dict[str, Any] = {
@@ -272,8 +262,24 @@ def summarize(
     return made
 
 
-def _in_range(tx: Transaction, thread: str, first: int, last: int) -> list[Node]:
-    """Returns the messages with the ords first..last, by ord, those of viewers too."""
+def in_range(tx: Transaction, thread: str, first: int, last: int) -> list[Node]:
+    """Returns the messages with the ords first..last, by ord, those of viewers too.
+
+    Raises:
+        NotFoundError: there is no such thread.
+        InvalidInputError: not a range of its messages, or too long a one.
+    """
+    stop = _existing(tx, thread).next_ord
+    if not 0 <= first <= last < stop:
+        raise InvalidInputError(
+            f"range: got {first} to {last}, expected messages of the {stop} in thread {thread!r}"
+        )
+    if last - first >= SOURCES_MAX:
+        raise InvalidInputError(
+            f"range: got {last - first + 1} messages, expected at most {SOURCES_MAX}",
+            kind=ErrorKind.LIMIT_EXCEEDED,
+            hint="do it in several parts",
+        )
     found = [
         (position, node)
         for position in range(first, last + 1)

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from ibidem.memory.conversation.message import Stored as Stored
     from ibidem.memory.conversation.message import ThreadInfo as ThreadInfo
     from ibidem.memory.conversation.message import thread_id as thread_id
+    from ibidem.memory.conversation.proposals import facts_in as facts_in
     from ibidem.memory.conversation.selection import Selection as Selection
     from ibidem.memory.conversation.summary import summary_of as summary_of
     from ibidem.memory.conversation.units import Unit as Unit
@@ -230,6 +231,7 @@ _HOMES = {
     "memory.conversation.conversations": "Conversations",
     "memory.conversation.message": "Message Stored ThreadInfo thread_id",
     "memory.conversation.selection": "Selection",
+    "memory.conversation.proposals": "facts_in",
     "memory.conversation.summary": "summary_of",
     "memory.conversation.units": "Unit",
     "memory.graph.consolidate": "Consolidated",
