@@ -54,7 +54,7 @@ with ibidem.init(sys.argv[1]) as repo:
             for number in range(start, min(start + 5_000, int(sys.argv[2]))):
                 tx.add_node("Note", summary=" ".join(chance.choices(words, k=20)), key=number)
     repo.retrieve("word0")
-    if sys.argv[1].startswith("s3:"):
+    if "://" in sys.argv[1]:
         key = repo.keys.ring.generate("bench")
         repo.maintenance.share_index()
         open(sys.argv[3], "wb").write(key.public)

@@ -58,7 +58,7 @@ def compact(session: Session) -> None:
 @common_options
 @pass_session
 def share(session: Session, sign: str | None) -> None:
-    """Put the index of the head into the bucket, for other machines
+    """Put the index of the head beside its blocks, for other machines
 
     A machine that trusts the key (`repo key trust`) reads these files instead of building its own
     index. They are trusted, not proved; `repo index verify` proves them. Repeat it after large

@@ -34,6 +34,7 @@ def command(session: Session, path: str, author: str | None) -> None:
       repo init s3://team/knowledge
     """
     import ibidem
+    from ibidem.repo.maintenance import checkup
     from ibidem.repo.opening import is_taken, location_of
 
     address = path if "://" in path else str(Path(path).resolve())
@@ -44,6 +45,9 @@ def command(session: Session, path: str, author: str | None) -> None:
         opened = ibidem.open(address, clock=session.clock())
     with opened as repository:
         shown = repository.core.shown
+        notes = checkup.notes(repository.core.store) if is_new else ()
+    for note in notes:
+        output.note(f"note: {note}")
     if session.json:
         output.emit("init", {"path": shown, "is_new": is_new})
     elif not is_new:

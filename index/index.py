@@ -259,8 +259,8 @@ class Index:
             self._merger.wait()
             if self._shared is None or self._registry is None:
                 raise InvalidInputError(
-                    "index: its segments can be shared only from a repository in a bucket, got "
-                    "one elsewhere"
+                    "index: its segments can be shared only from a repository in a bucket or a "
+                    "database, got one elsewhere"
                 )
             sequence = max((found.sequence for found in self._registry.manifests()), default=0)
             return self._shared.publish(

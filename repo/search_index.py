@@ -152,7 +152,7 @@ class SearchIndex:
             from ibidem.index.shared import delete_shared
 
             scope = _scope(self._operation_log.state().view)
-            delete_shared(self._store.bucket, except_for=scope)
+            delete_shared(self._store.shared_files, except_for=scope)
 
     def drop(self) -> None:
         """Closes the index; files stay, and none is added."""
@@ -190,7 +190,9 @@ class SearchIndex:
             return None
         from ibidem.index.shared import SharedIndex
 
-        return SharedIndex(folder / SHARED, self._store.bucket, _scope(view), self._is_accepted)
+        return SharedIndex(
+            folder / SHARED, self._store.shared_files, _scope(view), self._is_accepted
+        )
 
     def _is_accepted(self, block: bytes, signature: bytes) -> bool:
         """Returns whether a manifest is signed by a key that this copy trusts."""

@@ -2,13 +2,17 @@
 
 A cache decides how long a read takes, never what it returns: every block is checked against its CID
 when it enters, and again when it comes from the disk. A disk that fails is passed over.
+
+Several processes share the disk. When one of them destroys blocks there, because they were deleted
+from the store, it counts that first. The others have read some of these blocks, perhaps, and may do
+so again until they look at the store: what they read is not written to the disk before that.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ibidem.objects.cid import Cid
@@ -44,7 +48,10 @@ class BlockCache:
         self._pending: dict[Cid, bytes] = {}
         self._pending_bytes = 0
         self._disk: Store | None = None
+        self._is_current = False
+        """Whether this process has looked at the store since it last saw others destroy blocks."""
         self._forgotten: bytes | None = None
+        """How often blocks were destroyed on the disk before that look."""
         self._mark: bytes | None = None
         self._lock = ForkLock()
 
@@ -83,6 +90,17 @@ class BlockCache:
             if self._pending_bytes > _PENDING_BYTES_MAX:
                 self._flush()
 
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """Surrounds a look at the store, which makes known what was deleted so far; one at a
+        time."""
+        if not self._is_current:
+            with self._lock:
+                disk = self._opened()
+                self._forgotten = None if disk is None else disk.cell(_FORGOTTEN)
+        yield
+        self._is_current = True
+
     def follow(self, mark: bytes) -> None:
         """Destroys all copies that were made under another mark, which the store changes when it
         deletes blocks.
@@ -93,15 +111,18 @@ class BlockCache:
         with self._lock:
             if mark == self._mark:
                 return
+            self.discard()
+            disk = self._opened()
+            if disk is not None and disk.cell(_MARK) != mark:
+                self.forget(disk.cids(), mark=mark)
+            self._mark = mark
+
+    def discard(self) -> None:
+        """Drops what is in memory, and what waits to be written to the disk."""
+        with self._lock:
             self._held.clear()
             self._held_bytes = 0
             self._discard_pending()
-            disk = self._opened()
-            if disk is not None:
-                if disk.cell(_MARK) != mark:
-                    self.forget(disk.cids(), mark=mark)
-                self._forgotten = disk.cell(_FORGOTTEN)
-            self._mark = mark
 
     def note(self) -> bytes | None:
         """Returns what the last process of this machine noted when it closed the cache."""
@@ -125,8 +146,9 @@ class BlockCache:
                 self._pending.pop(cid, None)
             disk = self._opened()
             if disk is not None and (chosen or mark is not None):
-                # What other processes have read but not written yet may hold them too.
-                self._forgotten = _bumped(disk, is_unmarked=mark is not None)
+                before, count = _counted(disk, is_unmarked=mark is not None)
+                if self._forgotten == before:
+                    self._forgotten = count
                 if disk.delete(chosen):
                     disk.scrub()
                 if mark is not None:
@@ -152,19 +174,15 @@ class BlockCache:
             if self._disk is not None:
                 self._disk.close()
                 self._disk = None
-            self._held.clear()
-            self._held_bytes = 0
+            self.discard()
 
     def _flush(self) -> None:
         disk = self._opened()
-        if disk is not None:
+        if disk is not None and self._is_current:
             try:
-                conditions = {_FORGOTTEN: (self._forgotten, self._forgotten)}
-                if self._mark is not None:
-                    conditions[_MARK] = (self._mark, self._mark)
-                disk.publish(self._pending, conditions)
-            except ConflictError:  # these may be among what another process has forgotten
-                self._forgotten = disk.cell(_FORGOTTEN)
+                disk.publish(self._pending, {_FORGOTTEN: (self._forgotten, self._forgotten)})
+            except ConflictError:  # these may be among what another process has destroyed
+                self._is_current = False
             except IbidemError:
                 pass  # a block that is not here is read again
         self._discard_pending()
@@ -188,15 +206,14 @@ class BlockCache:
                         name.unlink()
                 if self._disk is None:
                     self._disk = LmdbStore.create(self._folder)
-                self._forgotten = self._disk.cell(_FORGOTTEN)
             except (IbidemError, OSError):
                 self._folder = None  # works without
         return self._disk
 
 
-def _bumped(disk: Store, *, is_unmarked: bool) -> bytes:
-    """Counts that blocks are about to be destroyed, and returns the count; the disk has no mark
-    afterwards if it is to get another one."""
+def _counted(disk: Store, *, is_unmarked: bool) -> tuple[bytes | None, bytes]:
+    """Counts that blocks are about to be destroyed; returns the counts before and after. The disk
+    has no mark afterwards if it is to get another one."""
     while True:
         before, mark = disk.cell(_FORGOTTEN), disk.cell(_MARK)
         count = (int.from_bytes(before or b"", "big") + 1).to_bytes(8, "big")
@@ -206,4 +223,4 @@ def _bumped(disk: Store, *, is_unmarked: bool) -> bytes:
             )
         except ConflictError:
             continue
-        return count
+        return before, count

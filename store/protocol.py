@@ -213,6 +213,15 @@ class SupportsLocalCopies(Protocol):
         ...
 
 
+@runtime_checkable
+class SupportsNotes(Protocol):
+    """A store on a medium that others configure."""
+
+    def notes(self) -> tuple[str, ...]:
+        """Returns what this configuration keeps from being durable or destroyed, as clauses."""
+        ...
+
+
 class SharedFile(Protocol):
     """A file in a listing."""
 
@@ -255,7 +264,10 @@ class SharedFiles(Protocol):
 class SupportsSharedFiles(Protocol):
     """A store that keeps other files beside its blocks."""
 
-    bucket: SharedFiles
+    @property
+    def shared_files(self) -> SharedFiles:
+        """These files."""
+        ...
 
 
 def check_block(cid: Cid, block: bytes) -> None:

@@ -29,9 +29,6 @@ _SNAPSHOT = "an erasure comes in the middle of a call, which ends on the state t
 _FOLDER = "it looks for blocks, or for exact names, in a folder that has none of them"
 _COPIED = "it copies a folder, and the copy names the same store"
 _WRITTEN = "it opens a folder that the store of folders has written"
-_GAP = (
-    "not kept yet: a machine may copy a block again between an erasure and its next look at the log"
-)
 EXCLUDED = {
     "test_a_copy_that_authorises_it_erases_too": _FOLDER,
     "test_a_copy_that_does_not_authorise_it_keeps_what_it_has": _FOLDER,
@@ -44,7 +41,6 @@ EXCLUDED = {
     "test_nothing_done_later_changes_a_replay": _WRITTEN,
     "test_only_a_repository_in_a_bucket_shares": _FOLDER,
     "test_what_a_killed_import_has_left_goes": _COPIED,
-    "test_what_another_erases_meanwhile_is_destroyed_before_the_mark_goes": _GAP,
     "test_what_quotes_any_field_of_it_goes_too": _FOLDER,
     "test_a_damaged_layout_is_found_before_the_file_is_opened": _FILE,
     "test_a_killed_writer_leaves_the_last_whole_commit": _PROCESSES,

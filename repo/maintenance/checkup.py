@@ -17,6 +17,7 @@ from ibidem.repo.history import log
 from ibidem.repo.maintenance.report import FaultKind
 from ibidem.repo.revspec import HEAD
 from ibidem.repo.statistics import repository_stats
+from ibidem.store.protocol import SupportsNotes
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import Cid
@@ -82,7 +83,7 @@ def check_repository(core: Core, *, full: bool = False) -> Iterator[Finding]:
         core: the repository.
         full: reads every block, as `fsck` does.
     """
-    yield from check_service(core.location)
+    yield from check_service(core.location, core.store)
     yield check_blocks(core.store, whole=full, progress=core.progress)
     yield check_history(core)
     yield check_index(core)
@@ -90,17 +91,24 @@ def check_repository(core: Core, *, full: bool = False) -> Iterator[Finding]:
         yield check_all(core)
 
 
-def check_service(location: Location | None) -> Iterator[Finding]:
+def check_service(location: Location | None, store: Store) -> Iterator[Finding]:
     """Tests whether the service that holds a repository keeps its promises; nothing for a
     folder."""
     if location is None or location.is_folder:
         return
+    for note in notes(store):
+        yield Finding("service", "note", note)
     try:
         location.backend.check(location.address, location.folder)
     except IbidemError as error:
         yield Finding("service", "failed", str(error), error.hint)
     else:
         yield Finding("service", "ok", f"{location.shown} keeps the promises of a store")
+
+
+def notes(store: Store) -> tuple[str, ...]:
+    """Returns what the owner of a store's medium should know."""
+    return store.notes() if isinstance(store, SupportsNotes) else ()
 
 
 def check_blocks(store: Store, *, whole: bool, progress: Progress) -> Finding:

@@ -101,27 +101,31 @@ class Log:
     def opened(self) -> LogState:
         """Reads the log for the first time."""
         with self._looking:
-            if self._state is not None:
-                return self._state
-            started = time.monotonic()
-            saved = None if self._copy is None else self._copy.read()
-            hint = CHECKPOINT if saved is None else entry_name(saved[1].number + 1)
-            self.description, hinted = self.bucket.get_all([FORMAT, hint])
-            if saved is not None and saved[0] == identity_in(self.description):
-                self._state = saved[1]
-                self._saved_number = saved[1].number
-                is_newest = hinted is None
-                if hinted is not None:
-                    self._add(saved[1].number + 1, hinted)
-            else:
-                if saved is not None:
-                    hinted = self.bucket.get(CHECKPOINT)
-                self._state = self._loaded(hinted) or first_state()
-                is_newest = False
-            if not is_newest:
-                self._follow(is_first=True)
-            self._looked = started
-            return self._state
+            if self._state is None:
+                with self._cache.looking():
+                    self._open()
+            return self.state()
+
+    def _open(self) -> None:
+        """Begins at the newest state that can be had at once, and reads what follows."""
+        started = time.monotonic()
+        saved = None if self._copy is None else self._copy.read()
+        hint = CHECKPOINT if saved is None else entry_name(saved[1].number + 1)
+        self.description, hinted = self.bucket.get_all([FORMAT, hint])
+        if saved is not None and saved[0] == identity_in(self.description):
+            self._state = saved[1]
+            self._saved_number = saved[1].number
+            is_newest = hinted is None
+            if hinted is not None:
+                self._add(saved[1].number + 1, hinted)
+        else:
+            if saved is not None:
+                hinted = self.bucket.get(CHECKPOINT)
+            self._state = self._loaded(hinted) or first_state()
+            is_newest = False
+        if not is_newest:
+            self._follow(is_first=True)
+        self._looked = started
 
     def current(self, staleness_seconds: float) -> LogState:
         """Returns a state that was the newest at most so long ago."""
@@ -143,7 +147,8 @@ class Log:
         with self._looking:
             if self._looked < arrived:
                 started = time.monotonic()
-                self._follow()
+                with self._cache.looking():
+                    self._follow()
                 self._looked = started
             return self._state
 
@@ -165,6 +170,7 @@ class Log:
                 newer = self._loaded(self.bucket.get(CHECKPOINT))
                 if newer is not None and newer.number > self.state().number:
                     self._state = newer
+                    self._cache.discard()  # some of it may have been dropped in between
             count = min(2 * count, _READ_AT_ONCE_MAX)
 
     def _add(self, number: int, data: bytes, spans: Mapping[Cid, Span] | None = None) -> None:

@@ -28,6 +28,8 @@ THREADS_MAX = 16
 _SHARE = 0.2
 """Weight of the newest measurement in the average round trip."""
 _PROBES = "probe"
+_UNVERSIONED = "null"
+"""The version in a bucket that does not keep old versions any more."""
 A = TypeVar("A")
 R = TypeVar("R")
 
@@ -154,7 +156,7 @@ class Bucket:
         except self._failed as error:
             raise _storage_error("write", name, error) from error
         version: str | None = found["version"]
-        return version
+        return None if version == _UNVERSIONED else version
 
     def delete(self, names: Iterable[str]) -> None:
         """Deletes objects; absent ones are no error."""

@@ -265,15 +265,33 @@ class LogStore(Closing):
         self._check_open()
         if not (self.log.refreshed().dirty or self._cleaning.has_orphans()):
             return 0
-        version = self.bucket.put(_VERSION_PROBE, b"")
-        self.bucket.delete([_VERSION_PROBE])
-        if version is not None:
+        if self._keeps_versions():
             raise StorageError(
                 "object storage: the bucket keeps old versions of objects, so that nothing is "
                 "destroyed by deleting it",
                 hint="suspend versioning, delete the old versions, then run 'repo erase --finish'",
             )
         return self._cleaning.clean(0.0) + self._cleaning.collect(0.0)
+
+    def notes(self) -> tuple[str, ...]:
+        """Returns that the bucket keeps old versions of objects, if it does; see
+        `SupportsNotes`."""
+        self._check_open()
+        note = (
+            "the bucket keeps old versions of objects, so that 'repo erase' will not end before "
+            "versioning is suspended and they are deleted"
+        )
+        return (note,) if self._keeps_versions() else ()
+
+    def _keeps_versions(self) -> bool:
+        version = self.bucket.put(_VERSION_PROBE, b"")
+        self.bucket.delete([_VERSION_PROBE])
+        return version is not None
+
+    @property
+    def shared_files(self) -> Bucket:
+        """The objects below the prefix."""
+        return self.bucket
 
     def forget_copies(self, cids: Iterable[Cid]) -> None:
         """Destroys the copies of blocks that this machine keeps; see `SupportsLocalCopies`."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 LAYOUT_VERSION = 1
 DEFAULT_SCHEMA = "ibidem"
+_TIMEOUTS = {"connect_timeout": 30, "tcp_user_timeout": 30_000}
+"""In seconds and in milliseconds: a server that has gone away without a word is noticed."""
 _SCHEMA = re.compile(r"[?&]schema=([^&]*)")
 _SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
@@ -107,15 +109,16 @@ def _connector(address: str) -> Callable[[], Connection[Any]]:
     plain = _SCHEMA.sub(lambda match: "?" if match[0].startswith("?") else "", address)
     plain = plain.replace("?&", "?").rstrip("?")
     try:
-        psycopg.conninfo.conninfo_to_dict(plain)
+        given = psycopg.conninfo.conninfo_to_dict(plain)
     except psycopg.Error as error:
         raise InvalidInputError(f"address: {' '.join(str(error).split())}") from error
 
+    options = f"-c search_path={schema} -c default_transaction_isolation=read\\ committed"
+    settings: dict[str, Any] = {**_TIMEOUTS, **given, "options": options}
+
     def connect() -> Connection[Any]:
         return psycopg.connect(
-            plain,
-            options=f"-c search_path={schema} -c default_transaction_isolation=read\\ committed",
-            connect_timeout=30,
+            psycopg.conninfo.make_conninfo(**settings),
             autocommit=True,
             prepare_threshold=None,  # preparing is an exchange of its own
         )

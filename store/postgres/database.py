@@ -2,8 +2,7 @@
 
 Whatever is asked, the answer says under which mark copies of blocks are valid, so that no copy
 outlives the deletion of its block. A change whose answer was lost is settled before anything else
-happens: the writer claims its count, which fails if the change was made, and otherwise keeps it
-from being made later.
+happens: the server says whether it was made, and otherwise keeps it from being made later.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from ibidem.objects.errors import (
     ConflictError,
     CorruptError,
     ErrorKind,
-    IbidemError,
     StorageError,
 )
 from ibidem.objects.forking import ForkLock
@@ -85,8 +83,9 @@ class Database:
         self._number: int | None = None
         """The newest block that the newest look knew of."""
         self._writer_id = b""
+        """Empty if this process is no known writer yet, or not any more."""
         self._count = 0
-        """Changes made by this writer."""
+        """Changes that this writer made or gave up."""
         self.round_trip_seconds = 0.0
         """The average time that a write took lately."""
 
@@ -102,8 +101,9 @@ class Database:
         with self._lock:
             if self._state is None or self._looked < arrived:
                 started = time.monotonic()
-                rows = self.read("select * from look(%s, '{}')", self._since())
-                self._take(rows, started)
+                with self._cache.looking():
+                    rows = self.read("select * from look(%s, '{}')", self._since())
+                    self._take(rows, started)
             return self.state()
 
     def fetch(self, cids: Iterable[Cid]) -> dict[Cid, bytes]:
@@ -127,15 +127,15 @@ class Database:
             return found
 
     def read(self, statement: str, *arguments: object) -> list[Any]:
-        """Returns the rows of a statement that changes nothing; it is repeated once if the
-        connection was lost."""
+        """Returns the rows of a statement that may be executed again; it is, if the connection was
+        lost or the server asks for it, as one that follows another does."""
         with self._lock:
-            for is_last in (False, True):
+            for is_last in (False, False, True):
                 connection = self._opened()
                 try:
                     return _executed(connection, statement, arguments)
                 except _errors() as error:
-                    if is_last or not connection.closed:
+                    if is_last or not (connection.closed or _is_lost_race(error)):
                         raise failure("read", error) from error
         raise AssertionError("BUG: neither rows nor an error")
 
@@ -199,29 +199,40 @@ class Database:
             sorted({cid.raw for cid in needs if cid not in blocks}),
         )
         with self._lock:
-            while True:
-                connection = self._opened()
-                started = time.monotonic()
-                try:
-                    if len(blocks) > BULK_COUNT:
-                        outcome = self._publish_bulk(connection, change, blocks)
-                    else:
-                        outcome = self._publish_once(connection, change, blocks)
-                except _errors() as error:
-                    if _is_lost_race(error):
-                        self.refreshed()
-                        return Outcome()
-                    if not connection.closed:
-                        raise failure("publish", error) from error
-                    if self._claimed(error):
-                        continue
-                    self._cache.add(_few(blocks))
-                    self.refreshed()
-                    return Outcome(is_done=True)
-                took = time.monotonic() - started
-                before = self.round_trip_seconds
-                self.round_trip_seconds = before + _SHARE * (took - before) if before else took
-                return outcome
+            try:
+                while True:
+                    outcome = self._tried(change, blocks)
+                    if outcome is not None:
+                        return outcome
+            except BaseException:
+                # What came of it may be unknown, and so is the count of this writer.
+                self._writer_id = b""
+                raise
+
+    def _tried(self, change: tuple[object, ...], blocks: Mapping[Cid, bytes]) -> Outcome | None:
+        """Returns what came of a change; None if the connection was lost before it was made."""
+        connection = self._opened()
+        started = time.monotonic()
+        try:
+            if len(blocks) > BULK_COUNT:
+                outcome = self._publish_bulk(connection, change, blocks)
+            else:
+                outcome = self._publish_once(connection, change, blocks)
+        except _errors() as error:
+            if _is_lost_race(error):
+                self._look_again()
+                return Outcome()
+            if not connection.closed:
+                raise failure("publish", error) from error
+            if not self._was_made(error):
+                return None
+            self._cache.add(_few(blocks))
+            self._look_again()
+            return Outcome(is_done=True)
+        took = time.monotonic() - started
+        before = self.round_trip_seconds
+        self.round_trip_seconds = before + _SHARE * (took - before) if before else took
+        return outcome
 
     def _publish_once(
         self, connection: Connection[Any], change: tuple[object, ...], blocks: Mapping[Cid, bytes]
@@ -239,10 +250,11 @@ class Database:
             ),
         )
         outcome = _outcome(rows[0])
-        self._take(rows[1:], started)
-        if outcome.is_done:
-            self._count += 1
-            self._cache.add(_few(blocks))
+        self._count += outcome.is_done
+        with suppress(StorageError):  # of this machine's disk; the next look raises it
+            self._take(rows[1:], started)
+            if outcome.is_done:
+                self._cache.add(_few(blocks))
         return outcome
 
     def _publish_bulk(
@@ -258,14 +270,19 @@ class Database:
             if not outcome.is_done:
                 raise Rollback
             _copy(cursor, blocks)
-            cursor.execute("select claim(%s, %s)", (self._writer_id, self._count + 1))
-        if outcome.is_done:
-            self._count += 1
-        self.refreshed()
+            cursor.execute("select record(%s, %s)", (self._writer_id, self._count + 1))
+        self._count += outcome.is_done
+        self._look_again()
         return outcome
 
-    def _claimed(self, cause: Exception) -> bool:
-        """Returns whether the newest change was not made, and never will be.
+    def _look_again(self) -> None:
+        """Reads the newest state after a change, which was made or not whether or not this
+        fails."""
+        with suppress(StorageError):
+            self.refreshed()
+
+    def _was_made(self, cause: Exception) -> bool:
+        """Returns whether the newest change was made; if not, it never will be.
 
         Raises:
             StorageError: the server does not say so in time.
@@ -273,9 +290,9 @@ class Database:
         stop = time.monotonic() + self._timeout_seconds
         while True:
             with suppress(StorageError):
-                is_open = self.read("select claim(%s, %s)", self._writer_id, self._count + 1)[0][0]
+                rows = self.read("select settle(%s, %s)", self._writer_id, self._count + 1)
                 self._count += 1
-                return bool(is_open)
+                return bool(rows[0][0])
             if time.monotonic() >= stop:
                 raise StorageError(
                     "PostgreSQL: no answer; it is not known whether the change was made",
@@ -289,7 +306,6 @@ class Database:
         chosen = sorted(set(cids), key=lambda cid: cid.raw)
         names = sorted(cells)
         with self._lock:
-            self.refreshed()
             rows = self.change(
                 "delete",
                 "select * from remove(%s::text[], %s::bytea[], %s::bytea[])",
@@ -309,6 +325,11 @@ class Database:
             try:
                 return _executed(self._opened(), statement, arguments)
             except _errors() as error:
+                if _is_lost_race(error):
+                    raise ConflictError(
+                        f"PostgreSQL: another writer was first: {_reason(error)}",
+                        kind=ErrorKind.HEAD_MOVED,
+                    ) from error
                 raise failure(what, error) from error
 
     # -- the schema --------------------------------------------------------------------------------
@@ -342,9 +363,10 @@ class Database:
             raise closed_store()
         if self._process != os.getpid():
             self._connection = None
-            self._writer_id = os.urandom(_WRITER_BYTES)
-            self._count = 0
+            self._writer_id = b""
             self._process = os.getpid()
+        if not self._writer_id:
+            self._writer_id, self._count = os.urandom(_WRITER_BYTES), 0
         if self._connection is None or self._connection.closed:
             try:
                 self._connection = self._connect()
@@ -406,14 +428,13 @@ def _is_lost_race(error: Exception) -> bool:
     return getattr(error, "sqlstate", None) in _LOST_RACES
 
 
-def failure(what: str, error: Exception) -> IbidemError:
+def failure(what: str, error: Exception) -> StorageError:
     """Returns the error for one of the client library."""
-    reason = " ".join(str(error).split())
-    if _is_lost_race(error):
-        return ConflictError(
-            f"PostgreSQL: another writer was first: {reason}", kind=ErrorKind.HEAD_MOVED
-        )
     return StorageError(
-        f"PostgreSQL: cannot {what}: {reason}",
+        f"PostgreSQL: cannot {what}: {_reason(error)}",
         hint="check the address and the server, then try again",
     )
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())

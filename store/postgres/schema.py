@@ -26,6 +26,8 @@ create table block (
 alter table block alter column body set storage external;
 create index block_number on block (number);
 create table cell (name text collate "C" primary key, value bytea not null);
+create table file (name text collate "C" primary key, body bytea not null);
+alter table file alter column body set storage external;
 create table format (
     version integer,
     id uuid not null default gen_random_uuid(),
@@ -35,6 +37,7 @@ insert into format default values;
 create table writer (
     id bytea primary key,
     count bigint not null,
+    made bigint not null,
     seen timestamptz not null default now()
 );
 create type answer as (kind text, number bigint, name text, raw bytea, body bytea);
@@ -62,20 +65,30 @@ create function stored(cids bytea[]) returns setof answer language sql as $$
     union all select 'block', null, null, cid, body from block where cid = any(cids)
 $$;
 
--- Returns whether the change of that count was not made, and sees to it that it never will be,
--- unless the transaction that makes it is this one. Counts of a writer are consecutive.
-create function claim(writer_id bytea, change bigint) returns boolean language plpgsql as $$
+-- Records in the transaction that makes a change that it was made, unless it was given up. Counts
+-- of the changes of a writer are consecutive.
+create function record(writer_id bytea, change bigint) returns void language plpgsql as $$
 begin
-    insert into writer as known (id, count) values (writer_id, change)
-        on conflict (id) do update set count = excluded.count, seen = now()
-        where known.count = excluded.count - 1;
-    if change = 1 and found then
+    insert into writer as known (id, count, made) values (writer_id, change, change)
+        on conflict (id) do update set count = change, made = change, seen = now()
+        where known.count = change - 1;
+    if not found then
+        raise exception 'the writer has given this change up';
+    end if;
+    if change = 1 then
         delete from writer where id in (
             select id from writer where seen < now() - interval '30 days' for update skip locked
         );
-        return true;
     end if;
-    return found;
+end
+$$;
+
+-- Returns whether a change was made; if not, gives it up, so that it never will be.
+create function settle(writer_id bytea, change bigint) returns boolean language plpgsql as $$
+begin
+    insert into writer as known (id, count, made) values (writer_id, change, 0)
+        on conflict (id) do update set count = change where known.count = change - 1;
+    return (select made = change from writer where id = writer_id);
 end
 $$;
 
@@ -117,8 +130,8 @@ begin
     delete from cell using unnest(names, news) as swap (one, new)
         where name = swap.one and swap.new is null;
     insert into block (cid, body) select * from unnest(cids, bodies) on conflict do nothing;
-    if writer_id is not null and not claim(writer_id, change) then
-        raise exception 'the writer has given this change up';
+    if writer_id is not null then
+        perform record(writer_id, change);
     end if;
     return query select 'done', null::bigint, null::text, null::bytea, null::bytea
         union all select * from look(since, cids);

@@ -15,6 +15,7 @@ from ibidem.store.cache import BlockCache
 from ibidem.store.closing import Closing
 from ibidem.store.group_commit import Change
 from ibidem.store.postgres.database import Database
+from ibidem.store.postgres.files import DatabaseFiles
 from ibidem.store.postgres.writer import Writer
 from ibidem.store.protocol import (
     NO_CELLS,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS = 30.0
 """How long a writer tries to find out whether its change was made."""
 _PAGE_COUNT = 4096
+_DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
 
 
 class PostgresStore(Closing):
@@ -59,6 +61,7 @@ class PostgresStore(Closing):
         self.guard: Guard = Unguarded()
         self.cache = BlockCache(None) if cache is None else cache
         self.database = Database(connect, self.cache, timeout_seconds)
+        self.shared_files = DatabaseFiles(self.database)
         self._writer = Writer(self.database, self)
         self.is_just_opened = False
         """Whether the next reading of cells follows the opening at once, which looked."""
@@ -168,12 +171,13 @@ class PostgresStore(Closing):
         self._check_open()
 
     def scrub(self) -> int:
-        """Rewrites the table without deleted rows; returns by how many bytes it got smaller.
+        """Rewrites the tables without deleted rows; returns by how many bytes they got smaller.
 
         The write-ahead log, its archive and backups still hold the bytes until they expire.
         """
         before = self.stats().size_bytes
-        self.database.change("rewrite the table", "vacuum full block")
+        for table in ("block", "file"):
+            self.database.change("rewrite a table", f"vacuum full {table}")
         return max(0, before - self.stats().size_bytes)
 
     def stats(self) -> StoreStats:
@@ -181,9 +185,23 @@ class PostgresStore(Closing):
         self._check_open()
         ((blocks, cells, size),) = self.database.read(
             "select (select count(*) from block), (select count(*) from cell), "
-            "pg_total_relation_size('block') + pg_total_relation_size('cell')"
+            "pg_total_relation_size('block') + pg_total_relation_size('cell') + "
+            "pg_total_relation_size('file')"
         )
         return StoreStats(blocks, cells, size)
+
+    def notes(self) -> tuple[str, ...]:
+        """Returns which settings of the server let it lose what it acknowledged; see
+        `SupportsNotes`."""
+        rows = self.database.read(
+            "select name from pg_settings where setting = 'off' and name = any(%s) order by name",
+            list(_DURABLE),
+        )
+        return tuple(
+            f"the setting {name} of the server is off, so that a crash of its machine can lose "
+            "what it acknowledged"
+            for (name,) in rows
+        )
 
     def forget_copies(self, cids: Iterable[Cid]) -> None:
         """Destroys the copies of blocks that this machine keeps; see `SupportsLocalCopies`."""

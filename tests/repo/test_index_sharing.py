@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,8 +21,8 @@ from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.repo.signing.key import SigningKey, index_signer
 from ibidem.repo.signing.keyring import TrustedKey, revoke
-from ibidem.store.log.backend import bucket_at
-from ibidem.store.log.objects import Bucket
+from ibidem.store.backends import local_folder, location_at
+from ibidem.store.protocol import SharedFiles, SupportsSharedFiles
 
 WORDS = ("mill", "card", "wheel", "engine", "shaft", "lever", "number", "store")
 COUNT = 60
@@ -33,23 +35,32 @@ def enter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Enter:
     return lambda name: monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / name))
 
 
-@pytest.fixture
-def address(s3_prefix: str, enter: Enter) -> str:
-    """A repository whose index the machine `one` shares."""
+@pytest.fixture(params=["s3_prefix", "postgres_schema"])
+def address(request: pytest.FixtureRequest, enter: Enter) -> str:
+    """A repository whose index the machine `one` shares, on each kind of server."""
+    address = str(request.getfixturevalue(request.param))
     enter("one")
-    with ibidem.init(s3_prefix) as repo:
+    with ibidem.init(address) as repo:
         with repo.transaction(message="notes") as tx:
             for number in range(COUNT):
                 text = " ".join(WORDS[(number * step) % len(WORDS)] for step in (1, 3, 5))
                 tx.add_node("Note", summary=f"{text} {number}", key=number)
         repo.keys.ring.generate("ada")
         assert repo.maintenance.share_index() > 1_000
-        assert shared_names(s3_prefix)
-    return s3_prefix
+        assert shared_names(address)
+    return address
+
+
+@contextmanager
+def files_at(address: str) -> Iterator[SharedFiles]:
+    with location_at(address).backend.open(address, local_folder(address)) as store:
+        assert isinstance(store, SupportsSharedFiles)
+        yield store.shared_files
 
 
 def shared_names(address: str) -> list[str]:
-    return list(bucket_at(address)[0].listed("index/"))
+    with files_at(address) as files:
+        return list(files.listed("index/"))
 
 
 def public_of(address: str, enter: Enter) -> bytes:
@@ -140,20 +151,21 @@ def test_a_segment_that_was_changed_is_not_used(address: str, enter: Enter) -> N
     enter("one")
     with ibidem.open(address) as repo:
         expected = repo.retrieve("engine card", limit=5).to_json()
-    bucket, _ = bucket_at(address)
-    for name in shared_names(address):
-        if "/segments/" in name:
-            data = bytearray(bucket.get(name) or b"")
+    names = [name for name in shared_names(address) if "/segments/" in name]
+    with files_at(address) as files:
+        for name, body in zip(names, files.get_all(names), strict=True):
+            data = bytearray(body or b"")
             data[-len(data) // 3] ^= 1
-            bucket.put(name, bytes(data))
+            files.put(name, bytes(data))
     with follow(address, enter, "two") as repo:
         assert repo.retrieve("engine card", limit=5).to_json() == expected
         assert repo.maintenance.verify_index() == ()
 
 
 def test_a_segment_that_is_gone_is_built(address: str, enter: Enter) -> None:
-    bucket, _ = bucket_at(address)
-    bucket.delete(name for name in shared_names(address) if "/segments/" in name)
+    names = shared_names(address)
+    with files_at(address) as files:
+        files.delete(name for name in names if "/segments/" in name)
     with follow(address, enter, "two") as repo:
         assert repo.retrieve("engine card", limit=5).items
         assert segments(repo)
@@ -212,18 +224,18 @@ def test_an_erasure_deletes_what_was_shared_and_what_was_taken(address: str, ent
 
 
 def test_a_file_of_another_scope_is_not_accepted(address: str, enter: Enter) -> None:
-    bucket, _ = bucket_at(address)
-    with follow(address, enter, "two") as repo:
+    names = shared_names(address)
+    with follow(address, enter, "two") as repo, files_at(address) as files:
         root = repo.at().root_cid
         judge = repo.core.search_index._is_accepted
-        scope = shared_names(address)[0].split("/")[1]
+        scope = names[0].split("/")[1]
         folder = repo.core.folder
         assert folder is not None
-        assert SharedIndex(folder / "a", bucket, scope, judge).find(root, ())
-        for name in shared_names(address):
-            bucket.put(name.replace(scope, "elsewhere"), bucket.get(name) or b"")
-        assert SharedIndex(folder / "b", bucket, "elsewhere", judge).find(root, ()) == []
-        assert SharedIndex(folder / "c", bucket, scope, lambda *_: False).find(root, ()) == []
+        assert SharedIndex(folder / "a", files, scope, judge).find(root, ())
+        for name, body in zip(names, files.get_all(names), strict=True):
+            files.put(name.replace(scope, "elsewhere"), body or b"")
+        assert SharedIndex(folder / "b", files, "elsewhere", judge).find(root, ()) == []
+        assert SharedIndex(folder / "c", files, scope, lambda *_: False).find(root, ()) == []
 
 
 def test_a_signature_is_over_every_byte() -> None:
@@ -246,15 +258,18 @@ def test_only_a_repository_in_a_bucket_shares(tmp_path: Path) -> None:
             repo.maintenance.share_index(sign="nobody")
 
 
-class Counting(Bucket):
+class Counting:
     """Counts the bytes that are read in parts."""
 
-    def __init__(self, bucket: Bucket) -> None:
-        self.__dict__.update(bucket.__dict__)
+    def __init__(self, files: SharedFiles) -> None:
+        self._files = files
         self.bytes_read = 0
 
-    def get_ranges(self, name: str, spans: object) -> list[bytes] | None:
-        found = super().get_ranges(name, spans)  # type: ignore[arg-type]
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._files, name)
+
+    def get_ranges(self, name: str, spans: Sequence[tuple[int, int]]) -> list[bytes] | None:
+        found = self._files.get_ranges(name, spans)
         self.bytes_read += sum(map(len, found or []))
         return found
 
@@ -265,13 +280,13 @@ def test_a_large_segment_is_read_by_column_within_a_limit(
     monkeypatch.setattr(shared, "SMALL_BYTES", 0)
     monkeypatch.setattr(shared, "WINDOW_BYTES", 1)
     enter("one")
-    with ibidem.open(address) as repo:
+    with ibidem.open(address) as repo, files_at(address) as files:
         index = repo.core.search_index.current
         manifests = index._registry.manifests() if index._registry else []
         names = sorted(manifests[0].names())
         scope = shared_names(address)[0].split("/")[1]
         judge = repo.core.search_index._is_accepted
-        counting = Counting(bucket_at(address)[0])
+        counting: Any = Counting(files)
         here = SharedIndex(tmp_path / "here", counting, scope, judge, cache_bytes_max=0)
         (manifest,) = here.find(repo.at().root_cid, ())
         here.begin(names)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import urllib.request
 from pathlib import Path
 
 import pytest
+from tests.s3_server import BUCKET
 
 import ibidem
-from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError, StorageError
 from ibidem.repo.erasure.local_files import unlisted
 from ibidem.repo.maintenance.folder import fsck_folder
 from ibidem.repo.repository import Repository
 from ibidem.store.log.backend import bucket_at
+from ibidem.store.protocol import SupportsNotes
 
 
 @pytest.fixture(params=["s3_prefix", "postgres_schema"])
@@ -132,3 +136,30 @@ def test_a_collection_deletes_blocks(address: str) -> None:
         assert repository.head is None
         fill(repository)
     assert fsck_folder(address).is_clean
+
+
+def test_an_erasure_in_a_bucket_that_keeps_versions_is_refused(s3_prefix: str) -> None:
+    address = s3_prefix.replace(f"/{BUCKET}/", "/versioned/")
+    keep_versions("Enabled")
+    with ibidem.init(address) as repository:
+        store = repository.core.store
+        assert isinstance(store, SupportsNotes)
+        assert "old versions" in store.notes()[0]
+        with repository.transaction(author="a") as tx:
+            node = tx.add_node("Note", summary="Rumpelstiltskin")
+        with pytest.raises(StorageError, match="old versions"):
+            repository.maintenance.erase([node], reason="asked", author="a")
+    keep_versions("Suspended")
+    with ibidem.open(address) as repository:
+        assert repository.maintenance.fsck().is_clean
+        store = repository.core.store
+        assert isinstance(store, SupportsNotes)
+        assert store.notes() == ()
+
+
+def keep_versions(status: str) -> None:
+    """Creates a bucket of its own, and lets it keep old versions of objects or not."""
+    url = f"{os.environ['AWS_ENDPOINT_URL']}/versioned"
+    body = f"<VersioningConfiguration><Status>{status}</Status></VersioningConfiguration>"
+    for target, data in ((url, b""), (f"{url}?versioning", body.encode())):
+        urllib.request.urlopen(urllib.request.Request(target, data, method="PUT")).close()

@@ -9,6 +9,10 @@ requests, then started again. The faults follow from the seed; which writer wins
 
     python -m tests.store.faulty_writers --count 10000 --seed 1 FOLDER
     python -m tests.store.faulty_writers --count 10000 --seed 1 s3://bucket/prefix
+    python -m tests.store.faulty_writers --count 10000 --seed 1 'postgresql://...?schema=name'
+
+In PostgreSQL, connections are cut before a statement is sent, while the server is at it, and before
+its answer arrives. The processes share the copies of blocks that this machine keeps.
 """
 
 from __future__ import annotations
@@ -23,17 +27,25 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.errors import ConflictError, NotFoundError, StorageError
+from ibidem.store.cache import COPIES, BlockCache
 from ibidem.store.log import writer as writing
 from ibidem.store.log.objects import Bucket, Created, Listed
 from ibidem.store.log.store import LogStore
+from ibidem.store.postgres import database
+from ibidem.store.protocol import Store
 from ibidem.store.testing import environment
 
+if TYPE_CHECKING:
+    from ibidem.store.postgres.store import PostgresStore
+
 LOST_BEFORE, LOST_AFTER, CONFLICT, SLOW = 0.1, 0.1, 0.05, 0.02
-"""Shares of the requests that create an object."""
+"""Shares of the requests that create an object, or publish."""
+CUT = 0.05
+"""Share of the statements that publish whose connection is cut while the server is at it."""
 FAILED = 0.005
 """Share of the other requests."""
 KILLED = 0.002
@@ -47,6 +59,8 @@ _SKEW_SECONDS = 100_000
 _NAME_BYTES = 12
 _INLINE_BYTES_MAX = 2_000
 """So that many publishes have packs."""
+_BULK_COUNT = 1
+"""So that many publishes are sent by COPY."""
 _GARBAGE = b"garbage "
 R = TypeVar("R")
 
@@ -134,6 +148,83 @@ def bucket_at(medium: str) -> Bucket:
     return Bucket(LocalStore(Path(medium), mkdir=True))
 
 
+def faulty_database(address: str, copies: Path, seed: str) -> PostgresStore:
+    """Opens a store whose connections fail, and kill the process that uses them."""
+    import psycopg
+
+    from ibidem.store.postgres.backend import _connector
+    from ibidem.store.postgres.store import PostgresStore
+
+    chance = random.Random(seed)
+    connect = _connector(address)
+
+    class FaultyCursor(psycopg.Cursor[Any]):
+        def execute(self, query: Any, params: Any = None, **options: Any) -> FaultyCursor:
+            share = 1.0 if "publish(" in query else FAILED
+            if chance.random() < KILLED / 2:
+                os.kill(os.getpid(), signal.SIGKILL)
+            drawn = chance.random() / share
+            if drawn < LOST_BEFORE:
+                self.lose("before it was sent")
+            drawn -= LOST_BEFORE
+            if drawn < LOST_AFTER:
+                super().execute(query, params, **options)
+                self.lose("after the server acted")
+            drawn -= LOST_AFTER
+            if drawn < CUT:
+                text = psycopg.ClientCursor(self.connection).mogrify(query, params)
+                self.connection.pgconn.send_query(text.encode())
+                self.connection.pgconn.flush()
+                self.lose("while the server is at it")
+            drawn -= CUT
+            if drawn < CONFLICT:
+                raise psycopg.errors.SerializationFailure("a conflict")
+            drawn -= CONFLICT
+            if drawn < SLOW:
+                time.sleep(_SLOW_SECONDS)
+            super().execute(query, params, **options)
+            if chance.random() < KILLED / 2:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return self
+
+        def lose(self, when: str) -> None:
+            self.connection.close()
+            raise psycopg.OperationalError(f"the connection was lost {when}")
+
+    def faulty() -> psycopg.Connection[Any]:
+        connection = connect()
+        connection.cursor_factory = FaultyCursor
+        return connection
+
+    return PostgresStore(faulty, cache=BlockCache(copies), timeout_seconds=5.0)
+
+
+def is_database(medium: str) -> bool:
+    """Returns whether a medium is in PostgreSQL."""
+    return medium.startswith("postgresql:")
+
+
+def store_at(medium: str, folder: Path) -> Store:
+    """Opens the store without faults.
+
+    Args:
+        folder: for the copies of this machine.
+    """
+    if is_database(medium):
+        from ibidem.store.postgres.backend import POSTGRES
+
+        return POSTGRES.open(medium, folder)
+    return LogStore(bucket_at(medium), cache=BlockCache(folder / COPIES))
+
+
+def faulty_store_at(medium: str, folder: Path, seed: str) -> Store:
+    """Opens the store with severe faults."""
+    if is_database(medium):
+        return faulty_database(medium, folder / COPIES, seed)
+    bucket = FaultyBucket(bucket_at(medium), seed, is_severe=True)
+    return LogStore(bucket, cache=BlockCache(folder / COPIES), timeout_seconds=5.0)
+
+
 def persistently(act: Callable[[], R]) -> R:
     """Returns the result of something that changes nothing, whatever fails."""
     while True:
@@ -143,7 +234,7 @@ def persistently(act: Callable[[], R]) -> R:
             time.sleep(0.001)
 
 
-def append(store: LogStore, name: bytes, garbage: bytes) -> None:
+def append(store: Store, name: bytes, garbage: bytes) -> None:
     """Appends a block to the chain, until that is acknowledged or found to be done."""
     while True:
         head = persistently(lambda: store.cell("head"))
@@ -163,9 +254,9 @@ def append(store: LogStore, name: bytes, garbage: bytes) -> None:
         return
 
 
-def write(bucket: Bucket, acknowledged: Path, seed: str, count: int) -> None:
+def write(store: Store, acknowledged: Path, seed: str, count: int) -> None:
     """Appends blocks until `count` are acknowledged; notes each of them."""
-    with LogStore(bucket, timeout_seconds=5.0) as store, acknowledged.open("ab") as notes:
+    with acknowledged.open("ab") as notes:
         done = acknowledged.stat().st_size // _NAME_BYTES
         chance = random.Random(f"{seed} names")
         while done < count:
@@ -179,18 +270,17 @@ def write(bucket: Bucket, acknowledged: Path, seed: str, count: int) -> None:
             done += 1
 
 
-def collect(bucket: Bucket, stop: Path) -> None:
+def collect(store: Store, stop: Path) -> None:
     """Deletes the blocks that nothing names, and scrubs them, until a file is there."""
-    with LogStore(bucket, timeout_seconds=5.0) as store:
-        while not stop.exists():
-            try:
-                clean(store)
-            except (StorageError, ConflictError, NotFoundError):
-                continue
-            time.sleep(0.2)
+    while not stop.exists():
+        try:
+            clean(store)
+        except (StorageError, ConflictError, NotFoundError):
+            continue
+        time.sleep(0.2)
 
 
-def clean(store: LogStore) -> None:
+def clean(store: Store) -> None:
     """Deletes and scrubs the blocks that nothing names."""
     cells = store.cells()
     known = list(store.cids())
@@ -203,7 +293,7 @@ def clean(store: LogStore) -> None:
     store.scrub()
 
 
-def chain(store: LogStore) -> list[bytes]:
+def chain(store: Store) -> list[bytes]:
     """Returns the names of the blocks of the chain, newest first."""
     found, at = [], store.cell("head")
     while at:
@@ -217,14 +307,21 @@ def run(medium: str, folder: Path, *, count: int, writers: int, seed: int) -> di
     """Runs the writers until `count` publishes are acknowledged, beside the collector.
 
     Returns:
-        How many were acknowledged, how many of these are lost or doubled, how many objects still
-        hold deleted blocks, how many packs nothing names, and how often a process was killed.
+        How many were acknowledged, how many of these are lost or doubled, how many objects, or
+        files of this machine, still hold deleted blocks, how many packs nothing names, and how
+        often a process was killed.
     """
     starts = 0
     stop = folder / "stop"
     (folder / "notes").mkdir()
-    with LogStore(bucket_at(medium)) as store:
-        store.claim()
+    if is_database(medium):
+        from ibidem.store.postgres.backend import POSTGRES
+
+        with POSTGRES.create(medium, folder):
+            pass
+    else:
+        with LogStore(bucket_at(medium)) as log:
+            log.claim()
 
     def start(writer: int) -> subprocess.Popen[bytes]:
         nonlocal starts
@@ -257,15 +354,21 @@ def run(medium: str, folder: Path, *, count: int, writers: int, seed: int) -> di
     for path in (folder / "notes").iterdir():
         data = path.read_bytes()
         noted += [data[at : at + _NAME_BYTES] for at in range(0, len(data), _NAME_BYTES)]
-    bucket = bucket_at(medium)
-    with LogStore(bucket) as store:
+    with store_at(medium, folder) as store:
         clean(store)
         present = chain(store)
         unread = set(store.cids())
         assert len(store.get_many(unread)) == len(unread) == len(present)
-        named = store.log.state().refs()
-        unnamed = sum(bytes.fromhex(name[-64:]) not in named for name in bucket.listed("packs/"))
-    holding = sum(_GARBAGE in (bucket.get(name) or b"") for name in bucket.listed(""))
+        unnamed = 0
+        if isinstance(store, LogStore):
+            named = store.log.state().refs()
+            packs = store.bucket.listed("packs/")
+            unnamed = sum(bytes.fromhex(name[-64:]) not in named for name in packs)
+    if is_database(medium):  # a mark says which copies are void, whoever was killed
+        holding = sum(_GARBAGE in path.read_bytes() for path in folder.glob(f"{COPIES}/*"))
+    else:
+        bucket = bucket_at(medium)
+        holding = sum(_GARBAGE in (bucket.get(name) or b"") for name in bucket.listed(""))
     return {
         "acknowledged": len(noted),
         "lost": len(set(noted) - set(present)),
@@ -289,14 +392,16 @@ def main() -> None:
     if given.write or given.collect:
         medium, place, seed, count = given.write or given.collect
         writing.INLINE_BYTES_MAX = _INLINE_BYTES_MAX
+        database.BULK_COUNT = _BULK_COUNT
         real, skew = time.time, random.Random(seed).uniform(-_SKEW_SECONDS, _SKEW_SECONDS)
         if "://" not in medium:  # signatures of requests have the time in them
             time.time = lambda: real() + skew
-        bucket = FaultyBucket(bucket_at(medium), seed, is_severe=True)
-        if given.write:
-            write(bucket, Path(place), seed, int(count))
-        else:
-            collect(bucket, Path(place))
+        folder = Path(place).parents[1 if given.write else 0]
+        with faulty_store_at(medium, folder, seed) as store:
+            if given.write:
+                write(store, Path(place), seed, int(count))
+            else:
+                collect(store, Path(place))
         return
     with tempfile.TemporaryDirectory() as folder:
         started = time.monotonic()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.store import faulty_writers
 
 from ibidem.objects.cid import BlobCid
 from ibidem.objects.errors import ConflictError, InvalidInputError, NotFoundError
@@ -107,3 +108,9 @@ def test_addresses_are_checked(tmp_path: Path) -> None:
             POSTGRES.open(address, tmp_path)
     with_password, without = (local_folder(f"postgresql://a{p}@h/d") for p in (":secret", ""))
     assert with_password == without
+
+
+def test_nothing_acknowledged_is_lost_or_doubled(postgres_schema: str, tmp_path: Path) -> None:
+    found = faulty_writers.run(postgres_schema, tmp_path, count=120, writers=3, seed=1)
+    assert found["acknowledged"] >= 120
+    assert (found["lost"], found["doubled"], found["holding"]) == (0, 0, 0)
