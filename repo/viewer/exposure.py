@@ -175,6 +175,13 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     # -- the tools of the MCP server -----------------------------------------------------------
     **_rows("mcp", Exposure.VISIBLE, "retrieve read remember verify"),
     **_rows("mcp", Exposure.REFUSED, "history compare"),
+    **_rows("mcp.resource", Exposure.EXEMPT, "status"),
+    **_rows("mcp.resource", Exposure.VISIBLE, "node"),
+    **_rows("mcp.resource", Exposure.REFUSED, "receipt"),
+    **_rows("mcp.prompt", Exposure.VISIBLE, "answer-with-citations"),
+    **_rows("mcp.prompt", Exposure.REFUSED, "review-changes"),
+    # -- export --------------------------------------------------------------------------------
+    **_rows("exporting", Exposure.VISIBLE, "export"),
     # -- the pages of the explorer -------------------------------------------------------------
     **_rows("view", Exposure.VISIBLE, "ask node document graph threads thread"),
     **_rows("view", Exposure.REFUSED, "compare bisect history operations commit health runs run"),
