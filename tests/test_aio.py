@@ -28,6 +28,7 @@ PURE = {
     "parse_record",
     "read_lines",
     "secret_in",
+    "set_proxies",
     "set_threads",
     "facts_in",
     "summary_of",

@@ -207,6 +207,7 @@ if TYPE_CHECKING:
     from ibidem.store.lmdb.store import LmdbStore as LmdbStore
     from ibidem.store.memory import MemoryStore as MemoryStore
     from ibidem.store.protocol import Store as Store
+    from ibidem.store.proxies import set_proxies as set_proxies
 
 __version__ = "0.1.0"
 _HOMES = {
@@ -257,6 +258,7 @@ _HOMES = {
     "objects.location": "Location",
     "objects.node": "Node",
     "objects.parallel": "set_threads",
+    "store.proxies": "set_proxies",
     "objects.root": "Root",
     "objects.tombstone": "Tombstone",
     "objects.vector": "Sparse Vector",
