@@ -90,6 +90,7 @@ class Collection:
         *,
         model: str | None = None,
         branch: str | None = None,
+        viewer: ibidem.Viewer | None = None,
         author: str = "",
     ) -> None:
         """Writes nothing.
@@ -98,16 +99,17 @@ class Collection:
             name: the label of the nodes.
             model: the name under which vectors are kept; by default that of the collection.
             branch: to read and write; by default the current one.
+            viewer: as whom to read, in a repository with a trust policy.
         """
         if not isinstance(name, str) or not name:
             raise ibidem.InvalidInputError(f"collection: got {name!r:.80}, expected a text")
         self.repository, self.name = repository, name
         self.model = name if model is None else model
-        self.branch, self.author = branch, author
+        self.branch, self.viewer, self.author = branch, viewer, author
 
     def at(self, rev: object = None) -> ibidem.Revision:
         """Returns a revision to read, by default the newest of the branch."""
-        return self.repository.at(rev or self.branch or "HEAD")
+        return self.repository.at(rev or self.branch or "HEAD", viewer=self.viewer)
 
     def write(self, change: Callable[[ibidem.Transaction], T], message: str) -> T:
         """Makes a change in one commit, as `write`."""
@@ -159,11 +161,11 @@ class Collection:
         """
 
         def change(tx: ibidem.Transaction) -> int:
+            staged = tx.at(viewer=self.viewer)
             if ids is None:
-                nodes = [node.id for node in tx.at().query(label=self.name, where=where)]
+                nodes = [node.id for node in staged.query(label=self.name, where=where)]
             else:
-                given = dict.fromkeys(self.node_id(one) for one in ids)
-                nodes = [one for one in given if tx.find_node(one) is not None]
+                nodes = list(staged.find_nodes(self.node_id(one) for one in ids))
             for node in nodes:
                 tx.remove_node(node)
             return len(nodes)

@@ -43,6 +43,7 @@ class IbidemDocumentStore:
         collection: str = "documents",
         model: str | None = None,
         branch: str | None = None,
+        viewer: ibidem.Viewer | None = None,
         author: str = "",
     ) -> None:
         """Writes nothing, except that a path at which there is no repository gets one.
@@ -53,13 +54,17 @@ class IbidemDocumentStore:
         """
         self.path = repository if isinstance(repository, str) else None
         opened = ibidem.open(repository, create=True) if isinstance(repository, str) else repository
-        self.collection = Collection(opened, collection, model=model, branch=branch, author=author)
+        self.collection = Collection(
+            opened, collection, model=model, branch=branch, viewer=viewer, author=author
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Returns what a saved pipeline needs to open the same documents."""
         if self.path is None:
             raise DocumentStoreError("repository: got an open one, expected its path, to be saved")
         named = self.collection
+        if named.viewer is not None:
+            raise DocumentStoreError("viewer: got one, which is not saved with a pipeline")
         saved: dict[str, Any] = default_to_dict(
             self,
             repository=self.path,

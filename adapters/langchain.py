@@ -44,6 +44,8 @@ class IbidemRetriever(BaseRetriever):
     """The most documents; `limit` of a question."""
     at: Any = "HEAD"
     """The revision to read."""
+    viewer: Any = None
+    """As whom to read, in a repository with a trust policy."""
     options: Mapping[str, Any] = {}
     """Other options of a question, such as `where`, `label`, `token_budget` or `model`."""
 
@@ -54,7 +56,7 @@ class IbidemRetriever(BaseRetriever):
         if "k" in options:
             given["limit"] = given.pop("k")
         at = given.pop("at", self.at)
-        answer = self.repository.at(at).retrieve(query, **given)
+        answer = self.repository.at(at, viewer=self.viewer).retrieve(query, **given)
         return [_document(item, answer) for item in answer.items]
 
 
@@ -69,11 +71,12 @@ class IbidemVectorStore(VectorStore):
         collection: str = "documents",
         model: str | None = None,
         branch: str | None = None,
+        viewer: ibidem.Viewer | None = None,
         author: str = "",
     ) -> None:
         """Writes nothing; see `Collection` for the arguments."""
         self.collection = Collection(
-            repository, collection, model=model, branch=branch, author=author
+            repository, collection, model=model, branch=branch, viewer=viewer, author=author
         )
         self.embedding = embedding
 
@@ -267,14 +270,22 @@ class IbidemVectorStore(VectorStore):
 class IbidemChatMessageHistory(BaseChatMessageHistory):
     """The messages of one session: a thread of the repository, which `recall` and `context` use."""
 
-    def __init__(self, repository: ibidem.Repository, session_id: str, *, author: str = "") -> None:
+    def __init__(
+        self,
+        repository: ibidem.Repository,
+        session_id: str,
+        *,
+        viewer: ibidem.Viewer | None = None,
+        author: str = "",
+    ) -> None:
         """Writes nothing.
 
         Args:
             session_id: the name of the thread.
+            viewer: as whom to read, in a repository with a trust policy.
         """
         self.session_id = session_id
-        self.conversations = ibidem.Conversations(repository, author=author)
+        self.conversations = ibidem.Conversations(repository, viewer=viewer, author=author)
 
     @property
     def messages(self) -> list[BaseMessage]:

@@ -30,6 +30,7 @@ class IbidemSession:
         repository: ibidem.Repository,
         *,
         session_settings: Any = None,
+        viewer: ibidem.Viewer | None = None,
         author: str = "",
     ) -> None:
         """Writes nothing.
@@ -38,11 +39,12 @@ class IbidemSession:
             session_id: the name of the thread.
             repository: where it is.
             session_settings: those of the `agents` package; `limit` is used.
+            viewer: as whom to read, in a repository with a trust policy.
             author: of the commits.
         """
         self.session_id, self.session_settings = session_id, session_settings
-        self.repository, self.author = repository, author
-        self.conversations = ibidem.Conversations(repository, author=author)
+        self.repository, self.viewer, self.author = repository, viewer, author
+        self.conversations = ibidem.Conversations(repository, viewer=viewer, author=author)
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
         """Returns the items, the oldest first; only the last ones if there is a limit."""
@@ -65,7 +67,7 @@ class IbidemSession:
         in whatever processes they are."""
 
         def change(tx: ibidem.Transaction) -> Any | None:
-            stored = _messages(tx.conversations, self.session_id)
+            stored = _messages(ibidem.Conversations(tx, viewer=self.viewer), self.session_id)
             if not stored:
                 return None
             tx.tombstone(stored[-1].id, reason="popped")

@@ -139,8 +139,6 @@ def language_model(
 
 def _remote_reranker(environment: Mapping[str, str], provider: str, name: str) -> Reranker:
     # Imported here because it loads ssl and http, which no other command needs.
-    from urllib.request import getproxies
-
     from ibidem.embed.http import Service
     from ibidem.embed.remote_reranker import RemoteReranker
 
@@ -151,8 +149,7 @@ def _remote_reranker(environment: Mapping[str, str], provider: str, name: str) -
             hint=f"set {_RERANK_URL} to the whole URL, such as http://127.0.0.1:8000/v1/rerank",
         )
     key = environment.get(_RERANK_KEYS[provider]) or None
-    proxies = _proxies(getproxies(), url)
-    service = Service(url, provider, key, tries=_RERANK_TRIES, proxies=proxies)
+    service = Service(url, provider, key, tries=_RERANK_TRIES)
     return RemoteReranker(service, name)
 
 
@@ -184,7 +181,6 @@ def _remote(environment: Mapping[str, str], provider: str, name: str) -> Embedde
 def _service(environment: Mapping[str, str], provider: str, path: str) -> Service:
     """Returns the address of OpenAI or Ollama for requests of one path."""
     from urllib.parse import urlsplit
-    from urllib.request import getproxies
 
     from ibidem.embed.http import Service
 
@@ -199,13 +195,4 @@ def _service(environment: Mapping[str, str], provider: str, path: str) -> Servic
         base = environment.get("OPENAI_BASE_URL") or _OPENAI_URL
         key = environment.get("OPENAI_API_KEY") or None
     url = f"{base.rstrip('/')}{path}"
-    return Service(url, provider, key, proxies=_proxies(getproxies(), url))
-
-
-def _proxies(proxies: dict[str, str], url: str) -> dict[str, str]:
-    from urllib.parse import urlsplit
-    from urllib.request import proxy_bypass
-
-    host = urlsplit(url).hostname or ""
-    is_direct = host in ("localhost", "127.0.0.1", "::1") or proxy_bypass(host)
-    return {} if is_direct else proxies
+    return Service(url, provider, key)

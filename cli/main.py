@@ -18,10 +18,11 @@ from typing import Any
 import click
 
 from ibidem import __version__
-from ibidem.cli import exits
+from ibidem.cli import exits, proxies
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, color_option, quiet_option, repository_option
 from ibidem.objects.errors import IbidemError
+from ibidem.store.proxies import set_proxies
 
 SECTIONS = {
     "Ask": ("retrieve", "packs", "prompt", "query", "embed"),
@@ -159,6 +160,7 @@ class LazyGroup(click.Group):
     ) -> Any:
         """Runs the program and exits with a code of `cli/exits.py`."""
         arguments = list(sys.argv[1:] if args is None else args)
+        set_proxies(proxies.proxy_of)
         extra.update(standalone_mode=False, obj=Session(json="--json" in arguments))
         # After the session has read the environment and before numpy is loaded: idle BLAS threads
         # spin, which costs 40 ms of CPU at every start, and the small products computed here take

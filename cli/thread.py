@@ -22,6 +22,7 @@ from ibidem.cli.session import (
 from ibidem.objects.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from ibidem.embed.language_model import LanguageModel
     from ibidem.memory.conversation.changes import Written
     from ibidem.memory.conversation.conversations import Conversations
     from ibidem.memory.conversation.message import Stored, ThreadInfo
@@ -275,6 +276,66 @@ def compact(
     _report(session, "compact", written)
 
 
+@command.command("propose")
+@click.argument("thread")
+@click.argument("first", type=int)
+@click.argument("last", type=int)
+@click.argument("facts", nargs=-1, metavar="[FACT]...")
+@click.option("--made-by", metavar="NAME", help="What proposes the FACTs, stored with them.")
+@click.option(
+    "--model",
+    metavar="MODEL",
+    help="Language model that proposes facts in place of FACT: openai:NAME or ollama:NAME "
+    "[default: `repo config`, language_model].",
+)
+@common_options
+@pass_session
+def propose(
+    session: Session,
+    *,
+    thread: str,
+    first: int,
+    last: int,
+    facts: tuple[str, ...],
+    made_by: str | None,
+    model: str | None,
+) -> None:
+    """Stage facts from messages FIRST to LAST of THREAD, to be accepted
+
+    Without FACT a language model proposes them. The messages are sent to the model once; each fact
+    is staged with the messages that it is from and the name of the model. `repo status` lists them,
+    `repo node remove` drops one, `repo undo` all of them, and `repo commit` accepts the rest.
+
+    \b
+    Examples:
+      repo thread propose support-17 0 9 --model ollama:llama3.2
+      repo thread propose support-17 0 9 "Ada uses a Brother printer." --made-by bob
+    """
+    if facts and model is not None:
+        raise click.UsageError("FACT and --model: got both, expected one of them")
+    if bool(facts) != (made_by is not None):
+        raise click.UsageError("FACT and --made-by: got one, expected both or none")
+    with session.open() as repository:
+        if not facts:
+            from ibidem.memory.conversation.proposals import facts_in
+
+            writer = _language_model(session, model, "FACT is missing: write the facts")
+            found = _in_range(_memory(session, repository), thread, first, last)
+            facts, made_by = facts_in(found, writer), writer.name
+        with repository.stage.transaction() as tx:
+            from ibidem.memory.conversation.conversations import Conversations
+
+            ids = Conversations(tx).propose(thread, first, last, facts, model=str(made_by))
+    if session.json:
+        rows = [{"id": str(one), "text": fact} for one, fact in zip(ids, facts, strict=True)]
+        output.emit("thread-propose", {"facts": rows})
+        return
+    for one, fact in zip(ids, facts, strict=True):
+        output.say(f"{one}  {output.one_line(fact)}")
+    what = "repo commit accepts them, repo undo drops them" if ids else "no fact was proposed"
+    output.note(output.faint(what))
+
+
 @command.command("clear")
 @click.argument("thread")
 @click.option("--before", type=int, metavar="N", help="Only messages before this index.")
@@ -303,16 +364,22 @@ def _summary(
     """Returns what the language model writes about messages, and its name."""
     from ibidem.memory.conversation.summary import summary_of
 
+    writer = _language_model(session, model, "TEXT is missing: write the summary")
+    return summary_of(_in_range(memory, thread, first, last), writer), writer.name
+
+
+def _in_range(memory: Conversations, thread: str, first: int, last: int) -> list[Stored]:
+    messages = memory.messages(thread, first=max(first, 0), limit=max(last - first + 1, 1))
+    return [one for one in messages if first <= one.ord <= last]
+
+
+def _language_model(session: Session, model: str | None, what: str) -> LanguageModel:
     name = model or session.settings().get("language_model")
     if not name:
         raise click.UsageError(
-            "TEXT is missing: write the summary, or name a model with --model or "
-            "`repo config set language_model NAME --local`"
+            f"{what}, or name a model with --model or `repo config set language_model NAME --local`"
         )
-    writer = embedders.language_model(session.environment, name)
-    messages = memory.messages(thread, first=max(first, 0), limit=max(last - first + 1, 1))
-    found = [one for one in messages if first <= one.ord <= last]
-    return summary_of(found, writer), writer.name
+    return embedders.language_model(session.environment, name)
 
 
 def _memory(

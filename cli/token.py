@@ -57,7 +57,7 @@ def command() -> None:
     type=click.Choice(["read", "write"]),
     default="read",
     show_default=True,
-    help="Whether its holder may push; needs the viewer `all`.",
+    help="Whether its holder may write: facts by `repo mcp`, and with the viewer `all` everything.",
 )
 @expires_option
 @common_options

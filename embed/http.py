@@ -46,8 +46,6 @@ class Service:
     pause_seconds_max: float = 20.0
     """The longest pause, even if the service asks for a longer one."""
     answer_bytes_max: int = ANSWER_BYTES_MAX
-    proxies: Mapping[str, str] = field(default_factory=dict)
-    """Proxies by scheme; none by default."""
     sleep: Callable[[float], object] = time.sleep
 
     def __post_init__(self) -> None:
@@ -72,7 +70,6 @@ def post_json(service: Service, body: Mapping[str, Any]) -> Any:
     if service.key:
         headers["Authorization"] = f"Bearer {service.key}"
     data = json.dumps(body).encode()
-    proxy = service.proxies.get(urlsplit(service.url).scheme)
     pause = service.pause_seconds
     for left in reversed(range(service.tries)):
         try:
@@ -81,7 +78,6 @@ def post_json(service: Service, body: Mapping[str, Any]) -> Any:
                 headers=headers,
                 body=data,
                 timeout_seconds=service.timeout_seconds,
-                proxy=proxy,
             ) as answer:
                 if answer.status == HTTPStatus.OK:
                     return _parsed(service, answer.read(service.answer_bytes_max + 1))

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 EVENT_STREAM = "text/event-stream"
 LISTENERS_MAX = 32
 POLL_SECONDS = 0.25
+FULL = b"retry: 5000\n\n"
+"""What a listener is sent that came with many others, before the stream ends: to come again."""
 QUIET_SECONDS = 15.0
 """Seconds after which a comment shows that the server is still there."""
 
@@ -50,6 +52,9 @@ def events(call: Call) -> Answer:
 async def _moves(
     core: Core, listeners: Listeners, cid: OperationCid, heads: Heads
 ) -> AsyncIterator[bytes]:
+    if listeners.count >= LISTENERS_MAX:  # in the event loop only, so no thread interferes
+        yield FULL
+        return
     listeners.count += 1
     try:
         yield f"id: {cid}\nretry: 1000\n\n".encode()

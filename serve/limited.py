@@ -98,8 +98,8 @@ class Limited(Generic[T]):
 def whole_bodies(
     inner: Callable[[Any, Any, Any], Awaitable[None]], *, size_max: int, idle_seconds: float
 ) -> Callable[[Any, Any, Any], Awaitable[None]]:
-    """Returns the application that has read a body whole, within its limits, before `inner` is
-    asked.
+    """Returns the application that only takes `POST`, and has read its body whole, within its
+    limits, before `inner` is asked. So no request waits for what may never come.
 
     Args:
         size_max: bytes of a body.
@@ -111,6 +111,11 @@ def whole_bodies(
             await inner(scope, receive, send)
             return
         request = Request(scope, receive)
+        if request.method != "POST":
+            wrong = InvalidInputError(f"request: got {request.method:.20}, expected POST")
+            reply = problem(wrong, status=405)._replace(headers={"allow": "POST"})
+            await response(request, reply, is_last=True)(scope, receive, send)
+            return
         try:
             size = stated_size(request, size_max)
             data = await Body(request, size, idle_seconds).all()
@@ -134,7 +139,7 @@ def whole_bodies(
 
 
 def stated_size(request: Request, size_max: int) -> int:
-    """Returns the stated number of bytes of a body; 0 if there is none.
+    """Returns the stated number of bytes of a body.
 
     Raises:
         InvalidInputError: it is encoded, or of no stated length; kind `limit-exceeded`: too long.
@@ -142,7 +147,7 @@ def stated_size(request: Request, size_max: int) -> int:
     headers = request.headers
     if "transfer-encoding" in headers or "content-encoding" in headers:
         raise InvalidInputError("body: expected it unencoded, with its length")
-    stated = headers.get("content-length", "" if request.method in ("POST", "PUT") else "0")
+    stated = headers.get("content-length", "")
     if not (stated.isascii() and stated.isdigit()):
         raise InvalidInputError("body: expected one Content-Length, a count of bytes")
     if len(stated) > 20 or int(stated) > size_max:

@@ -70,11 +70,6 @@ class Token:
         if self.scope not in tuple(Scope):
             raise InvalidInputError(f"scope: got {self.scope!r:.80}, expected 'read' or 'write'")
         object.__setattr__(self, "scope", str(self.scope))
-        if self.scope == Scope.WRITE and not self.viewer.everything:
-            raise InvalidInputError(
-                "scope: got 'write' for a viewer who may not see everything, expected 'read'",
-                hint="such a viewer can ask a server, but not write through it",
-            )
         if not isinstance(self.digest, str) or not _DIGEST.fullmatch(self.digest):
             raise InvalidInputError("digest: expected 64 hexadecimal digits")
         if type(self.created) is not int:

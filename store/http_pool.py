@@ -14,9 +14,12 @@ from contextlib import contextmanager
 from functools import lru_cache
 from http.client import HTTPException
 from typing import IO
+from urllib.parse import unquote
 
 import urllib3
 from urllib3.exceptions import HTTPError
+
+from ibidem.store.proxies import proxy_of
 
 CONNECTIONS_MAX = 8
 """Connections to one server that are kept open."""
@@ -32,9 +35,9 @@ def response(
     headers: Mapping[str, str],
     body: bytes | IO[bytes] | None = None,
     timeout_seconds: float,
-    proxy: str | None = None,
 ) -> Iterator[urllib3.BaseHTTPResponse]:
-    """Yields the response to a request, of any status; its body is read on demand.
+    """Yields the response to a request, of any status; its body is read on demand. It goes through
+    the proxy of its address (`proxies`).
 
     Args:
         method: of HTTP.
@@ -42,12 +45,11 @@ def response(
         headers: with the length of a body that is a file.
         body: bytes, or a file at its start.
         timeout_seconds: for connecting, and for every read.
-        proxy: the URL of a proxy; None for none.
 
     Raises:
         HTTPError: one of `FAILURES`, as are the others.
     """
-    found = _manager(os.getpid(), proxy).request(
+    found = _manager(os.getpid(), proxy_of(url)).request(
         method,
         url,
         body=body,
@@ -75,5 +77,7 @@ def reason(error: BaseException) -> str:
 @lru_cache(maxsize=8)
 def _manager(process: int, proxy: str | None) -> urllib3.PoolManager:
     if proxy is not None:
-        return urllib3.ProxyManager(proxy, maxsize=CONNECTIONS_MAX)
+        named = urllib3.util.parse_url(proxy).auth
+        headers = None if named is None else urllib3.make_headers(proxy_basic_auth=unquote(named))
+        return urllib3.ProxyManager(proxy, proxy_headers=headers, maxsize=CONNECTIONS_MAX)
     return urllib3.PoolManager(maxsize=CONNECTIONS_MAX)

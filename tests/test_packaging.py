@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import tomllib
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
+
+from ibidem.cli.main import cli
 
 HOUSE = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((HOUSE / "pyproject.toml").read_text(encoding="utf-8"))
@@ -80,3 +86,34 @@ def test_readme_has_the_command_that_ci_runs(name: str):
     command = after.split("```")[1].partition("\n")[2].strip()
     assert command.startswith("python3 -m venv ")
     assert f"run_readme_command {name}" in (HOUSE / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_the_container_file_installs_what_is_here_and_its_commands_are_those_of_the_program():
+    """It cannot be built where there is no network; its parts are what this project has."""
+    text = (HOUSE / "Containerfile").read_text("utf-8")
+    extras = re.search(r"pip install --no-cache-dir '/source\[([a-z,]+)\]'", text)
+    assert extras is not None
+    project = PROJECT["project"]
+    assert set(extras[1].split(",")) <= set(project["optional-dependencies"])
+    python = re.findall(r"^FROM docker\.io/library/python:([0-9.]+)-slim", text, re.MULTILINE)
+    assert len(set(python)) == 1
+    assert project["requires-python"] == f">={python[0]}"
+    [entry] = re.findall(r'^ENTRYPOINT \["/venv/bin/(\w+)"\]$', text, re.MULTILINE)
+    assert entry in project["scripts"]
+    [default] = re.findall(r'^CMD \["(\w+)"\]$', text, re.MULTILINE)
+    runs = re.findall(r"`podman run (.*?)`", text)
+    page = (HOUSE / "docs" / "how-to" / "serve.md").read_text("utf-8")
+    assert len(runs) == 2
+    for run in runs:
+        words = shlex.split(run)
+        given = words[words.index("ibidem") + 1 :]
+        assert run in page
+        assert_known(cli, [one for one in given if one not in ("-R", "/notes")])
+    assert cli.get_command(click.Context(cli), default) is not None
+
+
+def assert_known(group: Any, words: list[str]) -> None:
+    """Asserts that a command line has a command of the program and options of it."""
+    command = group.get_command(click.Context(group), words[0])
+    names = {name for option in command.params for name in option.opts}
+    assert {word for word in words if word.startswith("--")} <= names

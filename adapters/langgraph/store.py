@@ -44,6 +44,7 @@ class IbidemStore(BaseStore):
         index: IndexConfig | None = None,
         collection: str = "store",
         branch: str | None = None,
+        viewer: ibidem.Viewer | None = None,
         author: str = "",
     ) -> None:
         """Writes nothing; see `Collection` for the arguments.
@@ -52,7 +53,9 @@ class IbidemStore(BaseStore):
             index: `embed`, what makes vectors, and `fields`, by default the whole item; without
                 it, `query` of a search has no effect, as in other stores.
         """
-        self.collection = Collection(repository, collection, branch=branch, author=author)
+        self.collection = Collection(
+            repository, collection, branch=branch, viewer=viewer, author=author
+        )
         self.fields = list((index or {}).get("fields") or ["$"])
         self.embeddings = None if index is None else ensure_embeddings(index.get("embed"))
 

@@ -45,6 +45,7 @@ class IbidemPropertyGraphStore(PropertyGraphStore):
         graph: str = "graph",
         model: str | None = None,
         branch: str | None = None,
+        viewer: ibidem.Viewer | None = None,
         author: str = "",
     ) -> None:
         """Writes nothing.
@@ -53,11 +54,12 @@ class IbidemPropertyGraphStore(PropertyGraphStore):
             graph: the name of the graph; nodes of others are not seen.
             model: the name under which embeddings are kept; by default that of the graph.
             branch: to read and write; by default the current one.
+            viewer: as whom to read, in a repository with a trust policy.
             author: of the commits.
         """
         self.repository, self.graph = repository, _text("graph", graph)
         self.model = graph if model is None else model
-        self.branch, self.author = branch, author
+        self.branch, self.viewer, self.author = branch, viewer, author
 
     @property
     def client(self) -> ibidem.Repository:
@@ -178,7 +180,7 @@ class IbidemPropertyGraphStore(PropertyGraphStore):
         and the relations with these labels; the relations of a node go with it."""
 
         def change(tx: ibidem.Transaction) -> None:
-            staged = tx.at()
+            staged = tx.at(viewer=self.viewer)
             nodes: dict[ibidem.NodeId, None] = {}
             for names, having in ((entity_names, None), (ids, None), (None, properties)):
                 if names or having:
@@ -260,7 +262,7 @@ class IbidemPropertyGraphStore(PropertyGraphStore):
     # -- private ---------------------------------------------------------------------------------
 
     def _at(self) -> ibidem.Revision:
-        return self.repository.at(self.branch or "HEAD")
+        return self.repository.at(self.branch or "HEAD", viewer=self.viewer)
 
     def _write(self, change: Callable[[ibidem.Transaction], object], what: str) -> None:
         write(

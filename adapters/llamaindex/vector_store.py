@@ -45,15 +45,22 @@ class IbidemRetriever(BaseRetriever):
         *,
         limit: int = RESULTS,
         at: object = "HEAD",
+        viewer: ibidem.Viewer | None = None,
         **options: Any,
     ) -> None:
-        """Takes the options of a question, such as `where`, `label`, `token_budget` or `model`."""
-        self.repository, self.at = repository, at
+        """Takes the options of a question, such as `where`, `label`, `token_budget` or `model`.
+
+        Args:
+            viewer: as whom to read, in a repository with a trust policy.
+        """
+        self.repository, self.at, self.viewer = repository, at, viewer
         self.options = {"limit": limit, **options}
         super().__init__()
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        answer = self.repository.at(self.at).retrieve(query_bundle.query_str, **self.options)
+        answer = self.repository.at(self.at, viewer=self.viewer).retrieve(
+            query_bundle.query_str, **self.options
+        )
         return [_with_score(item, answer) for item in answer.items]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -74,12 +81,13 @@ class IbidemVectorStore(BasePydanticVectorStore):
         collection: str = "documents",
         model: str | None = None,
         branch: str | None = None,
+        viewer: ibidem.Viewer | None = None,
         author: str = "",
     ) -> None:
         """Writes nothing; see `Collection` for the arguments."""
         super().__init__(stores_text=True)
         self._collection = Collection(
-            repository, collection, model=model, branch=branch, author=author
+            repository, collection, model=model, branch=branch, viewer=viewer, author=author
         )
 
     @property

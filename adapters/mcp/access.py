@@ -80,6 +80,10 @@ class Access:
         """Returns whether a tool is there for this caller."""
         if self.tools is not None and name not in self.tools:
             return False
+        return self.may(name)
+
+    def may(self, name: str) -> bool:
+        """Returns whether the table of exposures gives this caller `mcp.NAME`."""
         is_refused = ibidem.exposure_of(f"mcp.{name}") is ibidem.Exposure.REFUSED
         return not (is_refused and self.is_restricted)
 

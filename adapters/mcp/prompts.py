@@ -24,7 +24,7 @@ class Prompt:
     optional: frozenset[str]
     write: Callable[[Access, Mapping[str, str]], str]
     tool: str
-    """The tool whose exposure it shares."""
+    """The tool with which it is offered."""
 
 
 def _answer(access: Access, given: Mapping[str, str]) -> str:
@@ -70,7 +70,11 @@ PROMPTS = {
 
 def offered(access: Access) -> list[Prompt]:
     """Returns the prompts of a caller."""
-    return [prompt for prompt in PROMPTS.values() if access.offers(prompt.tool)]
+    return [
+        prompt
+        for prompt in PROMPTS.values()
+        if access.offers(prompt.tool) and access.may(f"prompt.{prompt.name}")
+    ]
 
 
 def written(access: Access, name: str, given: Mapping[str, str]) -> str:

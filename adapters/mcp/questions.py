@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -38,10 +39,16 @@ def retrieve(
     label: Sequence[str] = (),
     where: Mapping[str, Any] | None = None,
     also: Sequence[str] = (),
+    **times: str,
 ) -> Reply:
-    """Returns the passages and facts that answer a question, with their receipt."""
+    """Returns the passages and facts that answer a question, with their receipt.
+
+    Args:
+        times: `created_after` and the others: when its nodes came into the branch or changed.
+    """
     revision = access.at(at)
-    options = filters(revision, label, where)
+    moments = {name: _moment(name, text) for name, text in times.items()}
+    options = filters(revision, label, where) | moments
     # What the packs may have is what the lines around them leave. These are known afterwards, so
     # the first try leaves them what they mostly need, and a second one is rare.
     inner = token_budget * 6 // 7 - _LINES_TOKENS
@@ -71,6 +78,17 @@ def retrieve(
             ],
         },
     )
+
+
+def _moment(name: str, text: str) -> datetime:
+    """Returns a time in the form of ISO 8601; one without a zone is of UTC."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ibidem.InvalidInputError(
+            f"{name}: got {text!r:.80}, expected a time such as 2026-01-31T12:00:00Z"
+        ) from error
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
 def _sources_text(

@@ -35,16 +35,26 @@ def read_resource(access: Access, uri: str) -> tuple[str, str]:
         NotFoundError: there is none of that address, or the tool that shows the same is not
             offered.
     """
-    if uri == STATUS:
+    if uri == STATUS and access.may("resource.status"):
         return JSON, json.dumps(status(access))
     if access.offers("verify") and (match := _RECEIPT.fullmatch(uri)):
         return JSON, json.dumps(receipt(access, unquote(match[1])))
-    if access.offers("read") and (match := _NODE.fullmatch(uri)):
+    if offers_nodes(access) and (match := _NODE.fullmatch(uri)):
         rev, node = map(unquote, match.groups())
         return TEXT, read(access, id=node, at=rev, token_budget=BUDGET_MAX).text
     raise ibidem.NotFoundError(
         f"resource: got {uri!r:.200}, expected {STATUS}, {NODE} or {RECEIPT}"
     )
+
+
+def offers_nodes(access: Access) -> bool:
+    """Returns whether a caller has the resource of nodes: with the tool that shows the same."""
+    return access.offers("read") and access.may("resource.node")
+
+
+def offers_receipts(access: Access) -> bool:
+    """Returns whether a caller has the resource of receipts."""
+    return access.offers("verify") and access.may("resource.receipt")
 
 
 def status(access: Access) -> dict[str, Any]:

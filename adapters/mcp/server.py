@@ -123,7 +123,7 @@ def server(access_of: AccessOf) -> Server[Any]:
 
     async def list_templates(context: Any, _: Any) -> types.ListResourceTemplatesResult:
         access, found = caller(context), []
-        if access.offers("read"):
+        if resources.offers_nodes(access):
             node = types.ResourceTemplate(
                 uri_template=resources.NODE,
                 name="node",
@@ -132,7 +132,7 @@ def server(access_of: AccessOf) -> Server[Any]:
                 mime_type=resources.TEXT,
             )
             found.append(node)
-        if access.offers("verify") and not access.is_restricted:
+        if resources.offers_receipts(access):
             receipt = types.ResourceTemplate(
                 uri_template=resources.RECEIPT,
                 name="receipt",

@@ -103,6 +103,10 @@ TOOLS = {
                     "label": _LABEL,
                     "where": _WHERE,
                     "also": _ALSO,
+                    "created_after": _text("Only what came after this time"),
+                    "created_before": _text("Only what was there before this time"),
+                    "updated_after": _text("Only what was added or changed after this time"),
+                    "updated_before": _text("Only what has not changed since this time"),
                 },
             ),
             _result(

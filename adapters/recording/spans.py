@@ -1,9 +1,9 @@
-"""A recorded run as spans of OpenTelemetry, by its conventions for generative AI.
+"""A run as spans of OpenTelemetry, by its conventions for generative AI.
 
-The spans are made from the record after the fact: one for the agent, and below it one for each
-retrieval, call of a model, call of a tool and commit, with the recorded times. So they cost the
-agent nothing, and a run of last month can be looked at too. Only names, numbers and CIDs are in
-them, unless `content` is asked for; what was redacted in the record is not there either way.
+The spans are made from the record, while it is made or later: one for the agent, and below it one
+for each retrieval, call of a model, call of a tool and commit, with the recorded times. So a run of
+last month can be looked at as one of now. Only names, numbers and CIDs are in them, unless
+`content` is asked for; what was redacted in the record is not there either way.
 
 A step has the time at which it ended. Its span starts when the step before its start ended, so it
 includes what the agent did by itself in between.
@@ -46,50 +46,83 @@ _NANOSECONDS = 1000
 """In one microsecond."""
 
 
-def trace_run(run: Any, *, provider: TracerProvider | None = None, content: bool = False) -> int:
-    """Hands a recorded run to a tracer, below the span that is current, and returns the number of
-    spans.
+class RunSpans:
+    """Makes the spans of runs from their steps, below the span that is current when a run begins.
 
-    Args:
-        run: what `repo.runs.open` returned.
-        provider: of the tracer; by default the global one.
-        content: whether questions, prompts, answers and arguments are in the spans.
+    An instance is what `repo.runs.start(name, watch=…)` tells the steps of a run, so each span is
+    there as soon as its step has ended.
     """
-    tracer = trace.get_tracer("ibidem", ibidem.__version__, tracer_provider=provider)
-    steps = list(run.read())
-    summary = run.summary()
-    attributes = {
-        "gen_ai.operation.name": "invoke_agent",
-        "gen_ai.agent.name": summary.agent or summary.name,
-        "gen_ai.conversation.id": summary.name,
-        "ibidem.run": str(summary.tip),
-    }
-    times = [found.step.time * _NANOSECONDS for found in steps]
-    root = tracer.start_span(
-        f"invoke_agent {attributes['gen_ai.agent.name']}",
-        kind=SpanKind.INTERNAL,
-        attributes=attributes,
-        start_time=times[0],
-    )
-    count = 1
-    below = trace.set_span_in_context(root)
-    for found in steps:
-        described = _described(found, content=content)
-        if described is None:
-            continue
-        name, kind, values, failure = described
+
+    def __init__(self, *, provider: TracerProvider | None = None, content: bool = False) -> None:
+        """Chooses the tracer.
+
+        Args:
+            provider: of the tracer; by default the global one.
+            content: whether questions, prompts, answers and arguments are in the spans.
+        """
+        self._tracer = trace.get_tracer("ibidem", ibidem.__version__, tracer_provider=provider)
+        self._content = content
+        self._open: dict[str, tuple[Span, list[int]]] = {}
+        """By name the span of each run that has not ended, and the times of its steps."""
+
+    def __call__(self, name: str, found: Any) -> None:
+        """Makes the span of a step of the run of this name."""
         step = found.step
-        span = tracer.start_span(
-            name,
-            context=below,
+        time = step.time * _NANOSECONDS
+        if step.action == "begin":
+            self._begin(name, found.request["agent"] or name, time)
+            return
+        root, times = self._open[name]
+        times.append(time)
+        if step.action == "end":
+            root.set_attribute("ibidem.run", str(step.cid))
+            self.end(name, _failure(found.answer))
+            return
+        described = _described(found, content=self._content)
+        if described is None:
+            return
+        title, kind, values, failure = described
+        span = self._tracer.start_span(
+            title,
+            context=trace.set_span_in_context(root),
             kind=kind,
             attributes={**values, "ibidem.step": step.index},
             start_time=times[(step.start or step.index) - 1],
         )
-        _end(span, failure, times[step.index])
-        count += 1
-    _end(root, summary.failure, times[-1])
-    return count
+        _end(span, failure, time)
+
+    def end(self, name: str, failure: str | None = None) -> None:
+        """Ends the span of a run with its last step; nothing if it has ended."""
+        if name in self._open:
+            root, times = self._open.pop(name)
+            _end(root, failure, times[-1])
+
+    def _begin(self, name: str, agent: str, time: int) -> None:
+        attributes = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": agent,
+            "gen_ai.conversation.id": name,
+        }
+        root = self._tracer.start_span(
+            f"invoke_agent {agent}",
+            kind=SpanKind.INTERNAL,
+            attributes=attributes,
+            start_time=time,
+        )
+        self._open[name] = root, [time]
+
+
+def trace_run(run: Any, *, provider: TracerProvider | None = None, content: bool = False) -> None:
+    """Hands a recorded run to a tracer, below the span that is current.
+
+    Args:
+        run: what `repo.runs.open` returned.
+        provider: as of `RunSpans`, and `content` too.
+    """
+    spans = RunSpans(provider=provider, content=content)
+    for found in run.read():
+        spans(run.name, found)
+    spans.end(run.name)
 
 
 def _end(span: Span, failure: str | None, time: int) -> None:

@@ -232,17 +232,8 @@ def summarize(
     """
     info = _existing(tx, thread)
     tx.require_unchanged(thread_id(thread))
-    stop, ranges = info.next_ord, info.summaries
-    if not 0 <= first <= last < stop:
-        raise InvalidInputError(
-            f"range: got {first} to {last}, expected messages of the {stop} in thread {thread!r}"
-        )
-    if last - first >= SOURCES_MAX:
-        raise InvalidInputError(
-            f"range: got {last - first + 1} messages, expected at most {SOURCES_MAX}",
-            kind=ErrorKind.LIMIT_EXCEEDED,
-            hint="write several summaries",
-        )
+    ranges = info.summaries
+    _check_range(info, first, last)
     inner = [one for one in ranges if first <= one[0] and one[1] <= last and one != (first, last)]
     for other in [one for one in ranges if one not in inner]:
         if first <= other[1] and other[0] <= last:
@@ -289,6 +280,31 @@ def _between(ranges: Sequence[tuple[int, int]], first: int, last: int) -> Iterat
         start = one[1] + 1
     if start <= last:
         yield start, last
+
+
+def in_range(tx: Transaction, thread: str, first: int, last: int) -> list[Node]:
+    """Returns the messages with the ords first..last, by ord, those of viewers too.
+
+    Raises:
+        NotFoundError: there is no such thread.
+        InvalidInputError: not a range of its messages, or too long a one.
+    """
+    _check_range(_existing(tx, thread), first, last)
+    return _in_range(tx, thread, first, last)
+
+
+def _check_range(info: ThreadInfo, first: int, last: int) -> None:
+    if not 0 <= first <= last < info.next_ord:
+        raise InvalidInputError(
+            f"range: got {first} to {last}, expected messages of the {info.next_ord} in thread "
+            f"{info.name!r}"
+        )
+    if last - first >= SOURCES_MAX:
+        raise InvalidInputError(
+            f"range: got {last - first + 1} messages, expected at most {SOURCES_MAX}",
+            kind=ErrorKind.LIMIT_EXCEEDED,
+            hint="do it in several parts",
+        )
 
 
 def _in_range(tx: Transaction, thread: str, first: int, last: int) -> list[Node]:

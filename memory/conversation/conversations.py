@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from ibidem.memory.conversation import changes, viewer_changes
+from ibidem.memory.conversation import changes, proposals, viewer_changes
 from ibidem.memory.conversation.changes import Written
 from ibidem.memory.conversation.compaction import Compaction
 from ibidem.memory.conversation.context import TOOL_CHARS, Context, Source, compose, required
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from ibidem.embed.language_model import LanguageModel
     from ibidem.embed.protocol import Embedder
     from ibidem.objects.cid import CommitCid
+    from ibidem.objects.ids import NodeId
     from ibidem.objects.node import Node
     from ibidem.repo.repository import Repository
     from ibidem.repo.revision import Revision
@@ -188,6 +189,41 @@ class Conversations:
             return tuple(range(first, last + 1))
 
         return self._written(change, f"summary of {name}", now)
+
+    def propose(
+        self,
+        thread: str,
+        first: int,
+        last: int,
+        facts: Iterable[str],
+        *,
+        model: str,
+        time: int | datetime | None = None,
+    ) -> tuple[NodeId, ...]:
+        """Adds facts from the messages first..last, both included, and returns their ids; in a
+        transaction of the stage they wait there for a commit, which accepts them. They have the
+        highest level of the messages, and their scope.
+
+        Args:
+            facts: such as `facts_in` returns; of those that are there already nothing is added.
+            model: what proposed them, stored with them.
+
+        Raises:
+            InvalidInputError: there are no such messages, or they are of several scopes of a trust
+                policy.
+        """
+        name, now = checked_name(thread), self.repository.now(time)
+        checks.count("first", first)
+        checks.count("last", last)
+        given, by = list(facts), checks.name("model", model)
+        made, _ = changes.changed(
+            self.repository,
+            lambda tx: proposals.stage(tx, name, first, last, given, by),
+            author=self._author,
+            message=f"facts of {name}",
+            time=now,
+        )
+        return made
 
     def clear(self, thread: str, *, time: int | datetime | None = None) -> Written:
         """Hides all messages and summaries of a thread; ords continue after them."""

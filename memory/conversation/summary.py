@@ -31,11 +31,20 @@ def summary_of(messages: Sequence[Stored], model: LanguageModel) -> str:
         InvalidInputError: there are no messages.
         IbidemError: what the model raises.
     """
+    return model.complete(_SYSTEM, fenced(messages))
+
+
+def fenced(messages: Sequence[Stored]) -> str:
+    """Returns messages for a model, each after a line of a fence that stands in none of them.
+
+    Raises:
+        InvalidInputError: there are no messages.
+    """
     if not messages:
-        raise InvalidInputError("messages: got none, expected some to summarise")
+        raise InvalidInputError("messages: got none, expected some for the model")
     texts = [part for one in messages for part in (one.role, one.text)]
     digest = hashlib.sha256("\x00".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
     fence = fence_of(digest, texts)
     blocks = [f"{fence} {one.role}\n{one.text}" for one in messages]
     head = f"Messages, each after a line that begins with {fence}:"
-    return model.complete(_SYSTEM, "\n\n".join([head, *blocks, f"{fence} end"]))
+    return "\n\n".join([head, *blocks, f"{fence} end"])

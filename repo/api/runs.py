@@ -13,6 +13,7 @@ from ibidem.repo.runs import bundle, recording
 if TYPE_CHECKING:
     from ibidem.objects.cid import StepCid
     from ibidem.repo.core import Core
+    from ibidem.repo.runs.chain import Watch
     from ibidem.repo.runs.compare import StepDifference
     from ibidem.repo.runs.fork import Fork
     from ibidem.repo.runs.recorder import Run
@@ -25,7 +26,15 @@ class Runs:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def start(self, name: str, *, agent: str = "", task: str = "", author: str = "") -> Run:
+    def start(
+        self,
+        name: str,
+        *,
+        agent: str = "",
+        task: str = "",
+        author: str = "",
+        watch: Watch | None = None,
+    ) -> Run:
         """Starts recording a run and returns a repository for agent code, which records in order
         the code's queries and commits and their results; leaving `with` ends the run.
 
@@ -34,10 +43,12 @@ class Runs:
             agent: the name of the agent.
             task: the task of the run.
             author: the author of the operations that record the run.
+            watch: is told the name of the run and each step, once it is recorded; it must not use
+                the run.
         """
         from ibidem.repo.runs.recorder import Run
 
-        return Run(self._core, name, agent=agent, task=task, author=author)
+        return Run(self._core, name, agent=agent, task=task, author=author, watch=watch)
 
     def open(self, name: str) -> Recording:
         """Returns a recorded run; without a number in its name, the newest of the name."""

@@ -6,17 +6,19 @@ durable once published; unpublished steps are lost if the process is killed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import Cid, StepCid
+from ibidem.objects.commit import Commit
 from ibidem.objects.errors import ConflictError, InvalidInputError, NotFoundError
 from ibidem.objects.forking import ForkLock
 from ibidem.objects.step import Step
 from ibidem.objects.view import RUNS, View
 from ibidem.repo import refs
 from ibidem.repo.runs.payload import pack
+from ibidem.repo.runs.shape import ReadStep
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from ibidem.repo.state import State
     from ibidem.store.protocol import Store
 
+Watch = Callable[[str, ReadStep], None]
+"""Is told the name of a run and a step of it, once it is recorded. It must not use the run."""
 PENDING_MAX = 64
 """Maximal number of steps published together."""
 
@@ -39,12 +43,18 @@ class Chain:
         *,
         author: str,
         previous: StepCid | None = None,
+        watch: Watch | None = None,
     ) -> None:
-        """Begins a run with a request, or after the first step of another one."""
+        """Begins a run with a request, or after the first step of another one.
+
+        Args:
+            watch: is told each step, in order, by the thread that takes it.
+        """
         self._operations = operations
         self._author = author
         self._blocks: dict[Cid, bytes] = {}
         self._pending = 0
+        self._watch: Watch | None = None
         self._published: StepCid | None = None
         self._last: tuple[StepCid | None, int] = (None, 0)
         """The newest step, and the number of steps."""
@@ -56,8 +66,11 @@ class Chain:
         if previous is not None:
             self._last = (previous, 1)
             return
-        self.append("begin", name=name, request=request)
-        self.publish()
+        first = self.append("begin", name=name, request=request)
+        self.publish()  # gives it its number
+        self._watch = watch
+        if watch is not None:
+            watch(self.name, ReadStep(first, request, None, None))
 
     @property
     def tip(self) -> StepCid | None:
@@ -79,8 +92,8 @@ class Chain:
         start: int | None = None,
         time: int | None = None,
         **fields: Any,
-    ) -> None:
-        """Appends a step; `fields` are those of `Step`.
+    ) -> Step:
+        """Appends a step, and returns it; `fields` are those of `Step`.
 
         Args:
             start: the `count` when the action started; None if it starts and ends in this call.
@@ -110,6 +123,10 @@ class Chain:
             self._last = (tip, count + 1)
             if self._pending >= PENDING_MAX:
                 self.publish()
+            if self._watch is not None:
+                commit = None if step.commit is None else Commit.decode(step.commit)
+                self._watch(self.name, ReadStep(step, request, answer, commit))
+            return step
 
     def publish(self) -> None:
         """Makes all steps so far durable.

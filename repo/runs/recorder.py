@@ -20,7 +20,7 @@ from ibidem.repo.graph import Graph
 from ibidem.repo.retrieval.resolver import resolver
 from ibidem.repo.retrieval.retrieve import answered
 from ibidem.repo.runs import payload
-from ibidem.repo.runs.chain import Chain
+from ibidem.repo.runs.chain import Chain, Watch
 from ibidem.repo.runs.payload import settled
 from ibidem.repo.runs.recording import Recording
 from ibidem.repo.runs.session import (
@@ -52,11 +52,20 @@ if TYPE_CHECKING:
 class Run(Session):
     """A run that is being recorded; leaving the context manager ends the run."""
 
-    def __init__(self, repository: Core, name: str, *, agent: str, task: str, author: str) -> None:
+    def __init__(
+        self,
+        repository: Core,
+        name: str,
+        *,
+        agent: str,
+        task: str,
+        author: str,
+        watch: Watch | None = None,
+    ) -> None:
         signed = commit_info(author, "", None, agent, task)
         request = {"agent": signed.agent, "task": signed.task, "author": signed.author}
         self._live = repository
-        self._chain = Chain(repository.operation_log, name, request, author=author)
+        self._chain = Chain(repository.operation_log, name, request, author=author, watch=watch)
         self._is_open = True
         super().__init__(repository, self._chain.name)
 

@@ -113,7 +113,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
         Exposure.VISIBLE,
         "at threads thread messages view select context to_messages append save clear purge",
     ),
-    **_rows("Conversations", Exposure.REFUSED, "compact"),
+    **_rows("Conversations", Exposure.REFUSED, "compact propose"),
     **_rows("GraphMemory", Exposure.VISIBLE, "add relate supersede fork retract merge contest"),
     **_rows("GraphMemory", Exposure.VISIBLE, "retrieve_graph get list versions salience notes"),
     **_rows("GraphMemory", Exposure.VISIBLE, "update delete"),
@@ -139,7 +139,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_commands(Exposure.REFUSED, "status", "config", "embed", "embed install", "index stats"),
     **_commands(Exposure.REFUSED, "memory feedback vote", "memory feedback not-useful"),
     **_commands(Exposure.REFUSED, "memory feedback outcome"),
-    **_commands(Exposure.REFUSED, "thread compact"),
+    **_commands(Exposure.REFUSED, "thread compact", "thread propose"),
     **_commands(Exposure.REFUSED, "memory add", "memory consolidate", "memory contest"),
     **_commands(Exposure.REFUSED, "memory propose", "memory proposals", "memory accept"),
     **_commands(Exposure.REFUSED, "memory maintain"),
@@ -176,6 +176,13 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     # -- the tools of the MCP server -----------------------------------------------------------
     **_rows("mcp", Exposure.VISIBLE, "retrieve read remember verify"),
     **_rows("mcp", Exposure.REFUSED, "history compare"),
+    **_rows("mcp.resource", Exposure.EXEMPT, "status"),
+    **_rows("mcp.resource", Exposure.VISIBLE, "node"),
+    **_rows("mcp.resource", Exposure.REFUSED, "receipt"),
+    **_rows("mcp.prompt", Exposure.VISIBLE, "answer-with-citations"),
+    **_rows("mcp.prompt", Exposure.REFUSED, "review-changes"),
+    # -- export --------------------------------------------------------------------------------
+    **_rows("exporting", Exposure.VISIBLE, "export"),
     # -- the pages of the explorer -------------------------------------------------------------
     **_rows("view", Exposure.VISIBLE, "ask node document graph threads thread"),
     **_rows("view", Exposure.REFUSED, "compare bisect history operations commit health runs run"),

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from ibidem.memory.conversation.message import Stored as Stored
     from ibidem.memory.conversation.message import ThreadInfo as ThreadInfo
     from ibidem.memory.conversation.message import thread_id as thread_id
+    from ibidem.memory.conversation.proposals import facts_in as facts_in
     from ibidem.memory.conversation.selection import Selection as Selection
     from ibidem.memory.conversation.summary import summary_of as summary_of
     from ibidem.memory.conversation.units import Unit as Unit
@@ -207,6 +208,7 @@ if TYPE_CHECKING:
     from ibidem.store.lmdb.store import LmdbStore as LmdbStore
     from ibidem.store.memory import MemoryStore as MemoryStore
     from ibidem.store.protocol import Store as Store
+    from ibidem.store.proxies import set_proxies as set_proxies
 
 __version__ = "0.1.0"
 _HOMES = {
@@ -232,6 +234,7 @@ _HOMES = {
     "memory.conversation.conversations": "Conversations",
     "memory.conversation.message": "Message Stored ThreadInfo thread_id",
     "memory.conversation.selection": "Selection",
+    "memory.conversation.proposals": "facts_in",
     "memory.conversation.summary": "summary_of",
     "memory.conversation.units": "Unit",
     "memory.graph.consolidate": "Consolidated",
@@ -258,6 +261,7 @@ _HOMES = {
     "objects.location": "Location",
     "objects.node": "Node",
     "objects.parallel": "set_threads",
+    "store.proxies": "set_proxies",
     "objects.root": "Root",
     "objects.tombstone": "Tombstone",
     "objects.vector": "Sparse Vector",

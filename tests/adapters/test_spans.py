@@ -44,10 +44,8 @@ def spans_of(repo: Any, name: str, **options: Any) -> dict[str, Any]:
 
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    count = trace_run(repo.runs.open(name), provider=provider, **options)
-    spans = exporter.get_finished_spans()
-    assert len(spans) == count
-    return {span.name: span for span in spans}
+    trace_run(repo.runs.open(name), provider=provider, **options)
+    return {span.name: span for span in exporter.get_finished_spans()}
 
 
 def agent(run: Any, server: ModelServer) -> None:
@@ -128,6 +126,35 @@ def test_spans_follow_the_conventions(recorded: Any):
         assert span.status.is_ok == (name not in ("execute_tool fails", "chat busy"))
     assert spans["execute_tool fails"].attributes["error.type"] == "builtins.KeyError"
     assert spans["chat busy"].attributes["error.type"] == "429"
+
+
+def test_spans_are_made_while_a_run_is_recorded(repo: Any, server: ModelServer):
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    from ibidem.adapters.recording.spans import RunSpans
+
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    with repo.runs.start("desk", agent="helper", watch=RunSpans(provider=provider)) as run:
+        run.retrieve("parcel")
+        assert [span.name for span in exporter.get_finished_spans()] == ["retrieval"]
+        with model_calls(run):
+            agent(run, server)
+    with pytest.raises(RuntimeError), repo.runs.start("bad", watch=RunSpans(provider=provider)):
+        raise RuntimeError("no")
+    live = exporter.get_finished_spans()
+    assert SECRET not in json.dumps([dict(span.attributes) for span in live])
+    for name, agent_name in (("desk", "helper"), ("bad", "bad/1")):
+        later = spans_of(repo, name)
+        assert f"invoke_agent {agent_name}" in later
+        for span in later.values():
+            assert (span.name, dict(span.attributes), span.status.status_code) in [
+                (one.name, dict(one.attributes), one.status.status_code)
+                for one in live
+                if (one.start_time, one.end_time) == (span.start_time, span.end_time)
+            ]
 
 
 def test_content_is_in_them_only_if_it_is_asked_for(recorded: Any):

@@ -5,6 +5,7 @@ Spec: trust [7-f], [7-g], [7-h].
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import sys
@@ -21,9 +22,10 @@ import ibidem
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.access.policy import TrustPolicy, Viewer
-from ibidem.serve import openapi
+from ibidem.serve import events, openapi
 from ibidem.serve.request_keys import RequestKeys
 from ibidem.serve.routes import ROUTES
+from ibidem.serve.served import Listeners
 from ibidem.serve.server import Server
 
 TOKEN = "a-token-of-forty-characters-0123456789ab"
@@ -296,6 +298,18 @@ def test_two_requests_with_one_key_do_not_run_at_once(repo: Repository):
     assert error.value.kind is ErrorKind.LOCKED
     with keys.claim(key):
         pass
+
+
+def test_a_listener_beyond_the_limit_is_told_to_come_again(repo: Repository):
+    listeners = Listeners()
+    listeners.count = events.LISTENERS_MAX
+    cid, heads = events._now(repo.core)
+
+    async def read() -> list[bytes]:
+        return [part async for part in events._moves(repo.core, listeners, cid, heads)]
+
+    assert asyncio.run(read()) == [events.FULL]
+    assert listeners.count == events.LISTENERS_MAX
 
 
 def test_a_token_to_read_writes_nothing(server: Server, repo: Repository):

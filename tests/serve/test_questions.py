@@ -78,8 +78,8 @@ def token(shared: Server) -> str:
     return issued(shared)
 
 
-def issued(server: Server, viewer: Viewer = LOW, **given: Any) -> str:
-    return server.tokens.create("reader", viewer=viewer, time=NOW, **given).text
+def issued(server: Server, viewer: Viewer = LOW, name: str = "reader", **given: Any) -> str:
+    return server.tokens.create(name, viewer=viewer, time=NOW, **given).text
 
 
 @contextmanager
@@ -188,11 +188,17 @@ def test_the_owner_gets_everything_and_a_viewer_what_a_repository_without_the_re
     assert low["root"] != same["root"]
 
 
+@pytest.fixture(scope="module")
+def writer(shared: Server) -> str:
+    return issued(shared, name="writer", scope="write")
+
+
+@pytest.mark.parametrize("scope", ["token", "writer"])
 @pytest.mark.parametrize("path", sorted(ROUTES))
 def test_a_restricted_viewer_gets_of_every_route_what_the_table_says(
-    shared: Server, token: str, path: str
+    shared: Server, path: str, scope: str, request: pytest.FixtureRequest
 ):
-    route = ROUTES[path]
+    route, token = ROUTES[path], request.getfixturevalue(scope)
     sent = b'{"text": "vault"}' if route.body == "application/json" else b""
     found = asked(shared, token, {"text": "vault"})[1]
     place = path.format(id=found["items"][0]["id"], receipt=found["receipt"])

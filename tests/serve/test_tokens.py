@@ -98,7 +98,6 @@ def test_bad_arguments_are_refused_and_change_nothing(tokens: Tokens):
     tokens.create("reader", viewer=LOW, time=1)
     kept = tokens.all()
     for field, given in (
-        ("scope", {"viewer": LOW, "scope": "write"}),
         ("scope", {"viewer": ALL, "scope": "all"}),
         ("viewer", {"viewer": None}),
         ("viewer", {"viewer": "low"}),
@@ -128,7 +127,7 @@ def test_what_is_written_reads_back(tmp_path: Path):
         lambda found: {},
         lambda found: found["tokens"]["reader"].pop("viewer") and found,
         lambda found: found["tokens"]["reader"].update(digest="x") or found,
-        lambda found: found["tokens"]["reader"].update(scope="write") or found,
+        lambda found: found["tokens"]["reader"].update(scope="all") or found,
         lambda found: found["tokens"]["reader"].update(more=1) or found,
         lambda found: found["tokens"]["reader"]["viewer"].update(level=9) or found,
     ],

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from ibidem.cli.proxies import proxy_of
 from ibidem.store import http_pool
+from ibidem.store.proxies import set_proxies
 
 CONNECTIONS: list[Any] = []
 TARGETS: list[str] = []
@@ -70,8 +72,32 @@ def test_a_redirect_is_not_followed(url: str):
 
 
 def test_a_proxy_is_asked_for_the_whole_url(url: str):
-    assert read("http://elsewhere.example/a", proxy=url) == (200, b"body")
-    assert TARGETS == ["http://elsewhere.example/a"]
+    set_proxies(lambda target: url if "elsewhere" in target else None)
+    try:
+        assert read("http://elsewhere.example/a") == (200, b"body")
+        assert read(url + "/here") == (200, b"body")
+    finally:
+        set_proxies(None)
+    assert TARGETS == ["http://elsewhere.example/a", "/here"]
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("https://far.example/x", "http://p:2"),
+        ("http://far.example/x", "http://p:1"),
+        ("https://near.example/x", None),
+        ("https://127.0.0.1:7/x", None),
+        ("http://localhost/x", None),
+    ],
+)
+def test_the_command_line_takes_the_proxies_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch, target: str, expected: str | None
+):
+    monkeypatch.setenv("http_proxy", "http://p:1")
+    monkeypatch.setenv("https_proxy", "http://p:2")
+    monkeypatch.setenv("no_proxy", "near.example")
+    assert proxy_of(target) == expected
 
 
 def test_nobody_there_is_said_in_the_words_of_the_system():

@@ -187,6 +187,42 @@ async def test_http_needs_a_token_and_the_token_decides_who_asks(folder: Path):
     ]
 
 
+async def test_a_restricted_viewer_with_write_scope_adds_what_he_may(folder: Path):
+    from ibidem.retrieve.access.policy import Viewer
+    from ibidem.serve.tokens import Tokens
+
+    with ibidem.open(folder) as repo:
+        with repo.transaction(author="ada", message="secret") as tx:
+            tx.set_trust_policy(ibidem.TrustPolicy())
+            hidden = tx.add("the parcel has gold in it", props={"level": 4})
+            tx.add("the parcel is brown", props={"level": 1})
+        made = Tokens(repo.folder).create(
+            "helper", viewer=Viewer(level="low", scopes=()), time=repo.now(), scope="write"
+        )
+    with programs.http_server(folder, "--viewer", "all") as url:
+        async with programs.over_http(url, made.text) as helper:
+            names = [tool.name for tool in (await helper.list_tools()).tools]
+            assert names == ["retrieve", "read", "remember", "verify"]
+            one = {"text": "the parcel is wet", "why": "seen", "props": {"level": 1}}
+            added = await helper.call_tool("remember", {"facts": [one], "why": "rain"})
+            assert added.structured_content["error"]["kind"] == "invalid-input"  # why twice
+            del one["why"]
+            added = await helper.call_tool("remember", {"facts": [one], "why": "rain"})
+            assert not added.is_error, added
+            answers = [
+                await helper.call_tool(
+                    "remember", {"facts": [{"text": "x", "replaces": str(node)}], "why": "w"}
+                )
+                for node in (hidden, ibidem.NodeId(bytes(16)))
+            ]
+    kinds = [answer.structured_content["error"]["kind"] for answer in answers]
+    assert kinds == ["not-found", "not-found"]
+    with ibidem.open(folder) as repo:
+        texts = {node.summary for node in repo.at(viewer=ibidem.ALL).nodes()}
+        assert {"the parcel is wet", "the parcel has gold in it", "the parcel is brown"} <= texts
+        assert repo.commit_at().agent == "helper"
+
+
 async def test_a_revoked_token_is_refused_at_once(folder: Path):
     from mcp.shared.exceptions import MCPError
 

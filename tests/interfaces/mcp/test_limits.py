@@ -84,6 +84,7 @@ def test_a_request_is_answered(port: int):
         (lambda port: head(port, 2, token="wrong") + b"{}", (401, "unauthorized")),
         (lambda port: head(port, 2, host="evil.example") + b"{}", (400, "invalid-input")),
         (lambda port: head(port, 100) + b"{", (408, "invalid-input")),
+        (lambda port: head(port, 0).replace(b"POST", b"GET"), (405, "invalid-input")),
         (lambda port: b"GET", (408, "invalid-input")),
         (lambda port: b"nonsense\r\n\r\n", (400, "invalid-input")),
         (lambda port: b"GET / HTTP/1.1\r\nX: " + b"x" * 100_000, (431, "invalid-input")),

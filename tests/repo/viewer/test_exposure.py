@@ -15,6 +15,8 @@ import click
 import pytest
 
 import ibidem
+from ibidem.adapters.exporting import export
+from ibidem.adapters.mcp.prompts import PROMPTS
 from ibidem.adapters.mcp.tools import TOOLS
 from ibidem.cli.main import COMMANDS, cli
 from ibidem.memory.conversation.conversations import Conversations
@@ -89,7 +91,10 @@ def everything() -> set[str]:
             if is_of and parameters and parameters[0] in ("repository", "revision"):
                 found.add(f"{short}.{name}")
     found |= {f"view.{page.name}" for page in pages.ROUTES}
-    return found | set(commands(cli, "repo")) | set(ROUTES) | {f"mcp.{name}" for name in TOOLS}
+    found |= {f"mcp.{name}" for name in TOOLS} | {f"mcp.prompt.{name}" for name in PROMPTS}
+    found |= {f"mcp.resource.{name}" for name in ("status", "node", "receipt")}
+    found |= {f"exporting.{export.__name__}"}
+    return found | set(commands(cli, "repo")) | set(ROUTES)
 
 
 def test_everything_that_can_be_called_is_classified_and_nothing_else_is():
