@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
-from ibidem.cli import checkup
-from ibidem.cli.checkup import Finding
-from ibidem.cli.render import output
+from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, common_options, pass_session
-from ibidem.objects.errors import NotFoundError
+from ibidem.objects.errors import ErrorKind, IbidemError, NotFoundError
+from ibidem.repo.maintenance import checkup
+from ibidem.repo.maintenance.checkup import Finding
+
+if TYPE_CHECKING:
+    from ibidem.repo.repository import Repository
 
 _MARKS = {"ok": output.good, "note": output.faint, "failed": output.bad}
 
@@ -47,18 +52,32 @@ def _repository_findings(session: Session, *, full: bool) -> list[Finding]:
         session.address()
     except NotFoundError as error:
         return [Finding("repository", "note", f"none here; {error.hint}")]
-    repository, opened = checkup.check_opens(lambda: session.open(finish_erasing=False))
+    repository, opened = check_opens(lambda: session.open(finish_erasing=False))
     if repository is None:
         return [opened]
     with repository:
-        return [
-            opened,
-            *checkup.check_service(repository.core.location, repository.core.store),
-            checkup.check_blocks(repository.core.store, whole=full, progress=session.meter),
-            checkup.check_history(repository),
-            checkup.check_index(repository),
-            *([checkup.check_all(repository)] if full else []),
-        ]
+        return [opened, *checkup.check_repository(repository.core, full=full)]
+
+
+def check_opens(open_repository: Callable[[], Repository]) -> tuple[Repository | None, Finding]:
+    """Opens the repository; returns it (None on failure) and the finding. A repository that another
+    process has locked is distinguished from a damaged one.
+    """
+    repository = None
+    try:
+        repository = open_repository()
+        head = repository.head
+    except IbidemError as error:
+        if repository is not None:
+            repository.close()
+        if error.kind is ErrorKind.LOCKED:
+            hint = (
+                error.hint
+                or "it is in use, not damaged: wait for the other process, then try again"
+            )
+            return None, Finding("repository", "failed", f"locked: {error}", hint)
+        return None, Finding("repository", "failed", str(error), error.hint)
+    return repository, Finding("repository", "ok", f"opens; {shapes.head_line(head)}")
 
 
 def _show(finding: Finding) -> None:

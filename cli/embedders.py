@@ -112,8 +112,15 @@ def reranker(environment: Mapping[str, str], model: str) -> Reranker:
     return ExactReranker(folder, name=name, threads=_threads())
 
 
-def language_model(environment: Mapping[str, str], model: str) -> LanguageModel:
+def language_model(
+    environment: Mapping[str, str], model: str, option: str = "--model"
+) -> LanguageModel:
     """Returns the language model of a name; it is contacted when it is called.
+
+    Args:
+        environment: of this run.
+        model: its name.
+        option: the option that names it, for errors.
 
     Raises:
         InvalidInputError: kind `unknown-model`: it has none of these forms.
@@ -121,7 +128,7 @@ def language_model(environment: Mapping[str, str], model: str) -> LanguageModel:
     provider, _, name = model.partition(":")
     if provider not in ("openai", "ollama") or not name:
         raise InvalidInputError(
-            f"--model: got {model!r}, expected openai:NAME or ollama:NAME",
+            f"{option}: got {model!r}, expected openai:NAME or ollama:NAME",
             kind=ErrorKind.UNKNOWN_MODEL,
         )
     from ibidem.embed.language_model import RemoteLanguageModel

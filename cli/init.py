@@ -34,7 +34,7 @@ def command(session: Session, path: str, author: str | None) -> None:
       repo init s3://team/knowledge
     """
     import ibidem
-    from ibidem.cli import checkup
+    from ibidem.repo.maintenance import checkup
     from ibidem.repo.opening import is_taken, location_of
 
     address = path if "://" in path else str(Path(path).resolve())

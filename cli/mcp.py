@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -22,9 +23,12 @@ from ibidem.cli.session import (
 
 if TYPE_CHECKING:
     from ibidem.adapters.mcp.access import Access
-    from ibidem.adapters.mcp.http import Identify
     from ibidem.repo.repository import Repository
+    from ibidem.serve.listener import Listener
     from ibidem.serve.tokens import Token
+
+Identify = Callable[[str], "Access | None"]
+"""Returns the caller that a token belongs to, None if it is not accepted. Runs in a thread."""
 
 
 @click.group("mcp", invoke_without_command=True)
@@ -117,7 +121,7 @@ command.add_command(integrate.command)
 
 
 def _serve_http(session: Session, access: Access, port: int, token_file: Path | None) -> None:
-    from ibidem.adapters.mcp.http import HOST, PATH, application, listener, serve_http
+    from ibidem.adapters.mcp.http import PATH
     from ibidem.repo.sync.files import token_in
 
     token = session.environment.get(TOKEN)
@@ -125,12 +129,39 @@ def _serve_http(session: Session, access: Access, port: int, token_file: Path | 
     if not token:
         path.parent.mkdir(exist_ok=True)
         token = token_in(path)
-    app = application(callers_of(session, access, token))
-    with listener(port) as at:
+    with http_listener(callers_of(session, access, token), port) as server:
         where = f"token in {path}" if TOKEN not in session.environment else f"token of {TOKEN}"
-        url = f"http://{HOST}:{at.getsockname()[1]}{PATH}"
-        output.say(f"{url}  {output.faint(output.one_line(where))}")
-        serve_http(app, at)
+        output.say(f"{server.url}{PATH}  {output.faint(output.one_line(where))}")
+        server.serve_forever()
+
+
+def http_listener(identify: Identify, port: int, *, idle_seconds: float | None = None) -> Listener:
+    """Returns the server of the protocol, which listens; with the limits of every server here.
+
+    Args:
+        identify: finds the callers.
+        port: 0 for any free one.
+        idle_seconds: how long it waits for a client; by default as `repo serve`.
+    """
+    from ibidem.adapters.mcp.http import BODY_BYTES_MAX, HOST, application
+    from ibidem.serve.guard import Guard, hosts_of
+    from ibidem.serve.listener import IDLE_SECONDS, Listener
+
+    idle_seconds = IDLE_SECONDS if idle_seconds is None else idle_seconds
+    server = Listener(host=HOST, port=port)
+    try:
+        from ibidem.serve.limited import CALLER, Limited, whole_bodies
+
+        inner = whole_bodies(
+            application(CALLER), size_max=BODY_BYTES_MAX, idle_seconds=idle_seconds
+        )
+        hosts = hosts_of(HOST, server.port, ())
+        limited = Limited(inner, Guard(identify, hosts, are_pages_refused=False))
+        server.answer_with(limited, idle_seconds=idle_seconds, has_lifespan=True)
+    except BaseException:
+        server.close()
+        raise
+    return server
 
 
 def callers_of(session: Session, access: Access, owner: str) -> Identify:

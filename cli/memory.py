@@ -20,6 +20,7 @@ from ibidem.cli.options.records import (
     record_options,
 )
 from ibidem.cli.options.viewer import viewer_of, viewer_option
+from ibidem.cli.proposal import PROPOSALS
 from ibidem.cli.render import output, records
 from ibidem.cli.revising import REVISIONS
 from ibidem.cli.session import Session, at_option, commit_options, common_options, pass_session
@@ -212,5 +213,5 @@ def penalize_command(
     )
 
 
-for _one in (recall.command, feedback.command, *REVISIONS):
+for _one in (recall.command, feedback.command, *REVISIONS, *PROPOSALS):
     command.add_command(_one)

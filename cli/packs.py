@@ -19,11 +19,21 @@ from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 @packs.pack_options
 @question.limited(LIMIT_OF_PACKS)
 @click.option("--explain", is_flag=True, help="Show the score of every hit in each lane.")
+@question.summary_option
 @viewer_option
 @at_option
 @common_options
 @pass_session
-def command(session: Session, /, *, query: str, explain: bool, at: str, **given: Any) -> None:
+def command(
+    session: Session,
+    /,
+    *,
+    query: str,
+    explain: bool,
+    summary: int | None,
+    at: str,
+    **given: Any,
+) -> None:
     """Ask, and show each hit with the text around it: for reading
 
     No passage is shown twice: a hit inside an earlier pack belongs to that pack. --limit and
@@ -47,11 +57,13 @@ def command(session: Session, /, *, query: str, explain: bool, at: str, **given:
             {
                 "commit": commit,
                 "receipt": receipt,
-                **answer.outcome_json(found),
+                **answer.outcome_json(found, summary),
             },
         )
         return
     output.note(*answer.warning_lines(found))
-    output.say(*packs.packs_lines(found, receipt, explain=explain))
+    output.say(
+        *answer.summary_lines(found, summary), *packs.packs_lines(found, receipt, explain=explain)
+    )
     if explain:
         output.say("", *found.explain().splitlines())

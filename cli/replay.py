@@ -67,5 +67,8 @@ def _lines(repository: Repository, result: Answer[Any], receipt: str) -> list[st
     if result.kind is AnswerKind.RECORDS:
         return records.records_lines(result)
     revision = repository.at(result.root, viewer=result.query.viewer)
-    locations = revision.locate_many([item.node.id for item in result.items])
+    locations = revision.locate_many(
+        [item.node.id for item in result.items],
+        include_tombstoned=result.query.include_tombstoned,
+    )
     return answer.answer_lines(result, locations, receipt=receipt)

@@ -22,6 +22,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
     "--allow-erased", is_flag=True, help="Leave out nodes that have been erased since, with a note."
 )
 @click.option("--explain", is_flag=True, help="Show the score of each lane, and what was left out.")
+@question.summary_option
 @viewer_option
 @at_option
 @common_options
@@ -34,6 +35,7 @@ def command(
     strict: bool,
     allow_erased: bool,
     explain: bool,
+    summary: int | None,
     at: str,
     **given: Any,
 ) -> None:
@@ -52,6 +54,7 @@ def command(
       repo ask "how do retries work"
       repo retrieve "retries" --label Passage --where lang=en --where "year>=2024"
       repo retrieve "retries" --model minilm
+      repo retrieve "retries" --also "backing off" --also "attempts again" --summary 3
       repo retrieve "retries" --graph ppr --etype cites
       repo retrieve "retries" --at main~3 --json
     """
@@ -59,7 +62,10 @@ def command(
     with session.open() as repository:
         revision = repository.at(at, viewer=viewer_of(session), allow_erased=allow_erased)
         result = revision.retrieve(query, strict=strict, **options)
-        locations = revision.locate_many([item.node.id for item in result.items])
+        locations = revision.locate_many(
+            [item.node.id for item in result.items],
+            include_tombstoned=result.query.include_tombstoned,
+        )
         erased = [str(erasure.node) for erasure in getattr(revision, "erasures", ())]
         # No receipt: nothing keeps a root from which erased nodes were left out.
         made = None if erased else result.receipt
@@ -72,7 +78,7 @@ def command(
                 "commit": commit,
                 "receipt": receipt,
                 "erased": erased,
-                **answer.answer_json(result, locations),
+                **answer.answer_json(result, locations, summary),
             },
         )
     else:
@@ -90,7 +96,7 @@ def command(
             titles = answer.item_titles(result, locations)
             # Above the cost and the receipt, which end every answer.
             lines[-2:-2] = terminal_chart(result, titles)
-        output.say(*lines)
+        output.say(*answer.summary_lines(result, summary), *lines)
 
 
 def _why_nothing(dropped_counts: Mapping[str, int]) -> str:

@@ -103,6 +103,7 @@ def show(session: Session, *, thread: str, raw: bool, as_of: str | None, at: str
     "--save", is_flag=True, help="The input is the whole conversation: append only new messages."
 )
 @model_option
+@viewer_option
 @commit_options
 @common_options
 @pass_session
@@ -277,6 +278,7 @@ def compact(
 @command.command("clear")
 @click.argument("thread")
 @click.option("--before", type=int, metavar="N", help="Only messages before this index.")
+@viewer_option
 @commit_options
 @common_options
 @pass_session

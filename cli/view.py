@@ -45,8 +45,8 @@ def command(
 ) -> None:
     """Explore the repository in a browser: answers, history, nodes, graph
 
-    Serves pages to this machine alone, until interrupted, and prints their address, which holds the
-    token of the session. The graph cannot be changed there, and nothing is loaded from elsewhere.
+    Serves pages to this machine alone, until interrupted, and prints their address, which can be
+    used once. The graph cannot be changed there, and nothing is loaded from elsewhere.
     Every page, and the file of --export, shows what --viewer may see, who has to be named if the
     repository has a trust policy. Needs pip install 'ibidem[server]'; --export does not.
 
@@ -68,12 +68,11 @@ def command(
 
     with session.open() as repository, Explorer(repository, port=port) as explorer:
         _check_viewer(session, repository, at)
-        address = explorer.address(question, at=at)
-        output.say(address)
+        output.say(explorer.address(question, at=at))
         if browser:
             import webbrowser
 
-            webbrowser.open(address)
+            webbrowser.open(explorer.address(question, at=at))
         explorer.serve_forever()
 
 

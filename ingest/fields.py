@@ -13,11 +13,11 @@ import math
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from ibidem.ingest.json_value import from_json
 from ibidem.objects.constants import DIGEST_BYTES
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.json_value import from_json
 
 JSON_DEPTH_MAX = 60
 
@@ -98,6 +98,13 @@ class Fields:
         if not isinstance(value, str):
             refuse(f"{self._form}.{name}", value, "text")
         return _encodable(f"{self._form}.{name}", value)
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """Returns true or false."""
+        value = self._body.pop(name, default)
+        if not isinstance(value, bool):
+            refuse(f"{self._form}.{name}", value, "true or false")
+        return value
 
     def number(self, name: str, default: float) -> float:
         """Returns a finite number."""

@@ -148,7 +148,7 @@ def ingest_text(
     report = report or IngestReport()
     with Sandbox() as sandbox:
         links = LinkEdges()
-        _ingest_source(tx, path, text, media_type, report, sandbox, links)
+        _ingest_source(tx, path, text, media_type, report, sandbox, links, is_arrived=False)
         links.stage(tx)
     return report
 
@@ -414,7 +414,14 @@ class _Ingest:
         if folder is not None and self._is_settled(folder, entry.path):
             return
         is_ingested = _ingest_source(
-            self.tx, entry.path, data, media_type, self.report, self.sandbox, self._links
+            self.tx,
+            entry.path,
+            data,
+            media_type,
+            self.report,
+            self.sandbox,
+            self._links,
+            is_arrived=folder is not None and not folder.row(entry.path).reader,
         )
         if folder is not None and is_ingested:
             folder.ingested(entry.path)
@@ -454,6 +461,8 @@ def _ingest_source(
     report: IngestReport,
     sandbox: Sandbox,
     links: LinkEdges,
+    *,
+    is_arrived: bool,
 ) -> bool:
     """Ingests a source; returns False if its document was forgotten."""
     if isinstance(source, str) and "\0" in source:
@@ -464,7 +473,7 @@ def _ingest_source(
     reading = read_document(path, source, media_type=media_type, sandbox=sandbox)
     change = plan(tx, reading.drafts)
     apply(tx, change)
-    links.add(reading.drafts, change)
+    links.add(reading.drafts, change, is_arrived=is_arrived)
     report.warnings.extend((path, warning) for warning in reading.warnings)
     report.nodes_added += len(change.added)
     report.nodes_changed += len(change.changed)

@@ -1,8 +1,9 @@
 """Edges for explicit links: from the passage that holds a link to the document that it names.
 
 They are made at the end of an ingest, when all documents are there: for the passages of documents
-that it added or changed, and for passages of other documents that name one that it added. So they
-do not depend on the order of files. Removing a passage or a document removes its edges.
+that it read, and for passages of other documents that name one that it added. So they do not depend
+on the order of files, and an ingest completes what a merge left out. Removing a passage or a
+document removes its edges; an edge to which another writer gave a weight or properties stays.
 
 Which older documents name a new one is looked up by their property `links`, in the index of the
 base, so that adding a document costs the same in a large graph. The index does not follow the head
@@ -16,9 +17,12 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ibidem.ingest.draft import Draft, document_id
-from ibidem.ingest.link import links_of
+from ibidem.ingest.link import LINKS_MAX, links_of
 from ibidem.ingest.update import Change, parts_of
 from ibidem.objects.codec import Value
+from ibidem.objects.derive import edge_id
+from ibidem.objects.edge import LINKS_TO, is_derived_link
+from ibidem.objects.errors import NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
@@ -28,8 +32,6 @@ from ibidem.retrieve.query.predicate import VALUES_MAX
 
 if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
-
-LINKS_TO = "links_to"
 
 SCANNED_MAX = 1_024
 """A graph of up to this many nodes is read; opening its index would take longer."""
@@ -47,18 +49,28 @@ class LinkEdges:
     _changed: set[NodeId] = field(default_factory=set)
     """Those of them that were there before and are written, and may have other edges."""
     _added: dict[str, NodeId] = field(default_factory=dict)
-    """Documents that were added, by path."""
+    """Documents that were added, here or by others, by path."""
 
-    def add(self, drafts: Sequence[Draft], change: Change) -> None:
-        """Notes the links of a document (the last draft) that is added or changed."""
-        if not change:
-            return
+    def add(self, drafts: Sequence[Draft], change: Change, *, is_arrived: bool) -> None:
+        """Notes the links of a document (the last draft).
+
+        Args:
+            is_arrived: whether another writer, or another branch, may have added it, so that links
+                to it may lack their edges.
+        """
         document = drafts[-1]
-        path = str(document.key)
-        if change.is_new:
-            self._added[path] = document.id
-        self._changed.update(draft.id for draft, _ in change.changed if draft.ntype == "Passage")
-        for draft in drafts:
+        if change.is_new or is_arrived:
+            self._added[str(document.key)] = document.id
+        is_read_otherwise = any(
+            _reading(node.props) != _reading(draft.props)
+            for draft, node in change.changed
+            if draft.id == document.id
+        )
+        changed = (draft for draft, _ in change.changed)
+        for draft in drafts if is_read_otherwise else changed:
+            if draft.ntype == "Passage":
+                self._changed.add(draft.id)
+        for draft in drafts if change or _listed(document.props) else ():
             if draft.ntype == "Passage":
                 targets = tuple(_links(document.props, draft.summary, draft.props))
                 if targets or draft.id in self._changed:
@@ -73,26 +85,41 @@ class LinkEdges:
         for path in sorted(added):
             for passage in _waiting(tx, path):
                 if tx.find_node(passage) is not None:
-                    tx.add_edge(passage, LINKS_TO, self._added[path], replace=True)
+                    _put(tx, passage, self._added[path])
         for document in _naming(tx, added):
             for part in parts_of(tx, document):
                 if part.ntype == "Passage":
                     for target in _links(document.props, part.summary or "", part.props):
                         if target in added:
-                            tx.add_edge(part.id, LINKS_TO, self._added[target], replace=True)
+                            _put(tx, part.id, self._added[target])
 
     def _link(self, tx: Transaction, passage: NodeId, targets: Iterable[str]) -> None:
         linked = {path: document_id(path) for path in targets}
         if passage in self._changed:
             for edge in tx.edges_of(passage):
-                is_link = edge.src == passage and edge.etype == LINKS_TO
+                is_link = edge.src == passage and is_derived_link(edge)
                 if is_link and edge.dst not in linked.values():
                     tx.remove_edge(edge.id)
         for path, target in linked.items():
             if tx.find_node(target) is None:
                 _wait(tx, path, passage)
             else:
-                tx.add_edge(passage, LINKS_TO, target, replace=True)
+                _put(tx, passage, target)
+
+
+def _put(tx: Transaction, passage: NodeId, target: NodeId) -> None:
+    """Stages the edge of a link, unless there is one, which another writer may have changed."""
+    try:
+        tx.edge(edge_id(passage, LINKS_TO, target))
+    except NotFoundError:
+        tx.add_edge(passage, LINKS_TO, target)
+
+
+def _reading(document: Mapping[str, Value]) -> tuple[object, ...]:
+    """Returns what the links of an unchanged passage depend on."""
+    listed = document.get("links")
+    is_cut = isinstance(listed, list) and len(listed) >= LINKS_MAX
+    return document.get("media_type"), listed if is_cut else None
 
 
 def _links(document: Mapping[str, Value], text: str, props: Mapping[str, Value]) -> Iterator[str]:

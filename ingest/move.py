@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ibidem.ingest.draft import document_id
-from ibidem.ingest.link_edges import LINKS_TO
 from ibidem.ingest.update import other_properties, parts_of
 from ibidem.objects.codec import Value
 from ibidem.objects.derive import node_id
+from ibidem.objects.edge import is_derived_link
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.repo.history.touching import MOVED_FROM
@@ -46,7 +46,7 @@ def move_attachments(tx: Transaction, document: Node, path: str) -> None:
     targets = {id_: target for id_, (_, target) in counterparts.items()}
     edges = {edge.id: edge for part in targets for edge in tx.edges_of(part)}
     for edge in edges.values():
-        if edge.etype == LINKS_TO and edge.src in targets:
+        if is_derived_link(edge) and edge.src in targets:
             continue  # the links of the document itself follow from its text and path
         source, target = targets.get(edge.src, edge.src), targets.get(edge.dst, edge.dst)
         tx.add_edge(

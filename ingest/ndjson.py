@@ -8,7 +8,6 @@ is bounded. A rejected line is reported with its number and changes nothing; the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
 from typing import TYPE_CHECKING, BinaryIO
 
 from ibidem.ingest.record import parse_record
@@ -48,16 +47,26 @@ def read_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
 
 
 def ingest_records(
-    tx: Transaction, stream: BinaryIO, path: str, report: IngestReport, *, strict: bool
+    tx: Transaction,
+    stream: BinaryIO,
+    path: str,
+    report: IngestReport,
+    *,
+    strict: bool,
+    is_in_order: bool = False,
 ) -> None:
     """Applies the records of `stream` to the transaction and counts them in `report`.
+
+    Args:
+        is_in_order: whether updates, removals and tombstones are applied in their turn; else they
+            are applied at the end, so that the order of lines means nothing.
 
     Raises:
         InvalidInputError: `strict` is set and a line was rejected. The lines before it are in the
             transaction, so let the error leave the transaction's block, which then publishes
             nothing.
     """
-    applying = _Applying(tx, path, report, strict)
+    applying = _Applying(tx, path, report, strict, RecordWriter(is_in_order=is_in_order))
     for number, line in read_lines(stream):
         applying.line(f"line {number}", line)
     applying.finish()
@@ -69,7 +78,7 @@ class _Applying:
     path: str
     report: IngestReport
     strict: bool
-    _writer: RecordWriter = field(default_factory=RecordWriter)
+    _writer: RecordWriter
     _refused_count: int = 0
 
     def line(self, position: str, line: bytes | None) -> None:

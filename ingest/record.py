@@ -19,13 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ibidem.ingest.fields import Fields, Reference, finite, is_id, load_json, refuse, to_float
-from ibidem.ingest.json_value import to_json
 from ibidem.objects.block import empty
 from ibidem.objects.child import Child
 from ibidem.objects.config import Model
 from ibidem.objects.constants import VECTOR_DIM_MAX
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.json_value import to_json
 from ibidem.objects.record import record
 
 if TYPE_CHECKING:
@@ -53,10 +53,13 @@ class NodeRecord:
     """The id, if the source has ids of this kind; by default it is derived."""
     children: tuple[Child, ...] = ()
     tail: str = ""
+    replace: bool = True
+    """Whether a node with this key or id and other values is replaced; else it is an error."""
 
     def values(self) -> dict[str, Any]:
         """Returns every field but the local name, as `Transaction.add_node` takes it."""
-        return {each.name: getattr(self, each.name) for each in fields_of(self)[1:]}
+        found = {each.name: getattr(self, each.name) for each in fields_of(self)[1:]}
+        return found | {"replace": self.replace and (self.key is not None or self.id is not None)}
 
 
 @record
@@ -69,6 +72,8 @@ class EdgeRecord:
     weight: float = 1.0
     props: Mapping[str, Any] = field(default_factory=empty)
     key: Any = None
+    replace: bool = True
+    """Whether an edge of this type, key and ends with other values is replaced."""
 
 
 class NodeVectorRecord:
@@ -277,12 +282,12 @@ def _stated(record: Any) -> dict[str, Any]:
     return {
         name: to_json(value) if name in ("key", "props") else value
         for name, value in stated
-        if value is not None and (name == "key" or not _is_blank(value))
+        if value is not None and (name == "key" or not _is_default(value))
     }
 
 
-def _is_blank(value: object) -> bool:
-    return isinstance(value, str | tuple | Mapping) and not value
+def _is_default(value: object) -> bool:
+    return value is True or (isinstance(value, str | tuple | Mapping) and not value)
 
 
 def is_record_line(line: bytes) -> bool:
@@ -310,6 +315,7 @@ def _node(fields: Fields) -> NodeRecord:
         id=fields.id("id"),
         children=_children(fields),
         tail=fields.optional_text("tail", "") or "",
+        replace=fields.flag("replace", default=True),
     )
     if record.namespace in OWN_NAMESPACES and record.id is None:
         refuse(
@@ -354,6 +360,7 @@ def _edge(fields: Fields) -> EdgeRecord:
         weight=fields.number("weight", 1.0),
         props=fields.props(),
         key=fields.value("key"),
+        replace=fields.flag("replace", default=True),
     )
     fields.end()
     return record

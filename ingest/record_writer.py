@@ -54,6 +54,8 @@ class RecordWriter:
     or updates, hides or removes one, is kept for `finish`, which has to be called.
     """
 
+    is_in_order: bool = False
+    """Whether an update, removal or tombstone of what is there is staged in its turn."""
     counts: RecordCounts = field(default_factory=RecordCounts)
     settings: list[str] = field(default_factory=list)
     """Names of settings that the input has with another value than the repository."""
@@ -71,7 +73,8 @@ class RecordWriter:
         Raises:
             IbidemError: it cannot be staged; nothing of it was.
         """
-        if isinstance(record, UpdateRecord | RemoveRecord | TombstoneRecord):
+        is_late = isinstance(record, UpdateRecord | RemoveRecord | TombstoneRecord)
+        if is_late and not self.is_in_order:
             self._last.append((position, record))
         elif self._is_ready(tx, record):
             self._stage(tx, record)
@@ -93,8 +96,12 @@ class RecordWriter:
         match record:
             case EdgeRecord(source=source, target=target):
                 return self._find(tx, source) is not None and self._find(tx, target) is not None
-            case NodeVectorRecord(node=node):
+            case NodeVectorRecord() | UpdateRecord() | TombstoneRecord():
+                return self._find(tx, record.node) is not None
+            case RemoveRecord(node=node) if node is not None:
                 return self._find(tx, node) is not None
+            case RemoveRecord():  # of an edge, which may be waiting itself
+                return not self._waiting
             case NodeRecord(children=children):
                 return all(self._find(tx, child.id) is not None for child in children)
             case _:
@@ -136,7 +143,7 @@ class RecordWriter:
                     weight=record.weight,
                     props=record.props,
                     key=record.key,
-                    replace=True,
+                    replace=record.replace,
                 )
                 counts.edge_count += 1
             case NodeVectorRecord():
@@ -166,14 +173,14 @@ class RecordWriter:
             raise InvalidInputError(f"node.name: {record.name!r:.100} is taken by an earlier line")
         added = _id_of(record)
         before = tx.find_node(added)
-        may_replace = record.key is not None or record.id is not None
-        tx.add_node(**record.values(), replace=may_replace)
+        values = record.values()
+        tx.add_node(**values)
         self._present.add(added)
         if record.name is not None:
             self._names[record.name] = added
         if before is None:
             self.counts.nodes_added += 1
-        elif may_replace and tx.node(added).encode() != before.encode():
+        elif values["replace"] and tx.node(added).encode() != before.encode():
             self.counts.nodes_changed += 1
         else:
             self.counts.nodes_unchanged += 1
@@ -195,7 +202,7 @@ def _id_of(record: NodeRecord) -> NodeId:
     if record.key is not None:
         return node_id(record.namespace, record.key)
     values = record.values()
-    del values["namespace"], values["id"]  # of a key, and there is no key
+    del values["namespace"], values["id"], values["replace"]  # of a key, and there is no key
     values["content"], _ = split_content(record.content or b"")
     return content_node_id(Node(NodeId(bytes(ID_BYTES)), **values).to_map())
 

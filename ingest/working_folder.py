@@ -310,6 +310,8 @@ class WorkingFolder:
                 row = Row()  # no digest of a text outlives it here
             elif not follows or digest == row.file:
                 row = row._replace(base=digest)
+            if digest != row.head:
+                row = row._replace(reader="")  # links to it, and its own, may lack their edges
             self._set(by_id[id_], row._replace(head=digest))
 
     def _continues(self, before: CommitCid | None, after: CommitCid | None) -> bool:

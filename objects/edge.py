@@ -17,6 +17,9 @@ from ibidem.objects.cid import EdgeCid
 from ibidem.objects.fields import EDGE
 from ibidem.objects.ids import EdgeId, NodeId
 
+LINKS_TO = "links_to"
+"""The type of an edge from a passage to a document that its text links to."""
+
 
 @block_of(EDGE)
 class Edge(Block):
@@ -40,3 +43,13 @@ class Edge(Block):
     def cid(self) -> EdgeCid:
         """The identity of this version of the edge: the hash of its bytes."""
         return EdgeCid.of(self.encode())
+
+
+def is_derived_link(edge: Edge) -> bool:
+    """Returns whether an edge says no more than the text of its passage, from which it can be made
+    again.
+
+    Spec: merge 4-g.
+    """
+    says_more = edge.props or edge.extra or edge.key is not None or edge.weight != 1.0
+    return edge.etype == LINKS_TO and not says_more

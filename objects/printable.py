@@ -2,18 +2,22 @@ r"""Escapes untrusted text, so that it can neither control a terminal nor be mis
 output.
 
 Control characters (C0, DEL, C1: escape sequences, a carriage return that overwrites a line, a bell)
-are shown as escapes, and so are invisible characters that change the direction of text or join and
-separate words. One list of them serves all output of the program.
+are shown as escapes, and so are invisible characters, which change the direction of text, join and
+separate words, or smuggle text past a reader: those that Unicode calls ignorable by default,
+without the two variation selectors that choose between the forms of a pictograph. One list of them
+serves all output of the program.
 """
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from json import dumps
 
 _INVISIBLE = (
-    "\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-    "\ufff9-\ufffb\ufffe\uffff\ud800-\udfff"
+    "\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\ud800-\udfff"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _UNSAFE = f"[\x00-\x08\x0b-\x1f{_INVISIBLE}]"
 _UNSAFE_ON_A_LINE = f"[\x00-\x08\x0a-\x1f{_INVISIBLE}]"
@@ -44,7 +48,7 @@ def one_line(text: str, *, width: int | None = None) -> str:
 
 def printable_json(text: str) -> str:
     """Returns the same JSON value with unsafe characters in strings written as JSON escapes."""
-    return re.sub(_UNSAFE_IN_JSON, lambda match: f"\\u{ord(match[0]):04x}", text)
+    return re.sub(_UNSAFE_IN_JSON, lambda match: dumps(match[0])[1:-1], text)
 
 
 def moment(microseconds: int, *, seconds_only: bool = False) -> str:
@@ -60,4 +64,6 @@ def moment(microseconds: int, *, seconds_only: bool = False) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     point = ord(match.group())
+    if point > 0xFFFF:
+        return f"\\U{point:08x}"
     return f"\\x{point:02x}" if point < 0x100 else f"\\u{point:04x}"

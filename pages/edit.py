@@ -56,12 +56,18 @@ def documents(found: Iterable[DocumentChange]) -> h.Node:
     return [
         h.section[
             h.h3[one_line(one.path)],
-            h.pre(tabindex="0")[_lines(one.before or "", one.after or "")]
-            if one.is_readable
-            else h.p["A part of it was erased."],
+            _document(one),
         ]
         for one in found
     ]
+
+
+def _document(found: DocumentChange) -> h.Element:
+    if found.is_long:
+        return h.p[f"It has more than {LINES_MAX:,} parts; those that differ are below."]
+    if not found.is_readable:
+        return h.p["A part of it was erased."]
+    return h.pre(tabindex="0")[_lines(found.before or "", found.after or "")]
 
 
 def _lines(before: str, after: str) -> list[h.Node]:

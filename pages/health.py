@@ -1,8 +1,8 @@
-"""The state of a repository as HTML: sizes, refs, conflicts, what a check of every byte found."""
+"""The state of a repository as HTML: sizes, refs, conflicts, what checks found."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import htpy as h
@@ -12,11 +12,13 @@ from ibidem.pages.html import NOWHERE, Links, code, facts, linked, plural, table
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import CommitCid
-    from ibidem.repo.maintenance.report import FsckReport
+    from ibidem.repo.maintenance.checkup import Finding
     from ibidem.repo.merge.conflicts import OpenConflict
     from ibidem.repo.statistics import RepositoryStats
 
-FAULTS_SHOWN, CONFLICTS_SHOWN, REFS_SHOWN = 100, 100, 200
+CONFLICTS_SHOWN, REFS_SHOWN = 100, 200
+DETAIL_CHARACTERS = 2000
+_TAGS = {"ok": "added", "note": "same", "failed": "error"}
 
 
 def sizes(found: RepositoryStats) -> h.Element:
@@ -49,9 +51,12 @@ def refs(found: Mapping[str, CommitCid], kind: str, *, links: Links = NOWHERE) -
 
 
 def conflicts(found: Sequence[OpenConflict], *, links: Links = NOWHERE) -> h.Node:
-    """Returns the conflicts that are open."""
+    """Returns the first `CONFLICTS_SHOWN` conflicts that are open; one more says that there are
+    more.
+    """
     if not found:
         return h.p["No open conflicts."]
+    more = len(found) > CONFLICTS_SHOWN
     rows = [
         (
             linked(links.to(f"node/{one.id}") if one.what == "node" else None, code(str(one.id))),
@@ -61,17 +66,35 @@ def conflicts(found: Sequence[OpenConflict], *, links: Links = NOWHERE) -> h.Nod
         )
         for one in found[:CONFLICTS_SHOWN]
     ]
-    return table(plural(len(found), "open conflict"), ("Element", "Kind", "Why", "Fields"), rows)
+    return [
+        table(
+            "The first open conflicts" if more else plural(len(found), "open conflict"),
+            ("Element", "Kind", "Why", "Fields"),
+            rows,
+        ),
+        h.p["There are more: ", h.code["repo resolve"], " lists them all."] if more else None,
+    ]
 
 
-def check(found: FsckReport) -> h.Node:
-    """Returns what a check of every byte found."""
-    words = f"{plural(found.block_count, 'block')} read, {found.size_bytes:,} bytes, "
+def findings(found: Iterable[Finding]) -> h.Node:
+    """Returns what checks found, and first whether all of them passed."""
+    listed = list(found)
+    failed = sum(one.outcome == "failed" for one in listed)
+    verdict = f"{plural(failed, 'check')} failed" if failed else "all checks passed"
+    rows = [
+        (
+            one_line(one.check),
+            tag(_TAGS[one.outcome], one.outcome),
+            [
+                one_line(one.detail, width=DETAIL_CHARACTERS),
+                [h.br, h.small[one_line(one.hint)]] if one.hint else None,
+            ],
+        )
+        for one in listed
+    ]
     return [
         h.p(role="status")[
-            tag("added" if found.is_clean else "error", "ok" if found.is_clean else "faults"),
-            f" {words}{plural(len(found.faults), 'fault')}",
+            tag("error" if failed else "added", "failed" if failed else "ok"), " ", verdict
         ],
-        h.ul[(h.li[one_line(str(fault), width=300)] for fault in found.faults[:FAULTS_SHOWN])],
-        h.ul[(h.li[one_line(note)] for note in found.notes[:FAULTS_SHOWN])],
+        table("As repo doctor says it", ("Check", "Result", "Detail"), rows),
     ]

@@ -12,7 +12,7 @@ from ibidem.pages import svg
 from ibidem.pages.html import NOWHERE, Links, code, date, facts, linked, short, table, tag
 
 if TYPE_CHECKING:
-    from ibidem.objects.cid import CommitCid
+    from ibidem.objects.cid import CommitCid, OperationCid
     from ibidem.objects.commit import Commit
     from ibidem.objects.operation import Operation
 
@@ -74,19 +74,36 @@ def commit_facts(found: Commit, *, links: Links = NOWHERE) -> h.Element:
     )
 
 
-def operations(found: Sequence[Operation]) -> h.Element:
-    """Returns the operations of this copy, newest first."""
+def operations(
+    found: Sequence[Operation], undos: Mapping[OperationCid, int] | None = None
+) -> h.Element:
+    """Returns the operations of this copy, newest first.
+
+    Args:
+        found: the operations.
+        undos: how many calls of undo revert an operation and what came after it.
+    """
+    known = undos or {}
     rows = [
         (
             date(one.time),
             one_line(one.description, width=120),
             one_line(one.author, width=40),
             code(short(one.cid)),
+            _undo(known.get(one.cid)),
         )
         for one in found
     ]
-    caption = "Operations, newest first; repo undo restores the state before the newest"
-    return table(caption, ("Time", "What", "Author", "Operation"), rows)
+    caption = (
+        "Operations of this copy, newest first, with the command that reverts one and the later"
+    )
+    return table(caption, ("Time", "What", "Author", "Operation", "To revert it"), rows)
+
+
+def _undo(count: int | None) -> h.Node:
+    if count is None:
+        return None
+    return [h.code["repo undo"], "" if count == 1 else f", {count:,} times"]
 
 
 def _line(found: Commit, names: Sequence[str], links: Links) -> h.Element:

@@ -27,6 +27,7 @@ from ibidem.pages.value import value_text
 if TYPE_CHECKING:
     from ibidem.memory.conversation.message import Stored
     from ibidem.memory.conversation.selection import Selection
+    from ibidem.objects.ids import NodeId
     from ibidem.repo.runs.compare import StepDifference
     from ibidem.repo.runs.recording import RunSummary
     from ibidem.repo.runs.shape import ReadStep
@@ -42,8 +43,6 @@ def runs(found: Sequence[RunSummary], *, links: Links = NOWHERE) -> h.Element:
         (
             linked(links.to(f"run/{one.name}"), one_line(one.name)),
             f"{one.step_count:,}",
-            one_line(one.agent),
-            one_line(one.author),
             None if one.ended is None else date(one.ended),
             tag("error", "failed")
             if one.failure
@@ -53,18 +52,17 @@ def runs(found: Sequence[RunSummary], *, links: Links = NOWHERE) -> h.Element:
         )
         for one in found
     ]
-    return table(
-        plural(len(rows), "run"), ("Run", "Steps", "Agent", "Author", "Ended", "Result"), rows
-    )
+    return table(plural(len(rows), "run"), ("Run", "Steps", "Ended", "Result"), rows)
 
 
 def run(found: RunSummary) -> h.Element:
     """Returns what a run was."""
     return facts(
         (
-            ("agent", one_line(found.agent)),
-            ("task", one_line(found.task)),
-            ("author", one_line(found.author)),
+            ("steps", f"{found.step_count:,}"),
+            ("agent", one_line(found.agent) or None),
+            ("task", one_line(found.task) or None),
+            ("author", one_line(found.author) or None),
             ("ended", None if found.ended is None else date(found.ended)),
             ("failure", found.failure and one_line(found.failure, width=300)),
             ("last step", code(str(found.tip))),
@@ -116,11 +114,11 @@ def selection(found: Selection, *, links: Links = NOWHERE) -> h.Element:
     return table(f"Chosen: {plural(len(rows), 'message')}", ("Message", "Text", "Score"), rows)
 
 
-def threads(found: Sequence[tuple[str, int]], *, links: Links = NOWHERE) -> h.Element:
-    """Returns conversations with the number of their messages."""
+def threads(found: Sequence[tuple[NodeId, str, int]], *, links: Links = NOWHERE) -> h.Element:
+    """Returns conversations, each by its node and name, with the number of their messages."""
     rows = [
-        (linked(links.to(f"thread/{name}"), one_line(name, width=80)), f"{count:,}")
-        for name, count in found
+        (linked(links.to(f"thread/{id_}"), one_line(name, width=80)), f"{count:,}")
+        for id_, name, count in found
     ]
     return table(plural(len(rows), "conversation"), ("Conversation", "Messages"), rows)
 

@@ -84,12 +84,17 @@ class RestrictedGraph(UnrestrictedGraph):
             super().node(id)
         return found
 
-    def find_nodes(self, ids: Iterable[NodeId | str]) -> dict[NodeId, Node]:
-        """Returns those of the nodes that are visible and have no tombstone, without the parts that
-        are not visible.
+    def find_nodes(
+        self, ids: Iterable[NodeId | str], *, include_tombstoned: bool = False
+    ) -> dict[NodeId, Node]:
+        """Returns those of the nodes that are visible and not hidden by a tombstone, without the
+        parts that are not visible.
         """
         wanted = [check_id("id", id_, NodeId) for id_ in ids]
-        visible = super().find_nodes(id_ for id_ in wanted if self._ordinal(id_) is not None)
+        visible = super().find_nodes(
+            (id_ for id_ in wanted if self._ordinal(id_) is not None),
+            include_tombstoned=include_tombstoned,
+        )
         found = {id_: self._found(id_) if node.children else node for id_, node in visible.items()}
         return {id_: node for id_, node in found.items() if node is not None}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from ibidem.objects.errors import InvalidInputError
@@ -47,6 +47,15 @@ def check_names(field: str, values: object) -> list[str]:
         if len(found) == len(given):
             return found
     raise InvalidInputError(f"{field}: got {values!r:.80}, expected a list of names")
+
+
+def check_mapping(field: str, value: object) -> Mapping[str, Any]:
+    """Returns a mapping, None as an empty one; raises `InvalidInputError` for anything else."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"{field}: got {value!r:.80}, expected a mapping")
+    return value
 
 
 def check_content(content: object) -> bytes:

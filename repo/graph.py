@@ -132,7 +132,9 @@ class Graph:
             )
         return Node.decode(self._store.get(cid))
 
-    def find_nodes(self, ids: Iterable[NodeId | str]) -> dict[NodeId, Node]:
+    def find_nodes(
+        self, ids: Iterable[NodeId | str], *, include_tombstoned: bool = False
+    ) -> dict[NodeId, Node]:
         """Returns those of the nodes that exist and are not hidden, read in one batch."""
         self._check_open()
         wanted = [check_id("id", id_, NodeId) for id_ in dict.fromkeys(ids)]
@@ -143,7 +145,11 @@ class Graph:
             self._tree(TOMBSTONES).get_many(keys),
             strict=True,
         )
-        cids = {id_: cid for id_, cid, hidden in entries if cid is not None and hidden is None}
+        cids = {
+            id_: cid
+            for id_, cid, hidden in entries
+            if cid is not None and (hidden is None or include_tombstoned)
+        }
         blocks = self._store.get_many(cids.values()) if cids else []
         return dict(zip(cids, map(Node.decode, blocks), strict=True))
 
@@ -274,11 +280,13 @@ class Graph:
         """Returns the location of a passage or section in its document, None without a document."""
         return self.locate_many([id])[0]
 
-    def locate_many(self, ids: Sequence[NodeId | str]) -> list[Location | None]:
+    def locate_many(
+        self, ids: Sequence[NodeId | str], *, include_tombstoned: bool = False
+    ) -> list[Location | None]:
         """Returns the locations of parts in their documents, None for parts without one."""
         from ibidem.repo.locate_many import locate_many
 
-        return locate_many(self, check_ids("ids", ids))
+        return locate_many(self, check_ids("ids", ids), include_tombstoned=include_tombstoned)
 
     def log(self) -> Iterator[Commit]:
         """Yields the commit of this revision and its ancestors, newest first."""

@@ -1,10 +1,11 @@
 """The types of `layers.py`, for editors and type checkers. Nothing here runs."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from os import PathLike
 from typing import Any
 
+from ibidem.embed.language_model import LanguageModel
 from ibidem.embed.protocol import Embedder
 from ibidem.ingest.report import IngestReport, Progress
 from ibidem.memory.conversation.conversations import Conversations
@@ -53,6 +54,9 @@ class Recalling:
         slow_milliseconds: int | None = None,
         time: int | datetime | None = None,
         # options: retrieve
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         label: str | Iterable[str] | None = None,
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,

@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 class Graph(Protocol):
     """The graph that contains the parts, such as a revision."""
 
-    def node(self, id_: NodeId, /) -> Node:
+    def node(self, id_: NodeId, /, *, include_tombstoned: bool = False) -> Node:
         """Returns a node; raises `NotFoundError`."""
         ...
 
-    def find_nodes(self, ids: Iterable[NodeId]) -> dict[NodeId, Node]:
+    def find_nodes(
+        self, ids: Iterable[NodeId], *, include_tombstoned: bool = False
+    ) -> dict[NodeId, Node]:
         """Returns those of the nodes that exist, read in one batch."""
         ...
 
@@ -38,19 +40,23 @@ class Graph(Protocol):
         ...
 
 
-def locate_many(graph: Graph, ids: Sequence[NodeId]) -> list[Location | None]:
+def locate_many(
+    graph: Graph, ids: Sequence[NodeId], *, include_tombstoned: bool = False
+) -> list[Location | None]:
     """Returns the location of each part in its document, None for a node that is part of none.
 
     Raises:
-        NotFoundError: there is no such node, or it or one of its ancestors has a tombstone.
+        NotFoundError: there is no such node, or it or one of its ancestors has a tombstone,
+            unless those are included.
     """
-    nodes = graph.find_nodes(ids)
+    nodes = graph.find_nodes(ids, include_tombstoned=include_tombstoned)
     inner = [node.id for node in nodes.values() if node.ntype != "Document"]
     parents = graph.with_snapshot(lambda snapshot: _parents(snapshot, inner)) if inner else {}
-    nodes |= graph.find_nodes(set(parents.values()) - nodes.keys())
+    others = set(parents.values()) - nodes.keys()
+    nodes |= graph.find_nodes(others, include_tombstoned=include_tombstoned)
 
     def node(id_: NodeId) -> Node:
-        return nodes.get(id_) or graph.node(id_)
+        return nodes.get(id_) or graph.node(id_, include_tombstoned=include_tombstoned)
 
     def located(id_: NodeId) -> Location | None:
         try:

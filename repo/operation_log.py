@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ibidem.objects.blocks import WriteBatch
@@ -328,6 +329,22 @@ class OperationLog:
         """
         return self._restore(_undo_target, _UNDONE, author=author, time=time, key=key)
 
+    def undoable(self, depth: int | None = None) -> Iterator[Operation]:
+        """Yields the operations that as many calls of `undo` would revert, newest first; each is
+        searched for only once it is asked for.
+
+        Args:
+            depth: operations that are searched for each of them, None for all.
+        """
+        state = self.state()
+        entry: LogEntry = state
+        while True:
+            try:
+                target, entry = _undo_target(self, state, entry, depth)
+            except (InvalidInputError, NotFoundError):
+                return
+            yield target.operation
+
     def redo(self, *, author: str = "", time: int | None = None) -> Restored:
         """Restores the refs from before the newest undo that is not followed by another change.
 
@@ -436,11 +453,23 @@ def linked(operation: Operation, name: str) -> Cid | None:
     return value
 
 
-def _undo_target(operations: OperationLog, state: State) -> tuple[LogEntry, LogEntry]:
-    """Returns the operation to undo and the one to restore; undos and redos cancel out."""
-    entry: LogEntry = state
+def _undo_target(
+    operations: OperationLog,
+    state: State,
+    start: LogEntry | None = None,
+    depth: int | None = None,
+) -> tuple[LogEntry, LogEntry]:
+    """Returns the operation to undo and the one to restore; undos and redos cancel out.
+
+    Args:
+        operations: the log.
+        state: the newest.
+        start: where the search begins, if not there.
+        depth: see `_last_change`.
+    """
+    entry: LogEntry = start or state
     while True:
-        entry = _last_change(operations, state, entry)
+        entry = _last_change(operations, state, entry, depth)
         if _UNDONE in entry.operation.extra:
             entry = operations.before(_at(operations, entry, _UNDONE))
         elif _REDONE in entry.operation.extra:
@@ -488,11 +517,19 @@ def _says(view: View) -> tuple[object, ...]:
     return view.refs, view.head, view.erasures
 
 
-def _last_change(operations: OperationLog, state: State, entry: LogEntry) -> LogEntry:
+def _last_change(
+    operations: OperationLog, state: State, entry: LogEntry, depth: int | None = None
+) -> LogEntry:
     """Returns the newest operation, starting from one, that changed more than runs and receipts.
     Operations that changed nothing, as when `gc` drops older ones, are skipped too.
+
+    Raises:
+        NotFoundError: none of the first `depth` did.
     """
+    searched = count()
     while not state.is_oldest(entry):
+        if depth is not None and next(searched) >= depth:
+            raise NotFoundError(f"none of {depth} operations changed a branch or tag")
         before = operations.before(entry)
         is_nothing = not entry.operation.extra and _says(before.view) == _says(entry.view)
         is_change = entry.view.head != before.view.head or not refs.is_only_records(

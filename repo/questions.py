@@ -10,7 +10,7 @@ and one that was left alone is not.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ibidem.retrieve.query.configured import CONFIGURED
@@ -18,6 +18,7 @@ from ibidem.retrieve.query.configured import CONFIGURED
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from ibidem.embed.language_model import LanguageModel
     from ibidem.embed.protocol import Embedder
     from ibidem.objects.cid import CommitCid
     from ibidem.objects.node import Node
@@ -70,6 +71,9 @@ class Questions:
         text: str | None = None,
         *,
         # options: retrieve
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         label: str | Iterable[str] | None = None,
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,
@@ -142,6 +146,9 @@ class Questions:
         text: str | None = None,
         *,
         # options: packs
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         label: str | Iterable[str] | None = None,
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,
@@ -227,6 +234,9 @@ class Questions:
         *,
         style: str = "qa",
         # options: packs
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         label: str | Iterable[str] | None = None,
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,
@@ -321,6 +331,9 @@ class Questions:
         conversation: int = 2,
         style: str = "qa",
         # options: context
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         label: str | Iterable[str] | None = None,
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,

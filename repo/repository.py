@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from ibidem.repo.questions import Questions
 from ibidem.repo.refs import HEADS, OWN, TAGS
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
+from ibidem.retrieve.query import checks
 from ibidem.store.closing import Closing
 
 if TYPE_CHECKING:
@@ -560,11 +562,17 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
         signed = self.core.signed(author, message, time, agent=agent, task=task)
         return revert(log, full_name, self.core.commit_cid_of(rev), signed)
 
-    def conflicts(self, at: object = HEAD) -> list[OpenConflict]:
-        """Returns the unresolved conflicts of a revision, by id."""
+    def conflicts(self, at: object = HEAD, *, limit: int | None = None) -> list[OpenConflict]:
+        """Returns the unresolved conflicts of a revision, by id.
+
+        Args:
+            at: the revision.
+            limit: maximal number of conflicts, None for all.
+        """
         from ibidem.repo.merge.conflicts import open_conflicts
 
-        return list(open_conflicts(self.core.store, self.core.graph(at).root))
+        stop = None if limit is None else checks.count("limit", limit)
+        return list(islice(open_conflicts(self.core.store, self.core.graph(at).root), stop))
 
     def resolve_conflict(
         self,

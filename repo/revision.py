@@ -14,10 +14,11 @@ from ibidem.repo.questions import Questions, changed_options
 from ibidem.retrieve.query.configured import CONFIGURED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
     from typing import Any
 
+    from ibidem.embed.language_model import LanguageModel
     from ibidem.embed.protocol import Embedder
     from ibidem.index.snapshot import Snapshot
     from ibidem.objects.cid import CommitCid, RootCid
@@ -239,6 +240,9 @@ class Revision(Questions):
         # options: records
         types: Iterable[RecordType | str] | None = None,
         include_status: Iterable[Status | str] = (),
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,
         model: str | Configured | None = CONFIGURED,

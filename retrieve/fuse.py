@@ -17,7 +17,7 @@ from ibidem.objects.record import record
 from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.numbers import Float64s
 from ibidem.retrieve.protocol import Ordinals
-from ibidem.retrieve.query.fusion import DAMPED, LANES, Fusion
+from ibidem.retrieve.query.fusion import DAMPED, LANES, Fusion, kind_of
 
 
 @record
@@ -42,7 +42,7 @@ def fuse(tops: Sequence[LaneTop], fusion: Fusion) -> Fused:
     if len(tops) == 1:
         top = tops[0]
         return Fused(top.ordinals, top.scores, {top.lane: top.scores})
-    ordered = sorted(tops, key=lambda top: LANES.index(top.lane))
+    ordered = sorted(tops, key=lambda top: LANES.index(kind_of(top.lane)))
     return added(ordered, [_shares(top, fusion) for top in ordered])
 
 

@@ -40,12 +40,14 @@ from ibidem.retrieve.numbers import rank
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 from ibidem.retrieve.query import predicate
 from ibidem.retrieve.query.query import Query
+from ibidem.retrieve.query.subquery import lane_of
 from ibidem.retrieve.ranking import SnapshotRanking
 from ibidem.retrieve.reorder import reorder
 from ibidem.retrieve.rerank import LANE as RERANK
 from ibidem.retrieve.rerank import Reranker, RerankRecord, RerankStatus
 from ibidem.retrieve.semantics import rules
 from ibidem.retrieve.sparse import rank_sparse
+from ibidem.retrieve.subquery_lane import check_models, run_subqueries
 from ibidem.retrieve.tokens import check_estimator
 
 if TYPE_CHECKING:
@@ -199,14 +201,9 @@ def ranked(
     check_estimator(query, nodes.estimator)
     snapshot = restrict(snapshot, query.viewer, nodes.load)
     load = loader(snapshot, nodes.load)
-    if query.vector is not None:
-        from ibidem.retrieve.dense.lane import (
-            check_model,  # not loaded for questions without a vector
-        )
-
-        check_model(snapshot, query)
+    check_models(snapshot, query)
     scope = universe(snapshot, query)
-    tops = run_lanes(scope, dense)
+    tops = [*run_lanes(scope, dense), *run_subqueries(scope, run_lanes)]
     walks = run_graph_lanes(scope, tops)
     mentions = run_mentions(scope, tops, load, nodes.content)
     tops += [walk.top for walk in walks]
@@ -363,6 +360,7 @@ def _warnings(
         yield AnswerWarning(WarningCode.NO_SPARSE_VECTORS, "sparse", query.sparse.vocab)
     if query.vector is not None and stale and status["dense"] is not LaneStatus.NO_VECTORS:
         yield AnswerWarning(WarningCode.STALE_VECTORS, "vector", query.vector.model, stale)
+    yield from _queries_warnings(query, status)
     for walk in walks:
         if walk.top.status is LaneStatus.NO_EDGES:
             yield AnswerWarning(WarningCode.NO_EDGES, walk.top.lane)
@@ -380,6 +378,18 @@ def _warnings(
                 yield AnswerWarning(WarningCode.UNKNOWN_PROPERTY, "where", name)
     for lane, etype in unknown_etypes(scope):
         yield AnswerWarning(WarningCode.UNKNOWN_EDGE_TYPE, lane, etype)
+
+
+def _queries_warnings(query: Query, status: Mapping[str, LaneStatus]) -> Iterator[AnswerWarning]:
+    """Yields a warning for each subquery that ranks nothing."""
+    codes = (
+        (LaneStatus.NO_TERMS, WarningCode.NO_QUERY_TERMS),
+        (LaneStatus.NO_VECTORS, WarningCode.NO_VECTORS),
+    )
+    for wanted, code in codes:
+        for index in range(len(query.queries or ())):
+            if status[lane_of(index)] is wanted:
+                yield AnswerWarning(code, "queries", lane_of(index))
 
 
 def count_conflicted(snapshot: Snapshot, nodes: Sequence[NodeId]) -> int:

@@ -73,7 +73,8 @@ def _committed(
                 hint="read the newer state, and send the change for it",
             )
         lines = b"\n".join(json.dumps(one).encode() for one in records)
-        ingest_records(tx, BytesIO(lines), "records", IngestReport(), strict=True)
+        report = IngestReport()
+        ingest_records(tx, BytesIO(lines), "records", report, strict=True, is_in_order=True)
         tx.add_trailers(trailers)
     return None if tx.commit is None else tx.commit.cid
 

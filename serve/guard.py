@@ -11,34 +11,48 @@ Spec: sync 7.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ibidem.objects.errors import ErrorKind, InvalidInputError, RemoteError
-from ibidem.serve.tokens import Token
 
 if TYPE_CHECKING:
     from starlette.datastructures import Headers
 
-Identify = Callable[[str], Token | None]
-"""Returns the token with a text, None if none is accepted."""
+T = TypeVar("T")
 
 
-class Guard:
+class Guard(Generic[T]):
     """Decides about each request from its headers."""
 
-    def __init__(self, identify: Identify, hosts: frozenset[str]) -> None:
-        """Sets how tokens are recognised, and the accepted values of `Host`, in lower case."""
+    def __init__(
+        self,
+        identify: Callable[[str], T | None],
+        hosts: frozenset[str],
+        *,
+        are_pages_refused: bool = True,
+    ) -> None:
+        """Sets what is accepted.
+
+        Args:
+            identify: returns who has the token with a text, None if none is accepted; runs in a
+                thread.
+            hosts: the accepted values of `Host`, in lower case.
+            are_pages_refused: False if the application itself refuses what web pages send.
+        """
         self._identify = identify
         self._hosts = hosts
+        self._are_pages_refused = are_pages_refused
 
     def check_host(self, headers: Headers) -> None:
         """Raises `InvalidInputError` for another host, or a request from a web page."""
-        check_host(headers, self._hosts)
+        check_host(headers, self._hosts, hint="start it with --allow-host NAME")
+        if not self._are_pages_refused:
+            return
         if "origin" in headers or headers.get("sec-fetch-site", "none") != "none":
             raise InvalidInputError("origin: requests from web pages are rejected")
 
-    def check(self, headers: Headers) -> Token:
-        """Returns the token of an allowed request.
+    def check(self, headers: Headers) -> T:
+        """Returns who sent an allowed request.
 
         Raises:
             InvalidInputError: another host, or a request from a web page.
@@ -57,13 +71,15 @@ class Guard:
         return found
 
 
-def check_host(headers: Headers, hosts: frozenset[str]) -> None:
-    """Raises `InvalidInputError` unless a request names one of these hosts, and only one."""
+def check_host(headers: Headers, hosts: frozenset[str], *, hint: str) -> None:
+    """Raises `InvalidInputError` with a hint unless a request names one of these hosts, and only
+    one.
+    """
     named = headers.getlist("host")
     if len(named) != 1 or named[0].strip().lower() not in hosts:
         raise InvalidInputError(
             "host: the request names a host that is not allowed",
-            hint="start it with --allow-host NAME",
+            hint=hint,
         )
 
 

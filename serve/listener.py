@@ -64,8 +64,15 @@ class Listener(Closing):
         """Whether the server was told to stop."""
         return bool(self._server.should_exit)
 
-    def answer_with(self, application: Any, *, idle_seconds: float = IDLE_SECONDS) -> None:
-        """Sets the ASGI application that answers."""
+    def answer_with(
+        self, application: Any, *, idle_seconds: float = IDLE_SECONDS, has_lifespan: bool = False
+    ) -> None:
+        """Sets the ASGI application that answers.
+
+        Args:
+            idle_seconds: how long the server waits for a client.
+            has_lifespan: whether the application is told when the server begins and ends.
+        """
         import uvicorn
 
         from ibidem.serve import connection
@@ -76,7 +83,7 @@ class Listener(Closing):
                 http=connection.connection_class(idle_seconds),
                 loop="asyncio",
                 ws="none",
-                lifespan="off",
+                lifespan="on" if has_lifespan else "off",
                 interface="asgi3",
                 log_config=None,
                 log_level=logging.CRITICAL,
@@ -102,7 +109,8 @@ class Listener(Closing):
 
     def close(self) -> None:
         """Stops listening."""
-        self._server.should_exit = True
+        if self._server is not None:
+            self._server.should_exit = True
         if self._thread is not None:
             self._thread.join()
             self._thread = None

@@ -31,6 +31,8 @@ _AT: Schema = {"type": "string", "minLength": 1, "description": "A revision; the
 _OBJECT: Schema = {"type": "object"}
 _NULL: Schema = {"type": "null"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
+_ALTERNATIVES = re.compile(r" \| (?![^\[]*\])")
+"""Between the types of an annotation, not inside one."""
 _TYPES: dict[str, Schema] = {
     "str": _TEXT,
     "bool": {"type": "boolean"},
@@ -41,6 +43,12 @@ _TYPES: dict[str, Schema] = {
     "Mapping[str, object]": _OBJECT,
     "Mapping[str, Any]": _OBJECT,
     "Mapping[str, float]": {"type": "object", "additionalProperties": {"type": "number"}},
+    "Sequence[str | Mapping[str, Any]]": {
+        "type": "array",
+        "items": {"anyOf": [_TEXT, _OBJECT]},
+        "minItems": 1,
+        "maxItems": 16,
+    },
     "Predicate": _OBJECT,
     "CommitCid": _CID,
     "tuple[str, Any]": {
@@ -244,7 +252,7 @@ def _schema(option: Option, *, is_nullable: bool) -> Schema:
         for one in OPTIONS.values()
         if one.name.rpartition(".")[0] == option.name
     }
-    kinds = [_schema_of_type(kind, option, inner) for kind in option.type.split(" | ")]
+    kinds = [_schema_of_type(kind, option, inner) for kind in _ALTERNATIVES.split(option.type)]
     unique = list({json.dumps(one, sort_keys=True): one for one in kinds if one}.values())
     if is_nullable:
         unique.append(_NULL)

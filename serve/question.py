@@ -28,7 +28,7 @@ RETRIEVE = "/v1/retrieve"
 NOT_SERVED: Final = frozenset(
     (
         *("viewer", "packs", "records", "history", "moment"),
-        *("model", "embedder", "estimator"),
+        *("model", "embedder", "estimator", "imagine", "reword"),
         *("rerank", "rerank_text", "rerank_depth", "rerank_timeout"),
     )
 )
@@ -158,6 +158,17 @@ def _tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _queries(value: Any) -> Any:
+    """Returns further questions with tuples for vectors; other forms are refused where they are
+    resolved."""
+    if not isinstance(value, list):
+        return value
+    return [
+        {name: _tuple(part) for name, part in one.items()} if isinstance(one, dict) else one
+        for one in value
+    ]
+
+
 def _moment(value: Any) -> Any:
     return time_of(value) if isinstance(value, str) else value
 
@@ -165,6 +176,7 @@ def _moment(value: Any) -> Any:
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     "vector": _tuple,
     "sparse": _tuple,
+    "queries": _queries,
     "as_of": _moment,
     **dict.fromkeys(TIMES_OF_RECORDS, _moment),
 }

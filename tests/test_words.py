@@ -115,6 +115,7 @@ def public_names() -> Iterator[tuple[str, str]]:
                 yield node.name, f"{place}: {node.name}"
 
 
+@cache
 def occurrences() -> Counter[str]:
     found: Counter[str] = Counter()
     for path, tree in sources().items():

@@ -37,6 +37,7 @@ def retrieve(
     at: str = HEAD,
     label: Sequence[str] = (),
     where: Mapping[str, Any] | None = None,
+    also: Sequence[str] = (),
 ) -> Reply:
     """Returns the passages and facts that answer a question, with their receipt."""
     revision = access.at(at)
@@ -45,7 +46,7 @@ def retrieve(
     # the first try leaves them what they mostly need, and a second one is rare.
     inner = token_budget * 6 // 7 - _LINES_TOKENS
     while True:
-        answer = revision.packs(query, token_budget=max(inner, 1), **options)
+        answer = revision.packs(query, queries=also, token_budget=max(inner, 1), **options)
         members = _members(revision, answer)
         text = _sources_text(revision, answer, members)
         excess = tokens_of(text) - token_budget

@@ -68,6 +68,14 @@ _LABEL: Schema = {
 _WHERE: Schema = {"type": "object", "description": "Only nodes with these properties"}
 
 
+_ALSO: Schema = {
+    "type": "array",
+    "items": _text("Another wording, a part of the question, or an imagined answer"),
+    "maxItems": 16,
+    "description": "Also rank by these",
+}
+
+
 def _list(**properties: Any) -> dict[str, Any]:
     return {"type": "array", "items": _object(" ".join(properties), properties)}
 
@@ -94,6 +102,7 @@ TOOLS = {
                     "at": _AT,
                     "label": _LABEL,
                     "where": _WHERE,
+                    "also": _ALSO,
                 },
             ),
             _result(

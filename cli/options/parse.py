@@ -106,6 +106,49 @@ def vector(text: str) -> tuple[str, np.ndarray[Any, Any]]:
     return model, array.astype(np.float32)
 
 
+def sparse(text: str) -> tuple[str, list[int], list[float]]:
+    """Returns the vocabulary, tokens and weights of `VOCABULARY=FILE.json`, an object of weights by
+    token.
+
+    Raises:
+        InvalidInputError: it has another form, or the file does not contain such an object.
+    """
+    vocabulary, equals, name = text.rpartition("=")
+    if not equals or not vocabulary or not name:
+        raise InvalidInputError(f"--sparse: got {text!r}, expected VOCABULARY=FILE.json")
+    try:
+        found = json.loads(Path(name).read_text("utf-8"), parse_constant=_no_constant)
+        pairs = [(int(token), weight) for token, weight in found.items()]
+    except OSError as error:
+        raise InvalidInputError(f"--sparse: cannot read {name!r}: {error.strerror}") from error
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise InvalidInputError(
+            f'--sparse: {name!r} is not a JSON object such as {{"17": 0.5, "204": 1.25}}'
+        ) from error
+    return vocabulary, [token for token, _ in pairs], [weight for _, weight in pairs]
+
+
+def weights(texts: Iterable[str]) -> dict[str, float]:
+    """Returns the weights written as `lane=number`.
+
+    Raises:
+        InvalidInputError: one is not of that form, or a lane comes twice.
+    """
+    found: dict[str, float] = {}
+    for text in texts:
+        lane, equals, written = text.partition("=")
+        try:
+            number = float(written)
+        except ValueError:
+            number = None
+        if not equals or not lane or number is None:
+            raise InvalidInputError(f"--weight: got {text!r}, expected LANE=NUMBER")
+        if lane in found:
+            raise InvalidInputError(f"--weight: {lane!r} is given twice, expected once")
+        found[lane] = number
+    return found
+
+
 def moment(text: str | None) -> int | None:
     """Returns a time written as ISO 8601 with an offset, or as microseconds since 1970 UTC.
 

@@ -29,6 +29,9 @@ _MOMENTS = frozenset(("as_of", *TIMES_OF_RECORDS))
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     "where": parse.conditions,
     "vector": lambda text: parse.vector(text) if text else None,
+    "sparse": lambda text: parse.sparse(text) if text else None,
+    "queries": list,
+    "weights": parse.weights,
 }
 
 
@@ -42,6 +45,15 @@ def question_argument(
         required=required,
         callback=lambda _, __, words: " ".join(words) if words else None,
     )
+
+
+summary_option = click.option(
+    "--summary",
+    type=click.IntRange(1, 100),
+    metavar="N",
+    help="Show first the N sentences of the answer that say most about QUERY, word for word.",
+)
+"""The option that summarises an answer, passed on as `summary`."""
 
 
 def question_options(function: Function) -> Function:
@@ -92,6 +104,9 @@ def options(
                 if "degrade" not in found:
                     raise
                 found["model"] = model
+    for name in ("imagine", "reword"):
+        if name in found:
+            found[name] = embedders.language_model(session.environment, found[name], f"--{name}")
     if text and text.strip() and "rerank" in session.settings():
         found.setdefault("rerank", session.settings()["rerank"])
     if (reranker := found.pop("rerank", None)) and reranker != NO_MODEL:

@@ -18,14 +18,17 @@ DROPS_SHOWN = 20
 """Dropped nodes that --explain lists; JSON lists what the result lists."""
 
 
-def answer_json(result: Answer[Item], locations: list[Location | None]) -> dict[str, Any]:
+def answer_json(
+    result: Answer[Item], locations: list[Location | None], summary: int | None = None
+) -> dict[str, Any]:
     """Returns a result as JSON, without its receipt.
 
     Args:
         result: the answer.
         locations: the source location of each item, in the order of the items.
+        summary: the number of sentences of its summary; None for none.
     """
-    found = outcome_json(result)
+    found = outcome_json(result, summary)
     return {
         **found,
         "stated": found.get("stated"),
@@ -37,11 +40,27 @@ def answer_json(result: Answer[Item], locations: list[Location | None]) -> dict[
     }
 
 
-def outcome_json(result: Answer[AnswerItem]) -> dict[str, Any]:
-    """Returns an answer as JSON, without its receipt."""
+def outcome_json(result: Answer[AnswerItem], summary: int | None = None) -> dict[str, Any]:
+    """Returns an answer as JSON, without its receipt.
+
+    Args:
+        result: the answer.
+        summary: the number of sentences of its summary; None for none.
+    """
     found = result.to_dict()
     del found["receipt"], found["kind"]
-    return found
+    return found if summary is None else {**found, "summary": result.summary(summary).to_dict()}
+
+
+def summary_lines(result: Answer[AnswerItem], sentences: int | None) -> list[str]:
+    """Returns the sentences of a summary, each after the number of its item; empty for None."""
+    if sentences is None:
+        return []
+    found = [
+        f"{strong(output.one_line(one.text))} {faint(f'[{one.item + 1}]')}"
+        for one in result.summary(sentences).sentences
+    ]
+    return [*found, ""] if found else []
 
 
 def answer_lines(

@@ -12,8 +12,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from ibidem.cli.render.cells import cut
 from ibidem.cli.render.output import faint, one_line, strong
-from ibidem.retrieve.query.fusion import LANES
+from ibidem.retrieve.query.fusion import LANES, kind_of
 
 if TYPE_CHECKING:
     from ibidem.retrieve.answer.answer import Answer
@@ -89,9 +90,8 @@ def chart_lines(
 def _adding(result: Answer[Item]) -> list[str]:
     """Returns what adds to a score of the answer: lanes in the order of fusion, then factors."""
     found = {name for item in result for name, lane in item.lanes.items() if lane.contribution > 0}
-    return sorted(
-        found, key=lambda name: (LANES.index(name) if name in LANES else len(LANES), name)
-    )
+    order = {name: at for at, name in enumerate(LANES)}
+    return sorted(found, key=lambda name: (order.get(kind_of(name), len(order)), name))
 
 
 def _shares(item: Item, names: Sequence[str]) -> list[float]:
@@ -110,7 +110,7 @@ def _drawn(bars: Sequence[_Bar], cells: int, textures: str, *, width: int) -> li
         drawn = _cells(bar.shares, longest, cells, textures)
         line = f"  {bar.name:<{names}}  {drawn:<{cells}}  {bar.value:>{values}}"
         if bar.title and room >= _TITLE_CELLS_MIN:
-            line += f"  {one_line(bar.title, width=room)}"
+            line += f"  {cut(one_line(bar.title), width=room)}"
         lines.append(line.rstrip())
     return lines
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from ibidem.cli.render.cells import cell_count
 from ibidem.objects.printable import moment as moment
 from ibidem.objects.printable import one_line as one_line
 from ibidem.objects.printable import printable, printable_json, printable_line
@@ -68,7 +69,7 @@ def table(rows: Sequence[Sequence[str]], *, indent: str = "") -> list[str]:
 
 
 def _width(cell: str) -> int:
-    return len(re.sub(_MARKS, "", cell))
+    return cell_count(re.sub(_MARKS, "", cell))
 
 
 def say(*lines: str) -> None:

@@ -183,14 +183,16 @@ class TermCache(_Generations):
 class _Stemmed(TermCache):
     def __init__(self, name: str, *, drops: bool) -> None:
         super().__init__()
-        self._name = name
         self._stem = stems(name)
-        self._drops = drops
+        self._is_english = name == "english"
+        self._dropped = stop_words(name, in_ascii=True) if drops else _NONE
+        self._drops, self._name = drops, name
 
     def spans(self, chunk: str) -> Iterator[Span]:
-        is_english = self._name == "english"
-        dropped = stop_words(self._name, chunk.isascii()) if self._drops else _NONE
-        return stemmed_spans(chunk, self._stem, dropped, is_english=is_english)
+        dropped = self._dropped
+        if self._drops and not chunk.isascii():
+            dropped = stop_words(self._name)
+        return stemmed_spans(chunk, self._stem, dropped, is_english=self._is_english)
 
 
 @cache

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,15 @@ Choices = npt.NDArray[np.uint8]
 """(n,) positions in `ANALYSERS`."""
 
 
+@cache
+def _margins(home: str) -> dict[str, int]:
+    """Returns the most that each stop word can speak for a language other than the repository's."""
+    return {
+        word: any(one != home for one in spoken) - (home in spoken)
+        for word, spoken in languages_by_word().items()
+    }
+
+
 class TermNumbering:
     """Numbers of terms: each new term gets the next one."""
 
@@ -54,12 +64,7 @@ class TermNumbering:
         """
         remembered_terms(analyser)
         self._home = analyser
-        language = analyser.removesuffix("-1")
-        self._margin = {
-            word: any(one != language for one in spoken) - (language in spoken)
-            for word, spoken in languages_by_word().items()
-        }
-        """The most that a stop word can speak for a language other than the repository's."""
+        self._margin = _margins(analyser.removesuffix("-1"))
         self._numbers: dict[str, int] = {}
         self._forget_chunks()
 

@@ -8,10 +8,12 @@ root.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ibidem.memory.conversation.message import (
     MESSAGE,
+    ORD_MAX,
     PART,
     PART_MESSAGES,
     SOURCES_MAX,
@@ -31,12 +33,13 @@ from ibidem.memory.conversation.message import (
     thread_info,
 )
 from ibidem.objects.child import Child
-from ibidem.objects.config import Config
+from ibidem.objects.config import Config, Model
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
 from ibidem.objects.forking import ForkLock
 from ibidem.objects.location import size_of
 from ibidem.objects.record import record
+from ibidem.objects.text import text_digest
 from ibidem.repo.retry import pause
 from ibidem.repo.revision import Revision
 from ibidem.repo.transaction.writing import writing
@@ -46,6 +49,7 @@ from ibidem.retrieve.access.policy import policy_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ibidem.embed.protocol import Embedder
     from ibidem.objects.commit import Commit
     from ibidem.objects.ids import NodeId
     from ibidem.objects.node import Node
@@ -108,8 +112,7 @@ def append(
         known: by the caller's id, the ord of a message that the thread has.
     """
     tx.require_unchanged(thread_id(thread))
-    state = tx.find_node(thread_id(thread))
-    next_ord = 0 if state is None else thread_info(state).next_ord
+    state, next_ord = _state(tx, thread)
     ords: list[int] = []
     known = dict(known)
     fresh: list[tuple[NodeId, Message]] = []
@@ -166,23 +169,27 @@ def unsaved(tx: Transaction, thread: str, messages: Sequence[Message]) -> Sequen
         InvalidInputError: kind `id-collision`: the stored messages are not a prefix of the
             conversation.
     """
-    state = tx.find_node(thread_id(thread))
-    if state is None:
-        return messages
-    info = thread_info(state)
-    first, stop = info.cleared, info.next_ord
+    state, stop = _state(tx, thread)
+    first = 0 if state is None else thread_info(state).cleared
     for position in range(first, min(stop, first + len(messages))):
         node = tx.find_node(message_id(thread, position))
         if node is None:
             continue  # erased: what it said is not known any more
-        before, given = stored(node, staged_reader(tx)), messages[position - first]
-        if (before.role, before.text, before.raw) != (given.role, given.text, given.raw):
-            raise InvalidInputError(
-                f"messages[{position - first}]: thread {thread!r} has another one at {position}",
-                kind=ErrorKind.ID_COLLISION,
-                hint="append only new messages, or clear the thread first",
-            )
+        check_same(
+            thread, position - first, stored(node, staged_reader(tx)), messages[position - first]
+        )
     return messages[stop - first :]
+
+
+def check_same(thread: str, index: int, before: Stored, given: Message) -> None:
+    """Raises `InvalidInputError`, kind `id-collision`, if a message of a conversation is not the
+    stored one."""
+    if (before.role, before.text, before.raw) != (given.role, given.text, given.raw):
+        raise InvalidInputError(
+            f"messages[{index}]: thread {thread!r} has another one at {before.ord}",
+            kind=ErrorKind.ID_COLLISION,
+            hint="append only new messages, or clear the thread first",
+        )
 
 
 def hide(tx: Transaction, thread: str, before: int | None, *, reason: str) -> tuple[int, ...]:
@@ -200,7 +207,7 @@ def hide(tx: Transaction, thread: str, before: int | None, *, reason: str) -> tu
             if tx.find_node(summary) is not None and not tx.is_tombstoned(summary):
                 tx.tombstone(summary, reason=reason)
         tx.require_unchanged(thread_id(thread))
-        tx.update_node(thread_id(thread), set_props={"cleared": stop, "summaries": []})
+        _set(tx, thread, {"next": stop, "cleared": stop, "summaries": []})
     return tuple(one.ord for one in gone)
 
 
@@ -242,8 +249,7 @@ def summarize(
                 f"{other[0]} to {other[1]}",
                 kind=ErrorKind.ID_COLLISION,
             )
-    positions = range(first, last + 1)
-    found = [node for position in positions if (node := tx.find_node(message_id(thread, position)))]
+    found = _in_range(tx, thread, first, last)
     policy = policy_of(Config.from_map(tx.base.config))
     own = derived(policy, (node.props for node in found), labels)
     props: dict[str, Any] = {
@@ -260,16 +266,43 @@ def summarize(
         SUMMARY, summary=text, props=props, namespace=SUMMARY, key=[thread, first, last]
     )
     tx.add_trailers(own.trailers(made))
-    tx.add_edge(made, "summarizes", thread_id(thread), props={"first": first, "last": last})
     kept = sorted([*map(list, ranges), [first, last]])
-    tx.update_node(thread_id(thread), set_props={"summaries": kept})
+    _set(tx, thread, {"summaries": kept})
+    tx.add_edge(made, "summarizes", thread_id(thread), props={"first": first, "last": last})
     return made
+
+
+def _in_range(tx: Transaction, thread: str, first: int, last: int) -> list[Node]:
+    """Returns the messages with the ords first..last, by ord, those of viewers too."""
+    found = [
+        (position, node)
+        for position in range(first, last + 1)
+        if (node := tx.find_node(message_id(thread, position)))
+    ]
+    reader, within = staged_reader(tx), {"ord": {"gte": first, "lte": last}}
+    found += [
+        (stored(node, reader).ord, node) for node in _listed(tx, thread, within) if node.key is None
+    ]
+    return [node for _, node in sorted(found, key=lambda one: one[0])]
+
+
+def _listed(tx: Transaction, thread: str, where: Mapping[str, Any], **options: Any) -> list[Node]:
+    """Returns the messages of a thread in the base, under a policy: then viewers may have written
+    some, whose ids have no key. Without one there is nothing to look for.
+    """
+    if policy_of(Config.from_map(tx.base.config)) is None:
+        return []
+    nodes = Revision(tx.before()).query(
+        label=MESSAGE, where={"thread": thread, **where}, include_tombstoned=True, **options
+    )
+    known = {one.id: one for one in nodes}
+    return [known[one.id] for one in stored_of(nodes, staged_reader(tx))]
 
 
 def known_ids(tx: Transaction, thread: str, messages: Iterable[Message]) -> dict[str, int]:
     """Returns by the caller's id the ord of each message that the thread has already."""
     wanted = {message.id for message in messages if message.id is not None}
-    if not wanted or tx.find_node(thread_id(thread)) is None:
+    if not wanted or not _state(tx, thread)[1]:
         return {}
     found = _found(tx, thread, {"message_id": {"in": sorted(wanted)}})
     return {one.message_id: one.ord for one in found if one.message_id is not None}
@@ -281,15 +314,8 @@ def _found(tx: Transaction, thread: str, where: Mapping[str, Any]) -> list[Store
     """
     base = Revision(tx.before())
     was = base.find_nodes([thread_id(thread)]).get(thread_id(thread))
-    nodes = (
-        []
-        if was is None
-        else base.query(
-            label=MESSAGE,
-            where={"thread": thread, **where},
-            order_by="ord",
-            include_tombstoned=True,
-        )
+    nodes = base.query(
+        label=MESSAGE, where={"thread": thread, **where}, order_by="ord", include_tombstoned=True
     )
     first = 0 if was is None else thread_info(was).next_ord
     added = (
@@ -311,7 +337,54 @@ def in_turn(work: Callable[[], T]) -> T:
 
 
 def _existing(tx: Transaction, thread: str) -> ThreadInfo:
-    found = tx.find_node(thread_id(thread))
-    if found is None:
+    state, next_ord = _state(tx, thread)
+    if not next_ord and state is None:
         raise not_there(thread)
-    return thread_info(found)
+    found = ThreadInfo(thread, 0, 0, ()) if state is None else thread_info(state)
+    return replace(found, next_ord=next_ord)
+
+
+def _state(tx: Transaction, thread: str) -> tuple[Node | None, int]:
+    """Returns the owner's node of a thread, and the next ord: after all messages, those of viewers
+    too."""
+    state = tx.find_node(thread_id(thread))
+    stop = 0 if state is None else thread_info(state).next_ord
+    last = _listed(tx, thread, {"ord": {"gte": stop, "lt": ORD_MAX}}, order_by="-ord", limit=1)
+    return state, max([stop, *(one.ord + 1 for one in stored_of(last, staged_reader(tx)))])
+
+
+def _set(tx: Transaction, thread: str, props: Mapping[str, Any]) -> None:
+    """Stages properties of the owner's node of a thread, which is added where there is none."""
+    if tx.find_node(thread_id(thread)) is None:
+        own = {"name": thread, "next": 0, "cleared": 0, **props}
+        tx.add_node(THREAD, namespace=THREAD, key=thread, props=own)
+    else:
+        tx.update_node(thread_id(thread), set_props=props)
+
+
+def set_vectors(
+    tx: Transaction,
+    embedder: Embedder | None,
+    thread: str,
+    ords: tuple[int, ...],
+    messages: Iterable[Message],
+) -> None:
+    """Stages the vectors of messages with a text; each text is embedded once, without an embedder
+    none."""
+    if embedder is None:
+        return
+    pairs = {
+        message_id(thread, position): one.text
+        for position, one in zip(ords, messages, strict=True)
+        if one.text.strip()
+    }
+    if not pairs:
+        return
+    from ibidem.embed.cache import CachedEmbedder
+
+    texts = list(dict.fromkeys(pairs.values()))
+    source = CachedEmbedder(embedder, tx.before().core.vector_cache)
+    vectors = dict(zip(texts, source.embed(texts), strict=True))
+    tx.register_model(embedder.name, Model(embedder.dim, digest=embedder.digest))
+    for id, text in pairs.items():  # noqa: A001
+        tx.set_vector(id, model=embedder.name, vector=vectors[text], of=text_digest(text))

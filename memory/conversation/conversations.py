@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from ibidem.memory.conversation import changes
+from ibidem.memory.conversation import changes, viewer_changes
 from ibidem.memory.conversation.changes import Written
 from ibidem.memory.conversation.context import TOOL_CHARS, Context, Source, compose, required
 from ibidem.memory.conversation.message import (
     MESSAGE,
     SUMMARY,
     THREAD,
-    Message,
     Stored,
     ThreadInfo,
     checked_name,
-    message_id,
     messages_of,
     not_there,
     reader_of,
@@ -27,23 +26,24 @@ from ibidem.memory.conversation.message import (
     thread_info,
 )
 from ibidem.memory.conversation.selection import LIMIT_DEFAULT, Selection, now_of, select
-from ibidem.memory.conversation.units import Unit, units
-from ibidem.objects.config import Model
+from ibidem.memory.conversation.units import newest_units
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
-from ibidem.objects.text import text_digest
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.repo.transaction.writing import OPEN
 from ibidem.repo.viewer.exposure import guarded_methods
+from ibidem.repo.viewer.transaction import ViewerTransaction
 from ibidem.retrieve.access.derived import labels_of
+from ibidem.retrieve.access.policy import policy_of
 from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.configured import CONFIGURED
 from ibidem.retrieve.query.options import default
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from ibidem.embed.language_model import LanguageModel
     from ibidem.embed.protocol import Embedder
     from ibidem.objects.cid import CommitCid
     from ibidem.objects.node import Node
@@ -106,10 +106,12 @@ class Conversations:
         given = messages_of(messages)
         name, now = checked_name(thread), self.repository.now(time)
 
-        def change(tx: Transaction) -> tuple[int, ...]:
+        def change(tx: Transaction | ViewerTransaction) -> tuple[int, ...]:
+            if isinstance(tx, ViewerTransaction):
+                return viewer_changes.append(tx, name, given, now)
             known = changes.known_ids(tx, name, given)
             ords = changes.append(tx, name, given, now, known)
-            self._set_vectors(tx, name, ords, given)
+            changes.set_vectors(tx, self._embedder, name, ords, given)
             return ords
 
         return self._written(change, f"messages of {name}", now)
@@ -125,12 +127,15 @@ class Conversations:
         given = messages_of(messages)
         name, now = checked_name(thread), self.repository.now(time)
 
-        def change(tx: Transaction) -> tuple[int, ...]:
+        def change(tx: Transaction | ViewerTransaction) -> tuple[int, ...]:
+            if isinstance(tx, ViewerTransaction):
+                fresh = viewer_changes.unsaved(tx, name, given)
+                return viewer_changes.append(tx, name, fresh, now) if fresh else ()
             fresh = changes.unsaved(tx, name, given)
             if not fresh:
                 return ()
             ords = changes.append(tx, name, fresh, now, {})
-            self._set_vectors(tx, name, ords, fresh)
+            changes.set_vectors(tx, self._embedder, name, ords, fresh)
             return ords
 
         return self._written(change, f"messages of {name}", now)
@@ -188,11 +193,15 @@ class Conversations:
 
     def threads(self, at: object = "HEAD") -> list[ThreadInfo]:
         """Returns the threads, by name."""
-        found, revision = [], self.at(at)
+        revision = self.at(at)
+        found: dict[str, list[ThreadInfo]] = {}
         for node in revision.query(label=THREAD):
             with suppress(InvalidInputError):  # one that is none does not hide the others
-                found.append(_info(revision, node))
-        return sorted(found, key=lambda info: info.name)
+                info = thread_info(node)
+                # The owner's node of a thread, of which viewers may have written others.
+                named = found.setdefault(info.name, [])
+                named.insert(len(named) if node.key is None else 0, info)
+        return [_info(revision, found[name][0]) for name in sorted(found)]
 
     def thread(self, thread: str, at: object = "HEAD") -> ThreadInfo:
         """Returns a thread; raises `NotFoundError` if there is none.
@@ -203,12 +212,14 @@ class Conversations:
         name = checked_name(thread)
         revision = self.at(at)
         try:
-            found = revision.node(thread_id(name))
+            return _info(revision, thread_info(revision.node(thread_id(name))))
         except NotFoundError as error:
             if error.kind is not ErrorKind.NOT_FOUND:
                 raise
+            for node in revision.query(label=THREAD, where={"name": name}):
+                with suppress(InvalidInputError):
+                    return _info(revision, thread_info(node))
             raise not_there(name) from error
-        return _info(revision, found)
 
     def messages(
         self,
@@ -236,7 +247,7 @@ class Conversations:
         nodes = revision.query(
             label=MESSAGE, where=where, order_by="ord", limit=limit, **conditions
         )
-        return list(stored_of(nodes, reader_of(revision)))
+        return sorted(stored_of(nodes, reader_of(revision)), key=lambda one: one.sort_key)
 
     def to_messages(
         self, thread: str, *, first: int = 0, limit: int | None = None, at: object = "HEAD"
@@ -253,15 +264,23 @@ class Conversations:
         nodes = revision.query(label=SUMMARY, where={"thread": checked_name(thread)})
         summaries = list(stored_of(nodes, reader_of(revision)))
         covered = {place for one in summaries for place in range(one.ord, one.last + 1)}
+        sources = {cid for node in nodes for cid in _sources(node)}
+
+        def is_covered(one: Stored) -> bool:
+            if one.ord not in covered:
+                return False
+            # One that a viewer wrote may be newer than the summary of its ord.
+            return one.id == message_id(thread, one.ord) or revision.node(one.id).cid in sources
+
         raw = self.messages(thread, as_of=as_of, at=at)
-        rest = [one for one in raw if one.ord not in covered]
-        return sorted([*summaries, *rest], key=lambda one: one.ord)
+        rest = [one for one in raw if not is_covered(one)]
+        return sorted([*summaries, *rest], key=lambda one: one.sort_key)
 
     def select(
         self,
         text: str | None = None,
         *,
-        thread: str | None,
+        thread: str | None = None,
         limit: int | None = LIMIT_DEFAULT,
         at: object = "HEAD",
         order: str = "similarity",
@@ -271,6 +290,9 @@ class Conversations:
         as_of: int | datetime | None = None,
         depth: int | None = None,
         # options: select
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         include_tombstoned: bool = False,
         model: str | Configured | None = CONFIGURED,
         embedder: Embedder | None = None,
@@ -364,6 +386,9 @@ class Conversations:
         as_of: int | datetime | None = None,
         depth: int | None = None,
         # options: select
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         include_tombstoned: bool = False,
         model: str | Configured | None = CONFIGURED,
         embedder: Embedder | None = None,
@@ -420,11 +445,12 @@ class Conversations:
         options |= {"order": order, "window": window, "ttl": ttl, "as_of": as_of, "depth": depth}
         checks.count("require_last", require_last)
         option_checks.option("overflow", overflow)
-        view = self.view(thread, as_of=as_of, at=at)
-        raw = [one for one in view if not one.is_summary]
-        whole = [Unit((one,)) for one in view if one.is_summary] + units(raw, unit)
-        whole.sort(key=lambda one: one.messages[0].ord)
-        newest = list(reversed(whole))[: checks.count("recent", recent)]
+        revision = self.at(at)
+        if not isinstance(cast("object", self.repository), OPEN):
+            # What other writers commit from now on has no part in it.
+            at = revision.commit_cid or revision.root_cid
+        newest = newest_units(self.view(thread, as_of=as_of, at=at), unit)
+        newest = newest[: checks.count("recent", recent)]
         must = {id(one) for one in newest[:require_last]}
         sources = [
             Source("recent", tuple(required(newest, lambda one: id(one) in must)), shares[0])
@@ -434,7 +460,7 @@ class Conversations:
             chosen = self.select(text, thread=thread, limit=similar, unit=unit, at=at, **options)
             sources.append(Source("similar", chosen.units, shares[1]))
         return compose(
-            self.at(at),
+            revision,
             sources,
             selection=chosen,
             token_budget=token_budget,
@@ -456,47 +482,32 @@ class Conversations:
     def _hide(self, thread: str, before: int | None, time: int | datetime | None) -> Written:
         name, now = checked_name(thread), self.repository.now(time)
         what = "cleared" if before is None else f"purged before {before}"
-        return self._written(
-            lambda tx: changes.hide(tx, name, before, reason=what),
-            f"{what}: {name}",
-            now,
-        )
 
-    def _set_vectors(
-        self, tx: Transaction, thread: str, ords: tuple[int, ...], messages: Iterable[Message]
-    ) -> None:
-        """Stages the vectors of messages with a text; each text is embedded once."""
-        if self._embedder is None:
-            return
-        pairs = {
-            message_id(thread, position): one.text
-            for position, one in zip(ords, messages, strict=True)
-            if one.text.strip()
-        }
-        if not pairs:
-            return
-        from ibidem.embed.cache import CachedEmbedder
+        def change(tx: Transaction | ViewerTransaction) -> tuple[int, ...]:
+            if isinstance(tx, ViewerTransaction):
+                return viewer_changes.hide(tx, name, before, reason=what)
+            return changes.hide(tx, name, before, reason=what)
 
-        texts = list(dict.fromkeys(pairs.values()))
-        source = CachedEmbedder(self._embedder, tx.before().core.vector_cache)
-        vectors = dict(zip(texts, source.embed(texts), strict=True))
-        name = self._embedder.name
-        tx.register_model(name, Model(self._embedder.dim, digest=self._embedder.digest))
-        for id, text in pairs.items():  # noqa: A001
-            tx.set_vector(id, model=name, vector=vectors[text], of=text_digest(text))
+        return self._written(change, f"{what}: {name}", now)
 
 
-def _info(revision: Revision, node: Node) -> ThreadInfo:
+def _sources(node: Node) -> list[object]:
+    found = node.props.get("sources")
+    return found if isinstance(found, list) else []
+
+
+def _info(revision: Revision, info: ThreadInfo) -> ThreadInfo:
     """Returns the metadata of a thread; for a restricted caller, only what follows from visible
     messages and summaries.
     """
-    info = thread_info(node)
-    if not revision.is_restricted:
+    if policy_of(revision.config) is None:
         return info
     of_thread: Any = {"thread": info.name}
     last = revision.page(label=MESSAGE, where=of_thread, order_by="-ord", limit=1).nodes
     summaries = stored_of(revision.query(label=SUMMARY, where=of_thread), reader_of(revision))
     next_ord = 1 + max((one.ord for one in stored_of(last, reader_of(revision))), default=-1)
+    if not revision.is_restricted:
+        return replace(info, next_ord=max(info.next_ord, next_ord))
     return ThreadInfo(
         info.name, next_ord, 0, tuple(sorted((one.ord, one.last) for one in summaries))
     )

@@ -37,6 +37,8 @@ Reader = Callable[["Node"], bytes | None]
 THREAD, PART, MESSAGE, SUMMARY = "Thread", "ThreadPart", "Message", "Summary"
 """Node types."""
 PART_MESSAGES = 64
+ORD_MAX = 1 << 48
+"""Exclusive: a greater one is nobody's, and none follows it."""
 SOURCES_MAX = 4096
 """Maximal number of messages per summary."""
 NAME_CHARS_MAX = 200
@@ -153,6 +155,12 @@ class Stored:
         return found
 
     @property
+    def sort_key(self) -> tuple[int, int, NodeId]:
+        """What messages of a thread are ordered by: two have the same ord if the writer of one did
+        not see the other."""
+        return self.ord, self.created_at, self.id
+
+    @property
     def is_summary(self) -> bool:
         """Whether it is a summary."""
         return self.role == SUMMARY
@@ -229,7 +237,7 @@ def thread_info(node: Node) -> ThreadInfo:
     """
     props = _Props(node, "thread")
     name, next_ord, cleared = props.text("name"), props.count("next"), props.count("cleared")
-    if node.ntype != THREAD or node.id != thread_id(name):
+    if node.ntype != THREAD or (node.key is not None and node.id != thread_id(name)):
         raise props.wrong("name", "a thread, with the id of its name")
     if cleared > next_ord:
         raise props.wrong("cleared", f"at most {next_ord}")

@@ -150,7 +150,7 @@ def _beside(
 
 def _first(messages: Iterable[Stored], scope: Scope, limit: int | None, kind: str) -> list[Unit]:
     """Returns the units of the first messages, so many of them, in the order of the messages."""
-    found: dict[tuple[str, int], Unit] = {}
+    found: dict[NodeId, Unit] = {}
     seen: set[NodeId] = set()
     for message in messages:
         if message.id not in seen:
@@ -220,7 +220,7 @@ class Scope:
                     "ord", where={"thread": message.thread, name: {"in": sorted(fresh)}}
                 )
                 found.update((one.id, one) for one in stored_of(page.nodes, self.reader))
-        return Unit(tuple(sorted(found.values(), key=lambda one: one.ord)))
+        return Unit(tuple(sorted(found.values(), key=lambda one: one.sort_key)))
 
     def ask(self, query: str | None, **options: Any) -> Answer[Item]:
         """Returns the answer over the candidates."""
@@ -279,15 +279,14 @@ class Scope:
 
     def _away(self, thread: str, position: int | None, *, forward: bool) -> Iterator[Stored]:
         """Yields the candidates of a thread, going away from an ord or from its end."""
-        size = 8
+        size, past = 8, 0
+        near = None if position is None else {"gt" if forward else "lt": position}
+        order = "ord" if forward else "-ord"
         while True:
-            near = None if position is None else {"gt" if forward else "lt": position}
-            order = "ord" if forward else "-ord"
-            page = self._page(order, limit=size, where={"thread": thread}, near=near)
-            for one in stored_of(page.nodes, self.reader):
-                position = one.ord
-                yield one
-            if page.count <= len(page.nodes):
+            page = self._page(order, limit=size, offset=past, where={"thread": thread}, near=near)
+            yield from stored_of(page.nodes, self.reader)
+            past += len(page.nodes)
+            if past >= page.count:
                 return
             size *= 2
 
@@ -333,5 +332,5 @@ def now_of(revision: Revision, as_of: int | datetime | None) -> int:
     return as_of
 
 
-def _time_key(message: Stored) -> tuple[int, str, int]:
-    return message.created_at, message.thread, message.ord
+def _time_key(message: Stored) -> tuple[int, str, tuple[int, int, NodeId]]:
+    return message.created_at, message.thread, message.sort_key

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from ibidem.memory.conversation.message import Stored
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.retrieve.context.window import united
 from ibidem.retrieve.query import checks
@@ -24,9 +25,9 @@ class Unit:
     is_required: bool = False
 
     @property
-    def key(self) -> tuple[str, int]:
-        """The identity of a unit: the thread and the first ord."""
-        return self.messages[0].thread, self.messages[0].ord
+    def key(self) -> NodeId:
+        """The identity of a unit: its first message."""
+        return self.messages[0].id
 
 
 def units(messages: Sequence[Stored], kind: str = "message") -> list[Unit]:
@@ -44,8 +45,15 @@ def units(messages: Sequence[Stored], kind: str = "message") -> list[Unit]:
         ]
         stops = [*starts[1:], len(messages)]
         return [Unit(tuple(messages[a:b])) for a, b in zip(starts, stops, strict=True)]
-    calls = [[f"#{one.ord}", *map("call {}".format, calls_of(one))] for one in messages]
+    calls = [[f"#{one.id}", *map("call {}".format, calls_of(one))] for one in messages]
     return [Unit(tuple(messages[position] for position in group)) for group in united(calls)]
+
+
+def newest_units(view: Sequence[Stored], kind: str) -> list[Unit]:
+    """Returns the units of a thread's view, newest first; a summary is a unit of its own."""
+    raw = [one for one in view if not one.is_summary]
+    whole = [Unit((one,)) for one in view if one.is_summary] + units(raw, kind)
+    return sorted(whole, key=lambda one: one.messages[0].sort_key)[::-1]
 
 
 def calls_of(message: Stored) -> tuple[str, ...]:

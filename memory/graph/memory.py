@@ -11,7 +11,8 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from ibidem.memory.graph import revise
+from ibidem.memory.graph import propose, revise
+from ibidem.memory.graph.propose import Proposal, Triple
 from ibidem.memory.graph.read import Records, read_records
 from ibidem.memory.graph.same import same_as_staged, same_in_base
 from ibidem.objects.cid import CommitCid
@@ -44,6 +45,7 @@ from ibidem.retrieve.records.salience import salience
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ibidem.embed.language_model import LanguageModel
     from ibidem.embed.protocol import Embedder
     from ibidem.memory.graph.consolidate import Consolidated
     from ibidem.memory.graph.metrics import Metrics
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
 Time = int | datetime | None
 Ids = list[NodeId]
 Found = list[Record]
+Waiting = list[Proposal]
 
 
 @guarded_methods
@@ -90,7 +93,7 @@ class GraphMemory:
         Raises:
             InvalidInputError: in an open transaction, whose `feedback` stages events.
         """
-        if isinstance(self.repository, OPEN):
+        if isinstance(cast("object", self.repository), OPEN):
             raise InvalidInputError(
                 "notes: got them in a transaction, expected its feedback",
                 hint="tx.feedback.reinforce(…) is published with the commit",
@@ -150,12 +153,16 @@ class GraphMemory:
         with self._writing("supersede a record", now) as tx:
             return revise.supersede(tx, old, new, self.policy(tx), now, relations=relations)
 
-    def fork(self, source: NodeId | str, new: Record, *, time: Time = None) -> NodeId:
-        """Adds a record derived from an existing one, which stays active, in one commit."""
+    def fork(
+        self, source: NodeId | str, new: Record, *, relations: bool = True, time: Time = None
+    ) -> NodeId:
+        """Adds a record derived from an existing one, which stays active, in one commit. It has
+        the relations of the source, unless `relations` is False.
+        """
         source = check_id("source", source, NodeId)
         now = self.repository.now(time)
         with self._writing("fork a record", now) as tx:
-            return revise.fork(tx, source, new, self.policy(tx), now)
+            return revise.fork(tx, source, new, self.policy(tx), now, relations=relations)
 
     def retract(self, record: NodeId | str, *, time: Time = None) -> None:
         """Retracts a record and marks those derived from it, in one commit."""
@@ -179,13 +186,102 @@ class GraphMemory:
             )
 
     def contest(
-        self, record: NodeId | str, by: NodeId | str | None = None, *, time: Time = None
-    ) -> None:
-        """Marks a record as contested, optionally by another one, in one commit."""
+        self,
+        record: NodeId | str,
+        by: NodeId | str | Record | None = None,
+        *,
+        relations: bool = True,
+        time: Time = None,
+    ) -> NodeId | None:
+        """Marks a record as contested, optionally by another one, in one commit; returns that one.
+
+        Args:
+            by: the id of a record; or a new record, which is added.
+            relations: whether the relations of the contested record are also those of a new one.
+        """
         record = check_id("record", record, NodeId)
-        by = None if by is None else check_id("by", by, NodeId)
-        with self._writing("contest a record", self.repository.now(time)) as tx:
-            revise.contest(tx, record, by, self.policy(tx))
+        other = by if by is None or isinstance(by, Record) else check_id("by", by, NodeId)
+        now = self.repository.now(time)
+        with self._writing("contest a record", now) as tx:
+            return revise.contest(tx, record, other, self.policy(tx), now, relations=relations)
+
+    def propose(
+        self,
+        triples: Iterable[Triple | tuple[str, str, str]],
+        *,
+        scope: str = "",
+        level: int | str | None = None,
+        provenance: Sequence[Mapping[str, Any]] = (),
+        user: str = "",
+        agent: str = "",
+        session: str = "",
+        time: Time = None,
+    ) -> Ids:
+        """Adds facts that are not retrieved before they are accepted, in one commit; returns the
+        ids of those that are new or have new sources. `retract` rejects one for good.
+
+        Args:
+            scope: of the facts; empty for the scope of the nodes in the provenance.
+            level: of the facts, in place of the highest one of the nodes in the provenance. If it
+                is lower, the commit says so.
+            provenance: `{kind, ref}` each; a `ref` may be the id of a node.
+        """
+        given = [one if isinstance(one, Triple) else Triple(*one) for one in triples]
+        now = self.repository.now(time)
+        common = Record(
+            RecordType.SEMANTIC,
+            "proposed",
+            scope,
+            provenance=provenance,
+            user=user,
+            agent=agent,
+            session=session,
+            status=Status.PROPOSED,
+            time=now,
+        )
+        with self._writing(f"propose {len(given)} facts", now) as tx:
+            return propose.propose(tx, given, common, level, self.policy(tx))
+
+    def proposals(
+        self,
+        *,
+        sources_min: int = 0,
+        confidence_min: float = 0.0,
+        conflicting: bool | None = None,
+        at: object = HEAD,
+    ) -> Waiting:
+        """Returns the proposals that wait for a decision, by id, with the facts that contradict
+        them. A rule accepts what it finds here: `accept(one.id for one in proposals(…))`.
+
+        Args:
+            sources_min: only those with at least this number of sources.
+            confidence_min: only those that are at least this sure.
+            conflicting: True for those that an active fact contradicts, False for the others.
+        """
+        return propose.proposals(
+            self.repository.at(at),
+            sources_min=sources_min,
+            confidence_min=confidence_min,
+            conflicting=conflicting,
+        )
+
+    def accept(
+        self, proposals: Iterable[NodeId | str], *, supersede: bool = False, time: Time = None
+    ) -> Ids:
+        """Makes proposals facts, in one commit, and relates them to the entities that they name; a
+        subject without an entity gets one. Returns their ids.
+
+        Args:
+            supersede: whether each supersedes the facts that contradict it.
+
+        Raises:
+            InvalidInputError: one is no proposal.
+        """
+        ids = check_ids("proposals", proposals)
+        now = self.repository.now(time)
+        with self._writing(f"accept {len(ids)} facts", now) as tx:
+            propose.accept(tx, ids, self.policy(tx), now, supersede=supersede)
+        return ids
 
     def update(
         self,
@@ -292,6 +388,9 @@ class GraphMemory:
         # options: memory
         types: Iterable[RecordType | str] | None = None,
         include_status: Iterable[Status | str] = (),
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,
         model: str | Configured | None = CONFIGURED,

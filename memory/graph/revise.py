@@ -63,24 +63,51 @@ def supersede(
         )
     since = _since(new, now)
     made = added(tx, replace(new, valid_from=since), policy, now)
-    if relations:
-        _relate(tx, [old], made)
-    _end(tx, old, Status.SUPERSEDED, policy, since)
-    tx.add_edge(made, SUPERSEDES, old)
+    replace_record(tx, old, made, policy, since, relations=relations)
     return made
 
 
-def fork(tx: Transaction, source: NodeId, new: Record, policy: TrustPolicy, now: int) -> NodeId:
-    """Stages a record derived from an active one, which stays active."""
+def replace_record(
+    tx: Transaction,
+    old: NodeId,
+    new: NodeId,
+    policy: TrustPolicy,
+    since: int,
+    *,
+    relations: bool = True,
+) -> None:
+    """Stages that a record supersedes another one from a time on."""
+    if relations:
+        _relate(tx, [old], new)
+    _end(tx, old, Status.SUPERSEDED, policy, since)
+    tx.add_edge(new, SUPERSEDES, old)
+
+
+def fork(
+    tx: Transaction,
+    source: NodeId,
+    new: Record,
+    policy: TrustPolicy,
+    now: int,
+    *,
+    relations: bool = True,
+) -> NodeId:
+    """Stages a record derived from an active one, which stays active.
+
+    Args:
+        relations: whether the relations of the source are also those of the new record.
+    """
     _revisable(tx, source, policy)
     made = added(tx, new, policy, now)
+    if relations:
+        _relate(tx, [source], made)
     tx.add_edge(made, DERIVED_FROM, source)
     return made
 
 
 def retract(tx: Transaction, record: NodeId, policy: TrustPolicy) -> None:
-    """Stages the retraction of a record."""
-    _revisable(tx, record, policy)
+    """Stages the retraction of a record, or the rejection of a proposal."""
+    _revisable(tx, record, policy, also=(Status.PROPOSED,))
     _end(tx, record, Status.RETRACTED, policy, None)
 
 
@@ -114,15 +141,36 @@ def merge(
     return made
 
 
-def contest(tx: Transaction, record: NodeId, by: NodeId | None, policy: TrustPolicy) -> None:
-    """Stages that a record is contested, optionally by another one."""
+def contest(
+    tx: Transaction,
+    record: NodeId,
+    by: NodeId | Record | None,
+    policy: TrustPolicy,
+    now: int,
+    *,
+    relations: bool = True,
+) -> NodeId | None:
+    """Stages that a record is contested, optionally by another one, and returns that one.
+
+    Args:
+        by: a record, or a new one, which is added.
+        relations: whether the relations of the contested record are also those of a new one.
+    """
     _revisable(tx, record, policy)
     tx.update_node(record, set_props={"status": str(Status.CONTESTED)})
-    if by is not None:
-        if by == record:
-            raise InvalidInputError(f"by: got {by} itself, expected another record")
-        Record.of(tx.node(by), policy)
-        tx.add_edge(record, CONTESTED_BY, by)
+    if by is None:
+        return None
+    if isinstance(by, Record):
+        other = added(tx, by, policy, now)
+        if relations:
+            _relate(tx, [record], other)
+    elif by == record:
+        raise InvalidInputError(f"by: got {by} itself, expected another record")
+    else:
+        other = by
+        Record.of(tx.node(other), policy)
+    tx.add_edge(record, CONTESTED_BY, other)
+    return other
 
 
 def update(
@@ -146,15 +194,19 @@ def delete(tx: Transaction, record: NodeId, policy: TrustPolicy, reason: str) ->
     tx.tombstone(record, reason=reason)
 
 
-def _revisable(tx: Transaction, record: NodeId, policy: TrustPolicy) -> Record:
-    """Returns a record; raises unless it exists, is active, and is no episode."""
+def _revisable(
+    tx: Transaction, record: NodeId, policy: TrustPolicy, *, also: Sequence[Status] = ()
+) -> Record:
+    """Returns a record; raises unless it exists, is active or has another status that is allowed,
+    and is no episode.
+    """
     found = Record.of(tx.node(record), policy)
     if found.type is RecordType.EPISODIC:
         raise InvalidInputError(
             f"record {record} is an episode, expected one that can be revised",
             hint="add what is known now as a new record",
         )
-    if found.status not in STANDING:
+    if found.status not in (*STANDING, *also):
         raise InvalidInputError(f"record {record} is {found.status}, expected an active one")
     return found
 

@@ -28,8 +28,9 @@ from ibidem.retrieve.recall.words import words
 from ibidem.retrieve.tokens import HEURISTIC
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from ibidem.embed.language_model import LanguageModel
     from ibidem.embed.protocol import Embedder
     from ibidem.objects.cid import CommitCid
     from ibidem.repo.repository import Repository
@@ -131,6 +132,9 @@ def recall(
     slow_milliseconds: int | None = None,
     time: int | datetime | None = None,
     # options: retrieve
+    queries: Sequence[str | Mapping[str, Any]] | None = None,
+    imagine: LanguageModel | None = None,
+    reword: LanguageModel | None = None,
     label: str | Iterable[str] | None = None,
     where: Mapping[str, object] | Predicate | None = None,
     include_tombstoned: bool = False,

@@ -17,12 +17,14 @@ from ibidem.repo.history.touching import Touched, ids_before, paths_before, touc
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.revspec import HEAD
 from ibidem.repo.viewer.exposure import not_permitted
+from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.configured import CONFIGURED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
+    from ibidem.embed.language_model import LanguageModel
     from ibidem.embed.protocol import Embedder
     from ibidem.objects.cid import CommitCid
     from ibidem.objects.operation import Operation
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from ibidem.repo.history.blame import Blame
     from ibidem.repo.history.compare import Ask, Comparison
     from ibidem.repo.history.documents import DocumentChange
-    from ibidem.repo.history.log import Change
+    from ibidem.repo.history.log import Change, Position
     from ibidem.repo.history.newest_nodes import WrittenNode
     from ibidem.repo.history.rewrite import Pruned
     from ibidem.repo.operation_log import Restored
@@ -52,19 +54,39 @@ class History:
         """Yields a revision and its ancestors, newest first; none on a branch without commits."""
         return log.commits(self._core.store, self._core.resolve(at, missing_ok=True))
 
-    def diff(self, before: object, after: object = HEAD) -> Iterator[Change]:
-        """Yields the changes between two revisions, by family and id."""
+    def diff(
+        self, before: object, after: object = HEAD, *, beyond: Position | None = None
+    ) -> Iterator[Change]:
+        """Yields the changes between two revisions, by family, name and id.
+
+        Args:
+            before: a revision.
+            after: another one.
+            beyond: the family, name and id of a change; what comes after it is yielded, and what
+                comes before it is not read.
+        """
         state = self._core.operation_log.state()
         old, new = (self._core.graph(rev, state=state) for rev in (before, after))
-        return log.changes(self._core.store, old.root, new.root)
+        return log.changes(self._core.store, old.root, new.root, beyond=beyond)
 
-    def diff_documents(self, before: object, after: object = HEAD) -> Iterator[DocumentChange]:
-        """Yields the documents whose source differs between two revisions, by path."""
+    def diff_documents(
+        self, before: object, after: object = HEAD, *, parts_max: int | None = None
+    ) -> Iterator[DocumentChange]:
+        """Yields the documents whose source differs between two revisions, by path.
+
+        Args:
+            before: a revision.
+            after: another one.
+            parts_max: a document with more parts is yielded without its texts, and not read to its
+                end.
+        """
         from ibidem.repo.history.documents import document_changes
 
         state = self._core.operation_log.state()
         old, new = (self._core.graph(rev, state=state) for rev in (before, after))
-        return document_changes(self._core.store, old.root, new.root)
+        if parts_max is not None:
+            checks.count("parts_max", parts_max)
+        return document_changes(self._core.store, old.root, new.root, parts_max=parts_max)
 
     def compare(
         self,
@@ -73,6 +95,9 @@ class History:
         before: object,
         after: object = HEAD,
         # options: retrieve
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         label: str | Iterable[str] | None = None,
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,
@@ -134,6 +159,9 @@ class History:
         good: object = None,
         bad: object = HEAD,
         # options: retrieve
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
         label: str | Iterable[str] | None = None,
         where: Mapping[str, object] | Predicate | None = None,
         include_tombstoned: bool = False,
@@ -226,7 +254,8 @@ class History:
             root = Commit.decode(store.get(start)).root
             earlier = paths_before(store, root, path) if path else ()
             earlier_ids = () if node is None else ids_before(store, root, node)
-        return touching(store, start, Touched(node, label, path, earlier, earlier_ids))
+        touched = Touched(node, label, path, earlier, earlier_ids)
+        return touching(store, start, touched, self._core.progress)
 
     def newest_nodes(
         self,
@@ -283,7 +312,8 @@ class History:
         from ibidem.retrieve.access.policy import ALL
 
         self._core.graph(at, viewer=ALL).node(node, include_tombstoned=True)
-        return blame(self._core.store, self._core.commit_at(at).cid, node)
+        core = self._core
+        return blame(core.store, core.commit_at(at).cid, node, core.progress)
 
     def squash(
         self,
@@ -340,6 +370,17 @@ class History:
         """Yields the local log, newest first: every change of the refs."""
         log = self._core.operation_log
         return (entry.operation for entry in log.history(log.state()))
+
+    def undoable(self, *, depth: int | None = None) -> Iterator[Operation]:
+        """Yields the operations that `undo` would revert if it were called again and again: the
+        first of them is what it reverts now.
+
+        Args:
+            depth: operations that are searched for each of them, None for all.
+        """
+        if depth is not None:
+            checks.count("depth", depth)
+        return self._core.operation_log.undoable(depth)
 
     def undo(self, *, author: str = "", time: int | datetime | None = None) -> Restored:
         """Restores the refs to before the newest change that is not undone yet.

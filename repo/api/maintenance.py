@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ibidem.objects.errors import InvalidInputError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ibidem.repo.core import Core
     from ibidem.repo.erasure.accept import AcceptReport
     from ibidem.repo.erasure.erase import EraseReport
+    from ibidem.repo.maintenance.checkup import Finding
     from ibidem.repo.maintenance.gc import GcReport
     from ibidem.repo.maintenance.report import FsckReport
     from ibidem.repo.statistics import LogStats, RepositoryStats
@@ -41,6 +42,18 @@ class Maintenance:
         from ibidem.repo.maintenance.fsck import fsck
 
         return fsck(self._core, deep=deep)
+
+    def checkup(self, *, full: bool = False) -> Iterator[Finding]:
+        """Yields what `repo doctor` checks, one after the other: the packages, a sample of the
+        blocks, the commits, the index; changes nothing.
+
+        Args:
+            full: reads every block, as `fsck` does.
+        """
+        from ibidem.repo.maintenance.checkup import check_program, check_repository
+
+        yield from check_program()
+        yield from check_repository(self._core, full=full)
 
     def repair(
         self,

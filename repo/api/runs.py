@@ -92,9 +92,18 @@ class Runs:
 
         return differences(self.open(before), self.open(after))
 
-    def list(self) -> Sequence[RunSummary]:
-        """Returns the summaries of the recorded runs, by name."""
-        return recording.summaries(self._core)
+    def list(
+        self, *, start: int = 0, limit: int | None = None, whole: bool = True
+    ) -> Sequence[RunSummary]:
+        """Returns the summaries of the recorded runs, by name.
+
+        Args:
+            start: runs to skip.
+            limit: maximal number of runs, None for all.
+            whole: reads each run to its beginning; otherwise only its last step, and agent, task,
+                author and beginning are empty.
+        """
+        return recording.summaries(self._core, start=start, limit=limit, whole=whole)
 
     def load(self, file: str | os.PathLike[str], *, author: str = "") -> Recording:
         """Imports a run that `Recording.export` wrote, and returns it.

@@ -15,8 +15,9 @@ from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.progress import STEP, Progress, silent
 from ibidem.objects.record import record
-from ibidem.repo.history.touching import NodeStates, ids_before
+from ibidem.repo.history.touching import SEARCHING, NodeStates, ids_before
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -34,7 +35,12 @@ class Blame:
     commit: Commit
 
 
-def blame(source: Source, start: CommitCid, id: NodeId) -> list[Blame]:  # noqa: A002
+def blame(
+    source: Source,
+    start: CommitCid,
+    id: NodeId,  # noqa: A002
+    progress: Progress = silent,
+) -> list[Blame]:
     """Returns the blame of all fields of a node, by name, then of all properties, by name.
 
     Args:
@@ -46,7 +52,11 @@ def blame(source: Source, start: CommitCid, id: NodeId) -> list[Blame]:  # noqa:
     unattributed: dict[CommitCid, set[str]] = {start: set(values)}
     waiting = [(-states.ends(start).time, start.raw)]
     found: dict[str, CommitCid] = {}
+    done = 0
     while waiting:
+        if done % STEP == 0:
+            progress(SEARCHING, done, None)
+        done += 1
         cid = CommitCid(heappop(waiting)[1])
         names = unattributed.pop(cid)
         for parent in states.ends(cid).parents:
@@ -60,6 +70,7 @@ def blame(source: Source, start: CommitCid, id: NodeId) -> list[Blame]:  # noqa:
             unattributed[parent] |= same
             names = names - same
         found.update(dict.fromkeys(names, cid))
+    progress(SEARCHING, done, done)
     commits = {cid: Commit.decode(source.get(cid)) for cid in set(found.values())}
     order = sorted(found, key=lambda name: (name.startswith("props."), name))
     return [Blame(name, codec.decode(values[name]), commits[found[name]]) for name in order]

@@ -38,6 +38,7 @@ EVALUATIONS_MAX = 64
 CHANGES_LISTED_MAX = 20
 """Maximal number of listed changes of one commit; those of moved nodes come first."""
 
+_WORK = "asking at a commit"
 Ask = Callable[["Graph"], Answer[Item]]
 
 
@@ -234,7 +235,9 @@ class Answers:
         found = self._answers.get(commit)
         if found is None:
             self.evaluations_count += 1
+            self.repository.progress(_WORK, 0, 1)
             found = self._answers[commit] = self._ask(self.repository.graph(commit))
+            self.repository.progress(_WORK, 1, 1)
         return found
 
     def cause(self, before: CommitCid, after: CommitCid, *, commits_count: int = 1) -> Cause:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import count
 from typing import TYPE_CHECKING
 
 from ibidem.objects.derive import node_id
@@ -35,6 +36,8 @@ class DocumentChange:
     after: str | None
     is_readable: bool = True
     """Whether both texts are whole; a part of one may have been erased, and then both are None."""
+    is_long: bool = False
+    """Whether it has more parts than were to be read; then both texts are None."""
 
 
 def document_paths(store: Store, root: Root) -> list[str]:
@@ -77,8 +80,12 @@ def touched_documents(
     return found
 
 
-def document_changes(store: Store, before: Root, after: Root) -> Iterator[DocumentChange]:
-    """Yields the documents whose source differs, by path."""
+def document_changes(
+    store: Store, before: Root, after: Root, *, parts_max: int | None = None
+) -> Iterator[DocumentChange]:
+    """Yields the documents whose source differs, by path; without their texts those that have more
+    than `parts_max` parts.
+    """
     roots = before, after
     paths: dict[str, NodeId] = {}
     for id_ in touched_documents(store, before, after, missing_ok=True):
@@ -89,7 +96,10 @@ def document_changes(store: Store, before: Root, after: Root) -> Iterator[Docume
                 paths[path] = id_
     for path in sorted(paths):
         try:
-            was, now = (source_at(store, root, path) for root in roots)
+            was, now = (source_at(store, root, path, parts_max) for root in roots)
+        except _LongError:
+            yield DocumentChange(path, None, None, is_long=True)
+            continue
         except NotFoundError:
             yield DocumentChange(path, None, None, is_readable=False)
             continue
@@ -97,7 +107,11 @@ def document_changes(store: Store, before: Root, after: Root) -> Iterator[Docume
             yield DocumentChange(path, was, now)
 
 
-def source_at(store: Store, root: Root, path: str) -> str | None:
+class _LongError(Exception):
+    """A document has more parts than were to be read."""
+
+
+def source_at(store: Store, root: Root, path: str, parts_max: int | None = None) -> str | None:
     """Returns the source of a document, None if it does not exist or has a tombstone.
 
     Raises:
@@ -108,7 +122,11 @@ def source_at(store: Store, root: Root, path: str) -> str | None:
     if nodes.get(id_.raw) is None or tombstones.get(id_.raw) is not None:
         return None
 
+    parts = count(1)
+
     def node(part: NodeId) -> Node:
+        if parts_max is not None and next(parts) > parts_max:
+            raise _LongError
         cid = nodes.get(part.raw)
         if cid is None:
             raise NotFoundError(f"node {part} is not in the graph, but its document lists it")

@@ -14,7 +14,8 @@ from ibidem.objects import codec
 from ibidem.objects.block import Block
 from ibidem.objects.cid import Cid
 from ibidem.objects.edge import Edge
-from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import ID_BYTES, EdgeId, NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.objects.cid import CommitCid
     from ibidem.objects.commit import Commit
+
+
+Position = tuple[str, str, NodeId | EdgeId]
+"""Of a change in the order of changes: its family, its name, its id."""
 
 
 @record
@@ -46,6 +51,11 @@ class Change:
     """Of a changed node or edge: the properties that differ, ascending."""
 
     @property
+    def position(self) -> Position:
+        """Where it is in the order of changes."""
+        return self.family, self.name, self.id
+
+    @property
     def action(self) -> str:
         """One of `added`, `removed`, `changed`."""
         if self.before is None:
@@ -60,14 +70,43 @@ def commits(source: Source, start: CommitCid | None) -> Iterator[Commit]:
         yield commit
 
 
-def changes(source: Source, before: Root, after: Root) -> Iterator[Change]:
-    """Yields what differs between two roots, by family, name and id."""
-    for family, name in tree_names(before, after):
+def changes(
+    source: Source, before: Root, after: Root, *, beyond: Position | None = None
+) -> Iterator[Change]:
+    """Yields what differs between two roots, by family, name and id; with `beyond`, what comes
+    after that position.
+
+    Raises:
+        InvalidInputError: the roots have no such family and name.
+    """
+    names = list(tree_names(before, after))
+    start = None
+    if beyond is not None:
+        family, name, id_ = _checked_position(beyond)
+        if (family, name) not in names:
+            raise InvalidInputError(f"beyond: got {family!r:.80} {name!r:.80}, which do not differ")
+        following = int.from_bytes(id_.raw, "big") + 1
+        names = names[names.index((family, name)) :]
+        if following >> (8 * ID_BYTES):
+            names = names[1:]
+        else:
+            start = following.to_bytes(ID_BYTES, "big")
+    for family, name in names:
         old, new = before.tree(family, name), after.tree(family, name)
-        for key, was, now in diff(source, old, new):
+        found, start = diff(source, old, new, start), None
+        for key, was, now in found:
             identifier = EdgeId(key) if family == "edges" else NodeId(key)
             fields, properties = _fields(source, family, was, now)
             yield Change(family, identifier, was, now, name, fields, properties)
+
+
+def _checked_position(position: object) -> Position:
+    match position:
+        case (str(family), str(name), (NodeId() | EdgeId()) as id_):
+            return family, name, id_
+    raise InvalidInputError(
+        f"beyond: got {position!r:.80}, expected the family, the name and the id of a change"
+    )
 
 
 def _fields(

@@ -1,13 +1,13 @@
 """Finds the commits that touched a node, the nodes of a label, or the parts of a document. A commit
-touches what differs from all of its parents; a merge that took a change over from one side has not
-touched it. Equal trees have equal CIDs, so an unrelated commit costs only the path to one node, or
-the difference of two trees.
+touches what differs from all of its parents, a node or its tombstone; a merge that took a change
+over from one side has not touched it. Equal trees have equal CIDs, so an unrelated commit costs
+only the path to one node, or the difference of two trees.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ibidem.objects import codec
 from ibidem.objects.block import in_version
@@ -17,8 +17,9 @@ from ibidem.objects.derive import node_id
 from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.progress import STEP, Progress, silent
 from ibidem.objects.record import record
-from ibidem.objects.root import Root
+from ibidem.objects.root import TOMBSTONES, Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff
 from ibidem.objects.tree.block import load
 from ibidem.repo.argument_checks import check_id
@@ -28,6 +29,7 @@ from ibidem.repo.history.log import commits
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
 
+SEARCHING = "searching commits"
 MOVED_FROM = "moved_from"
 """Property of a document: its earlier paths, oldest first."""
 DOCUMENT = "document"
@@ -60,7 +62,9 @@ class Touched:
         return self.node is None and self.label is None and self.path is None
 
 
-def touching(source: Source, start: CommitCid | None, touched: Touched) -> Iterator[Commit]:
+def touching(
+    source: Source, start: CommitCid | None, touched: Touched, progress: Progress = silent
+) -> Iterator[Commit]:
     """Yields a commit and its ancestors if they match, in the order of `history.commits`; only
     these are decoded.
     """
@@ -68,10 +72,17 @@ def touching(source: Source, start: CommitCid | None, touched: Touched) -> Itera
         yield from commits(source, start)
         return
     states = NodeStates(source)
-    for cid, ends in newest_first(states.ends, () if start is None else (start,)):
-        befores = [states.tree(states.ends(parent).root) for parent in ends.parents]
-        if _differs(states, touched, befores or [EMPTY_TREE], states.tree(ends.root)):
+    starts = () if start is None else (start,)
+    done = 0
+    for done, (cid, ends) in enumerate(newest_first(states.ends, starts)):
+        if done % STEP == 0:
+            progress(SEARCHING, done, None)
+        parents = [states.ends(parent).root for parent in ends.parents]
+        if _differs(states, touched, parents, ends.root) or _hides(
+            states, touched, parents, ends.root
+        ):
             yield Commit.decode(source.get(cid))
+    progress(SEARCHING, done, done)
 
 
 def paths_before(source: Source, root: RootCid, path: str) -> tuple[str, ...]:
@@ -131,7 +142,7 @@ class NodeStates:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self._trees: dict[RootCid, TreeCid] = {}
+        self._trees: dict[RootCid, dict[str, Any]] = {}
         self._ends: dict[CommitCid, CommitEnds] = {}
         self._below: dict[tuple[bytes, bytes], Cid | None] = {}
 
@@ -143,16 +154,18 @@ class NodeStates:
             self._ends[commit] = found
         return found
 
-    def tree(self, root: RootCid) -> TreeCid:
-        """Returns the tree of the nodes of a root."""
+    def tree(self, root: RootCid, name: str = "nodes") -> TreeCid:
+        """Returns the tree of the nodes of a root, or of their tombstones."""
         found = self._trees.get(root)
         if found is None:
             fields = codec.decode(self.source.get(root))
             if not isinstance(fields, dict) or fields.get("kind") != Root.KIND:
                 raise CorruptError(f"block {root}: got no root, expected one")
             fields = in_version(fields)
-            found = self._trees[root] = TreeCid(fields["nodes"].raw)
-        return found
+            found = self._trees[root] = {
+                each: fields[each].raw for each in ("nodes", TOMBSTONES[0])
+            }
+        return TreeCid(found[name])
 
     def first(self, tree: TreeCid, keys: Iterable[bytes]) -> Cid | None:
         """Returns the version of the first node that a tree has, None if it has none of them."""
@@ -180,8 +193,24 @@ class NodeStates:
         return found
 
 
-def _differs(states: NodeStates, touched: Touched, befores: list[TreeCid], now: TreeCid) -> bool:
-    """Returns whether a matching node differs from its version in each of the trees before."""
+def _hides(states: NodeStates, touched: Touched, parents: list[RootCid], root: RootCid) -> bool:
+    """Returns whether the tombstone of a matching node differs from that in each of the parents."""
+    befores = [states.tree(one, TOMBSTONES[0]) for one in parents] or [EMPTY_TREE]
+    now, nodes = states.tree(root, TOMBSTONES[0]), states.tree(root)
+    if now in befores:
+        return False
+    keys = [id_.raw for id_ in (touched.node, *touched.earlier_ids) if id_ is not None]
+    return any(
+        (not keys or key in keys)
+        and all(states.node(before, key) != is_now for before in befores[1:])
+        and _matches(states, touched, states.node(nodes, key))
+        for key, _, is_now in diff(states.source, befores[0], now)
+    )
+
+
+def _differs(states: NodeStates, touched: Touched, parents: list[RootCid], root: RootCid) -> bool:
+    """Returns whether a matching node differs from its version in each of the parents."""
+    befores, now = [states.tree(one) for one in parents] or [EMPTY_TREE], states.tree(root)
     if now in befores:
         return False
     if touched.node is not None:

@@ -81,7 +81,7 @@ def settled_parts(
     if owner is None:
         return Parts(settled)
     work = _Settling(source, at, NodeId(found.id.raw), owner)
-    kept = work.put_back(() if settled is None else _listed(settled), since)
+    kept = work.put_back(() if settled is None else _listed(settled), work.graphs(since))
     removed = work.removed({raw for value in values for raw in _listed(value)}, kept)
     work.put_back_attached(removed)
     parts = Parts(settled, work.edits, removed=tuple(NodeId(raw) for raw in sorted(removed)))
@@ -95,6 +95,28 @@ def settled_parts(
     return parts
 
 
+def restored_ends(source: Source, at: Graph, ends: Iterable[Node], *, since: Since) -> ChangeSet:
+    """Returns edits that restore those ends of an edge that are documents or parts, with the parts
+    that they list.
+
+    Args:
+        ends: missing in the graph, as they last were.
+        since: returns a commit; the parts are those that the end had in the history of this commit.
+
+    Spec: merge 5-e.
+    """
+    edits = ChangeSet()
+    for end in ends:
+        owner = document_of(end)
+        if owner is not None:
+            work = _Settling(source, at, end.id, owner)
+            work.put_back([end.id.raw], work.graphs(since, version=end))
+            work.put_back_attached(set())
+            for family, entries in work.edits.trees.items():
+                edits.of(family).update(entries)
+    return edits
+
+
 class _Graph:
     """The nodes of one root, and whether they are parts of one document."""
 
@@ -106,11 +128,15 @@ class _Graph:
 
     def has(self, raw: bytes) -> bool:
         """Returns whether there is a node with an id."""
-        return self._nodes.get(raw) is not None
+        return self.version(raw) is not None
+
+    def version(self, raw: bytes) -> Cid | None:
+        """Returns the CID of the node with an id."""
+        return self._nodes.get(raw)
 
     def part(self, raw: bytes) -> Node | None:
         """Returns the part with an id, None if there is none."""
-        cid = self._nodes.get(raw)
+        cid = self.version(raw)
         node = None if cid is None else Node.decode(self._source.get(cid))
         return node if node is not None and document_of(node) == self._owner else None
 
@@ -130,15 +156,18 @@ class _Settling:
         self._back: dict[bytes, Root] = {}
         """Nodes to restore, with the root from which each comes."""
 
-    def put_back(self, listed: Iterable[bytes], since: Since) -> set[bytes]:
+    def put_back(self, listed: Iterable[bytes], graphs: Iterable[_Graph]) -> set[bytes]:
         """Restores those listed parts and their descendants that the graph lacks.
+
+        Args:
+            graphs: where they are looked for, in this order.
 
         Returns:
             All listed ids, whether they could be restored or not.
         """
         known: set[bytes] = set()
         missing = set(listed)
-        for graph in self._graphs(since):
+        for graph in graphs:
             stack = sorted(missing)
             missing = set()
             while stack:
@@ -235,13 +264,17 @@ class _Settling:
                     found.update(_listed(Node.decode(self._source.get(cid))))
         return found
 
-    def _graphs(self, since: Since) -> Iterator[_Graph]:
-        """Yields the current graph, then earlier ones; the history may have been pruned."""
+    def graphs(self, since: Since, *, version: Node | None = None) -> Iterator[_Graph]:
+        """Yields the current graph, then earlier ones, from the newest one that has a version of a
+        node if that is given; the history may have been pruned."""
         yield self._graph
         try:
             for commit in islice(log.commits(self._source, since()), COMMITS_MAX):
                 root = Root.decode(self._source.get(commit.root))
-                yield _Graph(self._source, root, self._owner)
+                graph = _Graph(self._source, root, self._owner)
+                if version is None or graph.version(version.id.raw) == version.cid:
+                    version = None
+                    yield graph
         except NotFoundError:
             return
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid
 from ibidem.objects.conflict import EDGE, NODE, Conflict
-from ibidem.objects.edge import Edge
+from ibidem.objects.edge import Edge, is_derived_link
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import document_of
@@ -239,7 +239,7 @@ class GraphMerge:
         """Moves an edge out of the graph into its conflict if one of its nodes is gone.
 
         An edge that neither side changed is removed with the node, and so is any edge of an erased
-        node.
+        node, and a derived link without a conflict.
         """
         if merged.value is None:
             return merged if self._lacks_nodes(merged) else ABSENT
@@ -247,6 +247,8 @@ class GraphMerge:
         if not missing:
             return self._back_in_graph(merged)
         if merged.value == base.value or not missing.isdisjoint(self.erased):
+            return ABSENT
+        if merged.conflict is None and is_derived_link(Edge.decode(self._buffer.get(merged.value))):
             return ABSENT
         nodes = {lowest(self.node_triples.at(key)[1:]) for key in missing}
         nodes.discard(None)

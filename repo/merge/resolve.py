@@ -7,7 +7,7 @@ Spec: merge 5.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from ibidem.objects.tree import Tree
 from ibidem.repo.argument_checks import check_content
 from ibidem.repo.arguments import CommitInfo
 from ibidem.repo.merge.conflicts import OpenConflict, recorded_in
-from ibidem.repo.merge.documents import settled_parts
+from ibidem.repo.merge.documents import Parts, restored_ends, settled_parts
 from ibidem.repo.merge.element import read
 from ibidem.repo.merge.fields import block_of, class_of, fields_of, version_of, with_value
 from ibidem.repo.root_check import conflict_problem
@@ -37,6 +37,7 @@ from ibidem.repo.transaction.transaction import Transaction
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.repo.core import Core
+    from ibidem.repo.graph import Graph
 
 OURS, THEIRS, BASE, VALUE = "ours", "theirs", "base", "value"
 TAKES = (OURS, THEIRS, BASE, VALUE)
@@ -80,9 +81,7 @@ def resolve(
         settled, edits, blocks = case.settled(chosen, value or {})
     elif value:
         raise InvalidInputError(f"value: got fields for {id}, which {take!r} takes away")
-    found = OpenConflict(id, case.conflict, case.current)
-    node = settled if isinstance(settled, Node) else None
-    parts = settled_parts(store, at, found, node, since=lambda: case.since(take))
+    parts = case.parts(at, settled, edits.of(NODES).values(), take)
     stands = parts.settled or settled
     if stands is not None:
         block = stands.encode()
@@ -165,6 +164,23 @@ class _Case:
         if take == THEIRS and len(recorded.parents) == 2:
             return recorded.parents[1]
         return recorded.parents[0] if take == OURS and recorded.parents else recorded.cid
+
+    def parts(
+        self, at: Graph, settled: Block | None, ends: Iterable[Cid | None], take: str
+    ) -> Parts:
+        """Returns the effects on the parts of documents.
+
+        Args:
+            settled: the resolved value, None if it is removed.
+            ends: the missing nodes that come back with an edge.
+        """
+        if self.conflict.what == EDGE:
+            nodes = [Node.decode(self.source.get(cid)) for cid in ends if cid is not None]
+            edits = restored_ends(self.source, at, nodes, since=lambda: self.recorded().cid)
+            return Parts(None, edits)
+        found = OpenConflict(self.id, self.conflict, self.current)
+        node = settled if isinstance(settled, Node) else None
+        return settled_parts(self.source, at, found, node, since=lambda: self.since(take))
 
     def settled(
         self, chosen: Cid, value: Mapping[str, Any]

@@ -24,7 +24,8 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
@@ -49,6 +50,19 @@ PREFIX_CHARACTERS_MIN = 8
 _PATIENCE_SECONDS = 0.5
 """Seconds that an answer waits for the lock, which other writers hold for microseconds."""
 _PAUSE_SECONDS = 0.0001
+
+
+_is_recorded: ContextVar[bool] = ContextVar("is_recorded", default=True)
+
+
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    """Answers computed in this block have receipts, but no log gets them: somebody only looks."""
+    token = _is_recorded.set(False)
+    try:
+        yield
+    finally:
+        _is_recorded.reset(token)
 
 
 class ReceiptLog:
@@ -95,12 +109,15 @@ class ReceiptLog:
         return generation_in(self._generation_path)
 
     def append(self, block: bytes, *, generation: int = 0) -> None:
-        """Appends a block without fsync; a repetition of the last block is skipped.
+        """Appends a block without fsync; a repetition of the last block is skipped, and so is
+        everything inside `unrecorded`.
 
         Args:
             block: the receipt.
             generation: in which the graph of the answer was opened; nothing is appended in another.
         """
+        if not _is_recorded.get():
+            return
         digest = blake3(block).digest()
         with self._threads:
             if digest == self._last:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.repo.arguments import checked_time
 from ibidem.repo.retrieval.newest import newest_time
-from ibidem.repo.retrieval.retrieve import answered, ask
+from ibidem.repo.retrieval.retrieve import WRITTEN, answered, ask
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.retrieve.answer.answer import Answer, AnswerKind
 from ibidem.retrieve.context.assemble import shown_text
@@ -17,6 +17,7 @@ from ibidem.retrieve.context.pack import Pack, pack_cid
 from ibidem.retrieve.context.prompt import Citation, CitedSpan, Prompt, assemble, cited_digest
 from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 from ibidem.retrieve.query.settings import configured
+from ibidem.retrieve.query.subquery import QUERIES
 from ibidem.retrieve.tokens import HEURISTIC
 
 if TYPE_CHECKING:
@@ -171,6 +172,9 @@ def _dated(revision: Graph, sources: object, options: Mapping[str, Any]) -> Mapp
 
 
 def _hybrid(options: dict[str, Any]) -> dict[str, Any]:
+    for name in (QUERIES, *WRITTEN):
+        if options.get(name):
+            raise InvalidInputError(f"{name}: got some with rank 'hybrid', expected rank 'score'")
     if options.get("fusion") is not None:
         raise InvalidInputError("fusion: got one with rank 'hybrid', expected rank 'score'")
     weights = options.get("weights", HYBRID_WEIGHTS)

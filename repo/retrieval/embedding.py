@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ibidem.embed.cache import CachedEmbedder
 from ibidem.objects.config import Config
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.repo.argument_checks import check_text
+from ibidem.retrieve.query.subquery import QUERIES, resolve_queries
 
 if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder
@@ -16,17 +18,19 @@ if TYPE_CHECKING:
 _HINT_FILL = "run 'repo embed' to make its vectors"
 
 
-def query_vector(
+def query_vectors(
     repository: Core,
     config: Config,
-    text: str | None,
+    options: Mapping[str, Any],
     *,
     model: str | None,
     embedder: Embedder | None,
-) -> tuple[str, Any]:
-    """Returns (model, vector) of a query text, for the dense lane.
+) -> dict[str, Any]:
+    """Returns `vector`, (model, vector) of the text of a question for the dense lane, and `queries`
+    if it has further questions: those with a text and without a vector get one.
 
     Args:
+        options: of the question.
         model: the name under which the vectors are stored; by default the embedder's.
         embedder: by default the one registered with `Repository.use_embedder` for the model.
 
@@ -35,6 +39,7 @@ def query_vector(
             the model, or there is no embedder for it; kind `model-mismatch`: the vectors were
             computed by another embedder; kind `dimension-mismatch`.
     """
+    text = options.get("text")
     if not isinstance(text, str) or not text.strip():
         raise InvalidInputError(f"text: got {text!r:.40}, expected a text for the model to embed")
     if embedder is None:
@@ -53,8 +58,16 @@ def query_vector(
             )
     name = check_text("model", model if model is not None else embedder.name)
     check_model(config, name, embedder, must_be_known=True)
-    (vector,) = CachedEmbedder(embedder, repository.vector_cache).embed([text])
-    return name, vector
+    resolve_queries(options.get(QUERIES))
+    further: list[dict[str, Any]] = [
+        {"text": one} if isinstance(one, str) else dict(one) for one in options.get(QUERIES) or ()
+    ]
+    wanted = [one for one in further if one.get("text") and one.get("vector") is None]
+    texts = [text, *(one["text"] for one in wanted)]
+    vectors = CachedEmbedder(embedder, repository.vector_cache).embed(texts)
+    for one, vector in zip(wanted, vectors[1:], strict=True):
+        one["vector"] = (name, vector)
+    return {"vector": (name, vectors[0]), **({QUERIES: further} if further else {})}
 
 
 def check_model(config: Config, name: str, embedder: Embedder, *, must_be_known: bool) -> None:

@@ -19,6 +19,7 @@ from ibidem.repo.retrieval.newest import newest_time
 from ibidem.repo.retrieval.retrieve import answered, ask
 from ibidem.retrieve.answer.answer import Answer, AnswerKind
 from ibidem.retrieve.query.options import members
+from ibidem.retrieve.query.predicate import And, Exists, Not, OneOf, Or, Predicate, parse
 from ibidem.retrieve.records.item import RecordItem
 from ibidem.retrieve.records.record import LAYERS, STANDING, RecordType, Status
 
@@ -145,9 +146,7 @@ def _types(types: Iterable[RecordType | str] | None) -> list[str]:
     return [str(one) for one in found]
 
 
-def _standing(
-    given: Sequence[Status | str], where: Mapping[str, object] | None
-) -> Mapping[str, object]:
+def _standing(given: Sequence[Status | str], where: Mapping[str, object] | None) -> Predicate:
     for one in given:
         if one not in tuple(Status):
             raise InvalidInputError(
@@ -155,4 +154,7 @@ def _standing(
             )
     if where is not None and "status" in where:
         raise InvalidInputError("where: got a condition on status, expected include_status")
-    return {**(where or {}), "status": {"in": sorted({*map(str, STANDING), *map(str, given)})}}
+    wanted = tuple(sorted({*map(str, STANDING), *map(str, given)}))
+    # A record without a status is active.
+    standing = Or((Not(Exists("status")), OneOf("status", wanted)))
+    return standing if not where else And((parse(where), standing))

@@ -106,6 +106,10 @@ def ask(
         from ibidem.repo.retrieval.history import with_history
 
         options = with_history(revision, options)
+    if not options.keys().isdisjoint(WRITTEN):
+        from ibidem.repo.retrieval.expansion import expanded
+
+        options = expanded(options)
     config = revision.config
     if not {"model", "embedder", "vector"} & options.keys() and _has_words(options.get("text")):
         options["model"] = configured(config).get("model")
@@ -120,12 +124,10 @@ def ask(
     if model is not None or embedder is not None:
         if options.get("vector") is not None:
             raise InvalidInputError("vector: got one beside a model, expected one of them")
-        from ibidem.repo.retrieval.embedding import query_vector
+        from ibidem.repo.retrieval.embedding import query_vectors
 
         try:
-            options["vector"] = query_vector(
-                repository, config, options.get("text"), model=model, embedder=embedder
-            )
+            options |= query_vectors(repository, config, options, model=model, embedder=embedder)
         except IbidemError as error:
             if not degrade or error.kind not in _MISSING:
                 raise
@@ -147,6 +149,8 @@ def ask(
     return PreparedQuery(query, counter, limited(rerank, timeout), strict)
 
 
+WRITTEN = ("imagine", "reword")
+"""The options of language models that write further questions."""
 _MISSING = frozenset((ErrorKind.UNKNOWN_MODEL, ErrorKind.MISSING_PACKAGE))
 """The kinds of errors of a model that is not on this machine."""
 
@@ -174,7 +178,8 @@ def _with_receipt(repository: Core, revision: Graph, result: AnyAnswer) -> AnyAn
     """Returns the answer with its receipt, which is appended to the log."""
     query, config = result.query, revision.config
     digests = {name: model.digest for name, model in config.models.items() if model.digest}
-    used = {} if query.vector is None else {query.vector.model}
+    vectors = [query.vector, *(one.vector for one in query.queries or ())]
+    used = {one.model for one in vectors if one is not None}
     models = {name: digest for name, digest in digests.items() if name in used}
     receipt = receipt_of(result, commit=revision.commit_cid, notes_head=query.notes, models=models)
     try:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TypedDict
 
+from ibidem.embed.language_model import LanguageModel
 from ibidem.embed.protocol import Embedder
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.retrieve.query.predicate import Predicate
@@ -24,6 +25,10 @@ class RetrieveOptions(SharedOptions, total=False):
     updated_before: int | datetime | None
     notes: CommitCid | str | None
     """A notes head, or the name of a space."""
+    imagine: LanguageModel | None
+    """Writes an answer, which is asked too."""
+    reword: LanguageModel | None
+    """Writes other wordings, which are asked too."""
     model: str | None
     embedder: Embedder | None
     degrade: bool

@@ -57,21 +57,25 @@ def check(recording: Recording) -> Counter[str]:
     Raises:
         ReplayError: an answer differs or cannot be computed; the message names the step.
     """
-    repository = recording.repository
-    for found in recording.read():
+    repository, count = recording.repository, len(recording.steps)
+    for index, found in enumerate(recording.read()):
+        repository.progress("replaying steps", index, count)
         step = found.step
         if step.receipt is not None:
             receipt = Receipt.decode(repository.store.get(step.receipt))
             _named(recording, found, partial(replay.replay, repository, receipt))
         elif step.root is not None:
             _named(recording, found, partial(repository.store.get, step.root))
+    repository.progress("replaying steps", count, count)
     return Counter(step.action for step in recording.steps)
 
 
 def differences(before: Recording, after: Recording) -> list[StepDifference]:
     """Returns the steps that differ between two runs, by index; ignores times and commit CIDs."""
     found = []
+    count = max(len(before.steps), len(after.steps))
     for index, (one, other) in enumerate(zip_longest(before.read(), after.read())):
+        before.repository.progress("comparing steps", index, count)
         requests = (_request(before, one), _request(after, other))
         is_request_changed = requests[0] != requests[1]
         if is_request_changed or _answered(before, one) != _answered(after, other):
@@ -85,6 +89,7 @@ def differences(before: Recording, after: Recording) -> list[StepDifference]:
                     *_answers(before, one, after, other),
                 )
             )
+    before.repository.progress("comparing steps", count, count)
     return found
 
 

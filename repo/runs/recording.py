@@ -24,6 +24,7 @@ from ibidem.repo.runs import payload, step_format
 from ibidem.repo.runs.chain import full_name
 from ibidem.repo.runs.shape import ReadStep, read_step
 from ibidem.repo.sync.export import write_refs
+from ibidem.retrieve.query import checks
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
@@ -45,7 +46,8 @@ class RunSummary:
     task: str
     author: str
     begun: int | None
-    """Microseconds since 1970 UTC; None for a run that cannot be read."""
+    """Microseconds since 1970 UTC; None for a run that cannot be read, or whose first step was not.
+    """
     ended: int | None
     """None if the process ended before the run did."""
     failure: str | None
@@ -121,12 +123,35 @@ class Recording:
         except (CorruptError, FormatError) as error:
             return one_line(f"cannot be read: {error}")
 
-    def summary(self) -> RunSummary:
-        """Returns the summary of the run."""
+    def newest(
+        self, limit: int, *, last: StepCid | str | None = None
+    ) -> list[tuple[StepCid, Step]]:
+        """Returns the newest steps with their CIDs, in order; the earlier ones are not read.
+
+        Args:
+            limit: number of steps.
+            last: the newest one that is wanted; by default the last one.
+        """
+        checks.count("limit", limit)
+        found: list[tuple[StepCid, Step]] = []
+        start = StepCid.parse(last) if isinstance(last, str) else last
+        cid: StepCid | None = start or self.tip
+        while cid is not None and len(found) < limit:
+            step = Step.decode(self.repository.store.get(cid))
+            found.append((cid, step))
+            cid = step.previous
+        return found[::-1]
+
+    def summary(self, *, whole: bool = True) -> RunSummary:
+        """Returns the summary of the run.
+
+        Args:
+            whole: reads all steps for the first one; otherwise agent, task and author are empty.
+        """
         last = Step.decode(self.repository.store.get(self.tip))
         first, failure = last, None
         try:
-            first = self.steps[0]
+            first = self.steps[0] if whole else last
         except IbidemError as error:
             # A step was erased or lost, so the earlier ones cannot be reached.
             failure = str(error)
@@ -141,7 +166,7 @@ class Recording:
             agent=begun.get("agent") or "",
             task=begun.get("task") or "",
             author=begun.get("author") or "",
-            begun=first.time,
+            begun=first.time if whole else None,
             ended=last.time if last.action == "end" else None,
             failure=failure,
         )
@@ -162,23 +187,35 @@ class Recording:
         return write_refs(self.repository, {RUNS + self.name: self.tip}, path)
 
 
-def summaries(repository: Core) -> list[RunSummary]:
-    """Returns the summaries of all recorded runs, by name and number; an unreadable run is
-    included, with the reason.
+def summaries(
+    repository: Core, *, start: int = 0, limit: int | None = None, whole: bool = True
+) -> list[RunSummary]:
+    """Returns the summaries of recorded runs, by name and number; an unreadable run is included,
+    with the reason.
+
+    Args:
+        repository: where they are.
+        start: runs to skip.
+        limit: maximal number of runs, None for all.
+        whole: as for `Recording.summary`.
     """
+    checks.count("start", start)
+    if limit is not None:
+        checks.count("limit", limit)
 
     def read(state: State) -> list[RunSummary]:
         tips = refs.listed(repository.store, state.view, RUNS)
-        names = sorted(tips, key=_order)
-        return [_summary(Recording(repository, name, tip=tips[name]), state) for name in names]
+        names = sorted(tips, key=_order)[start:][:limit]
+        recordings = [Recording(repository, name, tip=tips[name]) for name in names]
+        return [_summary(one, state, whole=whole) for one in recordings]
 
     return repository.operation_log.retry_if_collected(read)
 
 
-def _summary(recording: Recording, state: State) -> RunSummary:
+def _summary(recording: Recording, state: State, *, whole: bool) -> RunSummary:
     """Returns the summary of a run that was found in a given state."""
     try:
-        return recording.summary()
+        return recording.summary(whole=whole)
     except IbidemError as error:
         log = recording.repository.operation_log
         if isinstance(error, NotFoundError) and log.is_overtaken(state, error):

@@ -27,6 +27,7 @@ from ibidem.repo.history import log
 from ibidem.repo.history.diff_format import change_line
 from ibidem.repo.receipts import replay
 from ibidem.repo.retrieval.resolver import resolver
+from ibidem.repo.retrieval.retrieve import WRITTEN
 from ibidem.repo.runs import payload, step_format
 from ibidem.repo.runs.payload import difference_lines, same, settled
 from ibidem.repo.runs.session import (
@@ -266,10 +267,15 @@ class Replay(Session):
 
 
 def with_recorded_vector(receipt: Receipt, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the options of a query with the vector of its receipt in place of its model."""
+    """Returns the options of a query with the vectors and further questions of its receipt in place
+    of its models."""
     given = dict(options)
     model, embedder = given.pop("model", None), given.pop("embedder", None)
     name = model if model is not None or embedder is None else embedder.name
+    if receipt.query.queries is not None:
+        for option in WRITTEN:
+            given.pop(option, None)
+        given["queries"] = [one.given() for one in receipt.query.queries]
     vector = receipt.query.vector
     if name is not None and vector is not None and vector.model == name:
         given["vector"] = (name, np.frombuffer(vector.data, "<f4"))

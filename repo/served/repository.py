@@ -25,7 +25,7 @@ from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Node
 from ibidem.repo.api.history import History
 from ibidem.repo.argument_checks import check_id
-from ibidem.repo.history.log import Change
+from ibidem.repo.history.log import Change, Position
 from ibidem.repo.repository import Repository
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
@@ -225,8 +225,11 @@ class ServedHistory(History):
         """Yields a revision and its ancestors, newest first, up to 1,000 of them."""
         yield from _commits(self._client, at, LOG_COMMITS_MAX)
 
-    def diff(self, before: object, after: object = HEAD) -> Iterator[Change]:
-        """Yields the changes between two revisions, by family and id.
+    def diff(
+        self, before: object, after: object = HEAD, *, beyond: Position | None = None
+    ) -> Iterator[Change]:
+        """Yields the changes between two revisions, by family, name and id; with `beyond`, those
+        after the change at that position.
 
         Raises:
             RemoteError: there are more than 10,000.
@@ -239,8 +242,10 @@ class ServedHistory(History):
                 f"remote: the revisions differ in more than {limit} things",
                 hint="compare two that are closer, or clone the repository",
             )
-        for row in found["changes"]:
-            yield _change(row)
+        changes = iter([_change(row) for row in found["changes"]])
+        if beyond is not None:
+            all(one.position != beyond for one in changes)  # reads up to that change
+        yield from changes
 
 
 def _commits(client: Client, rev: object, limit: int) -> list[Commit]:

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ibidem.objects.derive import content_node_id, edge_id, node_id
+from ibidem.objects.edge import Edge
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.json_value import to_json
 from ibidem.objects.node import Node, split_content
-from ibidem.repo.argument_checks import check_content, check_id, check_names
+from ibidem.repo.argument_checks import check_content, check_id, check_mapping, check_names
 from ibidem.repo.served.client import not_served
 from ibidem.repo.transaction.transaction import UNCHANGED, Transaction
 
@@ -96,29 +98,29 @@ class ServedTransaction(Transaction):
         unique: bool = False,
         replace: bool = False,
     ) -> NodeId:
-        """Collects a node and returns its id; as `Transaction.add_node`, but a node with a key
-        always replaces the one of that key.
-        """
+        """Collects a node and returns its id; as `Transaction.add_node`."""
         self._check_open()
         for name, value in (("id", id), ("children", children), ("tail", tail), ("unique", unique)):
             if value:
                 raise not_served(f"Transaction.add_node({name}=…)")
         if replace and key is None:
             raise not_served("Transaction.add_node(replace=…) without a key")
-        data = content.encode() if isinstance(content, str) else content
-        inline, _ = split_content(data or b"")
-        texts = (ntype, summary, context_sentence, props or {}, inline)
+        data = check_content(content)
+        inline, _ = split_content(data)
+        texts = (ntype, summary, context_sentence, check_mapping("props", props), inline)
         if key is None:
             found = content_node_id(Node(_PLACEHOLDER, *texts).to_map())
         else:
             found = Node(node_id(namespace, key), *texts, (namespace, key)).id
-        fields = {"summary": summary, "context_sentence": context_sentence, "key": key}
+        fields = {"summary": summary, "context_sentence": context_sentence, "key": to_json(key)}
         record = {name: value for name, value in fields.items() if value is not None}
         if namespace:
             record["namespace"] = namespace
+        if key is not None:
+            record["replace"] = replace
         if data:
             record["content_base64"] = base64.b64encode(data).decode("ascii")
-        self._records.append({"node": {"ntype": ntype, "props": dict(props or {}), **record}})
+        self._collect("node", {"ntype": ntype, "props": to_json(props or {}), **record})
         return found
 
     def update_node(
@@ -135,10 +137,7 @@ class ServedTransaction(Transaction):
         children: Sequence[Any] = UNCHANGED,
         tail: str = UNCHANGED,
     ) -> None:
-        """Collects new values of the given fields; the other fields and the id stay.
-
-        Updates are made after all other changes of the transaction but removals.
-        """
+        """Collects new values of the given fields; the other fields and the id stay."""
         if children is not UNCHANGED:
             raise not_served("Transaction.update_node(children=…)")
         texts = {"ntype": ntype, "summary": summary, "context_sentence": context_sentence}
@@ -149,8 +148,8 @@ class ServedTransaction(Transaction):
         elif content is not UNCHANGED:
             values["content_base64"] = base64.b64encode(check_content(content)).decode("ascii")
         for name, given in (("props", props), ("set_props", set_props)):
-            if given is not UNCHANGED and (given or name == "props"):
-                values[name] = _properties(name, given or {})
+            if given is not UNCHANGED and (name == "props" or given is not None):
+                values[name] = _properties(name, given)
         if names := check_names("unset_props", unset_props):
             values["unset_props"] = names
         if values:
@@ -167,16 +166,17 @@ class ServedTransaction(Transaction):
         key: Any = None,
         replace: bool = False,
     ) -> EdgeId:
-        """Collects an edge and returns its id; as `Transaction.add_edge`, but it always replaces
-        the one of that id.
-        """
+        """Collects an edge and returns its id; as `Transaction.add_edge`."""
         self._check_open()
         ends = check_id("src", src, NodeId), check_id("dst", dst, NodeId)
+        found = edge_id(ends[0], etype, ends[1], key)
+        # Raises for what no edge may have.
+        Edge(found, etype, *ends, weight, check_mapping("props", props), key)
         record = {"source": str(ends[0]), "etype": etype, "target": str(ends[1])}
-        more = {"weight": weight, "props": dict(props or {})}
-        given = {} if key is None else {"key": key}
-        self._records.append({"edge": {**record, **more, **given}})
-        return edge_id(ends[0], etype, ends[1], key)
+        more = {"weight": weight, "props": to_json(props or {}), "replace": replace}
+        given = {} if key is None else {"key": to_json(key)}
+        self._collect("edge", {**record, **more, **given})
+        return found
 
     def remove_node(self, id: NodeId | str) -> None:  # noqa: A002
         """Collects the removal of a node with its edges and vectors."""
@@ -214,8 +214,8 @@ class ServedTransaction(Transaction):
             raise InvalidInputError("transaction: it has ended")
 
 
-def _properties(field: str, given: object) -> dict[str, Any]:
-    if not isinstance(given, Mapping):
-        raise InvalidInputError(f"{field}: got {given!r:.80}, expected a mapping")
-    Node(_PLACEHOLDER, "Node", props=dict(given))  # raises for what no node may have
-    return dict(given)
+def _properties(field: str, given: object) -> Any:
+    """Returns properties as JSON; raises `InvalidInputError` for what no node may have."""
+    found = check_mapping(field, given)
+    Node(_PLACEHOLDER, "Node", props=found)
+    return to_json(found)

@@ -33,6 +33,7 @@ from ibidem.repo.argument_checks import (
     check_digest,
     check_id,
     check_ids,
+    check_mapping,
     check_names,
     check_text,
 )
@@ -318,7 +319,7 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
             ntype,
             summary,
             context_sentence,
-            {} if props is None else props,
+            check_mapping("props", props),
             inline,
             None if key is None else (namespace, key),
             tuple(children),
@@ -372,10 +373,8 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         changes = {name: value for name, value in changes.items() if value is not UNCHANGED}
         if children is not UNCHANGED:
             changes["children"] = tuple(children)
-        properties = before.props if props is UNCHANGED else props or {}
-        if not isinstance(properties, Mapping) or not isinstance(set_props or {}, Mapping):
-            raise InvalidInputError("props: got something else, expected a mapping")
-        changes["props"] = {**properties, **(set_props or {})}
+        properties = before.props if props is UNCHANGED else check_mapping("props", props)
+        changes["props"] = {**properties, **check_mapping("set_props", set_props)}
         for name in check_names("unset_props", unset_props):
             changes["props"].pop(name, None)
         if content is not UNCHANGED:
@@ -464,7 +463,15 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         self._check_open()
         src = check_id("src", src, NodeId)
         dst = check_id("dst", dst, NodeId)
-        edge = Edge(edge_id(src, etype, dst, key), etype, src, dst, weight, props or {}, key)
+        edge = Edge(
+            edge_id(src, etype, dst, key),
+            etype,
+            src,
+            dst,
+            weight,
+            check_mapping("props", props),
+            key,
+        )
         self._draft.stage_new(EDGES, edge.id.raw, edge, may_replace=replace)
         return edge.id
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import Cid, CommitCid, RootCid
@@ -26,6 +27,7 @@ from ibidem.repo.viewer.notes import ViewerNotes
 from ibidem.repo.viewer.revision import ViewerRevision
 from ibidem.repo.viewer.transaction import ViewerTransaction
 from ibidem.retrieve.access.policy import Viewer
+from ibidem.retrieve.query import checks
 from ibidem.store.closing import Closing
 
 if TYPE_CHECKING:
@@ -143,14 +145,18 @@ class ViewerRepository(Layers, Recalling, Questions, Proxy, Closing):
 
         return context.verify(self._core, citation, viewer=self.viewer)
 
-    def conflicts(self, at: object = HEAD) -> list[OpenConflict]:
+    def conflicts(self, at: object = HEAD, *, limit: int | None = None) -> list[OpenConflict]:
         """Returns the open conflicts of a revision about visible nodes, and about edges between
         such nodes, by id.
+
+        Args:
+            at: the revision.
+            limit: maximal number of conflicts, None for all.
         """
         from ibidem.repo.merge.conflicts import open_conflicts
 
         revision, whole = self.at(at), self._core.graph(self._nameable(at))
-        return [
+        visible = (
             one
             for one in open_conflicts(self._core.store, whole.root)
             if (
@@ -158,7 +164,8 @@ class ViewerRepository(Layers, Recalling, Questions, Proxy, Closing):
                 if isinstance(one.id, NodeId)
                 else revision.is_edge_visible(one.id)
             )
-        ]
+        )
+        return list(islice(visible, None if limit is None else checks.count("limit", limit)))
 
     # -- namespaces ----------------------------------------------------------------------------
 

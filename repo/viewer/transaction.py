@@ -20,8 +20,10 @@ from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.layers import Layers
 from ibidem.repo.questions import changed_options
+from ibidem.repo.revspec import HEAD
 from ibidem.repo.transaction.transaction import UNCHANGED
 from ibidem.repo.viewer.exposure import Proxy, not_permitted
+from ibidem.repo.viewer.revision import ViewerRevision
 from ibidem.store.closing import Ending
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from ibidem.repo.events import Event
     from ibidem.repo.revision import Revision
     from ibidem.repo.transaction.transaction import Transaction
+    from ibidem.retrieve.access.policy import Viewer
 
 _FIELDS = {"summary", "context_sentence", "content", "props", "set_props", "unset_props"}
 """Fields of a node that refer to no other node."""
@@ -82,6 +85,17 @@ class ViewerTransaction(Layers, Proxy, Ending):
     def now(self, time: int | datetime | None = None) -> int:
         """Returns a time in microseconds; as `Transaction.now`."""
         return self._tx.now(time)
+
+    def at(self, at: object = HEAD, *, viewer: Viewer | None = None) -> ViewerRevision:
+        """Returns the graph as staged so far, as the viewer sees it; as `Transaction.at`.
+
+        Raises:
+            InvalidInputError: another revision than `HEAD`; kind `not-permitted`: another viewer.
+        """
+        own = self._graph.viewer
+        if viewer not in (None, own):
+            raise not_permitted("another viewer")
+        return ViewerRevision(self._tx.at(at, viewer=own))
 
     @property
     def author(self) -> str:

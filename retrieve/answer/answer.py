@@ -37,6 +37,7 @@ from ibidem.retrieve.rerank import RerankRecord, RerankStatus
 if TYPE_CHECKING:
     from ibidem.retrieve.answer.item import Item
     from ibidem.retrieve.answer.stated import Stated
+    from ibidem.retrieve.answer.summary import Summary
     from ibidem.retrieve.recall.direct_answer import DirectAnswer
     from ibidem.retrieve.records.item import RecordGraph
     from ibidem.retrieve.records.option import RecordOptions
@@ -91,6 +92,10 @@ class Answer(Drawn, TupleSequence[AnyItem]):
     """The relations between the records, in answers of records."""
     receipt: Receipt | None = field(default=None, compare=False, repr=False)
     """The receipt that replays the answer, set by the repository. Not part of `to_bytes()`."""
+    _stated: list[Stated | None] = field(
+        default_factory=list, init=False, compare=False, repr=False
+    )
+    """What `stated` found, after it was first asked for."""
 
     @property
     def _listed(self) -> tuple[AnyItem, ...]:
@@ -113,6 +118,11 @@ class Answer(Drawn, TupleSequence[AnyItem]):
         """The one value that the returned nodes state for what the question asks; None if there is
         none, or more than one. A function of the question and the items; not part of
         `to_bytes()`."""
+        if not self._stated:
+            self._stated.append(self._found_stated())
+        return self._stated[0]
+
+    def _found_stated(self) -> Stated | None:
         text = self.query.text or ""
         is_for_value = text.casefold().split(maxsplit=1)[:1] in _OPENINGS
         if self.kind is not AnswerKind.NODES or not is_for_value:
@@ -120,6 +130,22 @@ class Answer(Drawn, TupleSequence[AnyItem]):
         from ibidem.retrieve.answer.stated import stated  # its patterns take time to compile
 
         return stated(text, (item.node for item in cast("tuple[Item, ...]", self.items)))
+
+    def summary(self, sentences: int = 3) -> Summary:
+        """Returns the sentences of the items that say most about the question, word for word.
+
+        A function of the question and the items; not part of `to_bytes()`.
+
+        Args:
+            sentences: most sentences, 1 to 100.
+
+        Raises:
+            InvalidInputError: `sentences` is not such a number.
+        """
+        from ibidem.retrieve.answer.summary import summary_of  # few answers are summarised
+
+        texts = [item.rendered.removeprefix(f"{item.title}\n") for item in self.items]
+        return summary_of(texts, self.query.text or "", sentences)
 
     @property
     def packs(self) -> tuple[AnyItem, ...]:

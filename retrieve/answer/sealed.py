@@ -84,6 +84,11 @@ def seal(receipt: Receipt, key: bytes) -> SealedReceipt:
             "receipt: got one whose rerank_text is another than its text, expected one text",
             hint="ask without rerank_text, or keep the receipt as it is",
         )
+    if query.queries is not None:
+        raise InvalidInputError(
+            "receipt: got one with further questions, expected one text to seal",
+            hint="ask without queries, or keep the receipt as it is",
+        )
     fields: dict[str, Any] = codec.decode(receipt.encode())
     fields["text_digest"] = text_digest(query.text, key)
     _set_text(fields["query"], None)

@@ -157,26 +157,21 @@ class ThreadSequence(Sequences):
     def __init__(self, snapshot: Snapshot, visible: BitMap, messages: BitMap) -> None:
         super().__init__(snapshot, visible)
         listed = list_nodes(NodeSet(snapshot, messages), Order("ord"), after=None).ordinals.tolist()
+        self.newest_first = tuple(reversed(listed))
+        """The messages of the thread, the newest first."""
+        self._messages = messages
         if listed:
-            top, count = self._top(listed[0]), len(listed)
-            self._sequences[-1] = Sequence(
+            self._thread = top = super()._top(listed[0])
+            self._sequences[top] = Sequence(
                 NodeId(snapshot.node_ids(np.array([top], np.uint32)).tobytes()),
                 tuple(listed),
-                {ordinal: place for place, ordinal in enumerate(listed)},
-                (0,) * count,
-                (Container(top, -1, 0, count),),
+                {ordinal: index for index, ordinal in enumerate(listed)},
+                (0,) * len(listed),
+                (Container(top, -1, 0, len(listed)),),
             )
 
-    @property
-    def newest_first(self) -> tuple[int, ...]:
-        """The messages of the thread, the newest first."""
-        found = self._sequences.get(-1)
-        return () if found is None else found.ordinals[::-1]
-
-    def _found(self, ordinal: int) -> Spot | None:
-        found = self._sequences.get(-1)
-        place = None if found is None else found.places.get(ordinal)
-        return None if found is None or place is None else Spot(found, place, 0)
+    def _top(self, ordinal: int) -> int:
+        return self._thread if ordinal in self._messages else super()._top(ordinal)
 
 
 class _Walk:

@@ -9,7 +9,10 @@ Spec: retrieval 3.3.
 from __future__ import annotations
 
 from ibidem.objects.constants import COUNT_MAX
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import ErrorKind, InvalidInputError
+
+TEXT_BYTES_MAX = 65_536
+"""The size of a text that ranks, in UTF-8."""
 
 
 def count(option: str, value: object, *, low: int = 0, high: int = COUNT_MAX) -> int:
@@ -69,3 +72,14 @@ def name(option: str, value: object) -> str:
             f"{option}: got a lone surrogate, expected valid Unicode"
         ) from error
     return value
+
+
+def sized(option: str, text: str) -> str:
+    """Returns a text that is not too long to rank by."""
+    size = len(text.encode())
+    if size > TEXT_BYTES_MAX:
+        raise InvalidInputError(
+            f"{option}: got {size} bytes, expected at most {TEXT_BYTES_MAX}",
+            kind=ErrorKind.LIMIT_EXCEEDED,
+        )
+    return text

@@ -17,6 +17,7 @@ from ibidem.objects.record import record
 from ibidem.retrieve.identity_cache import IdentityCache
 from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import OPTIONS
+from ibidem.retrieve.query.subquery import QUERIES
 from ibidem.retrieve.query.vector import VECTOR_OPTIONS
 
 LANES = (
@@ -25,8 +26,9 @@ LANES = (
     "graph",
     "community",
     "mentions",
+    QUERIES,
 )
-"""Every lane, in the order in which fusion adds them."""
+"""Every kind of lane, in the order in which fusion adds them."""
 
 RRF_K = 60.0
 FUSIONS = OPTIONS["fusion"].choices
@@ -77,7 +79,12 @@ class Fusion:
 
     def weight(self, lane: str) -> float:
         """Returns the weight of a lane."""
-        return self.weights.get(lane, 1.0)
+        return self.weights.get(kind_of(lane), 1.0)
+
+
+def kind_of(lane: str) -> str:
+    """Returns the kind of a lane: its name, but `queries` for that of a subquery."""
+    return lane.partition("[")[0]
 
 
 def configured_fusion(config: Config) -> Fusion:

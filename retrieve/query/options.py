@@ -110,6 +110,33 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     "what is looked for": (
         Option("text", "str", none=_NO, help="Text to rank by; blank text counts as none"),
         Option(
+            "queries", "Sequence[str | Mapping[str, Any]]", none=_NO, low=1, high=16,
+            help="Further questions, each a text or a mapping of `text`, `vector` and `sparse`; "
+            "each ranks as one more lane",
+            flag=Flag(
+                "--also", "Also rank by this wording of QUERY, or part of it; may be repeated",
+                "QUERY", is_many=True,
+            ),
+        ),
+        Option(
+            "imagine", "LanguageModel", none=_NO, form=None,
+            help="Also ranks by an answer that this model imagines; it is kept in `queries`",
+            flag=Flag(
+                "--imagine", "Also rank by an answer that this language model imagines: "
+                "openai:NAME or ollama:NAME; the receipt keeps it",
+                "MODEL",
+            ),
+        ),
+        Option(
+            "reword", "LanguageModel", none=_NO, form=None,
+            help="Also ranks by three other wordings by this model; they are kept in `queries`",
+            flag=Flag(
+                "--reword", "Also rank by three other wordings of QUERY by this language model; "
+                "the receipt keeps them",
+                "MODEL",
+            ),
+        ),
+        Option(
             "label", "str | Iterable[str]", none=_ANY, high=1000, form="labels",
             help="Only nodes of this type",
             flag=Flag(
@@ -131,6 +158,9 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         Option(
             "include_tombstoned", "bool", False,
             help="Whether nodes hidden by a tombstone are included",
+            flag=Flag(
+                "--include-tombstoned", "Also find nodes hidden by a tombstone", is_switch=True
+            ),
         ),
     ),
     "vectors": (
@@ -165,6 +195,11 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         Option(
             "sparse", "tuple[str, Any, Any]", none=_NO,
             help="A vocabulary, distinct tokens in any order, and their weights",
+            flag=Flag(
+                "--sparse",
+                "Also rank by this sparse vector; the file has an object of tokens and weights",
+                "VOCABULARY=FILE.json",
+            ),
         ),
     ),
     "how a text matches": (
@@ -210,10 +245,14 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         ),
         Option(
             "k1", "float", BM25_K1, none=DEFAULT, high=1000.0, help="BM25's saturation",
+            flag=Flag("--k1", "BM25's saturation; {default} if not given or configured", "NUMBER"),
             is_setting=True,
         ),
         Option(
             "b", "float", BM25_B, none=DEFAULT, high=1.0, help="BM25's length normalisation",
+            flag=Flag(
+                "--b", "BM25's length normalisation; {default} if not given or configured", "NUMBER"
+            ),
             is_setting=True,
         ),
     ),
@@ -383,11 +422,17 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         Option(
             "rrf_k", "float", none="as configured", high=1e9, form="fusion.k",
             help="The constant k of reciprocal rank fusion", is_setting=True,
+            flag=Flag("--rrf-k", metavar="NUMBER"),
         ),
         Option(
             "weights", "Mapping[str, float]", none="as configured", high=_WEIGHT_MAX,
             form="fusion.weights",
             help="Weights of the lanes, for all fusions but `rrf`; default 1.0", is_setting=True,
+            flag=Flag(
+                "--weight",
+                "Weight of a lane, for all fusions but rrf; 1 if not given; may be repeated",
+                "LANE=NUMBER", is_many=True,
+            ),
         ),
     ),
     "order": (

@@ -28,6 +28,12 @@ from ibidem.retrieve.query.match import OR, Match, match_of_form, resolve_match
 from ibidem.retrieve.query.options import DEFAULT, OF_QUERY, OF_RECALL, default
 from ibidem.retrieve.query.predicate import Predicate
 from ibidem.retrieve.query.settings import configured
+from ibidem.retrieve.query.subquery import (
+    QUERIES,
+    Subquery,
+    questions_of_form,
+    resolve_queries,
+)
 from ibidem.retrieve.query.validity import Valid, resolve_valid
 from ibidem.retrieve.query.vector import VECTOR_OPTIONS, QuerySparse, QueryVector
 from ibidem.retrieve.rerank import Rerank, resolve_rerank
@@ -43,7 +49,6 @@ if TYPE_CHECKING:
 SEMANTICS = 1
 """The version of these queries; others have their own readers, see `semantics.py`."""
 
-TEXT_BYTES_MAX = 65_536
 _PLAIN = frozenset((type(None), bool, int, float, str, bytes))
 """The types of fields that are their own canonical form."""
 _FUSION = Fusion()
@@ -94,6 +99,8 @@ class Query:
     """What the caller may see; None if the root has no trust policy."""
     history: HistoryFilter | None = None
     """When nodes were written; None for any time."""
+    queries: tuple[Subquery, ...] | None = None
+    """Each a lane of its own; None for none."""
     degraded: str | None = None
     """The model that was to rank, and was missing where the question was asked."""
     semantics: int = SEMANTICS
@@ -109,7 +116,7 @@ class Query:
     @property
     def unranked(self) -> Self:
         """The query without the options that rank."""
-        nothing: dict[str, Any] = dict.fromkeys(("text", *VECTOR_OPTIONS))
+        nothing: dict[str, Any] = dict.fromkeys(("text", *VECTOR_OPTIONS, QUERIES))
         return replace(self, **nothing)
 
     @property
@@ -132,7 +139,7 @@ class Query:
         return None
 
     def form(self) -> dict[str, Any]:
-        """Returns the canonical form: every field, but the last six only if they are given."""
+        """Returns the canonical form: every field, but the last seven only if they are given."""
         form = {name: _written(getattr(self, name)) for name in _READERS}
         for name in _OPTIONAL_READERS:
             value = getattr(self, name)
@@ -236,6 +243,7 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         records=_optional(_records, options["records"]),
         viewer=checked_viewer(policy_of(config), options["viewer"]),
         history=_optional(HistoryFilter.from_form, options["history"]),
+        queries=resolve_queries(options[QUERIES]),
         **vectors,
         **{
             name: option_checks.option(name, value)
@@ -280,6 +288,7 @@ def _check_seeds(query: Query) -> None:
         ("community", query.community),
         ("mentions", query.mentions),
         ("recall", recall),
+        (QUERIES, query.queries),
     ):
         if value is not None and not query.has_ranker:
             raise InvalidInputError(
@@ -319,15 +328,10 @@ def _query_text(text: object) -> str | None:
     if not isinstance(text, str):
         raise InvalidInputError(f"text: got {type(text).__name__}, expected a text")
     try:
-        size = len(text.encode("utf-8"))
+        text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise InvalidInputError("text: got a lone surrogate, expected valid Unicode") from error
-    if size > TEXT_BYTES_MAX:
-        raise InvalidInputError(
-            f"text: got {size} bytes, expected at most {TEXT_BYTES_MAX}",
-            kind=ErrorKind.LIMIT_EXCEEDED,
-        )
-    return text if text.strip() else None
+    return text if checks.sized("text", text).strip() else None
 
 
 def _labels(label: str | Iterable[str] | None) -> tuple[str, ...]:
@@ -366,7 +370,7 @@ def _written(value: Any) -> Any:
     kind = type(value)
     if kind in _PLAIN:
         return value
-    return list(value) if kind is tuple else value.form()
+    return [_written(one) for one in value] if kind is tuple else value.form()
 
 
 def _packs(given: Mapping[str, object]) -> PackOptions:
@@ -434,6 +438,7 @@ _OPTIONAL_READERS: Mapping[str, Callable[[Any], Any]] = {
     "records": _records_of_form,
     "viewer": Viewer.from_form,
     "history": HistoryFilter.from_form,
+    QUERIES: questions_of_form,
     "degraded": partial(checks.name, "degraded"),
 }
 """The readers of fields that are only present if they are given."""

@@ -5,7 +5,7 @@ A test compares the two. No program loads this module.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from ibidem.objects.cid import CommitCid, RootCid
@@ -18,6 +18,7 @@ from ibidem.retrieve.tokens import TokenEstimator
 class SharedOptions(TypedDict, total=False):
     """The options that `resolve` and a question to a repository share."""
 
+    queries: Sequence[str | Mapping[str, Any]] | None
     label: str | Iterable[str] | None
     where: Mapping[str, object] | Predicate | None
     include_tombstoned: bool

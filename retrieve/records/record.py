@@ -48,6 +48,7 @@ class Status(StrEnum):
     CONTESTED = "contested"
     SUPERSEDED = "superseded"
     RETRACTED = "retracted"
+    PROPOSED = "proposed"
 
 
 STANDING = (Status.ACTIVE, Status.CONTESTED)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import htpy as h
 
 from ibidem import Answer, Item, NodeId, NotFoundError
 from ibidem.pages import answer as answer_page
-from ibidem.pages.html import Links, facts, linked, number
+from ibidem.pages.html import Links, code, facts, linked, number
 from ibidem.pages.prompt import prompt
 from ibidem.serve.explorer.form import field, form, given
 from ibidem.serve.explorer.visit import AT, Page, Visit
@@ -28,7 +29,7 @@ def ask(visit: Visit) -> Page:
     """Returns the answer to a question; without one, the form and where else to look."""
     text = visit.text("text")
     if not text:
-        return Page("Ask", [question_form(visit), _start(visit)])
+        return Page("Ask", question_form(visit), (lambda: _start(visit),))
     revision, options = visit.revision(), question_options(visit)
     tokens = options.get("token_budget") or CONTEXT_TOKENS
 
@@ -36,6 +37,7 @@ def ask(visit: Visit) -> Page:
         answer = revision.retrieve(text, **options)
         return [
             answered(revision, answer, visit.links),
+            _recording(visit, revision, answer),
             _why(visit, revision, answer, options),
         ]
 
@@ -85,6 +87,24 @@ def question_form(visit: Visit) -> h.Element:
     """Returns the form of a question at one revision."""
     at = field("Revision", "at", visit.text("at"), placeholder=AT, size="14")
     return form("/ask", "Question", question_fields(visit), at, submit="Ask")
+
+
+def _recording(visit: Visit, revision: Revision | ViewerRevision, found: Answer[Item]) -> h.Node:
+    """Returns the command that records the receipt of an answer: a page writes nothing."""
+    if found.receipt is None or not visit.is_whole:
+        return None
+    given = [(name, visit.text(name)) for name in ("limit", "token_budget", "label")]
+    options = [("at", revision.commit_cid), *given]
+    if revision.trust_policy is not None:
+        options.append(("viewer", "all"))
+    names = {"token_budget": "budget"}
+    words = ["repo", "retrieve"]
+    for name, value in options:
+        words += [f"--{names.get(name, name)}", str(value)] if value else []
+    return h.p[
+        "Pages write nothing. This command records the receipt: ",
+        code(shlex.join([*words, "--", visit.text("text")])),
+    ]
 
 
 def _elsewhere(visit: Visit) -> h.Node:
@@ -161,8 +181,15 @@ def _reason(
             )
             why = f"It is ranked {rank}, and the answer ends before it: {lanes}."
             return [name, ": ", why, f" It would cost {item.tokens:,} tokens."]
+    since = None
+    if visit.is_whole:
+        options = {key: visit.text(key) or None for key in ("text", "limit", "label")}
+        since = linked(
+            visit.links.to("bisect", **options, expect=str(id_), bad=visit.at, at=None),
+            "Since which commit?",
+        )
     why = (
         f": no lane ranks it among its best {RANKED_MAX:,}. It has no word of the question, no "
-        "similar vector and no edge from a node that was found, or it has another label."
+        "similar vector and no edge from a node that was found, or it has another label. "
     )
-    return [name, why]
+    return [name, why, since]

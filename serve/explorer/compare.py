@@ -7,6 +7,7 @@ import htpy as h
 from ibidem import ALL, Change
 from ibidem.pages import comparison as comparison_page
 from ibidem.pages.course import course_between
+from ibidem.pages.html import linked
 from ibidem.serve.explorer.ask import question_fields, question_options
 from ibidem.serve.explorer.edits import changed_texts
 from ibidem.serve.explorer.form import field, form
@@ -28,7 +29,8 @@ def compare(visit: Visit) -> Page:
     )
     text = visit.text("text")
     if not text:
-        return Page("Compare", question)
+        since = linked("/bisect", "Since which commit does an answer lack a node?")
+        return Page("Compare", [question, h.p[since]])
     repository, options = visit.owned, question_options(visit)
     for rev in (before, after):
         repository.resolve(rev)

@@ -13,7 +13,8 @@ from itertools import islice
 import htpy as h
 from markupsafe import Markup
 
-from ibidem import Repository, ViewerRepository
+from ibidem import Level, Repository, Revision, Viewer, ViewerRepository, ViewerRevision
+from ibidem.objects.printable import one_line
 from ibidem.pages import history as history_page
 from ibidem.pages import node as node_page
 from ibidem.pages.html import NOWHERE, code, document, facts, render, table
@@ -83,17 +84,13 @@ def _nodes(visit: Visit) -> h.Node:
 def _contents(visit: Visit, included: list[str], missing: list[str]) -> h.Element:
     """Returns what a reader who got the file from somebody has to know."""
     revision = visit.revision()
-    viewer = revision.viewer
-    visible = (
-        "everything"
-        if visit.is_whole or viewer is None
-        else f"what a viewer of level {viewer.level} may see"
-    )
+    viewer = None if visit.is_whole else revision.viewer
     return h.section[
         h.h2["What this file contains"],
         facts(
             (
-                ("for", visible),
+                ("for", "everything" if viewer is None else _visible(viewer, revision)),
+                ("scopes", None if viewer is None else _scopes(viewer)),
                 ("revision", visit.at),
                 ("commit", None if revision.commit_cid is None else code(str(revision.commit_cid))),
                 ("root", code(str(revision.root_cid))),
@@ -107,3 +104,17 @@ def _contents(visit: Visit, included: list[str], missing: list[str]) -> h.Elemen
             )
         ),
     ]
+
+
+def _visible(viewer: Viewer, revision: Revision | ViewerRevision) -> str:
+    policy = revision.trust_policy
+    level = viewer.level if policy is None else viewer.cap(policy)
+    who = "a viewer" if viewer.authenticated else "an anonymous viewer"
+    return f"what {who} may see up to level {level}, {Level(level).name.lower()}"
+
+
+def _scopes(viewer: Viewer) -> str:
+    """Returns the scopes of a viewer, who also sees what is in none."""
+    if isinstance(viewer.scopes, str):
+        return "all"
+    return ", ".join(map(one_line, viewer.scopes)) or "none: only what is in no scope"

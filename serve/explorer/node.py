@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from itertools import islice
 
 import htpy as h
@@ -11,11 +11,11 @@ from ibidem import Commit, EdgeId, Node, NodeId, Revision, ViewerRevision
 from ibidem.pages import node as node_page
 from ibidem.pages.html import linked
 from ibidem.serve.explorer.form import field, form
+from ibidem.serve.explorer.lines import Lines
+from ibidem.serve.explorer.parts import position_of, text_parts
 from ibidem.serve.explorer.visit import Page, Visit
 
 EDGES, VERSIONS, PARTS = 50, 20, 50
-PARTS_READ_MAX = 5000
-"""Parts of all pages of a document: a page reads those before it too."""
 Graph = Revision | ViewerRevision
 
 
@@ -40,25 +40,33 @@ def document(visit: Visit) -> Page:
     """Returns the parts of a document with their lines, and the commit of each."""
     revision = visit.revision()
     found = revision.node(revision.node_id(visit.path["id"]))
-    start = visit.count("start", default=1, high=PARTS_READ_MAX) - 1
-    parts = list(islice(_leaves(revision, found), start, start + PARTS + 1))
-    locations = revision.locate_many([one.id for one in parts[:PARTS]])
+    placed = list(
+        islice(text_parts(revision, found, position_of(visit.text("position"))), PARTS + 1)
+    )
+    parts = [part for _, part in placed[:PARTS]]
+    locations = revision.locate_many([one.id for one in parts])
     source = next((one.source for one in locations if one is not None), None)
+
+    known = Lines(visit.owned, found.id) if visit.is_whole and visit.owned.head else None
+
+    def runs(part: Node) -> Iterable[tuple[int, str, Commit | None]]:
+        return [(0, part.summary or "", None)] if known is None else known.runs(visit.at, part)
+
+    more = None
+    if len(placed) > PARTS:
+        more = visit.links.to(f"document/{found.id}", position=".".join(map(str, placed[-1][0])))
 
     def lines() -> h.Node:
         listed = [
             node_page.Lines(
-                0 if location is None else location.line_start,
-                part.summary or "",
-                part.id,
-                _set_by(visit, part.id),
+                0 if location is None else location.line_start + before, text, part.id, commit
             )
-            for part, location in zip(parts[:PARTS], locations, strict=True)
+            for part, location in zip(parts, locations, strict=True)
+            for before, text, commit in runs(part)
         ]
-        more = visit.links.to(f"document/{found.id}", start=str(start + PARTS + 1))
         return [
             node_page.document(listed, links=visit.links),
-            h.p[linked(more, "Further lines")] if len(parts) > PARTS else None,
+            h.p[linked(more, "Further lines")] if more else None,
         ]
 
     body = [
@@ -124,26 +132,3 @@ def _origin(visit: Visit, id_: NodeId) -> h.Node:
         h.h2["Versions"],
         node_page.versions(touching, id_, links=visit.links),
     ]
-
-
-def _set_by(visit: Visit, id_: NodeId) -> Commit | None:
-    """Returns the commit that last set the text of a part."""
-    if not visit.is_whole:
-        return None
-    return next(
-        (one.commit for one in visit.owned.history.blame(id_, visit.at) if one.field == "summary"),
-        None,
-    )
-
-
-def _leaves(revision: Graph, top: Node) -> Iterator[Node]:
-    """Yields the parts below a node that have no parts, in order; reads no further than asked."""
-    for start in range(0, len(top.children), PARTS):
-        ids = [child.id for child in top.children[start : start + PARTS]]
-        known = revision.find_nodes(ids)
-        for id_ in ids:
-            part = known.get(id_)
-            if part is not None and part.children:
-                yield from _leaves(revision, part)
-            elif part is not None and part.summary:
-                yield part

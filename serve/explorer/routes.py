@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from ibidem.objects.record import record
 from ibidem.serve.explorer.ask import ask
+from ibidem.serve.explorer.bisect import bisect
 from ibidem.serve.explorer.compare import compare
 from ibidem.serve.explorer.graph import graph
 from ibidem.serve.explorer.health import health
@@ -30,6 +31,7 @@ class Route:
 ROUTES = (
     Route("/ask", "ask", ask, "Ask"),
     Route("/compare", "compare", compare, "Compare"),
+    Route("/bisect", "bisect", bisect),
     Route("/history", "history", history, "History"),
     Route("/operations", "operations", operations),
     Route("/commit/{cid}", "commit", commit),
@@ -37,7 +39,7 @@ ROUTES = (
     Route("/document/{id}", "document", document),
     Route("/graph/{id}", "graph", graph),
     Route("/threads", "threads", threads, "Conversations"),
-    Route("/thread/{name:path}", "thread", thread),
+    Route("/thread/{id}", "thread", thread),
     Route("/runs", "runs", runs, "Runs"),
     Route("/run/{name:path}", "run", run),
     Route("/health", "health", health, "Health"),

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import htpy as h
 
-from ibidem import ALL, Conversations, IbidemError, Viewer
+from ibidem import ALL, Conversations, IbidemError, Node, NotFoundError, Viewer
 from ibidem.pages import run as run_page
 from ibidem.pages.html import linked
-from ibidem.serve.explorer.form import field, form
+from ibidem.serve.explorer.form import field, form, given
 from ibidem.serve.explorer.visit import Page, Visit
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CHOSEN = 20
 """Messages that are chosen for a question."""
-RUNS, STEPS, STEPS_MAX = 100, 50, 100_000
+RUNS, RUNS_MAX, STEPS = 50, 1_000_000, 50
 THREADS, MESSAGES, MESSAGES_MAX = 50, 50, 10_000_000
 THREAD = "Thread"
 
@@ -28,28 +28,32 @@ THREAD = "Thread"
 def runs(visit: Visit) -> Page:
     """Returns the recorded runs."""
 
+    start = visit.count("start", default=1, high=RUNS_MAX) - 1
+
     def listed() -> h.Node:
-        found = visit.owned.runs.list()
+        found = visit.owned.runs.list(start=start, limit=RUNS + 1, whole=False)
+        more = visit.links.to("runs", start=str(start + RUNS + 1))
         return [
-            run_page.runs(found[-RUNS:], links=visit.links),
-            h.p[f"{len(found) - RUNS:,} earlier runs are not listed."]
-            if len(found) > RUNS
-            else None,
+            run_page.runs(found[:RUNS], links=visit.links),
+            h.p[linked(more, "Further runs")] if len(found) > RUNS else None,
         ]
 
     return Page("Runs", h.p["Runs are recorded with repo run record."], (listed,))
 
 
 def run(visit: Visit) -> Page:
-    """Returns the steps of a run."""
+    """Returns the steps of a run: the newest, or the newest up to one, since each names the step
+    before it.
+    """
     runs = visit.owned.runs
     found = runs.open(visit.path["name"])
-    start = visit.count("start", default=1, high=STEPS_MAX) - 1
-    steps = found.steps
-    more = visit.links.to(f"run/{found.name}", start=str(start + STEPS + 1))
+    last = visit.text("last")
+    steps = found.newest(STEPS + 1, last=last or None)
+    more = visit.links.to(f"run/{found.name}", last=str(steps[0][0]))
     other = visit.text("other")
+    is_whole = len(steps) <= STEPS and not last
     body = [
-        run_page.run(found.summary()),
+        run_page.run(found.summary(whole=is_whole)),
         h.p[linked(visit.links.to(f"run/{found.name}", check="1"), "Repeat every answer")],
         form(
             f"/run/{found.name}",
@@ -57,8 +61,8 @@ def run(visit: Visit) -> Page:
             field("Compare with the run", "other", other, required="required"),
             submit="Compare",
         ),
-        run_page.steps(_read(found, steps[start : start + STEPS]), links=visit.links),
-        h.p[linked(more, "Further steps")] if len(steps) > start + STEPS else None,
+        h.p[linked(more, "Earlier steps")] if len(steps) > STEPS else None,
+        run_page.steps(_read(found, [one for _, one in steps[-STEPS:]]), links=visit.links),
     ]
     if visit.text("check"):
         return Page(
@@ -80,36 +84,42 @@ def run(visit: Visit) -> Page:
 
 def threads(visit: Visit) -> Page:
     """Returns the conversations of a revision."""
-    revision = visit.revision()
-    page = revision.page(label=THREAD, limit=THREADS, after=visit.text("after") or None)
-    talks = _conversations(visit)
-    found = [talks.thread(str(one.key[1]), visit.at) for one in page.nodes if one.key is not None]
-    more = visit.links.to("threads", after=page.next) if page.next else None
-    return Page(
-        "Conversations",
-        [
-            run_page.threads([(one.name, one.next_ord) for one in found], links=visit.links),
+
+    def listed() -> h.Node:
+        page = visit.revision().page(label=THREAD, limit=THREADS, after=visit.text("after") or None)
+        talks = _conversations(visit)
+        found = [(one.id, talks.thread(_name(one), visit.at)) for one in page.nodes]
+        more = visit.links.to("threads", after=page.next) if page.next else None
+        return [
+            run_page.threads(
+                [(id_, one.name, one.next_ord) for id_, one in found], links=visit.links
+            ),
             h.p[linked(more, "Further conversations")] if more else None,
-        ],
-    )
+        ]
+
+    return Page("Conversations", None, (listed,))
 
 
 def thread(visit: Visit) -> Page:
-    """Returns the messages of a conversation."""
+    """Returns the messages of a conversation. Its name can be any text, so its node stands for it
+    in addresses.
+    """
     start = visit.count("start", default=1, high=MESSAGES_MAX) - 1
-    name = visit.path["name"]
+    node = visit.revision().node(visit.path["id"])
+    name = _name(node)
     talks = _conversations(visit)
     found = talks.messages(name, first=start, limit=MESSAGES + 1, at=visit.at)
     more = None
     if len(found) > MESSAGES:
-        more = visit.links.to(f"thread/{name}", start=str(found[MESSAGES].ord + 1))
+        more = visit.links.to(f"thread/{node.id}", start=str(found[MESSAGES].ord + 1))
     text = visit.text("text")
     return Page(
         f"Conversation {name}",
         [
             form(
-                f"/thread/{name}",
+                f"/thread/{node.id}",
                 "What a context has of it",
+                given("at", visit.text("at")),
                 field("What is chosen for the question", "text", text, wide=True),
                 submit="Choose",
             ),
@@ -121,6 +131,13 @@ def thread(visit: Visit) -> Page:
             h.p[linked(more, "Further messages")] if more else None,
         ],
     )
+
+
+def _name(node: Node) -> str:
+    """Returns the name of the conversation of a node."""
+    if node.ntype != THREAD or node.key is None:
+        raise NotFoundError(f"node {node.id} is no conversation")
+    return str(node.key[1])
 
 
 def _conversations(visit: Visit) -> Conversations:

@@ -1,8 +1,8 @@
 """The pages of the explorer by path, and the application that serves them.
 
-The token comes in the fragment of the first address, which a browser sends to nobody. A script of
-ours exchanges it for a cookie that scripts cannot read, and that every port of this machine gets: a
-browser tells hosts apart, not ports. Requests that another page caused are rejected, and so are
+A code comes in the fragment of the first address, which a browser sends to nobody. A script of ours
+exchanges it, once, for a cookie that scripts cannot read, and that every port of this machine gets:
+a browser tells hosts apart, not ports. Requests that another page caused are rejected, and so are
 other host names. The content-security policy allows the style sheet and that script, by their
 address, and nothing else.
 
@@ -11,15 +11,14 @@ Spec: trust 7.
 
 from __future__ import annotations
 
-import hmac
-import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
+from threading import Event
 from typing import TYPE_CHECKING, TypeVar
 
 import htpy as h
-from anyio import CapacityLimiter, to_thread
+from anyio import CapacityLimiter, create_task_group, sleep_forever, to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -38,7 +37,9 @@ from ibidem import (
 from ibidem.pages.html import document, linked, render, style_sheet
 from ibidem.repo.sync.wire import status_of
 from ibidem.repo.viewer.exposure import check_exposed
+from ibidem.serve.explorer.reading import reading
 from ibidem.serve.explorer.routes import ROUTES, Route
+from ibidem.serve.explorer.sessions import Sessions
 from ibidem.serve.explorer.visit import Page, Visit
 from ibidem.serve.guard import check_host
 
@@ -61,6 +62,7 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
+_OPEN = "Start repo view again, and open the address that it prints"
 _REST = h.hr(".rest")
 """Stands where the part of a page follows that takes longer."""
 
@@ -72,12 +74,12 @@ class Site:
         self,
         repository: Repository | ViewerRepository,
         *,
-        token: str,
+        sessions: Sessions,
         hosts: frozenset[str],
         origin: str,
     ) -> None:
         self._repository = repository
-        self._token, self._secret = token, secrets.token_urlsafe(32)
+        self._sessions = sessions
         self._hosts, self._origin = hosts, origin
         self._cookie = f"ibidem-{origin.rpartition(':')[2]}"
         self._workers = CapacityLimiter(WORKERS_MAX)
@@ -109,7 +111,7 @@ class Site:
         await self._router(scope, receive, send)
 
     def _check(self, request: Request) -> None:
-        check_host(request.headers, self._hosts)
+        check_host(request.headers, self._hosts, hint=_OPEN)
         headers = request.headers
         if headers.get("origin", self._origin) not in self._origins:
             raise InvalidInputError("origin: requests from other web pages are rejected")
@@ -131,17 +133,16 @@ class Site:
 
     async def _session(self, request: Request) -> Response:
         sent = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if not hmac.compare_digest(sent.encode(), self._token.encode()):
+        secret = self._sessions.begin(sent)
+        if secret is None:
             return Response(status_code=401, headers=_HEADERS)
         response = Response(status_code=204, headers=_HEADERS)
-        response.set_cookie(self._cookie, self._secret, httponly=True, samesite="strict")
+        response.set_cookie(self._cookie, secret, httponly=True, samesite="strict")
         return response
 
     async def _page(self, route: Route, request: Request) -> Response:
-        sent = request.cookies.get(self._cookie, "")
-        if not hmac.compare_digest(sent.encode(), self._secret.encode()):
-            text = "Open the address that repo view printed."
-            return _html(document("No session", h.p[text], style=STYLE), 401)
+        if not self._sessions.has(request.cookies.get(self._cookie, "")):
+            return _html(document("No session", h.p[f"{_OPEN}."], style=STYLE), 401)
         try:
             if not isinstance(self._repository, Repository):
                 check_exposed(f"view.{route.name}")
@@ -162,7 +163,9 @@ class Site:
     async def _streamed(
         self, head: str, rest: Sequence[Callable[[], h.Node]], tail: str
     ) -> AsyncIterator[bytes]:
-        """Yields a page in parts; if the browser leaves, the next ones are not computed."""
+        """Yields a page in parts; if the browser leaves, the one that is computed is stopped, and
+        the next ones are not begun.
+        """
         yield head.encode()
         for make in rest:
             try:
@@ -191,12 +194,33 @@ class Site:
         return _html(document("There is no such page", style=STYLE), error.status_code)
 
     async def _run(self, function: Callable[[], T]) -> T:
-        try:
-            return await to_thread.run_sync(function, limiter=self._workers)
-        except IbidemError:
-            raise
-        except Exception as error:
-            raise RemoteError(f"the page failed: {type(error).__name__}") from error
+        """Returns the result of a function in a thread, which stops if the browser leaves."""
+        stopped = Event()
+
+        def tried() -> T | Exception:
+            try:
+                with reading(stopped):
+                    return function()
+            except Exception as error:  # raised below, not by the group
+                return error
+
+        async with create_task_group() as group:
+            group.start_soon(_set_in_the_end, stopped)
+            found = await to_thread.run_sync(tried, limiter=self._workers)
+            group.cancel_scope.cancel()
+        if isinstance(found, IbidemError):
+            raise found
+        if isinstance(found, Exception):
+            raise RemoteError(f"the page failed: {type(found).__name__}") from found
+        return found
+
+
+async def _set_in_the_end(event: Event) -> None:
+    """Sets an event when the task is cancelled: the thread that it watches goes on until then."""
+    try:
+        await sleep_forever()
+    finally:
+        event.set()
 
 
 def _rendered(make: Callable[[], h.Node]) -> str:

@@ -58,6 +58,8 @@ if TYPE_CHECKING:
     from ibidem.memory.graph.consolidate import Consolidated as Consolidated
     from ibidem.memory.graph.memory import GraphMemory as GraphMemory
     from ibidem.memory.graph.metrics import Metrics as Metrics
+    from ibidem.memory.graph.propose import Proposal as Proposal
+    from ibidem.memory.graph.propose import Triple as Triple
     from ibidem.memory.recall.anomalies import Anomaly as Anomaly
     from ibidem.memory.recall.anomalies import Oddity as Oddity
     from ibidem.memory.recall.anomalies import anomalies as anomalies
@@ -233,6 +235,7 @@ _HOMES = {
     "memory.graph.consolidate": "Consolidated",
     "memory.graph.memory": "GraphMemory",
     "memory.graph.metrics": "Metrics",
+    "memory.graph.propose": "Proposal Triple",
     "memory.recall.anomalies": "Anomaly Oddity anomalies",
     "memory.recall.feedback": "Feedback",
     "memory.recall.procedures": "Attempt Offer add_procedure is_task mine offers set_status",

@@ -71,6 +71,8 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("node", "add", "Person", "--summary", "Ada", "--prop", "born=1815")
     run("commit", "-m", "a person")
     run("retrieve", "When was Ada born?")
+    run("retrieve", "store", "--also", "mill", "--summary", "1")
+    run("packs", "the Long Mill", "--summary", "1")
     for name in ("HEAD", one, edge, commit):
         run("show", name)
     run("show", one)
@@ -401,6 +403,11 @@ def _records(run: Any) -> None:
         "retract",
         run("memory", "supersede", three, "pour", "--from", "event=y")["records"][0],
     )
+    fact = run("memory", "propose", "Ada", "prefers", "tea", "--from", "event=z")["records"][0]
+    run("memory", "accept", fact)
+    run("memory", "propose", "Ada", "prefers", "cocoa", "--from", "event=z")
+    run("memory", "proposals")
+    run("memory", "accept", "--sources-min", "1", "--dry-run")
     run("memory", "consolidate", "--dry-run")
     run("memory", "prune", "--dry-run")
     run("trust", "enable")

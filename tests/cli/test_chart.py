@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,25 @@ def test_no_line_is_wider_than_the_terminal(answers: Any, width: int, encoding: 
     assert max(len(line) for line in shown.splitlines()) <= width
     assert "left out, by reason" in shown
     assert "of 6 tokens" in shown
+
+
+def test_wide_characters_and_marks_are_counted_in_cells(answers: Any):
+    found = answers(limit=3)
+    for title in ("水車小屋" * 40, "한국어 문장 " * 20, "e\u0301" * 200, "👍🏽" * 60):
+        for width in (60, 61, 80):
+            shown = plain(chart_lines(found, [title] * len(found.items), width=width))
+            line = shown.splitlines()[1]
+            wide = sum(unicodedata.east_asian_width(c) in "WF" for c in line)
+            marks = sum(unicodedata.category(c) == "Mn" for c in line)
+            assert width - 2 <= len(line) + wide - marks <= width
+            assert line.endswith("…")
+
+
+def test_columns_of_a_table_are_aligned_by_cells():
+    from ibidem.cli.render import output
+
+    lines = output.table([("水車", "x"), ("mill", "x"), ("ou\u0301ch", "x")])
+    assert lines == ["水車  x", "mill  x", "ou\u0301ch  x"]
 
 
 def test_an_answer_without_items_or_lanes_has_no_bars(answers: Any):

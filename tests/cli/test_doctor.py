@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from ibidem.cli import checkup
+from ibidem.cli.doctor import check_opens
 from ibidem.objects.errors import ConflictError, ErrorKind
+from ibidem.repo.maintenance import checkup
 
 Run = Callable[..., Result]
 Data = Callable[..., dict[str, Any]]
@@ -83,7 +84,7 @@ def test_a_locked_repository_is_told_from_a_damaged_one():
     def locked() -> Any:
         raise ConflictError("writer lock: held by process 42", kind=ErrorKind.LOCKED)
 
-    repository, finding = checkup.check_opens(locked)
+    repository, finding = check_opens(locked)
     assert repository is None
     assert finding.detail.startswith("locked: ")
     assert "not damaged" in (finding.hint or "")

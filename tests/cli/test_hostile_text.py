@@ -25,7 +25,11 @@ from ibidem.objects.printable import printable, printable_json
 from ibidem.repo.repository import Repository
 
 EVIL = "evil\x1b[5m\x1b]0;title\x07\rover\nforged: all is well\x9b2J\u202e\u2066\u200b\x7f"
-RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+EVIL += "\xad\u3164\U000e0041"
+RAW = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\xad\u034f\u180b-\u180f\u3164\uffa0\U000e0000-\U000e0fff]"
+)
 OURS = re.compile(r"\x1b\[(?:0|1|2|3[1-3]|31;1|31m\x1b\[1)m")
 
 NOTHING_OF_THE_REPOSITORY = {
@@ -187,6 +191,9 @@ CALLS: dict[str, list[str]] = {
     "memory contest": ["memory contest {other}"],
     "memory supersede": ["memory supersede {record} better --from event=x"],
     "memory retract": ["memory retract {other}"],
+    "memory propose": ["memory propose a b c"],
+    "memory proposals": ["memory proposals"],
+    "memory accept": ["memory accept --sources-min 0"],
     "memory consolidate": ["memory consolidate --dry-run"],
     "memory prune": ["memory prune --dry-run"],
     "trust show": ["trust show"],
@@ -317,7 +324,26 @@ def test_json_spells_what_a_terminal_would_act_on_as_escapes():
     assert json.loads(safe) == {EVIL: EVIL}
     assert "\\u009b" in safe
     assert "\\u202e" in safe
-    assert printable("\x9b\u202e") == "\\x9b\\u202e"
+    assert "\\udb40\\udc41" in safe
+    assert printable("\x9b\u202e\U000e0041") == "\\x9b\\u202e\\U000e0041"
+
+
+def test_every_character_that_unicode_ignores_is_escaped_but_for_the_forms_of_pictographs():
+    ignored = (
+        *(0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFEFF, 0xFFA0),
+        *range(0x180B, 0x1810),
+        *range(0x200B, 0x2010),
+        *range(0x202A, 0x202F),
+        *range(0x2060, 0x2070),
+        *range(0xFE00, 0xFE0E),
+        *range(0xFFF0, 0xFFF9),
+        *range(0x1BCA0, 0x1BCA4),
+        *range(0x1D173, 0x1D17B),
+        *range(0xE0000, 0xE1000),
+    )
+    assert [point for point in ignored if chr(point) in printable(chr(point))] == []
+    for shown in ("\u2764\ufe0f", "\u2764\ufe0e", "水車小屋", "e\u0301", "\u00a0"):
+        assert printable(shown) == shown
 
 
 def test_what_is_said_is_escaped_without_anybody_remembering(capsys: pytest.CaptureFixture[str]):

@@ -1,6 +1,7 @@
 """Stated values against the vectors of spec/vectors/retrieval/stated.json."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,8 @@ def test_an_answer_has_it_and_its_bytes_do_not() -> None:
     assert answer.stated.to_dict() == answer.to_dict()["stated"]
     assert (answer.stated.value, answer.stated.node) == ("1815", id_)
     assert f"stated: 1815 (born of Ada) in {id_}" in answer.explain()
+    assert answer.stated is answer.stated
+    assert replace(answer, items=()).stated is None
     assert repo.retrieve("Ada").stated is None
     assert "stated" not in repo.retrieve("Ada").to_dict()
     assert repo.packs("When was Ada born?").stated is None

@@ -174,6 +174,7 @@ def test_selections(given: Any, output: Any):
     )
 
 
+PROPOSE = "tests/memory/graph/test_propose.py::"
 CITED = {
     "trust": {
         "1-a": "tests/memory/graph/test_trust.py::test_tr3_a_policy_is_taken_away",
@@ -194,6 +195,9 @@ CITED = {
         "6-c": "tests/repo/viewer/test_exposure.py::test_what_is_refused_is_one_error",
         "6-d": "tests/repo/viewer/test_leaks.py::test_events_and_commits",
         "6-e": "tests/repo/viewer/test_leaks.py::test_writes_about_hidden",
+        "6-f": "tests/oracle/test_viewer.py::test_a_viewer_is_told",
+        "6-g": "tests/memory/conversation/test_viewer_threads.py::test_messages_that_do_not_see",
+        "6-h": "tests/memory/conversation/test_viewer_threads.py::test_a_summary_covers",
         "7-a": "tests/serve/test_tokens.py::test_the_text_is_kept_nowhere",
         "7-b": "tests/serve/test_questions.py::test_rotation_revocation_and_expiry",
         "7-c": "tests/serve/test_questions.py::test_a_restricted_viewer_gets_of_every_route",
@@ -228,6 +232,9 @@ CITED = {
         "6-a": "tests/memory/graph/test_revise.py::test_co3_a_derived_record",
         "6-b": "tests/memory/graph/test_revise.py::test_co1_consolidation",
         "7-a": "tests/memory/graph/test_salience.py::test_de7_pruning",
+        "8-a": PROPOSE + "test_its_id_follows_from_its_parts_and_from_whose_it_is",
+        "8-b": PROPOSE + "test_the_same_again_adds_sources_and_a_rejected_one_stays_rejected",
+        "8-c": PROPOSE + "test_facts_that_contradict_it_are_named_and_superseded_if_wanted",
     },
 }
 

@@ -64,8 +64,14 @@ def leaning_rows(seed, count):
     return random_rows(seed, count) + np.float32(100.0)
 
 
-def test_rows_that_lean_one_way_are_kept_beside_their_centre(monkeypatch):
-    monkeypatch.setattr(codes, "CENTRED_ROWS_MIN", 4)
+@pytest.fixture
+def centre_from(monkeypatch):
+    """Sets the number of rows from which a segment has a centre."""
+    return lambda count: monkeypatch.setattr(codes, "CENTRED_ROWS_MIN", count)
+
+
+def test_rows_that_lean_one_way_are_kept_beside_their_centre(centre_from):
+    centre_from(4)
     rows = leaning_rows(1, 40)
     rows[3] = 0.0
     columns = segment_of(rows, 0).columns()
@@ -83,8 +89,8 @@ def test_rows_that_lean_one_way_are_kept_beside_their_centre(monkeypatch):
 
 @pytest.mark.parametrize("dim", [1, 3, 64])
 @pytest.mark.parametrize("magnitude", [1e-42, 1.0, 1e37])
-def test_the_check_of_bounds_knows_the_centre_of_a_segment(monkeypatch, dim, magnitude):
-    monkeypatch.setattr(codes, "CENTRED_ROWS_MIN", 4)
+def test_the_check_of_bounds_knows_the_centre_of_a_segment(centre_from, dim, magnitude):
+    centre_from(4)
     rows = np.random.default_rng(7).standard_normal((40, dim))
     rows = ((rows + 3.0) * magnitude).astype(np.float32)
     rows[3] = 0.0
@@ -96,8 +102,8 @@ def test_the_check_of_bounds_knows_the_centre_of_a_segment(monkeypatch, dim, mag
 
 @pytest.mark.parametrize("part", [1, 1 << 20])
 @pytest.mark.parametrize("is_leaning", [False, True])
-def test_damage_to_any_column_of_codes_is_found(monkeypatch, is_leaning, part):
-    monkeypatch.setattr(codes, "CENTRED_ROWS_MIN", 4)
+def test_damage_to_any_column_of_codes_is_found(centre_from, monkeypatch, is_leaning, part):
+    centre_from(4)
     monkeypatch.setattr(codes, "_CHECK_COMPONENTS", part)
     rows = (leaning_rows if is_leaning else random_rows)(2, 40)
     rows[3] = 0.0
@@ -123,9 +129,9 @@ def test_damage_to_any_column_of_codes_is_found(monkeypatch, is_leaning, part):
         assert codes.codes_problem(rest) is not None, name
 
 
-def test_merging_makes_codes_anew_where_a_part_or_the_whole_has_a_centre(monkeypatch):
+def test_merging_makes_codes_anew_where_a_part_or_the_whole_has_a_centre(centre_from):
     plain = segment_of(random_rows(1, 9), 0), segment_of(leaning_rows(2, 30), 20)
-    monkeypatch.setattr(codes, "CENTRED_ROWS_MIN", 20)
+    centre_from(20)
     leaning = segment_of(leaning_rows(3, 25), 60)
     assert CENTRE in leaning
     for parts in (plain, (plain[0], leaning), (leaning, plain[1])):

@@ -6,7 +6,8 @@ import pytest
 
 import ibidem
 from ibidem import ingest_text
-from ibidem.ingest import link_edges
+from ibidem.ingest import link, link_edges
+from ibidem.ingest.draft import document_id
 from ibidem.ingest.ingest import ingest
 from ibidem.ingest.link import LINKS_MAX, document_links, links_of
 from ibidem.ingest.link_edges import SCANNED_MAX
@@ -159,7 +160,7 @@ def test_link_follows_a_renamed_document(tmp_path):
     assert links(repo) == [("To [b](b.md).", "s/c.md")]
 
 
-def test_a_link_that_a_merge_completes_gets_its_edge_with_the_next_change():
+def test_a_link_that_a_merge_completes_gets_its_edge_with_the_next_ingest():
     repo = ibidem.init("memory:")
     write(repo, a="Hello.\n")
     repo.branch("other")
@@ -168,14 +169,77 @@ def test_a_link_that_a_merge_completes_gets_its_edge_with_the_next_change():
     write(repo, a=FILES["a"])
     repo.merge("main")
     assert links(repo, "other") == []
-    write(repo, a=FILES["a"] + "\nMore.\n")
+    write(repo, a=FILES["a"])
     assert links(repo, "other") == EDGES[:1]
+    assert write(repo, a=FILES["a"]).commit is None
 
 
-def test_a_large_graph_is_looked_up_in_its_index(monkeypatch):
+@pytest.mark.parametrize("target", ["a", "b"])
+def test_a_folder_completes_links_after_a_merge_although_its_files_are_unchanged(tmp_path, target):
+    repo = ibidem.init(tmp_path)
+    for name in "ac":
+        (tmp_path / f"{name}.md").write_text("Hello.\n")
+    repo.ingest(tmp_path)
+    repo.branch("other")
+    link = "To [a](a.md), [b](b.md).\n"
+    (tmp_path / "c.md").write_text(link)
+    repo.ingest(tmp_path)
+    with repo.transaction(branch="other") as tx:
+        if target == "a":
+            remove_document(tx, "a.md", IngestReport(), moved_to=None)
+            ingest_text(tx, "Hello again.\n", path="a.md")
+        else:
+            ingest_text(tx, "Hello.\n", path="b.md")
+    repo.merge("other")
+    if target == "b":
+        (tmp_path / "b.md").write_text("Hello.\n")
+    repo.ingest(tmp_path)
+    repo.ingest(tmp_path)
+    assert [edge[1] for edge in links(repo)] == (["a.md"] if target == "a" else ["a.md", "b.md"])
+
+
+def test_an_edge_that_another_writer_changed_stays_as_it_is():
+    repo = ibidem.init("memory:")
+    write(repo, **FILES)
+    (edge,) = (edge for edge in repo.at().edges() if edge.dst == document_id("b.md"))
+    with repo.transaction() as tx:
+        tx.update_edge(edge.id, weight=3.0, props={"why": "much used"})
+    for text in (FILES["a"], FILES["a"] + "\nMore.\n"):
+        write(repo, a=text, d="To [b](b.md).\n")
+        (found,) = (found for found in repo.at().edges() if found.id == edge.id)
+        assert (found.weight, found.props) == (3.0, {"why": "much used"})
+
+
+def test_links_follow_what_the_document_is_read_as():
+    repo = ibidem.init("memory:")
+    write(repo, b=FILES["b"])
+    for media_type, count in ((MARKDOWN, 1), ("text/plain", 0), (RST, 0), (MARKDOWN, 1)):
+        with repo.transaction() as tx:
+            ingest_text(tx, "To [b](b.md).\n", path="a.md", media_type=media_type)
+        assert len(links(repo)) == count
+
+
+def test_a_link_that_no_longer_counts_among_the_first_has_no_edge(monkeypatch):
+    monkeypatch.setattr(link, "LINKS_MAX", 2)
+    monkeypatch.setattr(link_edges, "LINKS_MAX", 2)
+    repo = ibidem.init("memory:")
+    write(repo, **{name: f"{name}\n" for name in "xyz"})
+    ends = "To [y](y.md).\n\nTo [z](z.md).\n"
+    for start, paths in (("", "yz"), ("To [x](x.md).\n\n", "xy"), ("", "yz")):
+        write(repo, a=start + ends)
+        assert [target for _, target in links(repo)] == [f"{name}.md" for name in paths]
+
+
+@pytest.fixture
+def scan_up_to(monkeypatch):
+    """Sets the number of nodes up to which a graph is scanned; a larger one is looked up."""
+    return lambda count: monkeypatch.setattr(link_edges, "SCANNED_MAX", count)
+
+
+def test_a_large_graph_is_looked_up_in_its_index(scan_up_to):
     roots = set()
     for scanned in (0, SCANNED_MAX):
-        monkeypatch.setattr(link_edges, "SCANNED_MAX", scanned)
+        scan_up_to(scanned)
         repo = ibidem.init("memory:")
         for name in reversed(FILES):
             write(repo, **{name: FILES[name]})
@@ -185,8 +249,8 @@ def test_a_large_graph_is_looked_up_in_its_index(monkeypatch):
 
 
 @pytest.mark.parametrize("scanned", [0, SCANNED_MAX])
-def test_hidden_and_foreign_documents_that_list_a_path(monkeypatch, scanned):
-    monkeypatch.setattr(link_edges, "SCANNED_MAX", scanned)
+def test_hidden_and_foreign_documents_that_list_a_path(scan_up_to, scanned):
+    scan_up_to(scanned)
     repo = ibidem.init("memory:")
     write(repo, a=FILES["a"])
     with repo.transaction() as tx:
@@ -201,8 +265,8 @@ def test_hidden_and_foreign_documents_that_list_a_path(monkeypatch, scanned):
 
 
 @pytest.mark.parametrize("scanned", [0, SCANNED_MAX])
-def test_a_document_under_another_label_is_looked_up_alike(monkeypatch, scanned):
-    monkeypatch.setattr(link_edges, "SCANNED_MAX", scanned)
+def test_a_document_under_another_label_is_looked_up_alike(scan_up_to, scanned):
+    scan_up_to(scanned)
     repo = ibidem.init("memory:")
     write(repo, a=FILES["a"])
     with repo.transaction() as tx:
@@ -212,8 +276,8 @@ def test_a_document_under_another_label_is_looked_up_alike(monkeypatch, scanned)
     assert links(repo) == EDGES[:1]
 
 
-def reads_of_adding(monkeypatch, documents):
-    monkeypatch.setattr(link_edges, "SCANNED_MAX", 0)
+def reads_of_adding(scan_up_to, documents):
+    scan_up_to(0)
     store = RecordingStore(bootstrapped(MemoryStore(), Config.default(), "", lambda: 0))
     repo = Repository(Core(store, None, lambda: 0))
     with repo.transaction() as tx:
@@ -226,13 +290,13 @@ def reads_of_adding(monkeypatch, documents):
     return store.get_count
 
 
-def test_adding_a_document_reads_no_more_of_a_large_graph(monkeypatch):
-    few, many = reads_of_adding(monkeypatch, 50), reads_of_adding(monkeypatch, 500)
+def test_adding_a_document_reads_no_more_of_a_large_graph(scan_up_to):
+    few, many = reads_of_adding(scan_up_to, 50), reads_of_adding(scan_up_to, 500)
     assert many <= few + 20
 
 
-def test_a_lookup_does_not_make_the_index_follow_the_head(monkeypatch):
-    monkeypatch.setattr(link_edges, "SCANNED_MAX", 0)
+def test_a_lookup_does_not_make_the_index_follow_the_head(scan_up_to):
+    scan_up_to(0)
     repo = ibidem.init("memory:")
     write(repo, a=FILES["a"])
     write(repo, b=FILES["b"])

@@ -51,6 +51,7 @@ def cases() -> dict[str, Any]:
     found += of_lists(source, blocks)
     found += of_returned(source, blocks)
     found += of_documents(source, blocks)
+    found += of_links(source, blocks)
     return {"blocks": needed(found, source), "cases": found}
 
 
@@ -171,6 +172,35 @@ def of_returned(source: WriteBatch, blocks: dict[Cid, oracle.Value]) -> list[dic
     return found
 
 
+def of_links(source: WriteBatch, blocks: dict[Cid, oracle.Value]) -> list[dict[str, Any]]:
+    """A side added an edge `links_to`, and the other removed its target."""
+    link = joined("links_to", "a", "b")
+    weighted = {**link, "weight": 2.0}
+    cases = {
+        "a derived link": (state("ab"), state("ab", edges=[link]), state("a")),
+        "a derived link again": (state("ab"), state("a"), state("abc", edges=[link])),
+        "a link that was made plain": (
+            *(state("ab", edges=[weighted]), state("ab", edges=[link]), state("a")),
+        ),
+        "a link with a weight": (state("ab"), state("ab", edges=[weighted]), state("a")),
+        "a link with a property": (
+            *(state("ab"), state("ab", edges=[{**link, "props": {"p": 1}}]), state("a")),
+        ),
+        "a link with a later field": (
+            *(state("ab"), state("ab", edges=[{**link, "later": 1}]), state("a")),
+        ),
+        "another type": (state("ab"), state("ab", edges=[cites("a", "b")]), state("a")),
+    }
+    found: list[dict[str, Any]] = []
+    for name, states in cases.items():
+        for one in states:
+            known(one, blocks)
+        merged = oracle.merge(*states, blocks)
+        case = {"name": name, "spec": "1-b 1-c 4-b 4-g"}
+        found.append(case | put((*states, merged), source, blocks))
+    return found
+
+
 def state(
     letters: str,
     *conflicts: oracle.Value,
@@ -195,10 +225,14 @@ def node(letter: str) -> oracle.Value:
 
 
 def cites(one: str, other: str) -> oracle.Value:
+    return joined("cites", one, other)
+
+
+def joined(etype: str, one: str, other: str) -> oracle.Value:
     ends = node_id("", one), node_id("", other)
-    key = edge_id(ends[0], "cites", ends[1]).raw
+    key = edge_id(ends[0], etype, ends[1]).raw
     ends_raw = {"src": ends[0].raw, "dst": ends[1].raw}
-    return {"kind": "edge", "v": 1, "id": key, "etype": "cites", **ends_raw}
+    return {"kind": "edge", "v": 1, "id": key, "etype": etype, **ends_raw}
 
 
 def dangling(sides: Sequence[oracle.Value], missing: str) -> oracle.Value:

@@ -23,7 +23,7 @@ from .graph_world import random_walk_options, with_edges
 from .mention_world import named_facts, random_mention_options
 from .oracle import World, answer, exact, measure
 from .shown import contain, estimate, render
-from .world import edited, random_facts, random_history, random_options
+from .world import edited, random_facts, random_history, random_options, with_queries
 
 FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "retrieval"
 STATE_BYTES_MAX = 12_000
@@ -31,6 +31,7 @@ STATES, QUERIES_EACH = 14, 6
 WALK_STATES = 8
 MENTION_STATES = 6
 HISTORY_STATES = 4
+QUERIES_STATES = 4
 MENTION_ANCHORS = ["5.6-a", "5.6.1-a", "5.6.1-b", "5.6.2-a", "5.6.2-b", "5.6.2-c", "5.6.2-d"]
 WALK_ANCHORS = [
     "5-a",
@@ -60,6 +61,7 @@ def main() -> None:
     write("walks", walks())
     write("mentions", mentions())
     write("history", histories())
+    write("queries", subqueries())
 
 
 def write(name: str, cases: list[dict[str, Any]]) -> None:
@@ -277,6 +279,39 @@ def histories() -> list[dict[str, Any]]:
             {
                 "name": f"history {len(cases)}",
                 "spec": ["3.2-g"],
+                "input": {
+                    "root": str(facts.root),
+                    "blocks": {cid: block.hex() for cid, block in sorted(blocks.items())},
+                },
+                "output": queries,
+            }
+        )
+    return cases
+
+
+def subqueries() -> list[dict[str, Any]]:
+    cases: list[dict[str, Any]] = []
+    seed = 0
+    while len(cases) < QUERIES_STATES:
+        seed += 1
+        rng = random.Random(seed)
+        facts = random_facts(rng, node_count_max=9)
+        blocks = {str(cid): block for cid, block in facts.buffer.new.items()}
+        if sum(map(len, blocks.values())) > STATE_BYTES_MAX or len(facts.nodes) < 5:
+            continue
+        world = World(facts.buffer, facts.root)
+        queries: list[dict[str, str]] = []
+        while len(queries) < QUERIES_EACH:
+            options = with_queries(rng, random_options(rng))
+            if "queries" not in options or "rerank" in options:
+                continue
+            query = resolve(facts.config, **options)
+            result = answer(world, query.form()).hex()
+            queries.append({"query": query.encode().hex(), "result": result})
+        cases.append(
+            {
+                "name": f"queries {len(cases)}",
+                "spec": ["5.7-a", "5.7-b", "5.7-c", "7-b"],
                 "input": {
                     "root": str(facts.root),
                     "blocks": {cid: block.hex() for cid, block in sorted(blocks.items())},

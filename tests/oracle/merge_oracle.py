@@ -16,7 +16,17 @@ from ibidem.objects import codec
 from ibidem.objects.cid import Cid
 
 from .merge_layout import document_of, layouts_merged, resize
-from .merge_values import Value, boxed, height, lists, lower, policy, same, whole
+from .merge_values import (
+    Value,
+    boxed,
+    height,
+    is_derived_link,
+    lists,
+    lower,
+    policy,
+    same,
+    whole,
+)
 
 Families = dict[str, dict[bytes, Value]]
 
@@ -186,7 +196,9 @@ class Merge:
             return
         missing = {value["src"], value["dst"]} - self.out.nodes.keys()
         if missing:
-            if not same(value, pairs[0][0]) and not missing & self.erased.keys():
+            is_gone = conflict is None and is_derived_link(value)
+            is_gone = is_gone or same(value, pairs[0][0]) or bool(missing & self.erased.keys())
+            if not is_gone:
                 nodes = {cid_of(self.last_known(node)) for node in missing}
                 was = pairs[0][0]
                 new = self.conflict("edge", was, {cid_of(value)}, was is not None, nodes)

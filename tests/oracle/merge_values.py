@@ -8,6 +8,7 @@ from ibidem.objects import codec
 
 Value = dict[str, Any]
 """A block as a map."""
+_LINK = {"kind", "v", "id", "etype", "src", "dst"}
 HIDDEN = 9
 """Above every level."""
 
@@ -45,6 +46,10 @@ def whole(like: Value, found: Value) -> Value:
     if properties:
         made["props"] = properties
     return made
+
+
+def is_derived_link(value: Value) -> bool:
+    return value["etype"] == "links_to" and value.keys() == _LINK
 
 
 def height(policy: Value, box: list[Any] | None) -> int:

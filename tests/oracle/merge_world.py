@@ -24,7 +24,7 @@ from .merge_values import Value, fields, whole
 
 KEYS = "abcdef"
 IDS = [node_id("", key).raw for key in KEYS]
-ETYPES = ("cites", "part_of")
+ETYPES = ("cites", "links_to")
 WORDS = ("queue", "retry", "lock", "tide")
 MODELS = ("m", "n")
 POLICIES = tuple(
@@ -219,7 +219,7 @@ class Editor:
         key = edge_id(NodeId(src), etype, NodeId(dst)).raw
         if key not in self.state.edges:
             edge = {"kind": "edge", "v": 1, "id": key, "etype": etype, "src": src, "dst": dst}
-            self.state.edges[key] = self.varied(edge)
+            self.state.edges[key] = edge if etype == "links_to" else self.varied(edge)
             self.state.conflicts.pop(key, None)
 
     def change_edge(self) -> None:

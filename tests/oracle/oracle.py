@@ -119,17 +119,10 @@ def answer(
         and is_valid(form["valid"], world.nodes[key][1].props)
         and is_written(world, form.get("history", {}), key)
     }
-    lanes: dict[str, list[tuple[float, bytes]]] = {}
-    status: dict[str, str] = {}
-    floors: dict[str, float | None] = {"lexical": 0.0, "sparse": None}
-    if form["text"] is not None:
-        lanes["lexical"], status["lexical"] = lexical(world, form, view, universe)
-    if form["vector"] is not None:
-        metric = world.config.models[form["vector"]["model"]].metric
-        floors["dense"] = -1.0 if metric == "cosine" else None
-        lanes["dense"], status["dense"] = dense(world, form, view, universe, metric)
-    if form["sparse"] is not None:
-        lanes["sparse"], status["sparse"] = sparse(world, form, view, universe)
+    lanes, status, floors = ranked(world, form, view, universe)
+    for place, further in enumerate(form.get("queries", ())):
+        name = f"queries[{place}]"
+        lanes[name], status[name], floors[name] = subquery(world, form, further, view, universe)
     walks: list[list[Any]] = []
     alone = dict(lanes)
     if form["graph"] is not None or form["community"] is not None:
@@ -159,6 +152,45 @@ def answer(
             ranking, form["mmr"], scores, lambda x, y: likeness(world, form, x, y)
         )
     return pack(world, form, lanes, ranking, shares, status, record, walks, factors)
+
+
+Lanes = dict[str, list[tuple[float, bytes]]]
+
+
+def ranked(
+    world: World, form: dict[str, Any], view: set[bytes], universe: set[bytes]
+) -> tuple[Lanes, dict[str, str], dict[str, float | None]]:
+    """Returns the lanes of the text and the vectors, with their status and lower bounds."""
+    lanes: Lanes = {}
+    status: dict[str, str] = {}
+    floors: dict[str, float | None] = {"lexical": 0.0, "sparse": None}
+    if form["text"] is not None:
+        lanes["lexical"], status["lexical"] = lexical(world, form, view, universe)
+    if form["vector"] is not None:
+        metric = world.config.models[form["vector"]["model"]].metric
+        floors["dense"] = -1.0 if metric == "cosine" else None
+        lanes["dense"], status["dense"] = dense(world, form, view, universe, metric)
+    if form["sparse"] is not None:
+        lanes["sparse"], status["sparse"] = sparse(world, form, view, universe)
+    return lanes, status, floors
+
+
+def subquery(
+    world: World,
+    form: dict[str, Any],
+    further: dict[str, Any],
+    view: set[bytes],
+    universe: set[bytes],
+) -> tuple[list[tuple[float, bytes]], str, float | None]:
+    """Returns the lane of a subquery, its status and its lower bound."""
+    own = {**form, **{name: further[name] for name in ("text", "vector", "sparse")}}
+    lanes, status, floors = ranked(world, own, view, universe)
+    found, _ = fuse(lanes, floors, own, universe)
+    if len(lanes) == 1:
+        [(name, said)] = status.items()
+        return found, said, floors[name]
+    said = "ok" if "ok" in status.values() else next(iter(status.values()))
+    return found[: form["depth"]], said, None
 
 
 def recalled(
@@ -554,11 +586,11 @@ def fuse(
     fusion = form["fusion"]
     shares: dict[str, dict[bytes, float]] = {}
     total: dict[bytes, float] = {}
-    for name in LANES:
+    for name in (*LANES, *(one for one in lanes if one.startswith("queries["))):
         if name not in lanes:
             continue
         shares[name] = {}
-        weight = fusion["weights"].get(name, 1.0)
+        weight = fusion["weights"].get(name.partition("[")[0], 1.0)
         ranked = lanes[name]
         for index, (score, key) in enumerate(ranked):
             if fusion["name"] in ("convex", "score_normalised"):

@@ -120,6 +120,10 @@ def warnings(
         found.append(["no_sparse_vectors", "sparse", form["sparse"]["vocab"], None])
     if stale:
         found.append(["stale_vectors", "vector", form["vector"]["model"], stale])
+    for code in ("no_terms", "no_vectors"):
+        of = {"no_terms": "no_query_terms"}.get(code, code)
+        lanes = [f"queries[{place}]" for place in range(len(form.get("queries", ())))]
+        found += [[of, "queries", lane, None] for lane in lanes if status[lane] == code]
     found += walks
     nodes = [node for _, node in world.nodes.values()]
     labels = {node.ntype for node in nodes}

@@ -75,7 +75,8 @@ class Says:
 
 
 @pytest.mark.parametrize(
-    "case", [*cases("answers"), *cases("walks"), *cases("mentions"), *cases("history")]
+    "case",
+    [*cases("answers"), *cases("walks"), *cases("mentions"), *cases("history"), *cases("queries")],
 )
 def test_answers(case):
     buffer = WriteBatch()

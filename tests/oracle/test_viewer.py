@@ -16,17 +16,18 @@ import numpy as np
 import pytest
 
 from ibidem.memory.conversation.conversations import Conversations
+from ibidem.memory.conversation.message import Message
 from ibidem.memory.graph import GraphMemory, Record
 from ibidem.memory.recall import procedures
 from ibidem.memory.recall.feedback import Feedback
 from ibidem.memory.recall.recall import recall
 from ibidem.objects.cid import Cid, ConflictCid, EdgeCid, NodeCid
-from ibidem.objects.errors import IbidemError
+from ibidem.objects.errors import IbidemError, NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.repo.viewer.repository import ViewerRepository
 from ibidem.retrieve.answer.answer import Answer
 
-from .viewer_world import World, random_world
+from .viewer_world import EPOCH, World, random_world
 
 KEPT_CIDS = (NodeCid, ConflictCid, EdgeCid)
 SKIPPED = {"result", "root", "commit", "notes", "notes_head", "receipt", "head"}
@@ -183,6 +184,59 @@ def writes(rng: random.Random, world: World) -> dict[str, Callable[[ViewerReposi
         }
     for edge in world.edges[:3]:
         found[f"tx drop {edge.id}"] = write(lambda tx, e=edge: tx.remove_edge(e.id))
+    return found | conversations(rng)
+
+
+def conversations(rng: random.Random) -> dict[str, Callable[[ViewerRepository], Any]]:
+    """Returns what is said in threads, and then heard there, by a name."""
+    found: dict[str, Callable[[ViewerRepository], Any]] = {}
+    own = {"level": rng.choice((0, 0, 1, 2, 3))} if rng.random() < 0.7 else {}
+    new = [Message("user", f"tea {number}", id=f"m{number % 3}", props=own) for number in range(5)]
+
+    def talk(write: Callable[[Any, str], Any], name: str) -> Callable[[ViewerRepository], Any]:
+        def run(viewer: ViewerRepository) -> Any:
+            written = write(viewer.conversations, name)
+            return written.ords, heard(viewer, name)
+
+        return run
+
+    def whole(talking: Any, name: str) -> list[Message]:
+        try:
+            seen = talking.messages(name)
+        except NotFoundError:
+            return new[:1]
+        return [*(Message(one.role, one.text, props=own) for one in seen), *new[:2]]
+
+    def staged(viewer: ViewerRepository) -> Any:
+        with viewer.transaction(message="mine", time=EPOCH) as tx:
+            first = tx.conversations.append("c", new[:2], time=EPOCH)
+            second = tx.conversations.append("c", new, time=EPOCH)
+            return first.ords, second.ords, heard(tx, "c")
+
+    for name in ("a", "b", "c"):
+        found |= {
+            f"append {name}": talk(lambda c, n: c.append(n, new[:2], time=EPOCH), name),
+            f"append more {name}": talk(lambda c, n: c.append(n, new, time=EPOCH + 9), name),
+            f"save {name}": talk(lambda c, n: c.save(n, whole(c, n), time=EPOCH), name),
+            f"save another {name}": talk(lambda c, n: c.save(n, new[3:], time=EPOCH), name),
+            f"purge {name}": talk(lambda c, n: c.purge(n, 2, time=EPOCH), name),
+            f"clear {name}": talk(lambda c, n: c.clear(n, time=EPOCH), name),
+            f"save anew {name}": talk(lambda c, n: c.save(n, new[3:], time=EPOCH), name),
+            f"append last {name}": talk(lambda c, n: c.append(n, [("user", "x")], time=1), name),
+        }
+    return {**found, "staged": staged}
+
+
+def heard(viewer: Any, name: str) -> Any:
+    """Returns a thread without the ids of what was added to it."""
+    found: list[Any] = [
+        [(one.name, one.next_ord, one.summaries) for one in viewer.conversations.threads()]
+    ]
+    for read in (viewer.conversations.messages, viewer.conversations.view):
+        try:
+            found.append([(one.ord, one.last, one.role, one.text) for one in read(name)])
+        except NotFoundError as error:
+            found.append(str(error))
     return found
 
 

@@ -298,6 +298,34 @@ def random_options(rng: random.Random, bases: Sequence[RootCid | None] = ()) -> 
     return options
 
 
+def with_queries(rng: random.Random, options: dict[str, Any]) -> dict[str, Any]:
+    """Returns options with subqueries, if they have what subqueries go with."""
+    if not {"text", "vector", "sparse"} & set(options):
+        return options
+    weights = {**options.get("weights", {}), "queries": rng.choice((0.5, 3))}
+    return {
+        **options,
+        "queries": random_queries(rng),
+        **({"weights": weights} if "weights" in options else {}),
+    }
+
+
+def random_queries(rng: random.Random) -> list[Any]:
+    """Returns subqueries of one, two or three lanes."""
+    found: list[Any] = []
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        one: dict[str, Any] = {}
+        if rng.random() < 0.7:
+            one["text"] = " ".join(rng.choices([*WORDS, "!!"], k=rng.randint(1, 3)))
+        if rng.random() < 0.4:
+            model = rng.choice(tuple(MODELS))
+            one["vector"] = (model, random_vector(rng, MODELS[model].dim))
+        if rng.random() < 0.3 or not one:
+            one["sparse"] = (rng.choice(("vocab", "other")), [rng.randrange(9)], [1.0])
+        found.append(one["text"] if set(one) == {"text"} else one)
+    return found
+
+
 def random_stages(rng: random.Random, options: dict[str, Any]) -> dict[str, Any]:
     """Returns options of what comes after fusion."""
     found: dict[str, Any] = {}

@@ -257,3 +257,19 @@ def test_a_small_difference_costs_its_size_and_not_that_of_the_graph() -> None:
     # The trees are a level or two higher: two blocks of each tree for a level.
     assert many[0] <= few[0] + 4
     assert many[1] <= few[1] + 6
+
+
+def test_a_commit_that_hides_a_node_touches_it() -> None:
+    with ibidem.init("memory:") as repo:
+        with repo.transaction(message="add") as tx:
+            made, other = (tx.add_node("Fact", summary=text) for text in ("tea", "milk"))
+        with repo.transaction(message="hide") as tx:
+            tx.tombstone(made, reason="wrong")
+        with repo.transaction(message="other") as tx:
+            tx.tombstone(other, reason="wrong")
+        with repo.transaction(message="show") as tx:
+            tx.untombstone(made)
+        found = [one.message for one in repo.history.touching(node=made)]
+        assert found == ["show", "hide", "add"]
+        assert len(list(repo.history.touching(label="Fact"))) == 4
+        assert list(repo.history.touching(label="Note")) == []

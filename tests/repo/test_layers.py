@@ -233,7 +233,7 @@ def test_a_viewer_has_the_layers_over_what_he_sees(repo: Repository):
     assert repo.notes.space().log().about(made)[0].author == "eve"
     for refused in (
         lambda: face.ingest("docs"),
-        lambda: face.conversations.append("a", [("user", "x")]),
+        lambda: face.conversations.compact("a", 0, 0, "x"),
         lambda: face.records.read(),
     ):
         with pytest.raises(InvalidInputError) as failure:

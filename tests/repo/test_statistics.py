@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import ibidem
 from ibidem.objects.blocks import WriteBatch
 from ibidem.repo.operation_log import OPERATIONS_KEPT
@@ -37,6 +39,7 @@ def test_the_logs_are_counted_in_entries_and_bytes(tmp_path: Path) -> None:
         assert stats.operations.count_max == OPERATIONS_KEPT
 
 
+@pytest.mark.slow
 def test_a_collection_bounds_the_log_of_operations_unless_told_otherwise() -> None:
     with ibidem.init(clock=lambda: 0) as repo:
         state = repo.core.operation_log.state()

@@ -35,6 +35,7 @@ class Reranker:
 
 FULL: dict[str, Any] = {
     "text": "words", "vector": ("m", [1.0]), "sparse": ("v", [1], [1.0]), "label": "Text",
+    "queries": ["other words"],
     "where": {"a": 1}, "fuzzy": True, "graph": {"mode": "ppr"}, "community": {}, "mentions": {},
     "as_of": 1, "rerank": Reranker(), "mmr": {}, "recency": True,
     "importance": True, "feedback": True, "worth": True, "direct": True, "moment": 1,
@@ -136,7 +137,7 @@ def signature(options: Any) -> dict[str, str]:
 @pytest.mark.parametrize("option", OPTIONS.values(), ids=lambda one: one.name)
 def test_the_canonical_form_has_every_option_at_its_place(option: Option):
     if option.place is None:
-        own = ("model", "embedder", "degrade", "rerank_timeout", "strict")
+        own = ("model", "embedder", "degrade", "rerank_timeout", "strict", "imagine", "reword")
         assert option.name in (*own, *TIMES_OF_RECORDS)
     elif all(at(form, option.place) is ABSENT for form in FORMS):
         # A number that is written only where it is asked for: older receipts have none.

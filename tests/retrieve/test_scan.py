@@ -37,9 +37,15 @@ def queries_of(rows):
 
 
 @pytest.fixture
-def centred(monkeypatch):
+def centre_from(monkeypatch):
+    """Sets the number of rows from which a segment has a centre."""
+    return lambda count: monkeypatch.setattr(codes, "CENTRED_ROWS_MIN", count)
+
+
+@pytest.fixture
+def centred(centre_from):
     """Lets segments of few rows have a centre."""
-    monkeypatch.setattr(codes, "CENTRED_ROWS_MIN", 16)
+    centre_from(16)
 
 
 @pytest.mark.parametrize("name", PASSES)
@@ -118,7 +124,7 @@ def test_codes_beside_a_centre_tell_near_duplicates_apart(kind):
 
 @pytest.mark.parametrize("name", PASSES)
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("dim", [2, 64, 384])
+@pytest.mark.parametrize("dim", [2, pytest.param(64, marks=pytest.mark.slow), 384])
 @pytest.mark.parametrize("share", [1.0, pytest.param(0.6, marks=pytest.mark.slow), 0.02])
 def test_every_row_among_the_best_is_kept(name, metric, dim, share):
     rng = np.random.default_rng(dim)
@@ -208,8 +214,8 @@ def test_codes_leave_few_of_ordinary_rows():
     assert sum(one.positions.shape[0] for one in kept) < 60
 
 
-def test_a_query_is_given_up_where_codes_do_not_tell_rows_apart(monkeypatch):
-    monkeypatch.setattr(codes, "CENTRED_ROWS_MIN", 1 << 30)
+def test_a_query_is_given_up_where_codes_do_not_tell_rows_apart(centre_from):
+    centre_from(1 << 30)
     rng = np.random.default_rng(6)
     rows = np.ones((70_000, 8), np.float32)
     rows += rng.standard_normal(rows.shape).astype(np.float32) * np.float32(1e-5)

@@ -240,6 +240,7 @@ VECTOR = {"vector": ("m", [0.0, 1.0, 0.2])}
 EDGES = {"expand": "edges"}
 EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "text": ({}, {"text": "red"}),
+    "queries": ({}, {"queries": ["red"]}),
     "label": ({}, {"label": "Odd"}),
     "where": ({}, {"where": {"even": True}}),
     "as_of": ({}, {"as_of": 100}),

@@ -147,6 +147,7 @@ OPTIONS_GIVEN: list[dict[str, Any]] = [
         "at": "main",
     },
     {"text": "vault", "vector": ["m", [1.0, 0.0]], "sparse": ["v", [1], [1.0]]},
+    {"text": "vault", "queries": ["code", {"text": "key", "sparse": ["v", [1], [1.0]]}]},
 ]
 
 
@@ -160,6 +161,8 @@ def test_a_token_gets_the_answer_that_the_library_gives_to_its_viewer(
     for name in ("vector", "sparse"):
         if name in given:
             given[name] = tuple(given[name])
+    if "queries" in given:
+        given["queries"] = ["code", {"text": "key", "sparse": ("v", [1], [1.0])}]
     if "as_of" in given:
         given["as_of"] = 1_801_396_800_000_000
     expected = repo.as_viewer(LOW, author="reader").at().retrieve(**given)

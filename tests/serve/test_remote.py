@@ -27,9 +27,9 @@ from ibidem.repo.sync.files import read_token, token_in
 from ibidem.repo.sync.http_client import HttpRemote
 from ibidem.repo.sync.local_remote import LocalRemote
 from ibidem.repo.sync.remotes import RemoteAddress
-from ibidem.serve.application import REQUESTS_MAX
 from ibidem.serve.connection import CONNECTIONS_MAX
 from ibidem.serve.guard import hosts_of
+from ibidem.serve.limited import REQUESTS_MAX
 from ibidem.serve.server import Server
 from ibidem.serve.tokens import owner_token
 

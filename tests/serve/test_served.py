@@ -163,6 +163,97 @@ def test_writing_gives_the_ids_that_writing_here_gives(here: Repository, there: 
     assert here.head == head
 
 
+def test_any_value_of_the_format_travels(here: Repository, there: Repository):
+    head = here.head
+    props = {"b": b"\x00\xff", "c": head, "n": {"/": {"/": [b"", None]}}, "f": 1.0}
+    keys: list[Any] = [b"\x01", ("a", 1), {"/": "x"}, 2.5, head, 7, "", False]
+    made: list[list[object]] = []
+    with ibidem.init(clock=lambda: NOW) as copy:
+        with copy.transaction(author="ada") as tx:
+            for number in range(5):
+                tx.add_node("Doc", summary=f"retry number {number}", key=number)
+        for repository in (there, copy):
+            with repository.transaction(author="bob") as tx:
+                nodes = [tx.add_node("Doc", props=props, key=key) for key in keys]
+                edges = [tx.add_edge(nodes[0], "to", nodes[1], props=props, key=k) for k in keys]
+                tx.update_node(nodes[2], set_props={"more": [b"x", head]})
+            assert tx.commit is not None
+            made.append([nodes, edges, tx.commit.root])
+    assert made[0] == made[1]
+    assert there.at().node(nodes[0]).props == here.at().node(nodes[0]).props
+
+
+def test_changes_are_made_in_their_order(here: Repository, there: Repository):
+    roots = []
+    with ibidem.init(clock=lambda: NOW) as copy:
+        with copy.transaction(author="ada") as tx:
+            for number in range(5):
+                tx.add_node("Doc", summary=f"retry number {number}", key=number)
+        for repository in (there, copy):
+            with repository.transaction(author="bob") as tx:
+                one = tx.add_node("Doc", summary="one", key="one")
+                tx.update_node(one, summary="updated", props={"x": 1})
+                tx.add_node("Doc", summary="one, again", key="one", replace=True)
+                edge = tx.add_edge(one, "to", one, weight=0.5)
+                tx.remove_edge(edge)
+                tx.add_edge(one, "to", one, weight=0.25)
+                tx.remove_node(one)
+                tx.add_node("Doc", summary="back", key="one")
+            assert tx.commit is not None
+            roots.append(tx.commit.root)
+            assert here.at().node(one).summary == "back"
+    assert roots[0] == roots[1]
+
+
+def test_nothing_is_replaced_unless_that_is_said(here: Repository, there: Repository):
+    with there.transaction() as tx:
+        one = tx.add_node("Doc", summary="one", key="one")
+        tx.add_edge(one, "to", one, weight=0.5)
+    head = here.head
+    for repository in (there, here):
+        tx = repository.transaction()
+        with pytest.raises(InvalidInputError) as error:
+            _replace_node(tx)
+        assert error.value.kind is ErrorKind.ID_COLLISION
+        tx = repository.transaction()
+        with pytest.raises(InvalidInputError) as error:
+            _replace_edge(tx, one)
+        assert error.value.kind is ErrorKind.ID_COLLISION
+    assert here.head == head
+    with there.transaction() as tx:
+        tx.add_node("Doc", summary="another", key="one", replace=True)
+        tx.add_edge(one, "to", one, weight=0.25, replace=True)
+    assert here.at().node(one).summary == "another"
+
+
+def _replace_node(tx: Any) -> None:
+    with tx:
+        tx.add_node("Doc", summary="another", key="one")
+
+
+def _replace_edge(tx: Any, node: Any) -> None:
+    with tx:
+        tx.add_edge(node, "to", node, weight=0.75)
+
+
+@pytest.mark.parametrize("given", [0, "", False, [], 5])
+def test_properties_that_are_no_mapping_are_refused(
+    shared: tuple[Repository, Repository], given: Any
+):
+    node = shared[0].query(limit=1)[0].id
+    for repository in shared:
+        tx = repository.transaction()
+        with pytest.raises(InvalidInputError, match="props: got"):
+            tx.update_node(node, props=given)
+        with pytest.raises(InvalidInputError, match="props: got"):
+            tx.update_node(node, set_props=given)
+        with pytest.raises(InvalidInputError, match="props: got"):
+            tx.add_node("Doc", props=given)
+        with pytest.raises(InvalidInputError, match="props: got"):
+            tx.add_edge(node, "to", node, props=given)
+        tx.rollback()
+
+
 @pytest.mark.parametrize(
     "change",
     [

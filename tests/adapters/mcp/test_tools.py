@@ -46,6 +46,13 @@ def test_a_resource_is_there_only_with_the_tool_that_shows_the_same(repo):
             resources.read_resource(owner(repo, tools=frozenset(("remember",))), address)
 
 
+def test_other_wordings_find_what_the_question_misses(repo):
+    alone = questions.retrieve(owner(repo), query="beverage")
+    wider = questions.retrieve(owner(repo), query="beverage", also=["prefers tea"])
+    assert alone.structured["sources"] == []
+    assert "Ada prefers tea" in wider.text
+
+
 @pytest.mark.parametrize("token_budget", [100, 150, 300, 700, 1500, 6000])
 def test_the_text_keeps_to_its_budget(repo, token_budget: int):
     access = owner(repo)

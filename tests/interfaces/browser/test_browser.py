@@ -12,6 +12,7 @@ import pytest
 from tests.serve.explorer.conftest import QUESTION
 
 import ibidem
+from ibidem.memory.conversation.message import thread_id
 
 from .conftest import AXE
 
@@ -30,7 +31,7 @@ PAGES = {
     "document": f"/document/{DOCUMENT}",
     "graph": f"/graph/{DOCUMENT}",
     "conversations": "/threads",
-    "conversation": "/thread/talk",
+    "conversation": f"/thread/{thread_id('talk')}",
     "runs": "/runs",
     "health": "/health?full=1",
 }
@@ -107,7 +108,7 @@ def test_the_skip_link_comes_first_and_leads_to_the_content(open_page: Open):
     assert page.evaluate("document.activeElement.id") == "content"
 
 
-def test_the_token_leaves_the_address_bar(open_page: Open):
+def test_the_code_leaves_the_address_bar(open_page: Open):
     assert "#" not in open_page().url
 
 

@@ -1,6 +1,6 @@
 """The server that the conformance suite of the protocol is run against.
 
-It is that of `repo mcp --http`, with what the suite needs: a token is added to each request,
+It is that of `repo mcp --http`, with what the suite needs: everybody is let in without a token,
 because the suite cannot send one, and the tools, prompts and resources that the suite calls by name
 are rows of the same tables. Prints its address.
 """
@@ -13,9 +13,10 @@ from typing import Any
 import ibidem
 from ibidem.adapters.mcp import prompts, resources, tools
 from ibidem.adapters.mcp.access import Access, Reply
-from ibidem.adapters.mcp.http import HOST, PATH, application, listener
+from ibidem.adapters.mcp.http import PATH
+from ibidem.cli.mcp import http_listener
+from ibidem.serve.guard import Guard
 
-TOKEN = "the token of the suite"
 NOTHING = {"type": "object", "properties": {}}
 SCHEMA = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -73,26 +74,13 @@ def prompted(_: Access, given: Mapping[str, str]) -> str:
     return f"A prompt with {dict(given)}"
 
 
-def with_token(inner: Any) -> Any:
-    async def outer(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http":
-            header = (b"authorization", f"Bearer {TOKEN}".encode())
-            scope = {**scope, "headers": [*scope["headers"], header]}
-        await inner(scope, receive, send)
-
-    return outer
-
-
 def main() -> None:
-    import uvicorn
-
     add_what_the_suite_calls()
     access = Access(repository(), author="ada")
-    app = application(lambda token: access if token == TOKEN else None)
-    with listener(0) as at:
-        print(f"http://{HOST}:{at.getsockname()[1]}{PATH}", flush=True)
-        config = uvicorn.Config(with_token(app), log_level="warning")
-        uvicorn.Server(config).run(sockets=[at])
+    Guard.check = lambda self, headers: (self.check_host(headers), access)[1]
+    with http_listener(lambda _: access, 0) as server:
+        print(f"{server.url}{PATH}", flush=True)
+        server.serve_forever()
 
 
 if __name__ == "__main__":

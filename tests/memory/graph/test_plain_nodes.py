@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import ibidem
 from ibidem.memory.graph import GraphMemory, RecordType
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
@@ -92,3 +93,13 @@ def test_without_a_commit_a_record_without_a_time_is_as_new_as_the_question(memo
     fact = plain(memory, "Semantic", summary="the gate is green", time=EPOCH)
     root = memory.repository.at().root_cid
     assert memory.salience(fact, at=root, as_of=EPOCH + 30 * DAY) == 1.0
+
+
+def test_a_fact_that_was_added_in_one_line_is_found_as_a_record():
+    with ibidem.init("memory:") as repo:
+        made = repo.add("likes tea")
+        gone = repo.add("likes milk", props={"status": "retracted"})
+        assert {one.id for one in repo.records.list(limit=9)} == {made}
+        assert [one.id for one in repo.at().records("likes")] == [made]
+        both = repo.at().records("likes", include_status=["retracted"])
+        assert {one.id for one in both} == {made, gone}

@@ -291,3 +291,25 @@ def test_metrics_count_what_is_there(memory: GraphMemory):
 def test_memory_can_be_opened_over_any_repository():
     with ibidem.init("memory:") as repo:
         assert GraphMemory(repo).retrieve_graph("anything").items == ()
+
+
+@pytest.mark.parametrize("moves", [True, False])
+def test_a_fork_and_what_contests_have_the_relations_of_their_source(
+    memory: GraphMemory, repo: Repository, moves: bool
+):
+    ada, old = memory.add([record(text="Ada"), record(text="prefers tea")])
+    memory.relate(old, "subject_entity", ada)
+    made = memory.fork(old, new("prefers cocoa in winter"), relations=moves)
+    other = memory.contest(old, new("prefers coffee"), relations=moves)
+    assert other is not None
+    assert memory.get(old).status == Status.CONTESTED
+    assert memory.get(other).status == Status.ACTIVE
+    moved = {(one, "subject_entity", ada) for one in (made, other)}
+    assert edges(repo) == {
+        (old, "subject_entity", ada),
+        (made, DERIVED_FROM, old),
+        (old, CONTESTED_BY, other),
+        *(moved if moves else ()),
+    }
+    assert memory.contest(old) is None
+    assert memory.contest(old, made) == made

@@ -187,12 +187,15 @@ class Interrupted(MemoryStore):
         return super().delete(cids, cells=cells)
 
 
-@pytest.mark.parametrize("at", [1, 2, 3])
-def test_a_commit_that_needs_condemned_blocks_again_keeps_them(
-    at: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The same content, added between mark and sweep, is put again and found needed."""
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gc, "BATCH_BLOCKS", 2)
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_commit_that_needs_condemned_blocks_again_keeps_them(at: int) -> None:
+    """The same content, added between mark and sweep, is put again and found needed."""
     store = bootstrapped(Interrupted(), None, "", lambda: 1)
     repo = Repository(Core(store, None, lambda: 1))
     fill(repo)
@@ -209,11 +212,9 @@ def test_a_commit_that_needs_condemned_blocks_again_keeps_them(
     assert repo.at().retrieve("unusual phrase").items
 
 
+@pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("at", [1, 2, 3])
-def test_a_branch_at_a_condemned_commit_survives_whole_or_is_refused(
-    at: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gc, "BATCH_BLOCKS", 2)
+def test_a_branch_at_a_condemned_commit_survives_whole_or_is_refused(at: int) -> None:
     store = bootstrapped(Interrupted(), None, "", lambda: 1)
     repo = Repository(Core(store, None, lambda: 1))
     fill(repo)
@@ -236,12 +237,12 @@ def test_a_branch_at_a_condemned_commit_survives_whole_or_is_refused(
         assert repo.at("saved").retrieve("unusual phrase").items
 
 
+@pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("is_committed", [False, True])
 @pytest.mark.parametrize("at", [1, 2])
 def test_a_first_stage_that_comes_meanwhile_keeps_what_it_holds(
     at: int, monkeypatch: pytest.MonkeyPatch, is_committed: bool
 ) -> None:
-    monkeypatch.setattr(gc, "BATCH_BLOCKS", 2)
     store = bootstrapped(Interrupted(), None, "", lambda: 1)
     repo, other = Repository(Core(store, None, lambda: 1)), Repository(Core(store, None, lambda: 1))
     with repo.transaction() as tx:

@@ -13,6 +13,7 @@ LEVELS = "tests/repo/merge/test_levels.py::"
 POLICIES = "tests/repo/merge/test_policies.py::"
 REBASE = "tests/repo/merge/test_rebase.py::"
 DOCUMENTS = "tests/repo/merge/test_documents.py::"
+LINKS = "tests/repo/merge/test_links.py::"
 LAYOUT = "tests/repo/merge/test_layout.py::"
 FORGOTTEN = "tests/repo/test_forgotten.py::"
 VERSIONS = "tests/compat/test_versions.py::"
@@ -44,10 +45,12 @@ CITED = {
     "4-d": MERGING + "test_what_one_side_removed_stays_removed",
     "4-e": ORACLE,
     "4-f": ORACLE,
+    "4-g": LINKS + "test_a_link_to_what_the_other_side_renamed_is_no_conflict",
     "5-a": MERGING + "test_histories_with_nothing_in_common_merge",
     "5-b": MANY + "test_more_than_sixty_four_sides_are_counted_and_bounded",
     "5-c": MANY + "test_a_conflict_settled_apart_and_differently_is_a_conflict_again",
     "5-d": DOCUMENTS + "test_settled_for_a_side_the_graph_is_that_of_the_side",
+    "5-e": LINKS + "test_an_edge_that_is_kept_brings_its_document_back_whole",
     "6-a": MERGING + "test_no_vector_is_lost_and_vectors_rank_at_once",
     "7-a": ORACLE,
     "7-b": MERGING + "test_two_models_of_one_name_are_both_kept",

@@ -31,6 +31,7 @@ with ibidem.open(sys.argv[1]) as repo:
 ALL = sorted(f"w{writer}-{number}" for writer in range(WRITERS) for number in range(ROUNDS))
 
 
+@pytest.mark.slow
 def test_8_processes_lose_no_key_and_no_remote(tmp_path: Path) -> None:
     ibidem.init(tmp_path).close()
     environment = {**os.environ, "PYTHONPATH": SOURCE}

@@ -17,8 +17,11 @@ class Browser:
 
     def __init__(self, explorer: Explorer) -> None:
         self.explorer = explorer
-        self.token = explorer.address().partition("#")[2]
         self.cookie = ""
+
+    def code(self) -> str:
+        """A new code for one session."""
+        return self.explorer.address().partition("#")[2]
 
     def send(self, method: str, path: str, **headers: str) -> tuple[HTTPResponse, str]:
         """One request, with the headers given and no others."""
@@ -32,7 +35,7 @@ class Browser:
         return response, text
 
     def begin(self) -> Browser:
-        response, _ = self.send("POST", "/session", authorization=f"Bearer {self.token}")
+        response, _ = self.send("POST", "/session", authorization=f"Bearer {self.code()}")
         assert response.status == 204
         self.cookie = (response.headers["set-cookie"] or "").partition(";")[0]
         return self

@@ -1,11 +1,16 @@
 """The page of a question."""
 
+import shlex
+from pathlib import Path
 from urllib.parse import quote_plus
 
-import ibidem
+from click.testing import CliRunner
 
-from .browsing import Browser, links
-from .conftest import HOSTILE, QUESTION
+import ibidem
+from ibidem.cli.main import cli
+
+from .browsing import Browser, browsing, links
+from .conftest import HOSTILE, QUESTION, filled
 
 ASK = f"/ask?text={quote_plus(QUESTION)}"
 
@@ -66,3 +71,19 @@ def test_hostile_texts_are_shown_and_do_nothing(browser: Browser):
     assert "<script>alert(1)</script>" in page.one("main").words
     assert not page.all("script")
     assert not page.all("img")
+
+
+def test_the_command_records_the_receipt_of_the_page(tmp_path: Path):
+    with filled(ibidem.init(tmp_path)) as repo:
+        with browsing(repo) as browser:
+            path = "/ask?text=it%27s+--retried+payment&limit=2&token_budget=90&label=passage"
+            page = browser.page(path)
+        (receipt,) = [
+            value.words
+            for name, value in zip(page.all("dt"), page.all("dd"), strict=True)
+            if name.words == "receipt"
+        ]
+    (command,) = [one.words for one in page.all("code") if one.words.startswith("repo retrieve")]
+    found = CliRunner().invoke(cli, ["-R", str(tmp_path), *shlex.split(command)[1:]])
+    assert found.exit_code == 0, found.output
+    assert f"receipt {receipt}" in found.output

@@ -59,4 +59,22 @@ def test_a_viewer_exports_what_he_may_see():
             page = read(export(viewer, question))
             assert "Ada" in page.words
             assert "Bob" not in page.words
-            assert "level 1" in page.words
+            said = page.one("main").all("dl")[0].words
+            assert "up to level 1" in said
+            assert "none: only what is in no scope" in said
+
+
+@pytest.mark.parametrize(
+    ("viewer", "said"),
+    [
+        (ibidem.Viewer(level=2, scopes=("team/a", "<b>\u202e")), "<b>\\u202e, team/a"),
+        (ibidem.Viewer(level=2, scopes=ibidem.ALL_SCOPES), "scopesall"),
+        (ibidem.Viewer(level=4, scopes=(), authenticated=False), "an anonymous viewer"),
+    ],
+)
+def test_the_file_names_the_scopes_of_its_viewer(viewer: ibidem.Viewer, said: str):
+    with ibidem.init("memory:") as repo:
+        with repo.transaction(message="policy", time=1) as tx:
+            tx.set_trust_policy(ibidem.TrustPolicy())
+        page = read(export(repo.as_viewer(viewer)))
+        assert said in page.one("main").all("dl")[0].words

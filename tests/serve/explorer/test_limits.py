@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import ast
 import threading
+import time
 from http.client import HTTPConnection
+from pathlib import Path
 
 import pytest
 from tests.adapters.test_face_only import FACE, imported
 from tests.tools.type_check import HOUSE
 
 import ibidem
+from ibidem.memory.conversation.message import thread_id
 from ibidem.pages.html import TEXT_CHARACTERS
+from ibidem.serve.explorer.reading import StoppedError, check_stopped, reading
 
 from .browsing import Browser, browsing
+from .conftest import filled
 
 MODULES = sorted((HOUSE / "serve" / "explorer").glob("*.py"))
 SHARED = {
@@ -21,6 +26,7 @@ SHARED = {
     "ibidem.objects.printable",
     "ibidem.repo.sync.wire",  # which status an error has
     "ibidem.repo.viewer.exposure",
+    "ibidem.repo.receipts.log",  # which gets no receipt of a page
 }
 
 
@@ -97,3 +103,76 @@ def test_an_error_of_the_slow_part_is_on_the_page(
     monkeypatch.setattr(type(repo.history), "compare", failing)
     page = browser.page("/compare?text=payment")
     assert "the disk <failed>" in page.one("section", role="alert").words
+
+
+def files_of(repo: ibidem.Repository) -> dict[str, bytes]:
+    """The files of a repository but for its index, which is a cache, and the locks of readers."""
+    assert repo.folder is not None
+    return {
+        str(path.relative_to(repo.folder)): path.read_bytes()
+        for path in sorted(repo.folder.rglob("*"))
+        if path.is_file() and "index" not in path.parts and path.name != "lock.mdb"
+    }
+
+
+def test_no_page_writes_anything(tmp_path: Path):
+    with filled(ibidem.init(tmp_path)) as repo:
+        repo.conversations.append("talk", [("user", "How often?")])
+        with repo.runs.start("support") as run:
+            run.at().retrieve("payment")
+        before = files_of(repo)
+        with browsing(repo) as browser:
+            for path in (
+                "/ask?text=payment+retried&missing=" + str(ibidem.node_id("", "ada")),
+                "/compare?text=payment&before=HEAD~2",
+                "/run/support/1?check=1",
+                "/run/support/1?other=support/1",
+                "/threads",
+                f"/thread/{thread_id('talk')}?text=how+often",
+                "/health?full=1",
+            ):
+                assert not browser.page(path).all("section", role="alert")
+        assert files_of(repo) == before
+        repo.retrieve("payment retried")
+        assert files_of(repo) != before
+
+
+def test_a_browser_that_leaves_stops_what_is_computed_for_it(
+    repo: ibidem.Repository, browser: Browser, monkeypatch: pytest.MonkeyPatch
+):
+    reached, has_ended = threading.Event(), threading.Event()
+    seen: list[BaseException] = []
+
+    def endless(*args, **options):
+        reached.set()
+        try:
+            for done in range(3000):
+                time.sleep(0.01)
+                repo.core.progress("checking", done, None)
+        except BaseException as error:
+            seen.append(error)
+            raise
+        finally:
+            has_ended.set()
+
+    monkeypatch.setattr(type(repo.maintenance), "checkup", endless)
+    connection = HTTPConnection("127.0.0.1", browser.explorer.port, timeout=30)
+    connection.request("GET", "/health?full=1", headers={"Cookie": browser.cookie})
+    assert "<h1>Health</h1>" in connection.getresponse().read1().decode()
+    assert reached.wait(30)
+    connection.close()
+    assert has_ended.wait(20)
+    assert [type(error) for error in seen] == [StoppedError]
+    assert "Health" in browser.page("/health").words
+
+
+def test_only_a_page_that_nobody_waits_for_is_stopped():
+    stopped = threading.Event()
+    check_stopped("checking", 0, None)
+    with reading(stopped):
+        check_stopped("checking", 0, None)
+        stopped.set()
+        check_stopped("indexing nodes", 0, None)
+        with pytest.raises(StoppedError):
+            check_stopped("checking", 1, None)
+    check_stopped("checking", 1, None)

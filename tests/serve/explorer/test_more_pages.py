@@ -1,11 +1,14 @@
 """Graph, health, runs and conversations."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import ibidem
+from ibidem.memory.conversation.message import thread_id
 from ibidem.pages.neighbourhood import Neighbour, circle_of, positions
+from ibidem.serve.explorer import runs as runs_module
 
 from .browsing import Browser, browsing, links
 from .conftest import HOSTILE
@@ -66,8 +69,26 @@ def test_health_names_sizes_refs_and_conflicts(browser: Browser):
     assert "indexed nodes" in page.words
     assert "No open conflicts." in page.words
     assert "main" in page.all("table")[0].words
-    whole = browser.page("/health?full=1")
-    assert "ok" in whole.one("p", role="status").words
+    for check in ("check", "full"):
+        assert f"/health?{check}=1" in links(page)
+        found = browser.page(f"/health?{check}=1")
+        assert found.one("p", role="status").words == "ok all checks passed"
+        checks = [row.one("th").words for row in found.all("table")[-1].one("tbody").all("tr")]
+        assert {"python", "blocks", "history", "index"} <= set(checks)
+        assert ("fsck" in checks) == (check == "full")
+
+
+def test_health_says_what_failed(tmp_path: Path):
+    with ibidem.init(tmp_path) as repo:
+        with repo.transaction() as tx:
+            id_ = tx.add_node("Note", summary="lost")
+        cid = repo.at().node(id_).cid
+        with browsing(repo) as browser, pytest.MonkeyPatch.context() as patch:
+            get = repo.core.store.get
+            patch.setattr(repo.core.store, "get", lambda one: b"x" if one == cid else get(one))
+            page = browser.page("/health?check=1")
+            assert "failed" in page.one("p", role="status").words
+            assert str(cid) in page.all("table")[-1].words
 
 
 def test_an_open_conflict_is_listed():
@@ -113,6 +134,30 @@ def test_runs_lead_to_their_steps(agents: Browser):
     agents.page("/run/nothing", 404)
 
 
+def test_a_long_run_is_on_several_pages(monkeypatch: pytest.MonkeyPatch):
+    with ibidem.init("memory:") as repo:
+        with repo.runs.start("long", agent="bot") as run:
+            for number in range(120):
+                run.event("tool", number, lambda: "done")
+        with browsing(repo) as browser:
+            assert "122" in browser.page("/runs").one("tbody").words
+            page = browser.page("/run/long/1")
+            seen: list[str] = []
+            while True:
+                seen = [one.words.partition(".")[0] for one in page.all("h3")] + seen
+                more = [a for a in page.all("a") if a.words == "Earlier steps"]
+                if not more:
+                    break
+                page = browser.page(more[0].attributes["href"] or "")
+            assert seen == [str(number) for number in range(122)]
+            browser.page("/run/long/1?last=nothing", 400)
+            monkeypatch.setattr(runs_module, "RUNS", 1)
+            repo.runs.start("other").__enter__().__exit__(None, None, None)
+            page = browser.page("/runs")
+            (more,) = [a for a in page.all("a") if a.words == "Further runs"]
+            assert "other/1" in browser.page(more.attributes["href"] or "").one("tbody").words
+
+
 def test_the_answers_of_a_run_are_repeated(agents: Browser):
     page = agents.page("/run/support/1?check=1")
     assert "repeated to the byte" in page.one("p", role="status").words
@@ -127,7 +172,7 @@ def test_two_runs_are_compared(agents: Browser):
 
 
 def test_what_is_chosen_of_a_conversation(agents: Browser):
-    page = agents.page("/thread/talk/1?text=message+7")
+    page = agents.page(f"/thread/{thread_id('talk/1')}?text=message+7")
     assert "message 7 " in page.one("table").one("tbody").all("tr")[0].words
 
 
@@ -139,7 +184,25 @@ def test_conversations_lead_to_their_messages(agents: Browser):
     assert not page.all("script")
     (more,) = [a for a in page.all("a") if a.words == "Further messages"]
     assert "message 59" in agents.page(more.attributes["href"] or "").words
-    agents.page("/thread/nothing", 404)
+    agents.page(f"/thread/{thread_id('nothing')}", 404)
+
+
+@pytest.mark.parametrize(
+    "name", ["?a=b", "#top", "..", ".", "a/../b", "/", "//evil.example", "%2e%2e", "a b\x1b\n", "&"]
+)
+def test_a_conversation_can_have_any_name(name: str):
+    with ibidem.init("memory:") as repo:
+        repo.conversations.append(name, [("user", f"message {number}") for number in range(51)])
+        with browsing(repo) as browser:
+            (talk,) = [
+                href for href in links(browser.page("/threads").one("table")) if "/thread/" in href
+            ]
+            page = browser.page(talk)
+            assert "message 7" in page.words
+            (more,) = [a for a in page.all("a") if a.words == "Further messages"]
+            assert "message 50" in browser.page(more.attributes["href"] or "").words
+            action = page.one("main").one("form").attributes["action"]
+            assert "message 7" in browser.page(f"{action}?text=7").one("table").words
 
 
 def test_a_restricted_viewer_walks_what_he_may_see():

@@ -19,7 +19,7 @@ def test_no_page_without_a_session(browser: Browser, page):
 
 
 @pytest.mark.parametrize("token", ["", "x", "Bearer", "é" * 40])
-def test_no_session_without_the_token(browser: Browser, token: str):
+def test_no_session_without_a_code(browser: Browser, token: str):
     sent = f"Bearer {token}".encode().decode("latin-1")
     response, _ = browser.send("POST", "/session", authorization=sent)
     assert response.status == 401
@@ -27,12 +27,34 @@ def test_no_session_without_the_token(browser: Browser, token: str):
 
 
 def test_the_cookie_is_of_this_origin_and_hidden_from_scripts(browser: Browser):
-    response, _ = browser.send("POST", "/session", authorization=f"Bearer {browser.token}")
+    code = browser.code()
+    response, _ = browser.send("POST", "/session", authorization=f"Bearer {code}")
     cookie = response.headers["set-cookie"] or ""
     assert cookie.startswith(f"ibidem-{browser.explorer.port}=")
     assert "HttpOnly" in cookie
     assert "SameSite=strict" in cookie
-    assert browser.token not in cookie
+    assert code not in cookie
+
+
+def test_a_code_begins_one_session_and_ends_it_if_it_is_used_again(repo: ibidem.Repository):
+    with Explorer(repo).start() as explorer:
+        browser, other = Browser(explorer).begin(), Browser(explorer).begin()
+        code = browser.code()
+        response, _ = browser.send("POST", "/session", authorization=f"Bearer {code}")
+        taken = (response.headers["set-cookie"] or "").partition(";")[0]
+        assert browser.send("GET", "/ask", cookie=taken)[0].status == 200
+        for _ in range(2):
+            response, _ = browser.send("POST", "/session", authorization=f"Bearer {code}")
+            assert response.status == 401
+            assert browser.send("GET", "/ask", cookie=taken)[0].status == 401
+        for one in (browser, other):
+            one.page("/ask")
+
+
+def test_another_host_gets_a_hint_that_helps(browser: Browser):
+    _, text = browser.send("GET", "/ask", host="evil.example")
+    assert "open the address that it prints" in text
+    assert "allow-host" not in text
 
 
 @pytest.mark.parametrize(
@@ -52,10 +74,10 @@ def test_another_page_gets_nothing(browser: Browser, headers: dict[str, str], pa
     assert "Question" not in text
 
 
-def test_the_token_is_in_the_fragment_only(browser: Browser):
-    address = browser.explorer.address("how often")
-    assert address.startswith(f"http://127.0.0.1:{browser.explorer.port}/?text=how+often#")
-    assert browser.token not in address.partition("#")[0]
+def test_the_code_is_in_the_fragment_only(browser: Browser):
+    address, _, code = browser.explorer.address("how often").partition("#")
+    assert address == f"http://127.0.0.1:{browser.explorer.port}/?text=how+often"
+    assert len(code) >= 43
     assert browser.explorer.host == "127.0.0.1"
 
 

@@ -1,27 +1,28 @@
-"""The checks of `repo doctor`: the program, the repository, its blocks, its index.
-
-Checks change nothing, and no hint suggests deleting data. A repository that another process has
-locked is distinguished from a damaged one.
+"""The checks of `repo doctor` and of the page on the health of a repository: the program, its
+packages, the blocks, the commits, the index. They change nothing, and no hint suggests deleting
+data.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import metadata
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-from ibidem.cli.render import shapes
-from ibidem.cli.render.output import plural
-from ibidem.objects.errors import ErrorKind, IbidemError
+from ibidem.objects.errors import IbidemError
 from ibidem.objects.record import record
+from ibidem.repo.history import log
+from ibidem.repo.maintenance.report import FaultKind
+from ibidem.repo.revspec import HEAD
+from ibidem.repo.statistics import repository_stats
 from ibidem.store.protocol import SupportsNotes
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import Cid
     from ibidem.objects.progress import Progress
-    from ibidem.repo.repository import Repository
+    from ibidem.repo.core import Core
     from ibidem.store.backends import Location
     from ibidem.store.protocol import Store
 
@@ -75,23 +76,19 @@ def check_program() -> Iterator[Finding]:
         )
 
 
-def check_opens(open_repository: Callable[[], Repository]) -> tuple[Repository | None, Finding]:
-    """Opens the repository; returns it (None on failure) and the finding."""
-    repository = None
-    try:
-        repository = open_repository()
-        head = repository.head
-    except IbidemError as error:
-        if repository is not None:
-            repository.close()
-        if error.kind is ErrorKind.LOCKED:
-            hint = (
-                error.hint
-                or "it is in use, not damaged: wait for the other process, then try again"
-            )
-            return None, Finding("repository", "failed", f"locked: {error}", hint)
-        return None, Finding("repository", "failed", str(error), error.hint)
-    return repository, Finding("repository", "ok", f"opens; {shapes.head_line(head)}")
+def check_repository(core: Core, *, full: bool = False) -> Iterator[Finding]:
+    """Checks a repository that is open: its service, its blocks, its commits, its index.
+
+    Args:
+        core: the repository.
+        full: reads every block, as `fsck` does.
+    """
+    yield from check_service(core.location, core.store)
+    yield check_blocks(core.store, whole=full, progress=core.progress)
+    yield check_history(core)
+    yield check_index(core)
+    if full:
+        yield check_all(core)
 
 
 def check_service(location: Location | None, store: Store) -> Iterator[Finding]:
@@ -142,22 +139,24 @@ def check_blocks(store: Store, *, whole: bool, progress: Progress) -> Finding:
     )
 
 
-def check_history(repository: Repository) -> Finding:
-    """Walks the commits of every branch and opens each one's root."""
+def check_history(core: Core) -> Finding:
+    """Walks the commits of every branch."""
     try:
         commits = {
-            commit.cid for name in repository.branches() for commit in repository.history.log(name)
+            commit.cid
+            for head in core.branches().values()
+            for commit in log.commits(core.store, head)
         }
     except IbidemError as error:
         return Finding("history", "failed", str(error), RESTORE)
-    return Finding("history", "ok", f"{plural(len(commits), 'commit')} can be read")
+    return Finding("history", "ok", f"{_commits(len(commits))} can be read")
 
 
-def check_index(repository: Repository) -> Finding:
+def check_index(core: Core) -> Finding:
     """Compares the number of nodes in the index of the head with the number in the head."""
     try:
-        indexed = repository.at().with_snapshot(lambda snapshot: len(snapshot.live))
-        held = repository.maintenance.stats().node_count
+        indexed = core.graph().with_snapshot(lambda snapshot: len(snapshot.live))
+        held = repository_stats(core, HEAD).node_count
     except IbidemError as error:
         return Finding("index", "failed", str(error), REINDEX)
     if indexed != held:
@@ -166,19 +165,23 @@ def check_index(repository: Repository) -> Finding:
     return Finding("index", "ok", f"covers all {held:,} nodes of the head")
 
 
-def check_all(repository: Repository) -> Finding:
+def check_all(core: Core) -> Finding:
     """Reads everything, as `repo fsck` does, and sums the result up in one line."""
-    from ibidem.repo.maintenance.report import FaultKind
+    from ibidem.repo.maintenance.fsck import fsck
 
-    report = repository.maintenance.fsck()
+    report = fsck(core)
     if report.is_clean:
-        count = plural(report.block_count, "block")
+        count = f"{report.block_count:,} block{'s' * (report.block_count != 1)}"
         return Finding("fsck", "ok", f"{count}, the log and the index are whole")
     shown = "; ".join(str(fault) for fault in report.faults[:FAULTS_SHOWN])
     hint = RESTORE if not report.is_data_whole else REINDEX
     if any(fault.kind is FaultKind.UNFINISHED for fault in report.faults):
         hint = FINISH if report.is_data_whole else f"{FINISH}; then {RESTORE}"
     return Finding("fsck", "failed", f"{len(report.faults):,} faults: {shown}", hint)
+
+
+def _commits(count: int) -> str:
+    return f"{count:,} commit{'s' * (count != 1)}"
 
 
 def _block_fault(store: Store, cid: Cid) -> str | None:
