@@ -11,10 +11,9 @@ import click
 from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, common_options, pass_session
 from ibidem.objects.errors import ErrorKind, IbidemError, NotFoundError
-from ibidem.repo.maintenance import checkup
-from ibidem.repo.maintenance.checkup import Finding
 
 if TYPE_CHECKING:
+    from ibidem.repo.maintenance.checkup import Finding
     from ibidem.repo.repository import Repository
 
 _MARKS = {"ok": output.good, "note": output.faint, "failed": output.bad}
@@ -36,6 +35,8 @@ def command(context: click.Context, session: Session, *, full: bool) -> None:
       repo doctor
       repo doctor --full --json
     """
+    from ibidem.repo.maintenance import checkup
+
     findings = [*checkup.check_program(), *_repository_findings(session, full=full)]
     failed = any(finding.outcome == "failed" for finding in findings)
     if session.json:
@@ -48,6 +49,8 @@ def command(context: click.Context, session: Session, *, full: bool) -> None:
 
 
 def _repository_findings(session: Session, *, full: bool) -> list[Finding]:
+    from ibidem.repo.maintenance.checkup import Finding, check_repository
+
     try:
         session.address()
     except NotFoundError as error:
@@ -56,13 +59,15 @@ def _repository_findings(session: Session, *, full: bool) -> list[Finding]:
     if repository is None:
         return [opened]
     with repository:
-        return [opened, *checkup.check_repository(repository.core, full=full)]
+        return [opened, *check_repository(repository.core, full=full)]
 
 
 def check_opens(open_repository: Callable[[], Repository]) -> tuple[Repository | None, Finding]:
     """Opens the repository; returns it (None on failure) and the finding. A repository that another
     process has locked is distinguished from a damaged one.
     """
+    from ibidem.repo.maintenance.checkup import Finding
+
     repository = None
     try:
         repository = open_repository()

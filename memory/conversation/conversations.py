@@ -18,6 +18,7 @@ from ibidem.memory.conversation.message import (
     Stored,
     ThreadInfo,
     checked_name,
+    message_id,
     messages_of,
     not_there,
     reader_of,

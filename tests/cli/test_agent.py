@@ -16,20 +16,13 @@ from ibidem.objects.commit import Commit
 
 ENVIRONMENT = {"IBIDEM_AUTHOR": "ada", "IBIDEM_AGENT": "scribe", "IBIDEM_TASK": "tidy"}
 COMMITTING = {
-    *("cherry-pick", "commit", "config set", "config unset", "embed", "history squash", "import"),
-    *("memory add", "memory consolidate", "memory contest", "memory feedback not-useful"),
-    *("memory feedback outcome", "memory feedback vote", "memory fork", "memory merge"),
-    *("memory penalize", "memory prune", "memory reinforce", "memory retract"),
-    *(
-        "memory supersede",
-        "merge",
-        "history rebase",
-        "resolve",
-        "revert",
-        "thread append",
-        "thread clear",
-    ),
-    *("thread compact", "trust disable", "trust enable", "mcp", "run record"),
+    *("cherry-pick", "commit", "config set", "config unset", "embed", "history rebase"),
+    *("history squash", "import", "mcp", "memory accept", "memory add", "memory consolidate"),
+    *("memory contest", "memory feedback not-useful", "memory feedback outcome"),
+    *("memory feedback vote", "memory fork", "memory merge", "memory penalize", "memory propose"),
+    *("memory prune", "memory reinforce", "memory retract", "memory supersede", "merge"),
+    *("resolve", "revert", "run record", "thread append", "thread clear", "thread compact"),
+    *("trust disable", "trust enable"),
 }
 
 
