@@ -21,7 +21,10 @@ from hypothesis import HealthCheck, settings
 settings.register_profile(
     "explore", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=False
 )
-settings.register_profile("house", settings.get_profile("explore"), derandomize=True, database=None)
+settings.register_profile(
+    "thorough", settings.get_profile("explore"), derandomize=True, database=None
+)
+settings.register_profile("house", settings.get_profile("thorough"), max_examples=50)
 settings.load_profile("house")
 pytest_plugins = ["pytester"]
 collect_ignore = [

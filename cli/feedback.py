@@ -19,6 +19,9 @@ _SESSION = click.option(
     "--session", "name", help="The session whose last answer is meant [default: the newest answer]."
 )
 _RECEIPT = click.option("--receipt", help="The receipt of the answer, instead of the last one.")
+_REASON = click.option(
+    "--reason", default="", metavar="TEXT", help="Why, for the readers of the notes."
+)
 
 
 @click.group("feedback")
@@ -31,6 +34,7 @@ def command() -> None:
 @click.option("--down", is_flag=True, help="Vote against the node.")
 @_SESSION
 @_RECEIPT
+@_REASON
 @commit_options
 @common_options
 @pass_session
@@ -41,6 +45,7 @@ def vote_command(
     down: bool,
     name: str | None,
     receipt: str | None,
+    reason: str,
     author: str | None,
 ) -> None:
     """Vote for or against NODE as an answer to the last question
@@ -50,7 +55,7 @@ def vote_command(
     \b
     Examples:
       repo memory feedback vote 01f5a2 --session ada
-      repo memory feedback vote 01f5a2 --down --receipt bafyr4i...
+      repo memory feedback vote 01f5a2 --down --reason "outdated since May"
     """
     from ibidem.memory.recall.feedback import Feedback
 
@@ -58,7 +63,7 @@ def vote_command(
         found = _answer(repository, name, receipt)
         value, author = -1 if down else 1, session.author(author)
         wanted = _returned(found, node)
-        notes = Feedback(repository).vote(found, wanted, value, author=author)
+        notes = Feedback(repository).vote(found, wanted, value, reason=reason, author=author)
     _say(session, "vote", str(notes))
 
 
@@ -69,6 +74,7 @@ def vote_command(
 )
 @_SESSION
 @_RECEIPT
+@_REASON
 @commit_options
 @common_options
 @pass_session
@@ -79,6 +85,7 @@ def not_useful_command(
     useful: tuple[str, ...],
     name: str | None,
     receipt: str | None,
+    reason: str,
     author: str | None,
 ) -> None:
     """Mark NODES as not useful for the last question
@@ -99,6 +106,7 @@ def not_useful_command(
             found,
             [_returned(found, node) for node in nodes] or None,
             useful=[_returned(found, node) for node in useful] or None,
+            reason=reason,
             author=session.author(author),
         )
     _say(session, "not-useful", str(notes))

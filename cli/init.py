@@ -13,6 +13,7 @@ from ibidem.cli.session import (
     color_option,
     json_option,
     pass_session,
+    quiet_option,
 )
 
 
@@ -21,6 +22,7 @@ from ibidem.cli.session import (
 @author_option
 @json_option
 @color_option
+@quiet_option
 @pass_session
 def command(session: Session, path: str, author: str | None) -> None:
     """Create an empty repository in PATH

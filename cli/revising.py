@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ibidem.cli.options import dates
-from ibidem.cli.options.records import record_of, record_options, revised
+from ibidem.cli.options.records import memory_of, record_of, record_options, revised
 from ibidem.cli.options.viewer import level_option
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, commit_options, common_options, pass_session
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ibidem.memory.graph.memory import GraphMemory
     from ibidem.objects.ids import NodeId
 
+_REPORTED = ("accepted", "added", "updated", "pruned")
 _NAMED_MAX = 5
 """Number of unreadable nodes listed by name."""
 
@@ -189,6 +190,52 @@ def prune_command(
     revised(session, author, "prune", prune)
 
 
+@click.command("maintain")
+@click.option(
+    "--sources-min", type=int, metavar="COUNT", help="Accept proposals with this many sources."
+)
+@click.option("--confidence-min", type=float, metavar="SHARE", help="Accept proposals this sure.")
+@click.option(
+    "--below", type=float, default=0.001, show_default=True, help="Prune below this salience."
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be done and write nothing.")
+@commit_options
+@common_options
+@pass_session
+def maintain_command(
+    session: Session,
+    /,
+    *,
+    sources_min: int | None,
+    confidence_min: float | None,
+    below: float,
+    dry_run: bool,
+    author: str | None,
+) -> None:
+    """Accept proposals by a rule, consolidate and prune, in one commit
+
+    Without a rule no proposal is accepted. Proposals that a fact contradicts are left to a person.
+
+    \b
+    Examples:
+      repo memory maintain --dry-run
+      repo memory maintain --sources-min 2 --confidence-min 0.8
+    """
+    with session.open() as repository:
+        report = memory_of(session, repository, author).maintain(
+            sources_min=sources_min, confidence_min=confidence_min, below=below, dry_run=dry_run
+        )
+    _note_unreadable(report.unreadable)
+    done = [(name, str(one)) for name in _REPORTED for one in getattr(report, name)]
+    if session.json:
+        commit = None if report.commit is None else str(report.commit)
+        changes = [{"change": name, "id": one} for name, one in done]
+        output.emit("memory-maintain", {"changes": changes, "commit": commit})
+        return
+    output.say(*(f"{name} {one}" for name, one in done))
+    output.note(output.plural(len(done), "change"))
+
+
 def _note_unreadable(unreadable: Mapping[NodeId, str]) -> None:
     """Lists the unreadable nodes of a record type, with the reasons."""
     for reason in list(unreadable.values())[:_NAMED_MAX]:
@@ -205,5 +252,6 @@ REVISIONS = (
     contest_command,
     consolidate_command,
     prune_command,
+    maintain_command,
 )
 """In the order of the help."""

@@ -47,8 +47,8 @@ def command(
 
     Serves pages to this machine alone, until interrupted, and prints their address, which can be
     used once. The graph cannot be changed there, and nothing is loaded from elsewhere.
-    Every page, and the file of --export, shows what --viewer may see, who has to be named if the
-    repository has a trust policy. Needs pip install 'ibidem[server]'; --export does not.
+    Every page, and the file of --export, shows what --viewer may see; a repository with a trust
+    policy requires that option. Needs pip install 'ibidem[server]'; --export does not.
 
     \b
     Examples:

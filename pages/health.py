@@ -76,7 +76,7 @@ def conflicts(found: Sequence[OpenConflict], *, links: Links = NOWHERE) -> h.Nod
     ]
 
 
-def findings(found: Iterable[Finding]) -> h.Node:
+def checks(found: Iterable[Finding]) -> h.Node:
     """Returns what checks found, and first whether all of them passed."""
     listed = list(found)
     failed = sum(one.outcome == "failed" for one in listed)

@@ -27,6 +27,8 @@ VOTE, NOT_USEFUL = "vote", "not_useful"
 """Kinds in addition to those of `retrieve/records/noted.py`."""
 QUESTION, WORDS = "question", "words"
 """Details that describe the question of a vote or a `not_useful` mark without its words."""
+REASON = "reason"
+"""The detail with the author's reason for a vote or a `not_useful` mark."""
 TARGETS_MAX = 1000
 _KNOWN = frozenset(("kind", "targets", "author", "time", "value", "about"))
 
@@ -159,6 +161,8 @@ def checked_event(event: Event) -> Event:
         raise InvalidInputError(
             f"{QUESTION}: got {event.detail[QUESTION]!r:.80}, expected the digest of a question"
         )
+    if event.kind in (VOTE, NOT_USEFUL) and not isinstance(event.detail.get(REASON, ""), str):
+        raise InvalidInputError(f"{REASON}: got {event.detail[REASON]!r:.80}, expected text")
     if event.kind == NOT_USEFUL:
         words = event.detail.get(WORDS)
         if not isinstance(words, (list, tuple)) or not all(type(word) is bytes for word in words):

@@ -23,7 +23,6 @@ PURE = {
     "exposure_of",
     "fence_of",
     "format_record",
-    "is_task",
     "node_id",
     "parse_record",
     "read_lines",

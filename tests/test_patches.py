@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
-PATCHES_MAX = 47
+PATCHES_MAX = 56
 _PATCH = re.compile(r"""\.setattr\(\s*(?:[\w.]+, ["']|["'][\w.]+\.)(_?[A-Z][A-Z0-9_]+)["']""")
 
 

@@ -1,4 +1,4 @@
-"""Stages the records of an input and commits them: all in one commit, or so many at a time.
+"""Stages the records of an input and commits them: all in one commit, or a number at a time.
 
 Every record is staged under an id that follows from the input: the id of the other program is the
 node's key, and its property `external_id`. So the same input twice changes nothing, and an import

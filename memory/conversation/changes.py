@@ -7,7 +7,7 @@ root.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -223,11 +223,12 @@ def summarize(
     labels: Labels,
 ) -> NodeId:
     """Stages a summary of messages first..last, both included. It is visible to callers who may see
-    all of the messages, unless `labels` are lower; then the commit records it.
+    all of the messages, unless `labels` are lower; then the commit records it. A summary within the
+    range is a source in place of its messages, and is hidden.
 
     Raises:
-        InvalidInputError: not a range of messages of the thread, another summary shares one, or
-            they are of several scopes of a trust policy.
+        InvalidInputError: not a range of messages of the thread, another summary shares a part of
+            it or all, or the sources are of several scopes of a trust policy.
     """
     info = _existing(tx, thread)
     tx.require_unchanged(thread_id(thread))
@@ -242,14 +243,18 @@ def summarize(
             kind=ErrorKind.LIMIT_EXCEEDED,
             hint="write several summaries",
         )
-    for other in ranges:
+    inner = [one for one in ranges if first <= one[0] and one[1] <= last and one != (first, last)]
+    for other in [one for one in ranges if one not in inner]:
         if first <= other[1] and other[0] <= last:
             raise InvalidInputError(
                 f"range: got {first} to {last}, which overlaps the summary of "
                 f"{other[0]} to {other[1]}",
                 kind=ErrorKind.ID_COLLISION,
             )
-    found = _in_range(tx, thread, first, last)
+    earlier = [node_id(SUMMARY, [thread, *one]) for one in inner]
+    found = [node for one in earlier if (node := tx.find_node(one))]
+    for start, end in _between(inner, first, last):
+        found += _in_range(tx, thread, start, end)
     policy = policy_of(Config.from_map(tx.base.config))
     own = derived(policy, (node.props for node in found), labels)
     props: dict[str, Any] = {
@@ -266,10 +271,24 @@ def summarize(
         SUMMARY, summary=text, props=props, namespace=SUMMARY, key=[thread, first, last]
     )
     tx.add_trailers(own.trailers(made))
-    kept = sorted([*map(list, ranges), [first, last]])
+    for one in earlier:
+        if tx.find_node(one) is not None and not tx.is_tombstoned(one):
+            tx.tombstone(one, reason=f"summarised in {first} to {last}")
+    kept = sorted([*(list(one) for one in ranges if one not in inner), [first, last]])
     _set(tx, thread, {"summaries": kept})
     tx.add_edge(made, "summarizes", thread_id(thread), props={"first": first, "last": last})
     return made
+
+
+def _between(ranges: Sequence[tuple[int, int]], first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Yields the ranges that are left of first..last without some ranges in it, all inclusive."""
+    start = first
+    for one in sorted(ranges):
+        if start < one[0]:
+            yield start, one[0] - 1
+        start = one[1] + 1
+    if start <= last:
+        yield start, last
 
 
 def _in_range(tx: Transaction, thread: str, first: int, last: int) -> list[Node]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ibidem.memory.conversation import changes, viewer_changes
 from ibidem.memory.conversation.changes import Written
+from ibidem.memory.conversation.compaction import Compaction
 from ibidem.memory.conversation.context import TOOL_CHARS, Context, Source, compose, required
 from ibidem.memory.conversation.message import (
     MESSAGE,
@@ -32,7 +33,7 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.repo.transaction.writing import OPEN
-from ibidem.repo.viewer.exposure import guarded_methods
+from ibidem.repo.viewer.exposure import Proxy, check_exposed, guarded_methods
 from ibidem.repo.viewer.transaction import ViewerTransaction
 from ibidem.retrieve.access.derived import labels_of
 from ibidem.retrieve.access.policy import policy_of
@@ -75,6 +76,7 @@ class Conversations:
         embedder: Embedder | None = None,
         author: str = "",
         viewer: Viewer | None = None,
+        compaction: Compaction | None = None,
     ) -> None:
         """Works on the current branch.
 
@@ -83,12 +85,20 @@ class Conversations:
                 once, even across processes.
             author: of the commits.
             viewer: the caller, if the root has a trust policy.
+            compaction: compacts a thread that has grown, after `append` and `save`, in a commit of
+                its own. If its function fails, the messages are stored, and the error is raised.
+
+        Raises:
+            InvalidInputError: kind `not-permitted`: `compaction` for a restricted viewer.
         """
         # A viewer refuses by itself what he may not.
         self.repository = cast("Repository", repository)
         self._embedder = embedder
         self._author = author
         self._viewer = viewer
+        self._compaction = compaction
+        if compaction is not None and isinstance(repository, Proxy):
+            check_exposed("Conversations.compact")
         if embedder is not None and not isinstance(repository, OPEN):
             repository.use_embedder(embedder)
 
@@ -115,7 +125,7 @@ class Conversations:
             changes.set_vectors(tx, self._embedder, name, ords, given)
             return ords
 
-        return self._written(change, f"messages of {name}", now)
+        return self._grown(name, self._written(change, f"messages of {name}", now), time)
 
     def save(
         self, thread: str, messages: Iterable[object], *, time: int | datetime | None = None
@@ -139,7 +149,7 @@ class Conversations:
             changes.set_vectors(tx, self._embedder, name, ords, fresh)
             return ords
 
-        return self._written(change, f"messages of {name}", now)
+        return self._grown(name, self._written(change, f"messages of {name}", now), time)
 
     def compact(
         self,
@@ -155,7 +165,8 @@ class Conversations:
     ) -> Written:
         """Stores a summary of the messages first..last, both included; the messages stay. It has
         the highest level of the messages, and their scope, so a caller who may not see one of them
-        does not see the summary.
+        does not see the summary. Summaries within the range are its sources in place of their
+        messages, and are hidden.
 
         Args:
             model: the author or model of the text, stored with it.
@@ -163,8 +174,8 @@ class Conversations:
             scope: of the summary, in place of the messages' one; the empty text is no scope.
 
         Raises:
-            InvalidInputError: not a range of messages, or messages of several scopes of a trust
-                policy; kind `id-collision`: it overlaps another.
+            InvalidInputError: not a range of messages, or sources of several scopes of a trust
+                policy; kind `id-collision`: it has the range of another, or overlaps it in part.
         """
         name, now = checked_name(thread), self.repository.now(time)
         checks.count("first", first)
@@ -479,6 +490,36 @@ class Conversations:
             )
         )
         return Written(ords, commit)
+
+    def _grown(self, thread: str, written: Written, time: int | datetime | None) -> Written:
+        """Compacts a thread that is over the threshold; returns what was written before."""
+        if self._compaction is None or not written.ords:
+            return written
+        revision = self.repository.at(viewer=self._viewer)
+        nodes = revision.query(label=SUMMARY, where={"thread": thread})
+        summaries = sorted(stored_of(nodes, reader_of(revision)), key=lambda one: one.ord)
+        first = self.thread(thread).cleared
+        for one in summaries:  # the beginning of a long thread is not read again
+            first = max(first, one.last + 1) if one.ord <= first else first
+        covered = {position for one in summaries for position in range(one.ord, one.last + 1)}
+        raw = [one for one in self.messages(thread, first=first) if one.ord not in covered]
+        found = self._compaction.range_of(sorted([*summaries, *raw], key=lambda one: one.ord))
+        if not found:
+            return written
+        text = self._compaction.summarise(found)
+        try:
+            self.compact(
+                thread,
+                found[0].ord,
+                found[-1].last,
+                text,
+                model=self._compaction.model,
+                time=time,
+            )
+        except InvalidInputError as error:
+            if error.kind is not ErrorKind.ID_COLLISION:
+                raise  # else another writer has compacted the thread meanwhile
+        return written
 
     def _hide(self, thread: str, before: int | None, time: int | datetime | None) -> Written:
         name, now = checked_name(thread), self.repository.now(time)

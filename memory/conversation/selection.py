@@ -149,7 +149,7 @@ def _beside(
 
 
 def _first(messages: Iterable[Stored], scope: Scope, limit: int | None, kind: str) -> list[Unit]:
-    """Returns the units of the first messages, so many of them, in the order of the messages."""
+    """Returns the units of the first messages, in the order of the messages."""
     found: dict[NodeId, Unit] = {}
     seen: set[NodeId] = set()
     for message in messages:

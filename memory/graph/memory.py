@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ibidem.memory.graph import propose, revise
 from ibidem.memory.graph.propose import Proposal, Triple
 from ibidem.memory.graph.read import Records, read_records
-from ibidem.memory.graph.same import same_as_staged, same_in_base
+from ibidem.memory.graph.same import Chain, append_to_chain, same_as_staged, same_in_base
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import InvalidInputError
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from ibidem.embed.language_model import LanguageModel
     from ibidem.embed.protocol import Embedder
     from ibidem.memory.graph.consolidate import Consolidated
+    from ibidem.memory.graph.maintain import Maintained
     from ibidem.memory.graph.metrics import Metrics
     from ibidem.repo.events import Log
     from ibidem.repo.notes import Notes
@@ -85,6 +86,7 @@ class GraphMemory:
         self.repository = cast("Repository", repository)
         self.space = space
         self.author = author
+        self._chain: Chain | None = None
 
     @cached_property
     def notes(self) -> Notes:
@@ -119,13 +121,20 @@ class GraphMemory:
             time: of the commit, and of records without their own.
         """
         given = [records] if isinstance(records, Record) else list(records)
+        for index, one in enumerate(given):
+            if not isinstance(one, Record):
+                raise InvalidInputError(
+                    f"records[{index}]: got {one!r:.80}, expected a Record",
+                    hint="repo.add takes a text",
+                )
         now = self.repository.now(time)
         with self._writing(message or f"add {len(given)} records", now) as tx:
             policy = self.policy(tx)
-            base = same_in_base(tx, given, policy)
+            base = same_in_base(tx, given, policy, self._chain)
             ids = [_added(tx, record, base, policy, now) for record in given]
             for source, etype, target in relations:
                 tx.add_edge(_end(ids, source), etype, _end(ids, target))
+        self._chain = append_to_chain(self._chain, tx, given, ids)
         return ids
 
     def relate(
@@ -226,7 +235,7 @@ class GraphMemory:
                 is lower, the commit says so.
             provenance: `{kind, ref}` each; a `ref` may be the id of a node.
         """
-        given = [one if isinstance(one, Triple) else Triple(*one) for one in triples]
+        given = [propose.triple_of(one) for one in triples]
         now = self.repository.now(time)
         common = Record(
             RecordType.SEMANTIC,
@@ -374,6 +383,55 @@ class GraphMemory:
             as_of=as_of,
             dry_run=dry_run,
             time=time,
+        )
+
+    def maintain(
+        self,
+        *,
+        sources_min: int | None = None,
+        confidence_min: float | None = None,
+        below: float = 0.001,
+        dry_run: bool = False,
+        time: Time = None,
+    ) -> Maintained:
+        """Accepts proposals by a rule, consolidates and prunes, in one commit; returns a report.
+
+        Args:
+            sources_min: accepts proposals that no fact contradicts and that have at least this
+                number of sources; without this and `confidence_min`, none.
+            confidence_min: accepts those that are at least this sure.
+            below: prunes records whose salience is below this.
+            dry_run: whether nothing is written, and the report says what would be.
+        """
+        from ibidem.memory.graph.maintain import Maintained
+
+        opened: object = self.repository
+        if dry_run and isinstance(opened, OPEN):
+            raise InvalidInputError(
+                "dry_run: got True in a transaction, expected a repository",
+                hint="roll the transaction back",
+            )
+        now, accepted = self.repository.now(time), []
+        with self._writing("maintain the memory", now) as tx:
+            inner = GraphMemory(tx, space=self.space, author=self.author)
+            if sources_min is not None or confidence_min is not None:
+                waiting = inner.proposals(
+                    sources_min=sources_min or 0,
+                    confidence_min=confidence_min or 0.0,
+                    conflicting=False,
+                )
+                accepted = inner.accept([one.id for one in waiting], time=now)
+            derived = inner.consolidate(time=now)
+            pruned = inner.prune(below=below, as_of=now, time=now)
+            if dry_run:
+                tx.rollback()
+        return Maintained(
+            accepted=tuple(accepted),
+            added=derived.added,
+            updated=derived.updated,
+            pruned=tuple(pruned),
+            unreadable=derived.unreadable,
+            commit=None if tx.commit is None else tx.commit.cid,
         )
 
     # -- searching --------------------------------------------------------------------------------

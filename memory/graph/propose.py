@@ -80,6 +80,21 @@ class Proposal:
         return self.record.id
 
 
+def triple_of(given: object) -> Triple:
+    """Returns a triple, given as one or as three texts.
+
+    Raises:
+        InvalidInputError: it is neither.
+    """
+    if isinstance(given, Triple):
+        return given
+    if not isinstance(given, (tuple, list)) or len(given) != len(_PARTS):
+        raise InvalidInputError(
+            f"triples: got {given!r:.80}, expected subject, predicate and object of each"
+        )
+    return Triple(*given)
+
+
 def propose(
     tx: Transaction,
     triples: Sequence[Triple],

@@ -4,11 +4,16 @@ Records have ids that reveal nothing about them, so the same one is found by a p
 fingerprint of what it states: type, text, scope, level, payload, validity, and whose it is.
 Episodes are never the same: each happened.
 
+To look a fingerprint up, the index has to reach the newest commit. A writer of many commits, one
+record each, need not wait for that: what it has added since the index was last asked is a `Chain`,
+which holds as long as nobody else commits.
+
 Spec: memory 1.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from blake3 import blake3
@@ -23,7 +28,9 @@ from ibidem.retrieve.records.record import STANDING, Record, RecordType
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ibidem.objects.cid import RootCid
     from ibidem.objects.ids import NodeId
+    from ibidem.repo.graph import Graph
     from ibidem.retrieve.access.policy import TrustPolicy
 
 FINGERPRINT = "fingerprint"
@@ -48,23 +55,65 @@ def fingerprint(record: Record) -> bytes:
     return hashed.digest(FINGERPRINT_BYTES)
 
 
+CHAIN_MAX = 1_000
+"""Records after which the index is asked again."""
+
+
+@dataclass
+class Chain:
+    """What one writer has added to a graph whose index was asked."""
+
+    graph: Graph
+    root: RootCid
+    """The graph with what was added."""
+    added: dict[bytes, NodeId]
+
+
+def append_to_chain(
+    chain: Chain | None, tx: Transaction, records: Sequence[Record], ids: Sequence[NodeId]
+) -> Chain | None:
+    """Returns the chain after a transaction that added records, which is published; None if the
+    index has to be asked again, as when others have committed."""
+    if tx.commit is None or not _is_whole(tx):
+        return chain
+    before = tx.before()
+    parents = [before.core.commit_at(one).root for one in tx.commit.parents]
+    if parents != [tx.base.cid]:
+        return None
+    if chain is None or chain.root != tx.base.cid:
+        chain = Chain(before, tx.base.cid, {})
+    chain.added.update((fingerprint(one), id_) for one, id_ in zip(records, ids, strict=True))
+    chain.root = tx.commit.root
+    return chain if len(chain.added) < CHAIN_MAX else None
+
+
 def same_in_base(
-    tx: Transaction, records: Sequence[Record], policy: TrustPolicy
+    tx: Transaction, records: Sequence[Record], policy: TrustPolicy, chain: Chain | None
 ) -> dict[bytes, NodeId]:
     """Returns by fingerprint the active or contested records that were there when the transaction
     began and state the same as some records, those with the least ids.
 
     For a restricted viewer there are none: they could be hidden from him.
+
+    Args:
+        chain: of this writer; asked in place of the index for what it has added.
     """
     if not _is_whole(tx):
         return {}
     wanted = sorted({fingerprint(record) for record in records if _is_compared(record)})
     found: dict[bytes, NodeId] = {}
+    own = chain if chain is not None and chain.root == tx.base.cid else None
+    graph = tx.before() if own is None else own.graph
     for start in range(0, len(wanted), VALUES_MAX):
         where = {FINGERPRINT: {"in": wanted[start : start + VALUES_MAX]}}
-        for node in page(tx.before(), where=where):
+        for node in page(graph, where=where):
             if _is_standing(tx, node.id, policy):
                 found.setdefault(node.props[FINGERPRINT], node.id)
+    recent = {} if own is None else own.added
+    for one in wanted:
+        added = recent.get(one)
+        if added is not None and _is_standing(tx, added, policy):
+            found.setdefault(one, added)
     return found
 
 

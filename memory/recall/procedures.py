@@ -1,8 +1,9 @@
 """Procedures: sequences of steps that worked before, found by task and mined from past attempts.
 
-A procedure is a node of type `Procedure` with a goal in its summary, its steps in order as the
-targets of children edges, and a status. Only active ones are ever offered; mined ones are pending
-until a person has reviewed them.
+A procedure is a node of type `Procedure` with a goal in its summary, its steps in order, and a
+status. Its author says what finds it: an intent, or triggers, each a few words that a question must
+contain. No list of verbs decides what a task is. Only active procedures are ever offered; mined
+ones are pending until a person has reviewed them.
 
 Spec: recall 5.
 """
@@ -23,6 +24,7 @@ from ibidem.repo.transaction.writing import writing
 from ibidem.repo.viewer.exposure import guarded
 from ibidem.retrieve.access.derived import Labels, derived, labels_of, scopes_of
 from ibidem.retrieve.access.policy import TrustPolicy, policy_of
+from ibidem.retrieve.query import checks
 from ibidem.retrieve.recall.words import shared, words
 
 if TYPE_CHECKING:
@@ -35,19 +37,15 @@ if TYPE_CHECKING:
 PROCEDURE, STEP = "Procedure", "Step"
 ACTIVE, PENDING, RETIRED = "active", "pending_review", "retired"
 STATUSES = (ACTIVE, PENDING, RETIRED)
-WORDS_SHARE, INTENT_SHARE, SCORE_MIN = 0.55, 0.45, 0.04
+WORDS_SHARE, INTENT_SHARE = 0.55, 0.45
+SCORE_MIN = 0.25
+"""The least measure of an offer: nearly half of all words, or a trigger, or the intent."""
+TRIGGERS_MAX = 100
 LIMIT_DEFAULT, LIMIT_MAX = 2, 10
 OCCURRENCES_DEFAULT, STEPS_MIN, STEPS_MAX = 3, 2, 6
 NAMESPACE = "procedure"
 Cluster = tuple[str, tuple[str, ...], str]
 """What attempts have in common: the goal, the entities, and the scope if there are several."""
-_ACTIONS = frozenset(
-    (
-        *("add", "build", "configure", "create", "deploy", "fix", "install", "migrate", "release"),
-        *("remove", "restart", "restore", "rotate", "run", "set", "ship", "start", "stop"),
-        *("test", "update", "upgrade", "write"),
-    )
-)
 
 
 @record
@@ -72,17 +70,6 @@ class Attempt:
     """The node that describes the attempt."""
 
 
-def is_task(text: str) -> bool:
-    """Whether a text is a task: it begins with an instruction.
-
-    Examples:
-        >>> is_task("deploy the gateway"), is_task("we deployed it last week")
-        (True, False)
-    """
-    found = words(text, frozenset(("please", "now", "let", "us", "can", "you", "how", "to")))
-    return bool(found) and found[0] in _ACTIONS
-
-
 def procedure_score(question: str, text: str, intent: float) -> float:
     """Returns how well a procedure fits, from the shared words and whether the intent is the same.
 
@@ -90,9 +77,7 @@ def procedure_score(question: str, text: str, intent: float) -> float:
         >>> procedure_score("deploy the gateway", "deploy gateway now", 1.0) == 0.55 * 2 / 4 + 0.45
         True
     """
-    none: frozenset[str] = frozenset()
-    likeness = shared(frozenset(words(question, none)), frozenset(words(text, none)))
-    return WORDS_SHARE * likeness + INTENT_SHARE * intent
+    return WORDS_SHARE * shared(_words(question), _words(text)) + INTENT_SHARE * intent
 
 
 @guarded
@@ -102,28 +87,29 @@ def offers(
     *,
     intent: str | None = None,
     limit: int = LIMIT_DEFAULT,
+    score_min: float = SCORE_MIN,
 ) -> list[Offer]:
-    """Returns the active procedures that fit a task best, by score, then id.
+    """Returns the active procedures that fit a text best, by score, then id.
 
     Args:
         revision: the revision that is searched.
-        text: the task; a text that is not a task gets no offers unless `intent` is given.
+        text: the task, or any question.
         intent: the kind of task, as procedures name it in the property `intent`.
         limit: at most 10.
+        score_min: the least score, from 0 to 1. By default an offer has the intent, or a trigger
+            that is in the text, or a goal that shares nearly half of all words.
     """
+    checks.number("score_min", score_min, high=1.0)
     if type(limit) is not int or not 1 <= limit <= LIMIT_MAX:
         raise InvalidInputError(f"limit: got {limit!r:.80}, expected 1 to {LIMIT_MAX}")
-    if intent is None and not is_task(text):
-        return []
     found = []
+    terms = _terms(text)
     for node in revision.query(label=PROCEDURE, where={"status": ACTIVE}):
-        same = 1.0 if intent is not None and node.props.get("intent") == intent else 0.0
-        if intent is None:
-            first = words(text, frozenset())[:1]
-            same = 1.0 if first and first[0] in words(node.summary or "", frozenset()) else 0.0
-        score = procedure_score(text, node.summary or "", same)
-        if score > SCORE_MIN:
-            found.append(Offer(node, score, _steps(node)))
+        is_same = intent is not None and node.props.get("intent") == intent
+        is_triggered = any(own and own <= terms for own in map(_terms, _texts(node, "triggers")))
+        score = procedure_score(text, node.summary or "", float(is_same or is_triggered))
+        if score > 0.0 and score >= score_min:
+            found.append(Offer(node, score, _texts(node, "steps")))
     found.sort(key=lambda offer: (-offer.score, offer.node.id))
     return found[:limit]
 
@@ -135,15 +121,31 @@ def add_procedure(
     steps: Sequence[str],
     *,
     intent: str | None = None,
+    triggers: Sequence[str] = (),
     status: str = ACTIVE,
     author: str = "",
 ) -> NodeId:
-    """Adds a procedure written by a person; returns its node."""
+    """Adds a procedure written by a person; returns its node.
+
+    Args:
+        goal: what it reaches; each goal has one procedure.
+        intent: the kind of task, which a caller of `offers` may name.
+        triggers: words each; a text that has all words of one of them is offered the procedure.
+    """
+    if isinstance(triggers, str) or not all(isinstance(one, str) for one in triggers):
+        raise InvalidInputError(f"triggers: got {triggers!r:.80}, expected a list of texts")
+    if len(triggers) > TRIGGERS_MAX or not all(map(_terms, triggers)):
+        raise InvalidInputError(
+            f"triggers: got {len(triggers)}, expected at most {TRIGGERS_MAX} texts with words"
+        )
     with writing(repository, author=author, message=f"procedure {goal:.60}") as tx:
         return tx.add_node(
             PROCEDURE,
             summary=goal,
-            props=_props(goal, (), steps, status, (), intent),
+            props={
+                **_props(goal, (), steps, status, (), intent),
+                **({"triggers": list(triggers)} if triggers else {}),
+            },
             key=_key(goal, ()),
             namespace=NAMESPACE,
         )
@@ -283,8 +285,18 @@ def _plain(goal: str) -> str:
     return " ".join(fold(goal).split())
 
 
-def _steps(node: Node) -> tuple[str, ...]:
-    steps = node.props.get("steps", ())
-    if not isinstance(steps, (list, tuple)):
+def _texts(node: Node, name: str) -> tuple[str, ...]:
+    """Returns the texts in a list that is a property."""
+    found = node.props.get(name, ())
+    if not isinstance(found, (list, tuple)):
         return ()
-    return tuple(step for step in steps if isinstance(step, str))
+    return tuple(one for one in found if isinstance(one, str))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(words(text, frozenset()))
+
+
+def _terms(text: str) -> frozenset[str]:
+    """Returns all words of a text, short ones too: a trigger may be "open a PR"."""
+    return frozenset(words(text, frozenset(), letters_min=1))

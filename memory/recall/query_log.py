@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -89,10 +89,14 @@ class QueryLog:
         """Yields the answers that were given, oldest first."""
         yield from self._lines(_IMPRESSIONS)
 
-    def slow(self, operation: str, milliseconds: int, counts: dict[str, int], time: int) -> None:
-        """Records a slow operation: its name, duration and counts, never its subject."""
+    def slow(self, operation: str, milliseconds: int, plan: Mapping[str, Any], time: int) -> None:
+        """Records a slow operation: its name, duration and plan, never its subject.
+
+        Args:
+            plan: counts, the lanes with their status, and the names of the options, without values.
+        """
         with self._locked():
-            line = {"operation": operation, "milliseconds": milliseconds, **counts, "time": time}
+            line = {"operation": operation, "milliseconds": milliseconds, **plan, "time": time}
             self._append(_SLOW, line)
 
     def slow_log(self) -> Iterator[dict[str, Any]]:

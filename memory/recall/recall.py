@@ -212,8 +212,13 @@ def recall(
     sidecar = QueryLog(repository.folder)
     sidecar.remember(_entry(sidecar, session, now, text, result))
     if took >= (SLOW_MILLISECONDS if slow_milliseconds is None else slow_milliseconds):
-        counts = {"items": len(result.items), "candidates": result.candidates_seen}
-        sidecar.slow("recall", took, counts, now)
+        plan = {
+            "items": len(result.items),
+            "candidates": result.candidates_seen,
+            "lanes": {name: str(status) for name, status in sorted(result.status.items())},
+            "options": sorted(options),
+        }
+        sidecar.slow("recall", took, plan, now)
     return Recollection(result, shown, escalated, texts)
 
 

@@ -60,7 +60,7 @@ _WORK = "checking blocks"
 _VALUES_AT_ONCE = 1024
 """Values of a kind that are checked together."""
 _VALUES_STARTED_MAX = 8
-"""Checks of so many values that go on at a time."""
+"""The most checks of values that go on at a time."""
 Look = Callable[[Cid, bytes], None]
 """Called with each block that was read and matches the hash of its CID."""
 

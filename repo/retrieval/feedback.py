@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ibidem.objects.block import EMPTY
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
@@ -65,9 +66,15 @@ def vote_detail(text: str, node: NodeId) -> dict[str, bytes]:
     return {QUESTION: question_digest(text, node)}
 
 
-def not_useful_event(text: str, node: NodeId, author: str, about: Cid | None = None) -> Event:
+def not_useful_event(
+    text: str,
+    node: NodeId,
+    author: str,
+    about: Cid | None = None,
+    detail: Mapping[str, Any] = EMPTY,
+) -> Event:
     """Returns the event which records that a node did not help with a question."""
-    detail = {WORDS: sorted(word_digests(text, node))}
+    detail = {**detail, WORDS: sorted(word_digests(text, node))}
     return Event(NOT_USEFUL, (node,), author, about=about, detail=detail)
 
 

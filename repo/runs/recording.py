@@ -89,13 +89,16 @@ class Recording:
         cid: StepCid | None = self.tip
         while cid is not None:
             step = Step.decode(self.repository.store.get(cid))
-            if found and step.index != found[-1].index - 1:
-                raise CorruptError(
-                    f"run {self.name!r}: step {step.index} comes before {found[-1].index}"
-                )
+            self._check_order(step, found[-1] if found else None)
             found.append(step)
             cid = step.previous
         return tuple(reversed(found))
+
+    def _check_order(self, step: Step, following: Step | None) -> None:
+        if following is not None and step.index != following.index - 1:
+            raise CorruptError(
+                f"run {self.name!r}: step {step.index} comes before {following.index}"
+            )
 
     def read(self) -> Iterator[ReadStep]:
         """Yields the steps with their values, in order; raises as `read_step`."""
@@ -138,6 +141,7 @@ class Recording:
         cid: StepCid | None = start or self.tip
         while cid is not None and len(found) < limit:
             step = Step.decode(self.repository.store.get(cid))
+            self._check_order(step, found[-1][1] if found else None)
             found.append((cid, step))
             cid = step.previous
         return found[::-1]

@@ -106,7 +106,8 @@ class BranchPublisher:
         self._operations = operations
         self._full_name = full_name
         self._signature = signature
-        self.begun = begun or tip(operations.store, state, full_name)
+        self._tip = tip(operations.store, state, full_name)
+        self.begun = begun or self._tip
         self._base_commit = self.begun.commit
         self._cells = cells or {}
         self._on_conflict = on_conflict
@@ -134,7 +135,9 @@ class BranchPublisher:
     def _attempt(
         self, state: State, reconciliation: Reconciliation, events: Mapping[str, list[Event]]
     ) -> Published:
-        now = tip(self._operations.store, state, self._full_name)
+        now = self._tip
+        if state.cid != self.state.cid:
+            now = tip(self._operations.store, state, self._full_name)
         if now.commit is None and self._base_commit is not None:
             raise ConflictError(
                 f"{self._full_name}: the branch was deleted since the transaction began",

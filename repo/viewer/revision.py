@@ -32,7 +32,9 @@ def _read(
     """Returns a method of `Revision` as one of `ViewerRevision` that delegates to it."""
 
     def read(self: ViewerRevision, /, *args: P.args, **options: P.kwargs) -> T:
-        return method(self._revision, *args, **options)
+        # By its name, since a staged revision has some of its own.
+        found: T = getattr(self._revision, method.__name__)(*args, **options)
+        return found
 
     update_wrapper(read, method)
     return read

@@ -270,7 +270,8 @@ class _Making:
         return found
 
     def cut(self, position: int, tokens: int) -> bool:
-        """Cuts a pack to at most so many tokens; returns whether that is enough for any text."""
+        """Cuts a pack to at most that number of tokens; returns whether this is enough for any
+        text."""
         found = cut_to_fit(
             self.packs(position),
             self._policy,

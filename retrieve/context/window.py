@@ -16,7 +16,7 @@ from ibidem.objects.record import record
 
 CUT, SKIP, STOP = "cut", "skip", "stop"
 CUT_SHARE = 2
-"""Where candidates are cut, none takes more of a budget than one in so many parts."""
+"""Where candidates are cut, none takes more of a budget than one part in this many."""
 
 
 class Aim(NamedTuple):

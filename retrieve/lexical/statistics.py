@@ -20,7 +20,7 @@ from ibidem.retrieve.lexical import tuning
 from ibidem.retrieve.protocol import Bools, LexicalSegment
 
 ANALYSER_SHARE = 64
-"""An analyser of fewer documents than one in so many is not asked: a few quotations in another
+"""An analyser of fewer documents than one in this many is not asked: a few quotations in another
 language do not change what the words of a question match."""
 
 

@@ -13,6 +13,7 @@ Spec: memory 4.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 
 import numpy as np
@@ -90,7 +91,7 @@ def execute_records(
     order = rank(fused.scores, view.node_ids(fused.ordinals))
     roots: list[int] = fused.ordinals[order][: options.root_limit].tolist()
     eligible = found.scope.nodes.members
-    walked = walk(view, roots, eligible, records.may_return, options, as_of=query.as_of)
+    walked = walk(view, roots, eligible, records, options, as_of=query.as_of)
     every = _items(found, records, walked.hops, tops, fused)
     items = _fitting(every, query.token_budget)
     ids = {one.id for one in items}
@@ -141,13 +142,19 @@ class _Records:
         self._reader = reader
         self._events = events
         self._policy = record_policy(view.config)
-        self._read: dict[int, _Read] = {}
+        self._read: dict[int, _Read | None] = {}
+        """None for a node that is no record."""
         self._salience: dict[int, float] = {}
 
     def may_return(self, ordinal: int) -> bool:
         """Returns whether an eligible node has enough salience to be returned."""
         least = self.options.min_salience
-        return least == 0.0 or self.salience(ordinal) >= least
+        return least == 0.0 or (self.is_record(ordinal) and self.salience(ordinal) >= least)
+
+    def is_record(self, ordinal: int) -> bool:
+        """Returns whether an eligible node is a record; whoever wrote it may have chosen another
+        form."""
+        return self._found(ordinal) is not None
 
     def salience(self, ordinal: int) -> float:
         """Returns the salience of a record at the question's time."""
@@ -165,7 +172,12 @@ class _Records:
         return self._events(id_of(self.view, ordinal))
 
     def read(self, ordinal: int) -> _Read:
-        """Returns the record in a node."""
+        """Returns the record in a node that is one."""
+        found = self._found(ordinal)
+        assert found is not None, "BUG: a node that is no record"
+        return found
+
+    def _found(self, ordinal: int) -> _Read | None:
         if ordinal not in self._read:
             self.read_ahead([ordinal])
         return self._read[ordinal]
@@ -176,7 +188,9 @@ class _Records:
         load, load_many = self._reader.load, self._reader.load_many
         nodes = list(map(load, cids)) if load_many is None else load_many(cids)
         for ordinal, cid, node in zip(ordinals, cids, nodes, strict=True):
-            self._read[ordinal] = _Read(cid, node, Record.of(node, self._policy))
+            self._read[ordinal] = None
+            with suppress(InvalidInputError):
+                self._read[ordinal] = _Read(cid, node, Record.of(node, self._policy))
 
 
 def _lanes(found: Ranked, records: _Records) -> tuple[list[LaneTop], list[int], Selection]:
@@ -186,7 +200,11 @@ def _lanes(found: Ranked, records: _Records) -> tuple[list[LaneTop], list[int], 
     listed: list[int] = found.ranking.ordinals.tolist()
     scores = {one: found.ranking.score(index) for index, one in enumerate(listed)}
     records.read_ahead(list(dict.fromkeys([*listed, *boosts])))
-    candidates = [one for one in dict.fromkeys([*listed, *boosts]) if records.may_return(one)]
+    candidates = [
+        one
+        for one in dict.fromkeys([*listed, *boosts])
+        if records.is_record(one) and records.may_return(one)
+    ]
     kept = set(candidates)
     retrieved = [one for one in listed if one in kept] if query.has_ranker else []
     selection = _selected(found, records, candidates)

@@ -9,8 +9,9 @@ Spec: memory 4.4.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import field
+from typing import Protocol
 
 import numpy as np
 from pyroaring import BitMap
@@ -34,11 +35,23 @@ class Walked:
     edges_skipped: int = 0
 
 
+class Readable(Protocol):
+    """Eligible nodes, read when they are needed."""
+
+    def may_return(self, ordinal: int) -> bool:
+        """Returns whether a node has enough salience to be returned."""
+        ...
+
+    def is_record(self, ordinal: int) -> bool:
+        """Returns whether a node is a record; it is read."""
+        ...
+
+
 def walk(
     snapshot: Snapshot,
     roots: Sequence[int],
     eligible: BitMap,
-    may_pass: Callable[[int], bool],
+    records: Readable,
     options: RecordOptions,
     *,
     as_of: int | None,
@@ -49,7 +62,7 @@ def walk(
         snapshot: as the caller sees it.
         roots: ordinals, best first; those beyond the limit of nodes are skipped.
         eligible: nodes outside it are neither returned nor walked through.
-        may_pass: whether an eligible node may be returned.
+        records: the eligible nodes; what is no record is neither returned nor walked through.
         options: limits and direction.
         as_of: only edges that hold at this microsecond are followed; None for all.
     """
@@ -67,10 +80,12 @@ def walk(
             if key in seen or not (other in found.hops or hop < options.hops):
                 continue
             if other not in found.hops:
-                if other in skipped or not may_pass(other):
+                if other in skipped or not records.may_return(other):
                     continue
                 if len(found.hops) >= options.limit:
                     skipped.add(other)
+                    continue
+                if not records.is_record(other):
                     continue
                 found.hops[other] = hop + 1
                 waiting.append(other)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import htpy as h
+
 from ibidem import Node, NodeId, Revision, ViewerRevision
 from ibidem.pages.html import linked, plural
 from ibidem.pages.neighbourhood import Connection, Neighbour, neighbourhood
@@ -22,24 +24,24 @@ def graph(visit: Visit) -> Page:
     revision = visit.revision()
     start = revision.node_id(visit.path["id"])
     hops = visit.count("hops", default=HOPS, high=HOPS_MAX)
-    nodes, edges, is_cut = neighbours(revision, start, hops)
-    name = nodes[0].title
-    note = f"The nearest {len(nodes)} nodes. " if is_cut else f"{plural(len(nodes), 'node')}. "
-    return Page(
-        f"Graph around {name}",
-        [
-            form(
-                f"/graph/{start}",
-                "Neighbourhood",
-                field("Edges away", "hops", str(hops), inputmode="numeric", size="3"),
-                field("Revision", "at", visit.at, size="14"),
-                submit="Show",
-            ),
-            note,
-            linked(visit.links.to(f"node/{start}"), "The node"),
-            neighbourhood(nodes, edges, links=visit.links),
-        ],
-    )
+    name = title_of(revision.node(start))
+
+    def drawn() -> h.Node:
+        nodes, edges, is_cut = neighbours(revision, start, hops)
+        note = f"The nearest {len(nodes)} nodes." if is_cut else f"{plural(len(nodes), 'node')}."
+        return [h.p[note], neighbourhood(nodes, edges, links=visit.links)]
+
+    body = [
+        form(
+            f"/graph/{start}",
+            "Neighbourhood",
+            field("Edges away", "hops", str(hops), inputmode="numeric", size="3"),
+            field("Revision", "at", visit.at, size="14"),
+            submit="Show",
+        ),
+        h.p[linked(visit.links.to(f"node/{start}"), "The node")],
+    ]
+    return Page(f"Graph around {name}", body, (drawn,))
 
 
 def neighbours(

@@ -73,4 +73,4 @@ def _logs(visit: Visit, stats: RepositoryStats) -> h.Node:
 
 
 def _checked(visit: Visit, *, full: bool) -> h.Node:
-    return [h.h2["Checks"], health_page.findings(visit.owned.maintenance.checkup(full=full))]
+    return [h.h2["Checks"], health_page.checks(visit.owned.maintenance.checkup(full=full))]

@@ -47,7 +47,7 @@ class Lines:
         """Yields the lines of a part as runs of one commit, each with the number of lines before
         it.
         """
-        lines = (part.summary or "").splitlines(keepends=True)
+        lines = _split(part.summary or "")
         owners: list[Commit | None] = [None] * len(lines)
         waiting = [(at, part.id, {index: index for index in range(len(lines))})]
         while waiting:
@@ -61,7 +61,7 @@ class Lines:
         for _, run in groupby(owners, key=lambda one: None if one is None else one.cid):
             commits = list(run)
             stop = start + len(commits)
-            yield start, "".join(lines[start:stop]).rstrip("\n"), commits[0]
+            yield start, "\n".join(lines[start:stop]), commits[0]
             start = stop
 
     def _older(
@@ -101,10 +101,15 @@ class Lines:
             lines = [
                 Line(part.id, index, text)
                 for _, part in parts
-                for index, text in enumerate((part.summary or "").splitlines())
+                for index, text in enumerate(_split(part.summary or ""))
             ]
             self._known[rev] = lines if len(lines) <= LINES_MAX else []
         return self._known[rev]
+
+
+def _split(text: str) -> list[str]:
+    """Returns the lines of a part, as the lines of its source are counted."""
+    return text.rstrip("\n").split("\n")
 
 
 def _same(before: Sequence[Line], now: Sequence[Line]) -> Iterator[tuple[Line, Line]]:

@@ -24,39 +24,39 @@ def node(visit: Visit) -> Page:
     revision = visit.revision()
     id_ = revision.node_id(visit.path["id"])
     found = revision.node(id_)
-    body = [
-        _revision_form(visit, f"/node/{id_}"),
-        node_page.node(
-            found, revision.locate(id_), level=_level(revision, found), links=visit.links
-        ),
-        h.p[linked(visit.links.to(f"graph/{id_}"), "Neighbourhood")],
-        _parts(visit, revision, found),
-        _edges(visit, revision, id_),
-    ]
-    return Page(node_page.title_of(found), body, (lambda: _origin(visit, id_),))
+
+    def described() -> h.Node:
+        location = revision.locate(id_)
+        level = _level(revision, found)
+        return [
+            node_page.node(found, location, level=level, links=visit.links),
+            h.p[linked(visit.links.to(f"graph/{id_}"), "Neighbourhood")],
+            _parts(visit, revision, found),
+        ]
+
+    rest = (described, lambda: _edges(visit, revision, id_), lambda: _origin(visit, id_))
+    return Page(node_page.title_of(found), _revision_form(visit, f"/node/{id_}"), rest)
 
 
 def document(visit: Visit) -> Page:
     """Returns the parts of a document with their lines, and the commit of each."""
     revision = visit.revision()
     found = revision.node(revision.node_id(visit.path["id"]))
-    placed = list(
-        islice(text_parts(revision, found, position_of(visit.text("position"))), PARTS + 1)
-    )
-    parts = [part for _, part in placed[:PARTS]]
-    locations = revision.locate_many([one.id for one in parts])
-    source = next((one.source for one in locations if one is not None), None)
-
+    start = position_of(visit.text("position"))
     known = Lines(visit.owned, found.id) if visit.is_whole and visit.owned.head else None
 
     def runs(part: Node) -> Iterable[tuple[int, str, Commit | None]]:
         return [(0, part.summary or "", None)] if known is None else known.runs(visit.at, part)
 
-    more = None
-    if len(placed) > PARTS:
-        more = visit.links.to(f"document/{found.id}", position=".".join(map(str, placed[-1][0])))
-
     def lines() -> h.Node:
+        placed = list(islice(text_parts(revision, found, start), PARTS + 1))
+        parts = [part for _, part in placed[:PARTS]]
+        locations = revision.locate_many([one.id for one in parts])
+        more = None
+        if len(placed) > PARTS:
+            more = visit.links.to(
+                f"document/{found.id}", position=".".join(map(str, placed[-1][0]))
+            )
         listed = [
             node_page.Lines(
                 0 if location is None else location.line_start + before, text, part.id, commit
@@ -73,7 +73,9 @@ def document(visit: Visit) -> Page:
         _revision_form(visit, f"/document/{found.id}"),
         h.p[linked(visit.links.to(f"node/{found.id}"), "Its node")],
     ]
-    return Page(f"Document: {source or node_page.title_of(found)}", body, (lines,))
+    namespace, path = found.key or ("", "")
+    name = str(path) if namespace == "document" else node_page.title_of(found)
+    return Page(f"Document: {name}", body, (lines,))
 
 
 def _revision_form(visit: Visit, path: str) -> h.Element:

@@ -29,8 +29,9 @@ def position_of(text: str) -> Position:
 def text_parts(
     revision: Revision | ViewerRevision, top: Node, start: Position
 ) -> Iterator[tuple[Position, Node]]:
-    """Yields the parts below a node that have no parts, with their positions, in order from one of
-    them on; reads neither what is before it nor further than asked.
+    """Yields the parts below a node that have a text, headings before what is below them, with
+    their positions, in order from one of them on; reads neither what is before it nor further than
+    asked.
     """
     first = start[0] if start else 0
     for stop in range(first + BATCH, len(top.children) + BATCH, BATCH):
@@ -38,9 +39,11 @@ def text_parts(
         known = revision.find_nodes(ids)
         for index, id_ in enumerate(ids, stop - BATCH):
             part = known.get(id_)
-            if part is not None and part.children:
-                inner = start[1:] if index == first else ()
+            if part is None:
+                continue
+            inner = start[1:] if index == first else ()
+            if part.summary and not inner:
+                yield (index,), part
+            if part.children:
                 for position, leaf in text_parts(revision, part, inner):
                     yield (index, *position), leaf
-            elif part is not None and part.summary:
-                yield (index,), part

@@ -108,29 +108,30 @@ def thread(visit: Visit) -> Page:
     node = visit.revision().node(visit.path["id"])
     name = _name(node)
     talks = _conversations(visit)
-    found = talks.messages(name, first=start, limit=MESSAGES + 1, at=visit.at)
-    more = None
-    if len(found) > MESSAGES:
-        more = visit.links.to(f"thread/{node.id}", start=str(found[MESSAGES].ord + 1))
     text = visit.text("text")
-    return Page(
-        f"Conversation {name}",
-        [
-            form(
-                f"/thread/{node.id}",
-                "What a context has of it",
-                given("at", visit.text("at")),
-                field("What is chosen for the question", "text", text, wide=True),
-                submit="Choose",
-            ),
-            text
-            and run_page.selection(
-                talks.select(text, thread=name, limit=CHOSEN, at=visit.at), links=visit.links
-            ),
+
+    def chosen() -> h.Node:
+        selected = talks.select(text, thread=name, limit=CHOSEN, at=visit.at)
+        return run_page.selection(selected, links=visit.links)
+
+    def listed() -> h.Node:
+        found = talks.messages(name, first=start, limit=MESSAGES + 1, at=visit.at)
+        more = None
+        if len(found) > MESSAGES:
+            more = visit.links.to(f"thread/{node.id}", start=str(found[MESSAGES].ord + 1))
+        return [
             run_page.messages(found[:MESSAGES], links=visit.links),
             h.p[linked(more, "Further messages")] if more else None,
-        ],
+        ]
+
+    body = form(
+        f"/thread/{node.id}",
+        "What a context has of it",
+        given("at", visit.text("at")),
+        field("What is chosen for the question", "text", text, wide=True),
+        submit="Choose",
     )
+    return Page(f"Conversation {name}", body, (chosen, listed) if text else (listed,))
 
 
 def _name(node: Node) -> str:

@@ -37,7 +37,7 @@ from ibidem import (
 from ibidem.pages.html import document, linked, render, style_sheet
 from ibidem.repo.sync.wire import status_of
 from ibidem.repo.viewer.exposure import check_exposed
-from ibidem.serve.explorer.reading import reading
+from ibidem.serve.explorer.reading import StoppedError, reading
 from ibidem.serve.explorer.routes import ROUTES, Route
 from ibidem.serve.explorer.sessions import Sessions
 from ibidem.serve.explorer.visit import Page, Visit
@@ -147,18 +147,20 @@ class Site:
             if not isinstance(self._repository, Repository):
                 check_exposed(f"view.{route.name}")
             visit = Visit(self._repository, request.path_params, _query(request))
-            page = await self._run(lambda: route.answer(visit))
-            head, _, tail = self._document(page, request).partition(str(_REST))
+            page, text = await self._run(partial(self._answered, route, visit, request))
         except IbidemError as error:
             return self._failure(request, error)
+        head, _, tail = text.partition(str(_REST))
         if not page.rest:
             return _html(head + tail)
         parts = self._streamed(head, page.rest, tail)
         return StreamingResponse(parts, 200, _HEADERS, "text/html; charset=utf-8")
 
-    def _document(self, page: Page, request: Request) -> str:
-        body = (page.body, _REST)
-        return document(page.title, *body, note=self._navigation(request.url.path), style=STYLE)
+    def _answered(self, route: Route, visit: Visit, request: Request) -> tuple[Page, str]:
+        """Returns a page, and its frame as text, whose parts may read the repository too."""
+        page = route.answer(visit)
+        note = self._navigation(request.url.path)
+        return page, document(page.title, page.body, _REST, note=note, style=STYLE)
 
     async def _streamed(
         self, head: str, rest: Sequence[Callable[[], h.Node]], tail: str
@@ -201,6 +203,8 @@ class Site:
             try:
                 with reading(stopped):
                     return function()
+            except StoppedError:
+                return RemoteError("the browser has left")
             except Exception as error:  # raised below, not by the group
                 return error
 

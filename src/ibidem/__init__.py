@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ibidem.ingest.secret import secret_in as secret_in
     from ibidem.ingest.secret import without_secrets as without_secrets
     from ibidem.memory.conversation.changes import Written as Written
+    from ibidem.memory.conversation.compaction import Compaction as Compaction
     from ibidem.memory.conversation.context import Context as Context
     from ibidem.memory.conversation.conversations import Conversations as Conversations
     from ibidem.memory.conversation.message import Message as Message
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from ibidem.memory.conversation.summary import summary_of as summary_of
     from ibidem.memory.conversation.units import Unit as Unit
     from ibidem.memory.graph.consolidate import Consolidated as Consolidated
+    from ibidem.memory.graph.maintain import Maintained as Maintained
     from ibidem.memory.graph.memory import GraphMemory as GraphMemory
     from ibidem.memory.graph.metrics import Metrics as Metrics
     from ibidem.memory.graph.propose import Proposal as Proposal
@@ -67,7 +69,6 @@ if TYPE_CHECKING:
     from ibidem.memory.recall.procedures import Attempt as Attempt
     from ibidem.memory.recall.procedures import Offer as Offer
     from ibidem.memory.recall.procedures import add_procedure as add_procedure
-    from ibidem.memory.recall.procedures import is_task as is_task
     from ibidem.memory.recall.procedures import mine as mine
     from ibidem.memory.recall.procedures import offers as offers
     from ibidem.memory.recall.procedures import set_status as set_status
@@ -226,6 +227,7 @@ _HOMES = {
     "ingest.report": "IngestReport Progress",
     "ingest.secret": "secret_in without_secrets",
     "memory.conversation.changes": "Written",
+    "memory.conversation.compaction": "Compaction",
     "memory.conversation.context": "Context",
     "memory.conversation.conversations": "Conversations",
     "memory.conversation.message": "Message Stored ThreadInfo thread_id",
@@ -234,11 +236,12 @@ _HOMES = {
     "memory.conversation.units": "Unit",
     "memory.graph.consolidate": "Consolidated",
     "memory.graph.memory": "GraphMemory",
+    "memory.graph.maintain": "Maintained",
     "memory.graph.metrics": "Metrics",
     "memory.graph.propose": "Proposal Triple",
     "memory.recall.anomalies": "Anomaly Oddity anomalies",
     "memory.recall.feedback": "Feedback",
-    "memory.recall.procedures": "Attempt Offer add_procedure is_task mine offers set_status",
+    "memory.recall.procedures": "Attempt Offer add_procedure mine offers set_status",
     "memory.recall.recall": "Disclosure Recollection recall",
     "objects.cid": "Cid CommitCid NodeCid ReceiptCid ResultCid RootCid",
     "objects.commit": "Commit",

@@ -94,7 +94,7 @@ class Writer(GroupCommit[LogChange]):
             size += len(block)
             if size >= PACK_BYTES:
                 flush()
-                if len(packs) == _PACKS_AT_ONCE:  # so many are held in memory
+                if len(packs) == _PACKS_AT_ONCE:  # the most that are held in memory
                     bucket.map(put, packs)
                     packs.clear()
         if batch and (packs or change.packs or size > INLINE_BYTES_MAX):

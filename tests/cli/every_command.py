@@ -408,6 +408,8 @@ def _records(run: Any) -> None:
     run("memory", "propose", "Ada", "prefers", "cocoa", "--from", "event=z")
     run("memory", "proposals")
     run("memory", "accept", "--sources-min", "1", "--dry-run")
+    run("memory", "propose", "Ada", "knows", "Bob", "--from", "event=z")
+    run("memory", "maintain", "--sources-min", "1", "--dry-run")
     run("memory", "consolidate", "--dry-run")
     run("memory", "prune", "--dry-run")
     run("trust", "enable")

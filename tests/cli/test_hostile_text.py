@@ -191,6 +191,7 @@ CALLS: dict[str, list[str]] = {
     "memory contest": ["memory contest {other}"],
     "memory supersede": ["memory supersede {record} better --from event=x"],
     "memory retract": ["memory retract {other}"],
+    "memory maintain": ["memory maintain --dry-run"],
     "memory propose": ["memory propose a b c"],
     "memory proposals": ["memory proposals"],
     "memory accept": ["memory accept --sources-min 0"],

@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.cli.render import output
 
@@ -15,13 +16,13 @@ DIRECTION = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2
 
 
 @given(st.text())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_printable_text_steers_no_terminal(text: str):
     assert not set(output.printable(text)) & (TERMINAL | DIRECTION)
 
 
 @given(st.text())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_one_line_is_one_line(text: str):
     assert len(output.one_line(text, width=20).splitlines()) <= 1
     assert len(output.one_line(text, width=20)) <= 20

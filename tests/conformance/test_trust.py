@@ -232,6 +232,7 @@ CITED = {
         "6-a": "tests/memory/graph/test_revise.py::test_co3_a_derived_record",
         "6-b": "tests/memory/graph/test_revise.py::test_co1_consolidation",
         "7-a": "tests/memory/graph/test_salience.py::test_de7_pruning",
+        "9-a": "tests/memory/graph/test_maintain.py::test_it_accepts_consolidates_and_prunes",
         "8-a": PROPOSE + "test_its_id_follows_from_its_parts_and_from_whose_it_is",
         "8-b": PROPOSE + "test_the_same_again_adds_sources_and_a_rejected_one_stays_rejected",
         "8-c": PROPOSE + "test_facts_that_contradict_it_are_named_and_superseded_if_wanted",

@@ -119,7 +119,7 @@ def relative(page: Path) -> str:
 
 STARTED = f'"{sys.executable}" -m ibidem'
 """The program as users start it."""
-ALWAYS_STARTED = [HOUSE / "docs" / "how-to" / name for name in ("ingest.md", "packs.md", "sign.md")]
+ALWAYS_STARTED = [HOUSE / "docs" / "how-to" / name for name in ("sign.md",)]
 ON_SERVER = HOUSE / "docs" / "how-to" / "shared-storage.md"
 """A page whose commands need the S3 server of the tests; obstore cannot be used after a fork."""
 ON_MODEL = HOUSE / "docs" / "how-to" / "record-agents.md"

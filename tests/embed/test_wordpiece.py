@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.embed.minilm import ExactMiniLM
 from ibidem.embed.wordpiece import WordPiece, normalise
@@ -32,14 +33,14 @@ def test_the_table_is_frozen():
     assert sha256(table).hexdigest() == TABLE_SHA256
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.text(alphabet=st.characters(exclude_categories=("Cs",))))
 def test_normalising_twice_changes_nothing_more(text: str):
     once = normalise(text)
     assert normalise(once).split() == once.split()
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.text(alphabet=st.characters(exclude_categories=("Cs",))), st.integers(2, 40))
 def test_a_shorter_limit_cuts_the_same_ids(text: str, limit: int):
     words = WordPiece(VECTORS["vocabulary"])

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
+from tests.examples import examples
 
 from ibidem.index.arrays import bitmap_of_flags, to_ordinals
 
@@ -25,7 +26,7 @@ def check(flags):
     assert found.serialize() == expected.serialize()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(0, 200_000), st.floats(0, 1), st.integers(0, 2**32 - 1))
 def test_flags_become_their_places(count, share, seed):
     check(np.random.default_rng(seed).random(count) < share)

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.ingest import code
 from ibidem.ingest.document import read_document
@@ -172,7 +173,9 @@ def test_a_definition_is_a_passage_under_its_names(language):
 @pytest.mark.parametrize("language", SAMPLES)
 @given(pieces=st.lists(PIECES, max_size=20))
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_the_parts_give_the_source_back(language, pieces):
     pytest.importorskip("tree_sitter")

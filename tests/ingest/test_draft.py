@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.ingest.draft import document_id
 from ibidem.ingest.group import CHILDREN_MAX
@@ -96,7 +97,7 @@ def test_ids_differ_between_documents_and_follow_the_path():
     pieces=st.lists(MARKDOWN, min_size=1, max_size=4),
     inserted=st.text("ab ", min_size=1, max_size=9),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_paragraph_put_before_a_document_keeps_every_passage_of_it(pieces, inserted):
     body = "# Begin\n\n" + "".join(pieces)
     before = {node_id for node_id, node in read(body).items() if node.ntype == "Passage"}

@@ -6,6 +6,7 @@ import sys
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.ingest.draft import document_id
 from ibidem.ingest.ingest import ingest_text
@@ -31,7 +32,7 @@ def take(graph, source, path="a.md"):
 
 
 @given(history=st.lists(SOURCES, min_size=2, max_size=4))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_the_root_depends_on_the_last_text_and_not_on_those_before(history):
     lived, fresh = Graph(), Graph()
     for source in history:

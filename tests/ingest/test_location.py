@@ -2,6 +2,7 @@
 
 import pytest
 from hypothesis import given, settings
+from tests.examples import examples
 
 from ibidem.ingest.draft import document_id
 from ibidem.objects.child import Child
@@ -25,7 +26,7 @@ def by_text(nodes, text):
 
 
 @given(source=SOURCES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_the_bytes_and_lines_of_every_part_are_those_of_the_source(source):
     nodes = read(source)
     data = source.encode()

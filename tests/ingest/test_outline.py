@@ -4,6 +4,7 @@ import pydoc_data.topics
 
 import pytest
 from hypothesis import given, settings
+from tests.examples import examples
 
 from ibidem.ingest.document import read_document
 from ibidem.ingest.mark import BLANK, BOM, LEAD_CHARS_MAX, Block, with_gaps
@@ -21,7 +22,7 @@ FORMATS = ["a.md", "a.txt", "a.py"]
 
 @pytest.mark.parametrize("path", FORMATS)
 @given(source=SOURCES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_the_nodes_of_a_document_give_its_source_back(path, source):
     drafts = read_document(path, source).drafts
     nodes = nodes_of(drafts)
@@ -30,7 +31,7 @@ def test_the_nodes_of_a_document_give_its_source_back(path, source):
 
 
 @given(source=SOURCES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_parts_stay_within_their_limits(source):
     for marks in (
         list(markdown_marks(source)),
@@ -49,7 +50,7 @@ def test_parts_stay_within_their_limits(source):
 
 @pytest.mark.parametrize("path", ["a.txt", "a.py"])
 @given(source=SOURCES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_nothing_but_layout_stays_outside_the_passages_of_plain_text(path, source):
     for node in read(source, path).values():
         outside = "".join(child.lead for child in node.children) + node.tail

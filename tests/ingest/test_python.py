@@ -9,6 +9,7 @@ import tokenize
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.ingest.document import read_document
 from ibidem.ingest.mark import Heading
@@ -116,7 +117,7 @@ def test_the_names_are_those_that_the_parser_of_python_finds(module):
 
 
 @given(source=SOURCES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_the_nodes_of_a_document_give_its_source_back(source):
     drafts = read_document("a.py", source).drafts
     nodes = nodes_of(drafts)

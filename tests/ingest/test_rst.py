@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.ingest.document import read_document
 from ibidem.ingest.mark import Heading
@@ -101,7 +102,7 @@ def test_levels_follow_the_order_of_the_styles(name, expected):
 
 
 @given(source=SOURCES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_the_nodes_of_a_document_give_its_source_back(source):
     drafts = read_document("a.rst", source).drafts
     nodes = nodes_of(drafts)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from multiformats import CID, multihash
+from tests.examples import examples
 
 from ibidem.objects.cid import BlobCid, Cid, NodeCid
 from ibidem.objects.errors import CorruptError, InvalidInputError
@@ -13,7 +14,7 @@ from ibidem.objects.foreign_cid import describe, describe_text
 from ibidem.objects.ids import EdgeId, NodeId
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(block=st.binary(max_size=64))
 def test_text_is_that_of_multiformats(block):
     for cid in (Cid.of(block), BlobCid.of(block)):
@@ -95,13 +96,13 @@ def test_a_codec_that_no_table_has_is_given_as_a_number():
     assert found == "a version 1 cid of codec 0x1ff710, hash sha2-256 of 32 bytes"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(text=st.text(min_size=46, max_size=80))
 def test_any_long_text_is_described_or_not(text):
     assert describe_text(text) is None or "cid of codec" in describe_text(text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(raw=st.binary(max_size=40).map(lambda rest: b"\x01" + rest))
 def test_any_bytes_are_described_or_not(raw):
     assert describe(raw) is None or "cid of codec" in describe(raw)

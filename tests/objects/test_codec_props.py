@@ -12,6 +12,7 @@ from dag_cbor.decoding.err import CBORDecodingError
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from multiformats import CID
+from tests.examples import examples
 
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid
@@ -20,7 +21,7 @@ from ibidem.objects.errors import CorruptError
 from . import strategies
 
 QUICK = settings(
-    max_examples=150,
+    max_examples=examples(150),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -63,7 +64,7 @@ def test_order_of_insertion_does_not_change_the_bytes(engine, value, seed):
     assert codec.encode(dict(entries)) == block
 
 
-@settings(QUICK, max_examples=400)
+@settings(QUICK, max_examples=examples(400))
 @given(
     value=strategies.VALUES,
     edits=st.lists(
@@ -82,7 +83,7 @@ def test_mutated_block_is_refused_or_is_its_own_encoding(engine, value, edits):
     assert_verdict_is_explained(bytes(block))
 
 
-@settings(QUICK, max_examples=400)
+@settings(QUICK, max_examples=examples(400))
 @given(block=st.binary(max_size=40))
 def test_arbitrary_bytes_are_refused_or_are_their_own_encoding(engine, block):
     assert_verdict_is_explained(block)
@@ -112,7 +113,7 @@ def block_has_link(block: bytes) -> bool:
 
 
 @pytest.mark.slow
-@settings(QUICK, max_examples=5_000)
+@settings(QUICK, max_examples=examples(5_000))
 @given(
     value=strategies.VALUES,
     edits=st.lists(st.tuples(st.integers(0, 4096), st.integers(0, 255)), max_size=6),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import HealthCheck, given, settings
+from tests.examples import examples
 
 from ibidem.objects import codec
 from ibidem.objects.derive import content_node_id, node_id
@@ -13,7 +14,7 @@ from ibidem.objects.verify import read_foreign
 from .strategies import VALUES, edges, nodes
 
 QUICK = settings(
-    max_examples=100,
+    max_examples=examples(100),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -7,6 +7,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.objects import codec, verify
 from ibidem.objects.errors import CorruptError, IbidemError
@@ -62,7 +63,7 @@ def vectors(draw):
 SPARSE = st.builds(lambda size: Sparse(bytes(4 * size), bytes(4 * size), OF), st.integers(0, 3))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(vectors() | SPARSE | nodes() | edges(), min_size=1, max_size=4), st.integers(0))
 def test_both_ways_agree_on_blocks_and_on_damaged_ones(values, seed):
     for number, value in enumerate(values):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 import ibidem
 from ibidem.objects.cid import CommitCid
@@ -441,7 +442,7 @@ class History:
                     assert number or node.id not in self.erased
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS)
 def test_no_history_shows_what_was_forgotten_unless_untombstone_was_called_since(
     steps: list[tuple[str, int, int]],

@@ -341,3 +341,64 @@ def test_bisection_finds_the_first_bad_commit_or_those_that_it_can_be(repo: Repo
     if not blind:
         assert len(found.steps) <= count.bit_length()
         assert found.first_bad is not None
+
+
+def test_a_difference_goes_on_beyond_any_of_its_changes():
+    with ibidem.init("memory:") as repo:
+        with repo.transaction(message="many") as tx:
+            ids = [tx.add_node("N", summary=str(number), key=number) for number in range(20)]
+            for one, other in itertools.pairwise(ids):
+                tx.add_edge(one, "next", other)
+        before = repo.head
+        with repo.transaction(message="change all") as tx:
+            for one in ids:
+                tx.update_node(one, summary="changed")
+            for one, other in itertools.pairwise(ids):
+                tx.add_edge(other, "previous", one)
+        changes = list(repo.history.diff(before))
+        assert {change.family for change in changes} == {"nodes", "edges"}
+        for index, change in enumerate(changes):
+            assert list(repo.history.diff(before, beyond=change.position)) == changes[index + 1 :]
+        last = ibidem.EdgeId(b"\xff" * 16)
+        rest = list(repo.history.diff(before, beyond=("edges", "", last)))
+        assert rest == [change for change in changes if change.family != "edges"]
+        for wrong in (("nodes", "x", last), ("nodes",), "nodes", ("nodes", "", "x")):
+            with pytest.raises(InvalidInputError, match="beyond"):
+                list(repo.history.diff(before, beyond=wrong))  # type: ignore[arg-type]
+
+
+def test_a_long_document_is_named_without_its_texts():
+    with ibidem.init("memory:") as repo:
+        for version in "one", "two":
+            text = "".join(f"Paragraph {number}, {version}.\n\n" for number in range(9))
+            with repo.transaction(message=version) as tx:
+                ibidem.ingest_text(tx, f"# Long\n\n{text}", path="long.md")
+        (whole,) = repo.history.diff_documents("HEAD~1")
+        (cut,) = repo.history.diff_documents("HEAD~1", parts_max=3)
+        assert whole.before is not None
+        assert not whole.is_long
+        assert (cut.before, cut.after, cut.is_long) == (None, None, True)
+        assert list(repo.history.diff_documents("HEAD~1", parts_max=100)) == [whole]
+        with pytest.raises(InvalidInputError, match="parts_max"):
+            repo.history.diff_documents("HEAD~1", parts_max=-1)
+
+
+def test_the_newest_steps_of_a_run_are_read_from_its_end():
+    with ibidem.init("memory:") as repo:
+        with repo.runs.start("bot", agent="helper") as run:
+            for number in range(5):
+                run.event("tool", number, lambda: 1)
+        found = repo.runs.open("bot")
+        steps = found.newest(3)
+        assert [step for _, step in steps] == list(found.steps[-3:])
+        earlier = found.newest(3, last=str(steps[0][0]))
+        assert [step for _, step in earlier] == list(found.steps[-5:-2])
+        assert [step for _, step in found.newest(100)] == list(found.steps)
+        (short,) = repo.runs.list(whole=False)
+        (whole,) = repo.runs.list()
+        assert (short.agent, whole.agent) == ("", "helper")
+        assert (short.step_count, short.ended) == (whole.step_count, whole.ended)
+        assert repo.runs.list(start=1) == []
+        for wrong in ({"start": -1}, {"limit": -1}):
+            with pytest.raises(InvalidInputError):
+                repo.runs.list(**wrong)

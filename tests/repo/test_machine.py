@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.examples import examples
 
 import ibidem
 from ibidem.objects.cid import CommitCid
@@ -176,7 +177,7 @@ def read(repo: Repository) -> Model:
 
 TestRepositoryMachine = RepositoryMachine.TestCase
 TestRepositoryMachine.settings = settings(
-    max_examples=60,
+    max_examples=examples(60),
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 import ibidem
 from ibidem.objects import codec
@@ -96,7 +97,7 @@ def test_undone_commits_can_still_be_named(repo: Repository) -> None:
     assert repo.branch("rescued", at=str(undone)) == undone
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.sampled_from(["commit", "undo", "redo"]), max_size=14))
 def test_undo_and_redo_are_two_stacks(steps: list[str]) -> None:
     with ibidem.init("memory:", clock=lambda: 0) as repo:

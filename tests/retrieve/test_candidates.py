@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.retrieve.dense.candidates import Candidates
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 400), st.integers(1, 30)), min_size=1, max_size=5),
     st.integers(0, 2**32),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.retrieve import logarithm, numbers
 
@@ -22,7 +23,7 @@ def exact_dot(row, query):
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_dot_products_are_correctly_rounded_sums(data):
     """[2.4-a]"""
@@ -75,7 +76,7 @@ def test_sums_at_the_middle_between_two_numbers_round_to_even():
     assert numbers.sums(terms.T).tolist() == [math.fsum(column) for column in terms.T.tolist()]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.lists(FLOAT32, min_size=1, max_size=9))
 def test_squared_distances_are_one_correctly_rounded_sum(values):
     """[4.2-a]"""
@@ -92,7 +93,7 @@ def test_sums_never_give_a_negative_zero():
 
 
 @given(st.integers(1, 10**12), st.integers(1, 10**12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_logarithms_are_rounded_once(numerator, denominator):
     """[2.3-a]"""
     with decimal.localcontext(decimal.Context(prec=80)):
@@ -139,7 +140,7 @@ def test_equal_scores_are_ordered_by_every_byte_of_the_id():
 
 
 @given(st.lists(st.integers(-50, 50), max_size=2000), st.integers(1, 40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_lower_bound_of_the_kth_largest_is_reached_by_k_values(values, count):
     array = np.array(values, np.float64)
     least = numbers.kth_largest_at_most(array, count)

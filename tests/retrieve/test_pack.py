@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.objects.cid import NodeCid
 from ibidem.objects.ids import NodeId
@@ -78,7 +79,7 @@ def test_all_drops_are_counted_and_a_thousand_listed():
         assert nodes.loaded <= 1001
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.integers(0, 200), max_size=12),
     st.none() | st.integers(0, 6),

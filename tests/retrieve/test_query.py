@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.objects import codec
 from ibidem.objects.config import Config
@@ -160,7 +161,7 @@ def test_a_property_named_like_an_operator_is_reached_with_a_class():
     assert predicate.parse(where) == Or((Equal("or", 1), Not(Exists("b"))))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     text=st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
     vector=st.none()

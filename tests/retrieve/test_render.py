@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
@@ -62,7 +63,7 @@ def test_long_texts_are_clipped_by_characters():
     assert "<" not in render(FULL, "é" * 8192)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(TEXT.filter(bool), TEXT, st.dictionaries(TEXT, TEXT, max_size=3))
 def test_no_value_and_no_text_adds_a_line_to_a_head(text, ntype, props):
     """[8.1-c]"""

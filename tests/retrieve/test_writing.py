@@ -7,6 +7,7 @@ import pytest
 from blake3 import blake3
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid, NodeCid, RootCid
@@ -35,7 +36,7 @@ REALS = st.floats(allow_nan=False, allow_infinity=False).filter(lambda value: va
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=300)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(TEXTS, st.binary(max_size=300), st.integers(0, 2**64 - 1), REALS | st.just(0.0))
 def test_single_values_are_as_the_codec_writes_them(text, data, count, real):
     """[9.2-a] Others are a mistake of the program."""
@@ -50,7 +51,7 @@ def test_single_values_are_as_the_codec_writes_them(text, data, count, real):
     assert link_of(cid) == codec.encode(cid)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.dictionaries(TEXTS, st.integers(0, 2**20), max_size=40))
 def test_maps_and_arrays_are_as_the_codec_writes_them(values):
     """[9.2-a] Keys by length of their bytes, then by these."""
@@ -77,7 +78,7 @@ def test_keys_of_a_map_come_in_canonical_order():
         keys_of("cid", "id")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99_999), REALS), max_size=4),
     st.lists(st.tuples(st.integers(0, 2**40), REALS), max_size=40),
@@ -109,7 +110,7 @@ LANES = st.dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(
         st.tuples(st.binary(max_size=9), REALS, TEXTS, st.integers(0, 70_000), LANES), max_size=5

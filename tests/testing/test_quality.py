@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.testing.judgement import read_judgements
@@ -21,7 +22,7 @@ GRADES = st.dictionaries(
 ).filter(lambda grades: any(grades.values()))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(RANKINGS, GRADES, st.integers(min_value=1, max_value=12))
 def test_measures_equal_ir_measures(ranked: list[str], grades: dict[str, int], depth: int):
     ir_measures = pytest.importorskip("ir_measures")
@@ -34,7 +35,7 @@ def test_measures_equal_ir_measures(ranked: list[str], grades: dict[str, int], d
     assert reciprocal_rank(ranked, grades) == pytest.approx(found[wanted[2]])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(RANKINGS, GRADES, st.integers(min_value=1, max_value=12))
 def test_measures_are_between_0_and_1(ranked: list[str], grades: dict[str, int], depth: int):
     for value in (

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 import ibidem
 from ibidem.adapters.mcp import prompts, resources, tools
@@ -79,7 +80,7 @@ def arguments(schema: Any) -> st.SearchStrategy[Any]:
 
 @pytest.mark.parametrize("name", tools.TOOLS)
 def test_a_tool_replies_or_raises_an_error_of_ours(name: str):
-    @settings(max_examples=150)
+    @settings(max_examples=examples(150))
     @given(arguments(tools.TOOLS[name].input_schema))
     def check(sent: dict[str, Any]) -> None:
         head = REPOSITORY.head

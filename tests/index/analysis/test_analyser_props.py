@@ -6,6 +6,7 @@ import unicodedata
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.index.analysis import ANALYSERS, ENGLISH, UNICODE, analyse, analyse_positions
 from ibidem.index.analysis.fold import fold
@@ -27,7 +28,7 @@ ALPHABETS = (
     st.characters(codec=None),  # everything, lone surrogates included
 )
 TEXTS = st.lists(st.one_of(*ALPHABETS), max_size=24).map("".join)
-EXAMPLES = settings(max_examples=400, deadline=None)
+EXAMPLES = settings(max_examples=examples(400), deadline=None)
 
 
 @EXAMPLES

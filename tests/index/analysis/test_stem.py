@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.index.analysis import stop
 from ibidem.index.analysis.stem import stem
@@ -22,7 +23,7 @@ def test_stems_are_those_of_the_published_algorithm() -> None:
     assert wrong == {}
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(st.text(string.ascii_lowercase, min_size=1, max_size=20))
 def test_a_stem_is_lower_case_letters_and_hardly_longer_than_its_word(word: str) -> None:
     found = stem(word)

@@ -24,6 +24,8 @@ DOCUMENT = ibidem.node_id("document", "handbook.md")
 PAGES = {
     "ask": ASKED + "&missing=" + str(ibidem.node_id("", "ada")),
     "compare": f"/compare?text={quote_plus(QUESTION)}&before=HEAD~2&after=HEAD~1",
+    "course": f"/compare?text={quote_plus(QUESTION)}&before=HEAD~2",
+    "bisect": f"/bisect?text={quote_plus(QUESTION)}&expect={DOCUMENT}&limit=1",
     "history": "/history",
     "operations": "/operations",
     "commit": "/commit/HEAD~1",
@@ -33,6 +35,7 @@ PAGES = {
     "conversations": "/threads",
     "conversation": f"/thread/{thread_id('talk')}",
     "runs": "/runs",
+    "run": "/run/support/1",
     "health": "/health?full=1",
 }
 
@@ -83,12 +86,18 @@ def test_every_page_is_reached_by_keyboard_alone(open_page: Open):
     page.keyboard.type(QUESTION)
     page.keyboard.press("Enter")
     page.wait_for_url("**/ask?text=*")
-    enter(page, "ol a[href^='/node/']", "**/node/**")
+    passage = page.locator("ol.items a", has_text="handbook.md").first.get_attribute("href")
+    enter(page, f"ol a[href='{passage}']", "**/node/**")
+    enter(page, "main a[href^='/document/']", "**/document/**")
+    enter(page, "td a[href^='/commit/']", "**/commit/**")
+    page.go_back()
+    enter(page, "main a[href^='/node/']", "**/node/**")
     enter(page, "a[href^='/graph/']", "**/graph/**")
     enter(page, "svg a[href^='/graph/']", "**/graph/**")
     enter(page, "main a[href^='/node/']", "**/node/**")
     enter(page, "a[href^='/commit/']", "**/commit/**")
     enter(page, "nav a[href='/compare']", "**/compare")
+    enter(page, "main a[href='/bisect']", "**/bisect")
     enter(page, "nav a[href='/history']", "**/history")
     enter(page, "a[href='/operations']", "**/operations")
     enter(page, "nav a[href='/threads']", "**/threads")
@@ -96,8 +105,27 @@ def test_every_page_is_reached_by_keyboard_alone(open_page: Open):
     enter(page, "nav a[href='/runs']", "**/runs")
     enter(page, "main a[href^='/run/']", "**/run/**")
     enter(page, "nav a[href='/health']", "**/health")
-    page.goto(page.url.replace("/health", PAGES["document"]))
-    enter(page, "td a[href^='/commit/']", "**/commit/**")
+
+
+def test_how_an_answer_came_about_is_played_by_keyboard(open_page: Open):
+    page = open_page(PAGES["course"])
+    assert shown(page, 0) == 0
+    focus(page, "nav a[href='#state-1']")
+    page.keyboard.press("Enter")
+    second = shown(page, 1)
+    focus(page, ".states")
+    page.keyboard.press("ArrowRight")
+    shown(page, second + 1)
+
+
+def shown(page: Any, low: int) -> int:
+    """How far the states are scrolled, once that is at least `low`."""
+    for _ in range(100):
+        found = page.evaluate("Math.round(document.querySelector('.states').scrollLeft)")
+        if found >= low:
+            return int(found)
+        page.wait_for_timeout(50)
+    raise AssertionError(f"the states are scrolled by {found}, expected {low}")
 
 
 def test_the_skip_link_comes_first_and_leads_to_the_content(open_page: Open):

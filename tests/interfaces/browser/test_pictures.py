@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,13 @@ from tests.interfaces.browser.conftest import CHROMIUM
 
 import ibidem
 from ibidem.serve.explorer.explorer import Explorer
+from ibidem.serve.explorer.routes import ROUTES
 
 pytestmark = pytest.mark.slow
 HOUSE = Path(__file__).resolve().parents[3]
 PAGE = HOUSE / "docs" / "how-to" / "explore.md"
 FIGURES = HOUSE / "docs" / "figures"
-HEIGHTS = {"node": 1000, "graph": 860, "compare": 820}
+HEIGHTS = {"node": 1000, "graph": 860, "compare": 820, "bisect": 900, "health": 1560}
 """Of pictures that show what is further down."""
 QUESTION = "how often is a payment retried"
 DAY = 86_400_000_000
@@ -41,7 +43,7 @@ A refund is paid within two days. A failed refund is retried by hand.
 
 def world() -> ibidem.Repository:
     """A handbook of four commits, of which the third makes an answer wrong."""
-    repo = ibidem.init("memory:")
+    repo = ibidem.init("memory:", clock=lambda: START + 4 * DAY)
     limits = HANDBOOK.replace("2,000", "3,000")
     wrong = limits.replace("retried three times", "retried thirty times")
     last = wrong.replace("two days", "three days")
@@ -63,6 +65,14 @@ def world() -> ibidem.Repository:
     return repo
 
 
+def talk(repo: ibidem.Repository) -> None:
+    """Adds a conversation, and the run of an agent that answered in it."""
+    messages = [("user", "How often is a payment retried?"), ("assistant", "Thirty times.")]
+    repo.conversations.append("support", messages, time=START + 4 * DAY)
+    with repo.runs.start("support", agent="helper", task="answer a customer") as run:
+        run.at("HEAD~1").retrieve(QUESTION, limit=1)
+
+
 def path(page: Any, explorer: Explorer) -> Iterator[str]:
     """Clicks from the wrong answer to its cause, and yields the name of each page on the way."""
     page.goto(explorer.address(QUESTION))
@@ -74,7 +84,7 @@ def path(page: Any, explorer: Explorer) -> Iterator[str]:
     yield "commit"
 
 
-def others(page: Any, explorer: Explorer) -> Iterator[str]:
+def others(page: Any, explorer: Explorer, repo: ibidem.Repository) -> Iterator[str]:
     """Visits the other pages that the docs show."""
     page.goto(explorer.url + "/history")
     yield "history"
@@ -82,6 +92,23 @@ def others(page: Any, explorer: Explorer) -> Iterator[str]:
     yield "compare"
     page.goto(f"{explorer.url}/graph/{ibidem.node_id('', 'team')}")
     yield "graph"
+    page.goto(f"{explorer.url}/document/{ibidem.node_id('document', 'handbook.md')}")
+    yield "document"
+    asked = QUESTION.replace(" ", "+")
+    right = repo.at("HEAD~3").retrieve(QUESTION, limit=1).items[0].id
+    page.goto(f"{explorer.url}/bisect?text={asked}&expect={right}&good=HEAD~3")
+    yield "bisect"
+    talk(repo)
+    page.goto(explorer.url + "/operations")
+    yield "operations"
+    page.goto(explorer.url + "/threads")
+    page.click("main a >> nth=0")
+    yield "conversation"
+    page.goto(explorer.url + "/runs")
+    page.click("main a >> nth=0")
+    yield "run"
+    page.goto(explorer.url + "/health?check=1")
+    yield "health"
 
 
 def test_the_commit_the_author_and_the_sentence_are_two_clicks_away(chromium: Any):
@@ -95,6 +122,17 @@ def test_the_commit_the_author_and_the_sentence_are_two_clicks_away(chromium: An
         assert page.inner_text("del") == "three"
         assert page.inner_text("ins") == "thirty"
         page.close()
+
+
+def test_every_page_has_a_picture(chromium: Any):
+    with world() as repo, Explorer(repo).start() as explorer:
+        page = chromium.new_page()
+        names = {*path(page, explorer), *others(page, explorer, repo)}
+        page.close()
+    assert names == {one.stem.removeprefix("explorer-") for one in FIGURES.glob("explorer-*.png")}
+    in_pictures = {"thread": "conversation"}
+    listed = {"runs", "threads"}  # which are lists of links alone
+    assert {in_pictures.get(one.name, one.name) for one in ROUTES} - listed == names
 
 
 def test_the_page_shows_every_picture():
@@ -114,11 +152,10 @@ def take() -> None:
     ):
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page()
-        for steps in (path, others):
-            for name in steps(page, explorer):
-                page.wait_for_load_state()
-                page.set_viewport_size({"width": 860, "height": HEIGHTS.get(name, 560)})
-                page.screenshot(path=FIGURES / f"explorer-{name}.png")
+        for name in chain(path(page, explorer), others(page, explorer, repo)):
+            page.wait_for_load_state()
+            page.set_viewport_size({"width": 860, "height": HEIGHTS.get(name, 560)})
+            page.screenshot(path=FIGURES / f"explorer-{name}.png")
         browser.close()
 
 

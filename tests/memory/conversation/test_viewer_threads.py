@@ -17,6 +17,7 @@ import ibidem
 from ibidem.cli.main import cli
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.conversation.message import Message
+from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
 
@@ -118,6 +119,12 @@ def test_one_transaction_of_a_viewer_goes_on_after_what_it_has_staged(repo: Repo
         assert tx.conversations.append("a", [("user", "one")]).ords == (0,)
         assert tx.conversations.append("a", [("user", "two")]).ords == (1,)
         assert texts(tx.conversations) == ["one", "two"]
+        for ask in (tx.at().retrieve, tx.at().packs, tx.at().records):
+            with pytest.raises(InvalidInputError, match="got a ranked question"):
+                ask("one")
+        for other in (ALL, HIGH):
+            with pytest.raises(InvalidInputError, match="another viewer is refused"):
+                tx.at(viewer=other)
     assert texts(face.conversations) == ["one", "two"]
     assert [one.name for one in face.conversations.threads()] == ["a"]
     assert repo.commit_at().author == "eve"

@@ -103,3 +103,15 @@ def test_a_fact_that_was_added_in_one_line_is_found_as_a_record():
         assert [one.id for one in repo.at().records("likes")] == [made]
         both = repo.at().records("likes", include_status=["retracted"])
         assert {one.id for one in both} == {made, gone}
+
+
+def test_a_query_passes_over_what_is_no_record():
+    with ibidem.init("memory:") as repo:
+        made = repo.add("likes tea")
+        with repo.transaction() as tx:
+            for props in ({"salience": "odd"}, {"salience": "odd", "status": "active"}):
+                odd = tx.add_node("Semantic", summary="likes tea", props=props, unique=True)
+                tx.add_edge(made, "to", odd)
+                tx.add_edge(odd, "to", tx.add_node("Semantic", summary="behind", unique=True))
+        for options in ({}, {"min_salience": 0.1}, {"hops": 3}):
+            assert [one.id for one in repo.at().records("tea", **options)] == [made]

@@ -102,7 +102,9 @@ def test_it_is_as_secret_as_the_nodes_that_it_comes_from(guarded: GraphMemory):
     assert "Lowered" in guarded.repository.commit_at().message
 
 
-@pytest.mark.parametrize("bad", [("", "is", "b"), ("a", "is", "-"), ("a", 3, "b")])
+@pytest.mark.parametrize(
+    "bad", [("", "is", "b"), ("a", "is", "-"), ("a", 3, "b"), ("a", "is"), "abc"]
+)
 def test_parts_are_texts_with_words(memory: GraphMemory, bad: tuple[str, str, str]):
     with pytest.raises(InvalidInputError, match="expected"):
         memory.propose([bad])

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.memory.graph import GraphMemory
 from ibidem.objects.errors import InvalidInputError, NotFoundError
@@ -40,7 +41,7 @@ def test_de2_how_often_it_is_read_changes_nothing(memory: GraphMemory):
 
 
 @given(st.lists(st.integers(0, 100 * HOUR), max_size=6), st.integers(0, 100 * HOUR))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_de2_events_without_effect_partition_nothing(cuts: list[int], age: int):
     nothing = [event("vote", EPOCH + cut, 1.0) for cut in sorted(cuts)]
     assert salience(FADING, nothing, EPOCH + age) == salience(FADING, [], EPOCH + age)

@@ -174,3 +174,44 @@ def test_packs_without_a_useful_hit_did_not_help(repo: Repository) -> None:
     [event] = repo.notes.space().log().of_kind("not_useful")
     assert event.targets == (news.entry.id,)
     assert event.about == packs.cid
+
+
+def test_a_vote_has_a_reason_and_no_answer_depends_on_it(repo: Repository) -> None:
+    one, other = add(repo, "alpha one", "alpha two")
+    result = repo.retrieve("alpha")
+    said = Feedback(repo, author="ada")
+    said.vote(result, one, -1, reason="outdated since May")
+    with_reason = repo.retrieve("alpha", feedback=True)
+    said.not_useful(result, [other], reason="another subject")
+    votes = repo.notes.space().log().events
+    assert [event.detail["reason"] for event in votes] == ["outdated since May", "another subject"]
+    said.vote(result, one, -1)
+    assert "reason" not in repo.notes.space().log().events[-1].detail
+    assert shares(with_reason, "feedback")[one] == shares(result_of(repo), "feedback")[one]
+    for bad in (lambda: said.vote(result, one, 1, reason=3),):  # type: ignore[arg-type]
+        with pytest.raises(InvalidInputError, match=r"^reason"):
+            bad()
+
+
+def result_of(repo: Repository) -> object:
+    return repo.retrieve("alpha", feedback=True)
+
+
+def test_feedback_takes_what_was_made_from_an_answer(repo: Repository) -> None:
+    chat = repo.conversations
+    chat.append("t", [("user", "the gate is green"), ("user", "lunch is late")])
+    said = Feedback(repo, author="ada")
+    (node,) = ids(repo.retrieve("gate", label="Message"))
+    for answer in (
+        ibidem.recall(repo, "gate"),
+        chat.select("gate", thread="t", limit=1),
+        chat.context("gate", thread="t", token_budget=100, recent=0, similar=1),
+        repo.prompt("gate"),
+        repo.context("gate", thread="t", recent=0, token_budget=1000),
+    ):
+        assert said.vote(answer, node, 1) is not None, type(answer)
+    assert len(repo.notes.space().log().events) == 5
+    with pytest.raises(InvalidInputError, match=r"^answer"):
+        said.vote("gate", node, 1)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match=r"^answer"):
+        said.vote(chat.select(None, thread="t"), node, 1)

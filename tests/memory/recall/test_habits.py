@@ -11,7 +11,6 @@ from ibidem.memory.recall.feedback import Feedback
 from ibidem.memory.recall.procedures import (
     Attempt,
     add_procedure,
-    is_task,
     mine,
     offers,
     procedure_score,
@@ -36,9 +35,12 @@ def test_ar29_the_slow_log_says_nothing_of_the_question(tmp_path: Path) -> None:
         recall(repo, "alpha canary", slow_milliseconds=10**9)
         sidecar = QueryLog(repo.folder)
         assert list(sidecar.slow_log()) == []
-        recall(repo, "alpha canary", slow_milliseconds=0)
+        recall(repo, "alpha canary", slow_milliseconds=0, where={"hidden": "canary"}, limit=3)
         (line,) = sidecar.slow_log()
-    assert set(line) == {"operation", "milliseconds", "items", "candidates", "time"}
+    counts = {"items", "candidates", "lanes", "options"}
+    assert set(line) == {"operation", "milliseconds", "time"} | counts
+    assert line["options"] == ["limit", "where"]
+    assert line["lanes"] == {"lexical": "ok"}
     assert "canary" not in str(line)
 
 
@@ -46,8 +48,6 @@ def test_ar30_procedures(repo: Repository) -> None:
     assert procedure_score("deploy the gateway", "deploy gateway now", 1.0) == pytest.approx(
         0.55 * 2 / 4 + 0.45, abs=0
     )
-    assert is_task("deploy the gateway")
-    assert not is_task("we deployed it last week")
     nodes = [
         add_procedure(repo, f"deploy the gateway {word}", ["build", "ship"])
         for word in ("now", "slowly", "twice")
@@ -59,8 +59,24 @@ def test_ar30_procedures(repo: Repository) -> None:
     for node in nodes:
         set_status(repo, node, "retired")
     assert offers(repo.at(), "deploy the gateway") == []
+    assert offers(repo.at(), "deploy", score_min=0.0) == []
     with pytest.raises(InvalidInputError, match="limit"):
         offers(repo.at(), "deploy the gateway", limit=11)
+
+
+def test_ar30_a_question_finds_a_procedure_by_what_its_author_says(repo: Repository) -> None:
+    opened = add_procedure(
+        repo, "contribute a change", ["branch", "push"], triggers=["open a PR", "Änderung"]
+    )
+    merged = add_procedure(repo, "merge a branch", ["review", "merge"], intent="release")
+    for text in ("how do I open a new PR", "eine änderung bitte"):
+        assert [one.node.id for one in offers(repo.at(), text)] == [opened]
+    assert offers(repo.at(), "open the door") == []
+    assert [one.node.id for one in offers(repo.at(), "?", intent="release")] == [merged]
+    assert [one.score for one in offers(repo.at(), "open a PR")] == [0.45]
+    for bad in ("open", ["?"], [3]):
+        with pytest.raises(InvalidInputError, match=r"^triggers"):
+            add_procedure(repo, "goal", ["step"], triggers=bad)  # type: ignore[arg-type]
 
 
 def attempts(nodes: list[NodeId], *, successes: int) -> list[Attempt]:

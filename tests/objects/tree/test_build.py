@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.objects import codec
 from ibidem.objects.blocks import WriteBatch
@@ -20,7 +21,7 @@ from . import reference
 from .reference import cid, random_entries, raw_cid, stored
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(1, 40), st.integers(0, 900), st.integers(0, 2**32))
 def test_build_equals_the_reference_to_the_byte(width: int, size: int, seed: int) -> None:
     entries = random_entries(random.Random(seed), size, width)
@@ -30,7 +31,7 @@ def test_build_equals_the_reference_to_the_byte(width: int, size: int, seed: int
     assert verify(WriteBatch(reference.Recorder(blocks)), top) == len(entries)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.integers(0, 2000), min_size=0, max_size=1500), st.integers(0, 70))
 def test_cuts_equal_the_recursive_split_for_any_hashes(hashes: list[int], limit: int) -> None:
     def recursive(start: int, stop: int) -> list[int]:

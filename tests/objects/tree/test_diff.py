@@ -5,6 +5,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import InvalidInputError
@@ -66,7 +67,7 @@ def test_diff_equals_set_difference_up_to_100_000_keys(seed: int) -> None:
         random_case(10**6 + seed * 1000 + case, sizes, (1, 10, 100, 3000))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(
     st.dictionaries(st.binary(min_size=1, max_size=1), st.integers(0, 2)),
     st.dictionaries(st.binary(min_size=1, max_size=1), st.integers(0, 2)),

@@ -5,6 +5,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid
@@ -79,7 +80,7 @@ def test_merge_follows_the_three_way_rule_up_to_100_000_keys(seed: int) -> None:
 SMALL = st.dictionaries(st.binary(min_size=1, max_size=1), st.integers(0, 2), max_size=12)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(SMALL, SMALL, SMALL)
 def test_merge_of_small_trees(
     base: dict[bytes, int], ours: dict[bytes, int], theirs: dict[bytes, int]

@@ -5,6 +5,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid
@@ -26,7 +27,7 @@ def check(entries: dict[bytes, Cid], edits: dict[bytes, Cid | None]) -> None:
         assert not buffer.new.keys() & blocks.keys()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(
     st.sampled_from([1, 2, 3, 16, 24]),
     st.sampled_from([0, 1, 60, 300, 2500]),
@@ -39,7 +40,7 @@ def test_mutate_equals_build(width: int, size: int, edits: int, seed: int) -> No
     check(entries, random_edits(rng, entries, edits, width))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 1500), st.integers(0, 3000), st.integers(0, 3000))
 def test_deleting_and_refilling_a_stretch_equals_build(
     seed: int, size: int, one: int, other: int

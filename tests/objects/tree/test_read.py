@@ -5,6 +5,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
@@ -14,7 +15,7 @@ from ibidem.objects.tree.block import EMPTY_TREE_BLOCK
 from .reference import Recorder, cid, random_entries, stored
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.sets(st.binary(min_size=2, max_size=2), max_size=600), st.data())
 def test_tree_answers_as_a_dict(keys: set[bytes], data: st.DataObject) -> None:
     entries = {key: cid(int.from_bytes(key, "big")) for key in keys}
@@ -29,7 +30,7 @@ def test_tree_answers_as_a_dict(keys: set[bytes], data: st.DataObject) -> None:
     assert dict(tree.items()) == entries
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 3000), st.integers(0, 2**32), st.data())
 def test_range_is_half_open(size: int, seed: int, data: st.DataObject) -> None:
     entries = random_entries(random.Random(seed), size, 3)

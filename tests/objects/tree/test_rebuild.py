@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.errors import CorruptError
@@ -31,7 +32,7 @@ def both(top, blocks, edits):
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.sampled_from([1, 2, 3, 16, 24]),
     st.sampled_from([1, 60, 300, 2500]),

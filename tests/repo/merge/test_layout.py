@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.ingest.ingest import ingest_text
 from ibidem.objects import codec
@@ -186,7 +187,7 @@ def document(paragraphs: Sequence[tuple[str, str, bool]], *sides: str) -> str:
     return "\n\n".join(found) + "\n"
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(PARAGRAPHS)
 def test_changes_of_different_paragraphs_never_meet(
     paragraphs: list[tuple[str, str, bool]],
@@ -208,7 +209,7 @@ TEXTS = st.lists(st.sampled_from(["# A", "## B", "c", "d", "e", "f"]), max_size=
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(TEXTS, TEXTS, TEXTS)
 def test_any_three_versions_merge_alike_in_both_directions_and_again(
     base: str, ours: str, theirs: str
@@ -241,7 +242,7 @@ LAYOUTS = st.tuples(CHILDREN, st.sampled_from(["", "\n"])).map(
 )
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(LAYOUTS, LAYOUTS, LAYOUTS)
 def test_layouts_merge_alike_in_both_directions_and_again(
     base: bytes, ours: bytes, theirs: bytes

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.objects import codec
 from ibidem.objects.cid import BlobCid, Cid
@@ -64,7 +65,7 @@ class Endless:
         return part
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.lists(st.binary(max_size=300), max_size=8))
 def test_what_is_written_is_read_back(blocks: list[bytes]):
     found = dict(read(made(*blocks)))

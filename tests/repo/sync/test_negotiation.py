@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import CommitCid, RootCid
@@ -43,7 +44,7 @@ def some(made: list[CommitCid]) -> st.SearchStrategy[list[CommitCid]]:
     return st.lists(st.sampled_from(made), max_size=3, unique=True)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_between_is_the_difference_of_all_ancestors(data: st.DataObject):
     buffer, made = data.draw(histories())
@@ -56,7 +57,7 @@ def test_between_is_the_difference_of_all_ancestors(data: st.DataObject):
         seen.add(cid)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.data())
 def test_wrong_clocks_cost_more_and_lose_nothing(data: st.DataObject):
     buffer, made = data.draw(histories(is_honest=False))
@@ -65,7 +66,7 @@ def test_wrong_clocks_cost_more_and_lose_nothing(data: st.DataObject):
     assert behind(buffer, wanted) - behind(buffer, had) <= found <= behind(buffer, wanted)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.data())
 def test_reachable_is_membership_in_all_ancestors(data: st.DataObject):
     buffer, made = data.draw(histories(is_honest=False))
@@ -76,7 +77,7 @@ def test_reachable_is_membership_in_all_ancestors(data: st.DataObject):
         assert (cid in reachable) == (cid in every)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.data())
 def test_negotiation_finds_all_that_is_common(data: st.DataObject):
     buffer, made = data.draw(histories())

@@ -15,7 +15,9 @@ from tests.tools.type_check import HOUSE
 import ibidem
 from ibidem.memory.conversation.message import thread_id
 from ibidem.pages.html import TEXT_CHARACTERS
+from ibidem.repo.graph import Graph
 from ibidem.serve.explorer.reading import StoppedError, check_stopped, reading
+from ibidem.serve.explorer.routes import ROUTES
 
 from .browsing import Browser, browsing
 from .conftest import filled
@@ -176,3 +178,42 @@ def test_only_a_page_that_nobody_waits_for_is_stopped():
         with pytest.raises(StoppedError):
             check_stopped("checking", 1, None)
     check_stopped("checking", 1, None)
+
+
+def test_the_frame_of_every_page_is_there_before_the_index(monkeypatch: pytest.MonkeyPatch):
+    may_build = threading.Event()
+    snapshot = Graph.snapshot
+
+    def slow(graph: Graph) -> object:
+        assert may_build.wait(60)
+        return snapshot(graph)
+
+    ada, document = ibidem.node_id("", "ada"), ibidem.node_id("document", "handbook.md")
+    given = {
+        "bisect": f"?text=payment&expect={document}",
+        "compare": "?text=payment",
+        "node": f"/{ada}",
+        "document": f"/{document}",
+        "graph": f"/{ada}",
+        "commit": "/HEAD~1",
+        "thread": f"/{thread_id('talk')}",
+        "run": "/support/1",
+    }
+    with filled(ibidem.init("memory:")) as repo:
+        repo.conversations.append("talk", [("user", "How often?")])
+        with repo.runs.start("support") as run:
+            run.at().retrieve("payment")
+        monkeypatch.setattr(Graph, "snapshot", slow)
+        with browsing(repo) as browser:
+            for path in ["/ask?text=payment"] + [
+                f"/{route.path.split('/')[1]}{given.get(route.name, '')}" for route in ROUTES
+            ]:
+                may_build.clear()
+                connection = HTTPConnection("127.0.0.1", browser.explorer.port, timeout=30)
+                connection.request("GET", path, headers={"Cookie": browser.cookie})
+                response = connection.getresponse()
+                assert response.status == 200, path
+                assert "</h1>" in response.read1().decode(), path
+                may_build.set()
+                assert 'role="alert"' not in response.read().decode(), path
+                connection.close()

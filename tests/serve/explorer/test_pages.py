@@ -125,6 +125,27 @@ def test_the_first_commit_and_a_missing_one(browser: Browser, repo: ibidem.Repos
     browser.page("/commit/nothing", 404)
 
 
+def test_a_large_commit_is_on_several_pages():
+    with ibidem.init("memory:") as repo:
+        with repo.transaction(message="first") as tx:
+            tx.add_node("N", summary="first")
+        with repo.transaction(message="large") as tx:
+            for number in range(400):
+                tx.add_node("N", summary=f"node {number}", key=number)
+        with browsing(repo) as browser:
+            page, seen = browser.page("/commit/HEAD"), list[str]()
+            while True:
+                seen += [one.one("a").attributes["href"] or "" for one in page.all("h3")]
+                more = [a for a in page.all("a") if a.words == "Further changes"]
+                if not more:
+                    break
+                page = browser.page(more[0].attributes["href"] or "")
+            assert len(seen) == len(set(seen)) == 400
+            for beyond in ("x", "nodes", "nodes:zz", "vectors:" + "0" * 32):
+                page = browser.page(f"/commit/HEAD?beyond={beyond}", 200 if "v" in beyond else 400)
+                assert page.one("section", role="alert")
+
+
 def test_operations_name_what_reverts_them():
     with ibidem.init("memory:") as repo:
         for number in range(60):
