@@ -116,7 +116,7 @@ class GroupCommit(ABC, Generic[C]):
         self._queue.acquire()
         self._mine.position = position
         try:
-            if not self._is_rested():
+            if not self._gave_way():
                 position.is_free = not self._unsettled and self.state is getattr(
                     self._mine, "read", None
                 )
@@ -125,6 +125,7 @@ class GroupCommit(ABC, Generic[C]):
         finally:
             self._mine.position = before
             if position.is_held:
+                self._leave()
                 self._queue.release()
 
     def _lost(self) -> None:
@@ -138,8 +139,20 @@ class GroupCommit(ABC, Generic[C]):
         self._losses = 0
         self._rest_until = time.monotonic() + int(self._crowd) * self.round_trip_seconds
 
-    def _is_rested(self) -> bool:
-        """Waits until this process may compete again; returns whether it had to wait."""
+    def newest(self, *, is_current: bool) -> Mapping[str, bytes]:
+        """Returns the cells to begin on.
+
+        Args:
+            is_current: whether the newest state that was read is new enough.
+        """
+        return dict(self.state.cells) if is_current else self._store.cells()
+
+    def _leave(self) -> None:
+        """Ends the turn of a writer that hands in nothing."""
+
+    def _gave_way(self) -> bool:
+        """Waits until this process may compete again; returns whether it had to, so that the store
+        has to be asked again."""
         seconds = self._rest_until - time.monotonic()
         if seconds <= 0:
             return False
@@ -258,10 +271,9 @@ class _GroupPosition(QueuePosition):
         self._is_provisional = pending is not None
         if pending is not None:
             return pending
-        if is_after_loss and self.is_current:
-            return dict(self._group.state.cells)
+        is_current = is_after_loss and self.is_current
         self.is_current = True
-        return self._store.cells()
+        return self._group.newest(is_current=is_current)
 
     def settled(self) -> bool:
         if not self._is_provisional or not self.is_held:

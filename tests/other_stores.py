@@ -1,8 +1,8 @@
 """Lets the tests that do not depend on the store run on another one.
 
-`IBIDEM_TEST_STORE=log pytest tests/repo tests/memory tests/acceptance`; instead of `log` also `s3`
-or `postgres`. Tests of other rooms are about no store, about one of their own, or about processes
-and files of a folder.
+`IBIDEM_TEST_STORE=log pytest tests/repo tests/memory tests/acceptance tests/ingest tests/testing
+tests/adapters tests/serve tests/pages tests/embed`; instead of `log` also `s3` or `postgres`. Tests
+of other rooms are about no store, about one of their own, or about processes and files of a folder.
 
 A folder is opened as always, but its blocks and cells are elsewhere: the tests need not know.
 """
@@ -50,6 +50,8 @@ EXCLUDED = {
     "test_a_revision_from_before_an_erasure_makes_no_index_that_quotes_it": _SNAPSHOT,
     "test_a_text_is_found_as_json_writes_it": _FILE,
     "test_a_whole_repository_is_clean_and_everything_is_counted": _FILE,
+    "test_goldens_work_under_xdist": _PROCESSES,
+    "test_processes_write_the_same_bytes": _PROCESSES,
     "test_8_processes_lose_no_key_and_no_remote": _PROCESSES,
     "test_an_erasure_that_fails_at_any_step_is_finished_by_whoever_comes_next": _FILE,
     "test_an_open_of_a_whole_repository_reads_one_cell_more_and_no_block": _FILE,

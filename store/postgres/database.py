@@ -82,6 +82,8 @@ class Database:
         """When the newest look began."""
         self._number: int | None = None
         """The newest block that the newest look knew of."""
+        self._is_first = False
+        """Whether other processes that compete wait for this one."""
         self._writer_id = b""
         """Empty if this process is no known writer yet, or not any more."""
         self._count = 0
@@ -105,6 +107,28 @@ class Database:
                     rows = self.read("select * from look(%s, '{}')", self._since())
                     self._take(rows, started)
             return self.state()
+
+    def wait_in_queue(self) -> bool:
+        """Waits until it is the turn of this process among those that compete, and reads the newest
+        state; returns whether it had to wait. Does nothing if it has the turn."""
+        with self._lock:
+            if self._is_first:
+                return False
+            started = time.monotonic()
+            with self._cache.looking():
+                rows = self.read("select * from wait_in_queue(%s)", self._since())
+                _, has_waited, is_mine, _, _ = rows[0]
+                self._is_first = is_mine == "true"
+                self._take(rows[1:], started)
+            return bool(has_waited)
+
+    def leave_queue(self) -> None:
+        """Lets the next process have its turn, without a change."""
+        with self._lock:
+            if self._is_first:
+                self._is_first = False
+                with suppress(StorageError):  # it ends with the connection
+                    self.read("select pg_advisory_unlock('block'::regclass::oid::bigint)")
 
     def fetch(self, cids: Iterable[Cid]) -> dict[Cid, bytes]:
         """Reads those blocks that are stored.
@@ -246,11 +270,12 @@ class Database:
                 *change,
                 [cid.raw for cid in order],
                 [_checked(blocks, cid) for cid in order],
-                *(self._writer_id, self._count + 1, self._since()),
+                *(self._writer_id, self._count + 1, self._is_first, self._since()),
             ),
         )
         outcome = _outcome(rows[0])
         self._count += outcome.is_done
+        self._is_first = self._is_first and not outcome.is_done
         with suppress(StorageError):  # of this machine's disk; the next look raises it
             self._take(rows[1:], started)
             if outcome.is_done:
@@ -265,13 +290,14 @@ class Database:
 
         outcome = Outcome()
         with connection.transaction(), connection.cursor() as cursor:
-            cursor.execute(_PUBLISH, (*change, [], [], None, 0, self._since()))
+            cursor.execute(_PUBLISH, (*change, [], [], None, 0, False, self._since()))
             outcome = _outcome(cursor.fetchall()[0])
             if not outcome.is_done:
                 raise Rollback
             _copy(cursor, blocks)
             cursor.execute("select record(%s, %s)", (self._writer_id, self._count + 1))
         self._count += outcome.is_done
+        self.leave_queue()
         self._look_again()
         return outcome
 
@@ -368,6 +394,7 @@ class Database:
         if not self._writer_id:
             self._writer_id, self._count = os.urandom(_WRITER_BYTES), 0
         if self._connection is None or self._connection.closed:
+            self._is_first = False
             try:
                 self._connection = self._connect()
             except _errors() as error:
@@ -377,7 +404,7 @@ class Database:
 
 _PUBLISH = (
     "select * from publish(%s::text[], %s::bytea[], %s::bytea[], %s::bytea[], %s::bytea[], "
-    "%s::bytea[], %s, %s, %s)"
+    "%s::bytea[], %s, %s, %s, %s)"
 )
 
 

@@ -59,6 +59,33 @@ create function look(since bigint, known bytea[]) returns setof answer language 
     )
 $$;
 
+-- Waits for the turn of this session among those that compete for cells, a second at most, then
+-- looks. The turn ends with the session's next change. It only saves writers from lost races.
+create function wait_in_queue(since bigint) returns setof answer language plpgsql as $$
+declare
+    ahead bigint := 'block'::regclass::oid::bigint;
+    is_mine boolean := pg_try_advisory_lock(ahead);
+    has_waited boolean := not is_mine;
+begin
+    perform set_config('lock_timeout', '1000', true);
+    begin
+        if has_waited then
+            perform pg_advisory_lock(ahead);
+            is_mine := true;
+        end if;
+    exception when lock_not_available then
+        is_mine := false;
+    end;
+    begin
+        perform 1 from cell order by name for key share;  -- until the change before is visible
+    exception when lock_not_available then
+        null;
+    end;
+    return query select 'queue', has_waited::int::bigint, is_mine::text, null::bytea, null::bytea
+        union all select * from look(since, '{}');
+end
+$$;
+
 -- Reads blocks.
 create function stored(cids bytea[]) returns setof answer language sql as $$
     select 'state', null::bigint, version::text, mark(), null::bytea from format
@@ -95,7 +122,7 @@ $$;
 -- Swaps cells and inserts blocks, or changes nothing.
 create function publish(
     names text[], olds bytea[], news bytea[], needs bytea[], cids bytea[], bodies bytea[],
-    writer_id bytea, change bigint, since bigint
+    writer_id bytea, change bigint, is_first boolean, since bigint
 ) returns setof answer language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -132,6 +159,9 @@ begin
     insert into block (cid, body) select * from unnest(cids, bodies) on conflict do nothing;
     if writer_id is not null then
         perform record(writer_id, change);
+    end if;
+    if is_first then
+        perform pg_advisory_unlock('block'::regclass::oid::bigint);
     end if;
     return query select 'done', null::bigint, null::text, null::bytea, null::bytea
         union all select * from look(since, cids);

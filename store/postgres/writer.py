@@ -1,14 +1,19 @@
 """Publishes the changes of the threads of one process; those that wait meanwhile share one
-transaction."""
+transaction. Processes that lose races take turns, in the order in which they ask for one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 
 from ibidem.objects.cid import Cid
 from ibidem.store.group_commit import Change, GroupCommit
 from ibidem.store.postgres.database import BULK_COUNT, Database, DatabaseState
 from ibidem.store.protocol import Store, Swap, moved_cell
+
+_CONTENDED_SECONDS = 2.0
+"""How long after a lost race, or after a turn that it waited for, a process expects others."""
 
 
 class Writer(GroupCommit[Change]):
@@ -17,6 +22,7 @@ class Writer(GroupCommit[Change]):
     def __init__(self, database: Database, store: Store) -> None:
         super().__init__(store, "PostgreSQL")
         self._database = database
+        self._contended_until = 0.0
 
     @property
     def state(self) -> DatabaseState:
@@ -28,6 +34,32 @@ class Writer(GroupCommit[Change]):
         """The average time that a write took lately."""
         return self._database.round_trip_seconds
 
+    def newest(self, *, is_current: bool) -> Mapping[str, bytes]:
+        """Returns the cells to begin on; a process that competes with others waits for its turn."""
+        if not self._competes():
+            return super().newest(is_current=is_current)
+        self._wait_in_queue()
+        return dict(self.state.cells)
+
+    def _competes(self) -> bool:
+        return time.monotonic() < self._contended_until
+
+    def _wait_in_queue(self) -> None:
+        if self._database.wait_in_queue():
+            self._contended_until = time.monotonic() + _CONTENDED_SECONDS
+
+    def _lost(self) -> None:
+        self._contended_until = time.monotonic() + _CONTENDED_SECONDS
+
+    def _won(self) -> None:
+        """Nobody rests: whoever competes gets a turn."""
+
+    def _gave_way(self) -> bool:
+        return self._competes()
+
+    def _leave(self) -> None:
+        self._database.leave_queue()
+
     def _size(self, change: Change) -> int | None:
         return len(change.blocks) if type(change.blocks) is dict else None
 
@@ -36,6 +68,8 @@ class Writer(GroupCommit[Change]):
         return BULK_COUNT
 
     def _write(self, batch: Sequence[Change]) -> None:
+        if self._competes():
+            self._wait_in_queue()
         state, is_newest = self.state, False
         while True:
             admitted, refused = _admitted(batch, state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from ibidem.objects.cid import BlobCid
 from ibidem.objects.errors import ConflictError, InvalidInputError, NotFoundError
 from ibidem.store.backends import local_folder
 from ibidem.store.postgres.backend import POSTGRES
+from ibidem.store.postgres.store import PostgresStore
 from ibidem.store.protocol import Store
 from ibidem.store.testing import StoreSuite, blocks_of, run_together
 
@@ -114,3 +116,55 @@ def test_nothing_acknowledged_is_lost_or_doubled(postgres_schema: str, tmp_path:
     found = faulty_writers.run(postgres_schema, tmp_path, count=120, writers=3, seed=1)
     assert found["acknowledged"] >= 120
     assert (found["lost"], found["doubled"], found["holding"]) == (0, 0, 0)
+
+
+def test_who_competes_waits_for_the_change_before(postgres_schema: str, tmp_path: Path) -> None:
+    with POSTGRES.create(postgres_schema, tmp_path):
+        pass
+    with opened(postgres_schema, tmp_path / "a") as a, opened(postgres_schema, tmp_path / "b") as b:
+        assert not a.database.wait_in_queue()  # nobody else wanted one
+        seen: list[bytes | None] = []
+
+        def follow() -> None:
+            assert b.database.wait_in_queue()
+            seen.append(b.database.state().cells.get("head"))
+            b.publish({}, {"head": (b"1", b"2")})
+
+        def lead() -> None:
+            time.sleep(0.1)
+            assert not seen
+            a.publish(blocks_of(b"one"), {"head": (None, b"1")})
+
+        run_together(follow, lead)
+        assert seen == [b"1"]
+        assert not a.database.wait_in_queue()
+        assert a.cell("head") == b"2"
+
+
+def test_who_is_first_without_a_change_holds_nobody_up(
+    postgres_schema: str, tmp_path: Path
+) -> None:
+    with POSTGRES.create(postgres_schema, tmp_path):
+        pass
+    with opened(postgres_schema, tmp_path / "a") as a, opened(postgres_schema, tmp_path / "b") as b:
+        a.database.wait_in_queue()
+        started = time.monotonic()
+        assert b.database.wait_in_queue()  # it does not wait for ever
+        assert time.monotonic() - started >= 0.9
+        b.publish({}, {"head": (None, b"1")})
+        with pytest.raises(ConflictError):
+            a.publish({}, {"head": (None, b"2")})
+        a.database.leave_queue()
+        assert not b.database.wait_in_queue()
+        b.database.leave_queue()
+        a.database.wait_in_queue()
+        a.close()  # as a process does that is killed
+        while b.database.wait_in_queue():
+            assert time.monotonic() - started < 30
+
+
+def opened(address: str, folder: Path) -> PostgresStore:
+    folder.mkdir()
+    store = POSTGRES.open(address, folder)
+    assert isinstance(store, PostgresStore)
+    return store
