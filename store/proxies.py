@@ -19,6 +19,11 @@ def set_proxies(proxy_of: ProxyOf | None) -> None:
 
     Args:
         proxy_of: returns the URL of the proxy for a URL, None for none; by default there is none.
+
+    >>> set_proxies(lambda url: "http://proxy.example:3128" if url.startswith("https:") else None)
+    >>> proxy_of("https://models.example/v1")
+    'http://proxy.example:3128'
+    >>> set_proxies(None)
     """
     global _proxy_of
     _proxy_of = proxy_of

@@ -57,7 +57,7 @@ summary_option = click.option(
 assess_option = click.option(
     "--assess",
     is_flag=True,
-    help="Show also how sure the answer is, the words of QUERY that it lacks, and its neighbours.",
+    help="Show also the words of QUERY that the items lack, their scores, and their neighbours.",
 )
 """The option that assesses an answer, passed on as `assess`."""
 

@@ -46,6 +46,18 @@ def facts_in(messages: Sequence[Stored], model: LanguageModel) -> tuple[str, ...
     Raises:
         InvalidInputError: there are no messages; kind `limit-exceeded`: there are too many facts.
         IbidemError: what the model raises.
+
+    >>> import ibidem
+    >>> from ibidem.memory.conversation.conversations import Conversations
+    >>> class Model:
+    ...     name = "none:none"
+    ...
+    ...     def complete(self, system: str, prompt: str) -> str:
+    ...         return "- Ada uses a Brother printer."
+    >>> memory = Conversations(ibidem.init("memory:", author="ada"))
+    >>> written = memory.append("support", [{"role": "user", "content": "My Brother jams."}])
+    >>> facts_in(memory.messages("support"), Model())
+    ('Ada uses a Brother printer.',)
     """
     answer = model.complete(_SYSTEM, fenced(messages))
     lines = (_BULLET.sub("", line.strip()).strip() for line in answer.splitlines())

@@ -19,8 +19,15 @@ COMMITTING = {
     *("cherry-pick", "commit", "config set", "config unset", "embed", "history rebase"),
     *("history squash", "import", "mcp", "memory accept", "memory add", "memory consolidate"),
     *("memory contest", "memory feedback not-useful", "memory feedback outcome"),
-    *("memory feedback vote", "memory fork", "memory merge", "memory penalize", "memory propose"),
-    *("memory prune", "memory reinforce", "memory retract", "memory supersede", "merge"),
+    *("memory feedback vote", "memory fork", "memory maintain", "memory merge", "memory penalize"),
+    *(
+        "memory propose",
+        "memory prune",
+        "memory reinforce",
+        "memory retract",
+        "memory supersede",
+        "merge",
+    ),
     *("resolve", "revert", "run record", "thread append", "thread clear", "thread compact"),
     *("trust disable", "trust enable"),
 }

@@ -77,7 +77,6 @@ def test_a_served_question_is_answered_for_the_viewer_of_its_token(run, tmp_path
         ("create", "reader"),
         ("create", "reader", "--viewer", "lowest"),
         ("create", "reader", "--viewer", ""),
-        ("create", "reader", "--viewer", "low", "--scope", "write"),
         ("create", "reader", "--viewer", "low", "--expires", "soon"),
         ("create", "reader", "--viewer", "low", "--expires", "2025-01-01T00:00:00Z"),
         ("create", "reader", "--viewer", "low", "--expires", "0d"),
