@@ -122,6 +122,7 @@ def test_who_competes_waits_for_the_change_before(postgres_schema: str, tmp_path
     with POSTGRES.create(postgres_schema, tmp_path):
         pass
     with opened(postgres_schema, tmp_path / "a") as a, opened(postgres_schema, tmp_path / "b") as b:
+        a.publish(blocks_of(b"none"), {"head": (None, b"0")})
         assert not a.database.wait_in_queue()  # nobody else wanted one
         seen: list[bytes | None] = []
 
@@ -131,9 +132,10 @@ def test_who_competes_waits_for_the_change_before(postgres_schema: str, tmp_path
             b.publish({}, {"head": (b"1", b"2")})
 
         def lead() -> None:
-            time.sleep(0.1)
-            assert not seen
-            a.publish(blocks_of(b"one"), {"head": (None, b"1")})
+            waiting = "select 1 from pg_locks where locktype = 'advisory' and not granted"
+            while not a.database.read(waiting):
+                assert not seen
+            a.publish(blocks_of(b"one"), {"head": (b"0", b"1")})
 
         run_together(follow, lead)
         assert seen == [b"1"]
