@@ -51,6 +51,7 @@ def write(
     *,
     message: str,
     branch: str | None = None,
+    viewer: ibidem.Viewer | None = None,
     author: str = "",
 ) -> T:
     """Makes a change in one commit and returns what it returns.
@@ -59,8 +60,10 @@ def write(
     is there now, so the last writer of an id wins and no conflict is left behind.
 
     Raises:
+        InvalidInputError: kind `not-permitted`: the viewer is restricted.
         ConflictError: another writer was first in every one of `TRIES_MAX` attempts.
     """
+    check_may_write(viewer)
     for attempt in range(TRIES_MAX):
         try:
             with repository.transaction(
@@ -73,6 +76,16 @@ def write(
         else:
             return result
     raise AssertionError("BUG: the last attempt neither ends nor raises")
+
+
+def check_may_write(viewer: ibidem.Viewer | None) -> None:
+    """Refuses a restricted viewer: frameworks choose the ids of what they store, and one that a
+    hidden entry has could neither be taken nor refused without harm."""
+    if viewer is not None and not viewer.everything:
+        raise ibidem.InvalidInputError(
+            "viewer: a store of a framework is only read as a restricted viewer",
+            kind=ibidem.ErrorKind.NOT_PERMITTED,
+        )
 
 
 def id_of(text: str, metadata: Mapping[str, Any]) -> str:
@@ -99,7 +112,8 @@ class Collection:
             name: the label of the nodes.
             model: the name under which vectors are kept; by default that of the collection.
             branch: to read and write; by default the current one.
-            viewer: as whom to read, in a repository with a trust policy.
+            viewer: as whom to read, in a repository with a trust policy; a restricted one writes
+                nothing.
         """
         if not isinstance(name, str) or not name:
             raise ibidem.InvalidInputError(f"collection: got {name!r:.80}, expected a text")
@@ -114,7 +128,12 @@ class Collection:
     def write(self, change: Callable[[ibidem.Transaction], T], message: str) -> T:
         """Makes a change in one commit, as `write`."""
         return write(
-            self.repository, change, message=message, branch=self.branch, author=self.author
+            self.repository,
+            change,
+            message=message,
+            branch=self.branch,
+            viewer=self.viewer,
+            author=self.author,
         )
 
     # -- writing ---------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 import ibidem
-from ibidem.adapters.collection import plain, write
+from ibidem.adapters.collection import check_may_write, plain, write
 
 T = TypeVar("T")
 
@@ -315,6 +315,7 @@ class IbidemSaver(BaseCheckpointSaver[int]):
                 yield _thread(name)
 
     def _write(self, thread: str, change: Callable[[ibidem.Transaction], T], what: str) -> T:
+        check_may_write(self.viewer)
         branch = _branch(thread)
         if branch not in self.repository.branches():
             self._begin(branch)

@@ -270,6 +270,7 @@ class IbidemPropertyGraphStore(PropertyGraphStore):
             change,
             message=f"{self.graph}: {what}",
             branch=self.branch,
+            viewer=self.viewer,
             author=self.author,
         )
 

@@ -27,14 +27,23 @@ def contents(found: Any, name: str) -> list[str]:
     return sorted(getattr(one, name) for one in found)
 
 
-def test_collections_show_and_remove_what_a_viewer_sees(repo: ibidem.Repository):
+def test_collections_are_only_read_by_a_restricted_viewer(repo: ibidem.Repository):
     whole = Collection(repo, "things", viewer=ALL)
     whole.put([Entry("a", "seen", {"level": 0}), Entry("b", "hidden", {"level": 4})])
     low = Collection(repo, "things", viewer=LOW)
     assert (whole.count(), low.count()) == (2, 1)
-    assert low.delete(["b"]) == 0
-    assert low.delete() == 1
-    assert whole.count() == 1
+    before = repo.head
+    for change in (
+        lambda: low.put([Entry("b", "mine")]),
+        lambda: low.put([Entry("b", "mine")], replace=False),
+        lambda: low.put([Entry("new", "mine")]),
+        lambda: low.delete(["b"]),
+        lambda: low.delete(),
+    ):
+        with pytest.raises(ibidem.InvalidInputError, match="only read") as refused:
+            change()
+        assert refused.value.kind is ibidem.ErrorKind.NOT_PERMITTED
+    assert repo.head == before
 
 
 def test_langchain(repo: ibidem.Repository):
@@ -68,6 +77,9 @@ def test_langgraph(repo: ibidem.Repository):
     store = IbidemStore(repo, viewer=ALL)
     store.put(("a",), "k", {"text": "parcel"})
     assert store.get(("a",), "k").value == {"text": "parcel"}
+    low = IbidemStore(repo, viewer=LOW)
+    with pytest.raises(ibidem.InvalidInputError, match="only read"):
+        low.put(("a",), "k", {"text": "mine"})
 
 
 def test_llamaindex(repo: ibidem.Repository):
@@ -92,6 +104,8 @@ def test_llamaindex(repo: ibidem.Repository):
         for name, level in (("seen", 0), ("hidden", 4))
     ]
     IbidemPropertyGraphStore(repo, viewer=ALL).upsert_nodes(entities)
+    with pytest.raises(ibidem.InvalidInputError, match="only read"):
+        IbidemPropertyGraphStore(repo, viewer=LOW).upsert_nodes(entities)
     for viewer, count in ((LOW, 1), (ALL, 2)):
         query = VectorStoreQuery(query_embedding=VECTOR, similarity_top_k=5)
         assert len(IbidemVectorStore(repo, viewer=viewer).query(query).nodes) == count
