@@ -10,7 +10,7 @@ Invariant: a live row of a family is in exactly one segment, scores do not depen
 the order is (score, id). So the best `depth` of the best `depth` of all parts are those of the
 whole.
 
-Spec: retrieval 11.
+Spec: retrieval 13.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ibidem.objects.record import record
 from ibidem.retrieve.filter import Universe, cached
 from ibidem.retrieve.lane import LaneStatus, LaneTop, best, empty_top
 from ibidem.retrieve.lexical import lane as lexical
-from ibidem.retrieve.lexical.bm25 import weights
+from ibidem.retrieve.lexical.bm25 import frequency, weights
 from ibidem.retrieve.lexical.heading import containers_of, ranked_with_headings
 from ibidem.retrieve.lexical.statistics import Statistics, statistics_of
 from ibidem.retrieve.lexical.view import lexical_view_of
@@ -43,7 +43,7 @@ DENSE = "dense"
 LEXICAL = lexical.LANE
 LANES = (DENSE, LEXICAL)
 """The lanes that can be shared out."""
-_PARTS_KEPT = 4
+_PARTS_MAX = 4
 """The number of parts that are cached with a snapshot: each has its own caches of rows."""
 
 
@@ -119,12 +119,12 @@ def part_of(universe: Universe, names: Iterable[str]) -> Universe:
     """Returns a universe of which only the rows of some segments are ranked and counted."""
     whole = universe.view.snapshot
     wanted = frozenset(names)
-    kept = cached(whole, ("parts",), dict[frozenset[str], Snapshot])
-    part = kept.get(wanted)
+    parts = cached(whole, ("parts",), dict[frozenset[str], Snapshot])
+    part = parts.get(wanted)
     if part is None:
-        for old in list(kept)[: max(0, len(kept) + 1 - _PARTS_KEPT)]:
-            kept.pop(old, None)
-        part = kept[wanted] = cast("Snapshot", _PartSnapshot(whole, wanted))
+        for old in list(parts)[: max(0, len(parts) + 1 - _PARTS_MAX)]:
+            parts.pop(old, None)
+        part = parts[wanted] = cast("Snapshot", _PartSnapshot(whole, wanted))
     view = replace(universe.view, snapshot=part)
     nodes = view
     if universe.nodes is not universe.view:
@@ -184,6 +184,19 @@ class Counts:
         assert query.text is not None, "BUG: the lexical lane runs on a text"
         home = universe.view.snapshot.config.analyser
         return words_of(query.text, home, self.statistics().analysers)
+
+    def may_have_near_terms(self, universe: Universe) -> bool:
+        """Returns whether a word of the query may bring in terms at edit distance 1, which only a
+        whole dictionary has."""
+        fuzzy = universe.query.match.fuzzy
+        if fuzzy is None:
+            return False
+        words = [
+            word for word in self.words(universe) if any(len(text) >= fuzzy.length for text in word)
+        ]
+        if fuzzy.rare is None:
+            return bool(words)
+        return any(frequency(word, self.frequencies, self.documents) < fuzzy.rare for word in words)
 
     def weights(self, universe: Universe) -> dict[str, float]:
         """Returns the weight of each term, as the lexical lane computes it."""

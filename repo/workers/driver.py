@@ -8,7 +8,7 @@ If a segment has none left, the question fails. There is no answer from a part o
 Invariant: what is merged are integers and exact scores, each segment once. So neither the
 partition, nor the order of arrival, nor a loss shows in an answer.
 
-Spec: retrieval 11.
+Spec: retrieval 13.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -25,6 +25,7 @@ from blake3 import blake3
 from ibidem.objects.cid import RootCid
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError, RemoteError
 from ibidem.objects.record import record
+from ibidem.repo.workers.http import HttpWorker
 from ibidem.repo.workers.messages import Ask, Layout, Request, decode_counts, decode_top
 from ibidem.retrieve.access.restricted_snapshot import RestrictedSnapshot
 from ibidem.retrieve.lane import LaneStatus, LaneTop, empty_top
@@ -40,7 +41,7 @@ from ibidem.retrieve.partition import (
 from ibidem.retrieve.pipeline import run_lanes
 
 if TYPE_CHECKING:
-    from ibidem.repo.workers.worker import Carrier
+    from ibidem.repo.workers.messages import Carrier
     from ibidem.retrieve.filter import Universe
     from ibidem.retrieve.protocol import Snapshot
     from ibidem.retrieve.subquery_lane import RunLanes
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 COPIES = 2
 TIMEOUT_SECONDS = 30.0
-_LAYOUTS_KEPT = 64
+_LAYOUTS_MAX = 64
 _TRIES = 3
 """How often a lane is asked for if workers merge their segments meanwhile."""
 
@@ -107,23 +108,24 @@ class Workers:
         return partial(self._run, snapshot)
 
     def _run(self, snapshot: Snapshot, scope: Universe) -> list[LaneTop]:
-        """Returns the tops of the lanes of a query; sparse vectors, terms at edit distance 1 and
-        graphs are ranked here."""
+        """Returns the tops of the lanes of a query. Sparse vectors are ranked here, and words that
+        may bring in terms at edit distance 1."""
         query = scope.query
-        seen = scope.view.snapshot
-        whole = seen.base if isinstance(seen, RestrictedSnapshot) else seen
+        visible = scope.view.snapshot
+        whole = visible.base if isinstance(visible, RestrictedSnapshot) else visible
         base = snapshot.base if isinstance(snapshot, RestrictedSnapshot) else snapshot
         assert whole is base, "BUG: another snapshot is ranked than was opened"
         dense = lexical = None
-        if query.vector is not None and seen.vectors(query.vector.model):
+        if query.vector is not None and visible.vectors(query.vector.model):
             dense = self._lane(scope, DENSE, self._dense)
-        if query.text is not None and query.match.fuzzy is None and seen.lexical:
+        if query.text is not None and visible.lexical:
             lexical = self._lane(scope, LEXICAL, self._lexical)
         return run_lanes(scope, dense, lexical)
 
     def _lane(
-        self, scope: Universe, lane: str, ask: Callable[[Universe, _Plan], LaneTop]
-    ) -> LaneTop:
+        self, scope: Universe, lane: str, ask: Callable[[Universe, _Plan], LaneTop | None]
+    ) -> LaneTop | None:
+        """Returns the top of a lane; None if it has to be ranked here."""
         query = scope.query
         model = query.vector.model if lane == DENSE and query.vector is not None else ""
         key = scope.view.snapshot.root, lane, model
@@ -131,7 +133,7 @@ class Workers:
             plan = self._plans.get(key)
             if plan is None:
                 plan = self._planned(scope, lane)
-                while len(self._plans) >= _LAYOUTS_KEPT:
+                while len(self._plans) >= _LAYOUTS_MAX:
                     self._plans.pop(next(iter(self._plans)), None)
                 self._plans[key] = plan
             try:
@@ -146,11 +148,13 @@ class Workers:
     def _dense(self, scope: Universe, plan: _Plan) -> LaneTop:
         return merged_top(scope, self._round(scope, plan, Ask.TOP, DENSE, decode_top))
 
-    def _lexical(self, scope: Universe, plan: _Plan) -> LaneTop:
+    def _lexical(self, scope: Universe, plan: _Plan) -> LaneTop | None:
         parts = self._round(scope, plan, Ask.COUNTS, LEXICAL, decode_counts)
         counts = Counts.sum(parts)
         if not counts.words(scope):
             return empty_top(LEXICAL, LaneStatus.NO_TERMS, floor=FLOOR)
+        if counts.documents and counts.may_have_near_terms(scope):
+            return None
         if not counts.documents or not counts.weights(scope):
             return empty_top(LEXICAL, LaneStatus.OK, floor=FLOOR)
         tops = self._round(scope, plan, Ask.TOP, LEXICAL, decode_top, counts)
@@ -171,7 +175,7 @@ class Workers:
                 found[worker] = layout.segments
         if not found:
             raise RemoteError(
-                f"workers: none has the index of {scope.view.snapshot.root}: {_said(failed)}"
+                f"workers: none has the index of {scope.view.snapshot.root}: {_reasons(failed)}"
             )
         groups: dict[frozenset[tuple[str, bytes]], list[str]] = {}
         for worker in sorted(found):
@@ -285,18 +289,39 @@ class Workers:
             return error
 
 
+def workers_at(
+    workers: Iterable[str] | Mapping[str, Carrier],
+    *,
+    token: str,
+    copies: int,
+    timeout_seconds: float,
+) -> Workers | None:
+    """Returns the workers behind some addresses or functions, None for none; the arguments are
+    those of `Repository.use_workers`."""
+    if isinstance(workers, str):
+        raise InvalidInputError(f"workers: got {workers!r:.80}, expected a list of addresses")
+    if isinstance(workers, Mapping):
+        carriers: dict[str, Carrier] = dict(workers)
+    else:
+        found = [HttpWorker(one, token, timeout_seconds=timeout_seconds) for one in workers]
+        carriers = {one.address: one for one in found}
+    if not carriers:
+        return None
+    return Workers(carriers, copies=copies, timeout_seconds=timeout_seconds)
+
+
 def _unanswered(
     lost: Sequence[str], owners: Mapping[str, Sequence[str]], failed: Mapping[str, str]
 ) -> RemoteError:
     """Returns the error for segments that no worker answers for."""
-    asked = sorted({worker for name in lost for worker in owners[name]})
+    owning = sorted({worker for name in lost for worker in owners[name]})
     names = ", ".join(lost[:3]) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")
     return RemoteError(
         f"workers: no answer for the segments {names}: "
-        + _said({worker: failed[worker] for worker in asked}),
+        + _reasons({worker: failed[worker] for worker in owning}),
         hint="start these workers again, or ask without workers",
     )
 
 
-def _said(failed: Mapping[str, str]) -> str:
+def _reasons(failed: Mapping[str, str]) -> str:
     return "; ".join(f"{worker}: {failed[worker]}" for worker in sorted(failed))

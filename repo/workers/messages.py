@@ -7,13 +7,13 @@ can carry them. An error is an answer too, so that every carrier brings back the
 Every request names the root and the layout of its segments. A worker answers for exactly these, or
 refuses; so two processes can never mix states.
 
-Spec: retrieval 11.
+Spec: retrieval 13.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, Self
 
@@ -35,6 +35,8 @@ from ibidem.retrieve.partition import LANES, Counts, Top
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.semantics import read_query
 
+Carrier = Callable[[bytes], bytes]
+"""Brings a request to a worker, and back its answer."""
 VERSION = 1
 _LENGTH_BYTES = 4
 _ID_BYTES = 16

@@ -3,13 +3,12 @@
 The view, the universe and the scores are computed here as for an own answer, from the blocks and
 the index that this process has. What the driver says is who asks, what, and which segments count.
 
-Spec: retrieval 11.
+Spec: retrieval 13.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ibidem.objects.errors import IbidemError, RemoteError
@@ -72,7 +71,3 @@ def answer_from(snapshot: Snapshot, request: Request, load: Load) -> bytes:
     if request.ask is Ask.COUNTS:
         return encode_counts(Counts.of(part))
     return encode_top(top_of(part, None if lane == DENSE else request.counts))
-
-
-Carrier = Callable[[bytes], bytes]
-"""Brings a request to a worker, and back its answer."""

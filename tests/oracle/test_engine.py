@@ -38,7 +38,7 @@ def random_workers(rng, snapshot, load):
 
     names = [f"{rng.random()}" for _ in range(rng.randint(1, 5))]
     failing_count = rng.randint(0, len(names) - 1)
-    carriers = {name: carried for name in names} | dict.fromkeys(names[:failing_count], failing)
+    carriers = dict.fromkeys(names, carried) | dict.fromkeys(names[:failing_count], failing)
     return Workers(carriers, copies=len(names))
 
 
@@ -73,8 +73,9 @@ def check(seed: int) -> None:
             receipt = Receipt.decode(receipt_of(result).encode())
             assert receipt.result == result.cid
             assert ask(receipt.rerank).to_bytes() == expected
-            workers = random_workers(rng, snapshot, load)
-            assert ask(said, lanes=workers.lanes(snapshot)).to_bytes() == expected
+            if rng.random() < 0.4:
+                workers = random_workers(rng, snapshot, load)
+                assert ask(said, lanes=workers.lanes(snapshot)).to_bytes() == expected
 
 
 @pytest.mark.parametrize(
