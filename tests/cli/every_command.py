@@ -194,6 +194,10 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("history", "prune", "HEAD~2")
     run("history", "squash", "HEAD~1", "-m", "folded")
     run("index", "build")
+    run("index", "list")
+    run("index", "build", "--all")
+    run("index", "drop", "main")
+    run("index", "build", "main")
     run("index", "verify")
     run("index", "share", code=3)  # there is no key yet
     _keeps(run, folder)
