@@ -11,7 +11,7 @@ import click
 from ibidem.cli import embedders
 from ibidem.cli.options import dates
 from ibidem.cli.options.viewer import level_option, viewer_of, viewer_option
-from ibidem.cli.render import output, shapes
+from ibidem.cli.render import answer, output, shapes
 from ibidem.cli.session import (
     Session,
     at_option,
@@ -204,9 +204,14 @@ def select(
         receipt = None if found.receipt is None else str(found.receipt)
         output.emit(
             "thread-select",
-            {"receipt": receipt, "messages": [_message_json(one) for one in found.messages]},
+            {
+                "receipt": receipt,
+                "messages": [_message_json(one) for one in found.messages],
+                "warnings": [one.to_dict() for one in found.warnings],
+            },
         )
         return
+    output.note(*answer.warning_lines(found))
     if not found.messages:
         output.note(output.faint("no message selected; repo thread list shows the threads"))
     output.say(*_lines(found.messages))

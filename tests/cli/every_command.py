@@ -234,7 +234,9 @@ def _reads(run: Callable[..., dict[str, Any]]) -> None:
     run("undo", "--staged")
     run("thread", "show", "talk")
     run("thread", "show", "talk", "--raw")
+    run("config", "set", "thread_window", "1")
     run("thread", "select", "talk", "42")
+    run("config", "unset", "thread_window")
     run("thread", "list")
     run("thread", "clear", "talk", "--before", "1")
 
