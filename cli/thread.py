@@ -22,10 +22,14 @@ from ibidem.cli.session import (
 from ibidem.objects.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ibidem.embed.language_model import LanguageModel
     from ibidem.memory.conversation.changes import Written
     from ibidem.memory.conversation.conversations import Conversations
     from ibidem.memory.conversation.message import Stored, ThreadInfo
+    from ibidem.memory.conversation.passages import Passage
+    from ibidem.objects.ids import NodeId
     from ibidem.repo.repository import Repository
 
 model_option = click.option(
@@ -206,7 +210,10 @@ def select(
             "thread-select",
             {
                 "receipt": receipt,
-                "messages": [_message_json(one) for one in found.messages],
+                "messages": [
+                    _message_json(one) | _passage_json(found.passages.get(one.id))
+                    for one in found.messages
+                ],
                 "warnings": [one.to_dict() for one in found.warnings],
             },
         )
@@ -214,7 +221,7 @@ def select(
     output.note(*answer.warning_lines(found))
     if not found.messages:
         output.note(output.faint("no message selected; repo thread list shows the threads"))
-    output.say(*_lines(found.messages))
+    output.say(*_lines(found.messages, found.passages))
 
 
 @command.command("compact")
@@ -434,11 +441,18 @@ def _message_json(one: Stored) -> dict[str, Any]:
     )
 
 
-def _lines(messages: Any) -> list[str]:
+def _passage_json(passage: Passage | None) -> dict[str, Any]:
+    return {} if passage is None else {"passage": [passage.start, passage.stop]}
+
+
+def _lines(messages: Any, passages: Mapping[NodeId, Passage] | None = None) -> list[str]:
     lines: list[str] = []
     for one in messages:
         position = f"{one.ord}-{one.last}" if one.is_summary else str(one.ord)
-        text = one.text.splitlines() or [""]
+        passage = None if passages is None else passages.get(one.id)
+        if passage is not None:
+            position += f"[{passage.start}:{passage.stop}]"
+        text = (one.text if passage is None else passage.text).splitlines() or [""]
         lines.append(
             f"{output.faint(position)} {output.strong(output.one_line(one.role))}: {text[0]}"
             f"  {output.faint(str(one.id))}"

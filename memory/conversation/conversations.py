@@ -508,7 +508,7 @@ class Conversations:
         chosen = None
         if text is not None and text.strip() and similar != 0:
             chosen = self.select(text, thread=thread, limit=similar, unit=unit, at=at, **options)
-            sources.append(Source("similar", chosen.units, shares[1]))
+            sources.append(Source("similar", chosen.units, shares[1], chosen.passages))
         return compose(
             revision,
             sources,

@@ -21,9 +21,11 @@ from ibidem.memory.conversation.message import (
     stored_of,
     thread_info,
 )
+from ibidem.memory.conversation.passages import Passage, best_passage
 from ibidem.memory.conversation.units import Unit, calls_of, check_kind, is_question
 from ibidem.objects.block import EMPTY
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
 from ibidem.repo.arguments import microseconds
 from ibidem.retrieve.access.policy import policy_of
@@ -58,9 +60,19 @@ class Selection(MessageAnswer):
     """In the requested order; the messages of one unit in the order of their thread."""
     scores: Mapping[NodeId, float]
     """The score of each ranked message, its neighbours counted; empty without a text."""
+    passages: Mapping[NodeId, Passage]
+    """Of each long message the piece that the text is about; empty without a text."""
     outside: tuple[AnswerWarning, ...] = ()
     """One warning for each thread with messages outside the window that the configuration of the
     root sets."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the selection as plain data; a long message has the range of its passage."""
+        made = MessageAnswer.to_dict(self)
+        for one, item in zip(self.messages, made["items"], strict=True):
+            if one.id in self.passages:
+                item["passage"] = fields_of(self.passages[one.id], "start", "stop")
+        return made
 
     @property
     def warnings(self) -> tuple[AnswerWarning, ...]:
@@ -116,7 +128,7 @@ def select(
     scope = Scope(revision, thread, window, ttl, as_of)
     if text is None or not text.strip():
         latest = _first(scope.newest(), scope, limit, unit)[::-1]
-        return _selection(latest, scope.of(latest), {}, scope.outside)
+        return _selection(latest, scope.of(latest), {}, {}, scope.outside)
     ranked = scope.ask(
         text,
         depth=max(default("depth"), 4 * (limit or 0)) if depth is None else depth,
@@ -126,19 +138,24 @@ def select(
     best = _first(messages, scope, limit, unit)
     if order == "chronological":
         best.sort(key=lambda one: _time_key(one.messages[0]))
-    return _selection(best, ranked, scores, scope.outside)
+    every = (message for one in best for message in one.messages)
+    home = revision.config.analyser
+    passages = {one.id: found for one in every if (found := best_passage(one.text, text, home))}
+    return _selection(best, ranked, scores, passages, scope.outside)
 
 
 def _selection(
     units: Sequence[Unit],
     result: Answer[Item],
     scores: Mapping[NodeId, float],
+    passages: Mapping[NodeId, Passage],
     outside: tuple[AnswerWarning, ...],
 ) -> Selection:
     messages = tuple(message for unit in units for message in unit.messages)
-    text = "\n".join(f"{one.role}: {one.text}" for one in messages)
+    shown = {id_: passage.text for id_, passage in passages.items()}
+    text = "\n".join(f"{one.role}: {shown.get(one.id, one.text)}" for one in messages)
     tokens = HEURISTIC.estimate(text)
-    return Selection(messages, text, tokens, result, tuple(units), scores, outside)
+    return Selection(messages, text, tokens, result, tuple(units), scores, passages, outside)
 
 
 def _beside(

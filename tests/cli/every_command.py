@@ -236,6 +236,8 @@ def _reads(run: Callable[..., dict[str, Any]]) -> None:
     run("thread", "show", "talk", "--raw")
     run("config", "set", "thread_window", "1")
     run("thread", "select", "talk", "42")
+    run("thread", "append", "talk", "a word " * 400 + "and 42")
+    run("thread", "select", "talk", "42")
     run("config", "unset", "thread_window")
     run("thread", "list")
     run("thread", "clear", "talk", "--before", "1")
