@@ -300,6 +300,8 @@ def compact(
     help="Language model that proposes facts in place of FACT: openai:NAME or ollama:NAME "
     "[default: `repo config`, language_model].",
 )
+@click.option("--rules", is_flag=True, help="Rules propose facts; no model is called.")
+@click.option("--user", metavar="NAME", help="Whose messages they are, for --rules.")
 @common_options
 @pass_session
 def propose(
@@ -311,6 +313,8 @@ def propose(
     facts: tuple[str, ...],
     made_by: str | None,
     model: str | None,
+    rules: bool,
+    user: str | None,
 ) -> None:
     """Stage facts from messages FIRST to LAST of THREAD, to be accepted
 
@@ -318,11 +322,23 @@ def propose(
     is staged with the messages that it is from and the name of the model. `repo status` lists them,
     `repo node remove` drops one, `repo undo` all of them, and `repo commit` accepts the rest.
 
+    With --rules, what users say of themselves in plain words ("I live in Graz", "I prefer tea over
+    coffee", "remember that ...") is committed as proposals, which no question finds. `repo memory
+    proposals` lists them, and `repo memory accept` accepts.
+
     \b
     Examples:
+      repo thread propose support-17 0 9 --rules --user ada
       repo thread propose support-17 0 9 --model ollama:llama3.2
       repo thread propose support-17 0 9 "Ada uses a Brother printer." --made-by bob
     """
+    if user is not None and not rules:
+        raise click.UsageError("--user needs --rules")
+    if rules:
+        if facts or model is not None or made_by is not None:
+            raise click.UsageError("--rules: got it beside FACT or a model, expected it alone")
+        _propose_by_rules(session, thread, first, last, user)
+        return
     if facts and model is not None:
         raise click.UsageError("FACT and --model: got both, expected one of them")
     if bool(facts) != (made_by is not None):
@@ -345,6 +361,26 @@ def propose(
     for one, fact in zip(ids, facts, strict=True):
         output.say(f"{one}  {output.one_line(fact)}")
     what = "repo commit accepts them, repo undo drops them" if ids else "no fact was proposed"
+    output.note(output.faint(what))
+
+
+def _propose_by_rules(
+    session: Session, thread: str, first: int, last: int, user: str | None
+) -> None:
+    from ibidem.memory.conversation.rules import USER
+
+    with session.open() as repository:
+        memory = _memory(session, repository)
+        ids = memory.propose_by_rules(thread, first, last, user=USER if user is None else user)
+        revision = repository.at()
+        texts = [revision.node(one).summary or "" for one in ids]
+    if session.json:
+        rows = [{"id": str(one), "text": text} for one, text in zip(ids, texts, strict=True)]
+        output.emit("thread-propose", {"facts": rows})
+        return
+    for one, text in zip(ids, texts, strict=True):
+        output.say(f"{one}  {output.one_line(text)}")
+    what = "repo memory accept makes them facts" if ids else "no new fact was proposed"
     output.note(output.faint(what))
 
 

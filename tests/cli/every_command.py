@@ -230,6 +230,7 @@ def _reads(run: Callable[..., dict[str, Any]]) -> None:
     run("thread", "append", "talk", "what is the answer")
     run("thread", "append", "talk", "--stdin", stdin=stdin)
     run("thread", "compact", "talk", "0", "0", "a question")
+    run("thread", "propose", "talk", "0", "0", "--rules", "--user", "ada")
     run("thread", "propose", "talk", "0", "0", "Ada asks", "--made-by", "ada")
     run("undo", "--staged")
     run("thread", "show", "talk")
