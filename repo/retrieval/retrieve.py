@@ -18,7 +18,8 @@ from ibidem.repo.arguments import microseconds
 from ibidem.repo.graph import Graph
 from ibidem.repo.retrieval.rerank_timeout import limited
 from ibidem.repo.retrieval.token_estimators import estimator_of
-from ibidem.retrieve.answer.answer import Answer, AnswerKind, receipt_of
+from ibidem.retrieve.answer.answer import Answer, AnswerKind, best_ids, receipt_of
+from ibidem.retrieve.answer.locator import Locator
 from ibidem.retrieve.answer.warning import AnswerWarning
 from ibidem.retrieve.filter import Universe
 from ibidem.retrieve.lane import LaneTop
@@ -35,6 +36,7 @@ from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
+    from ibidem.objects.location import Location
     from ibidem.repo.core import Core
     from ibidem.repo.retrieval.signature import QuestionOptions
     from ibidem.repo.workers.driver import Workers
@@ -242,7 +244,8 @@ def execute_query(
     *,
     lanes: Lanes | None = None,
 ) -> Answer[Any]:
-    """Returns the answer to a resolved query by the rules of its version, without a receipt.
+    """Returns the answer to a resolved query by the rules of its version, with what locates its
+    items, without a receipt.
 
     Args:
         lanes: returns what ranks a snapshot, None for this process; by default the workers of the
@@ -266,7 +269,15 @@ def execute_query(
             **_noted(repository, prepared.query),
         )
     )
-    return result
+    return replace(result, locator=Locator(lambda: _located(revision, result)))
+
+
+def _located(revision: Graph, result: Answer[Any]) -> list[Location | None]:
+    """Returns the location of each item's best node, as the caller of the query sees it."""
+    return revision.seen_by(result.query.viewer).locate_many(
+        best_ids(result),
+        include_tombstoned=result.query.include_tombstoned,
+    )
 
 
 def _here(snapshot: Snapshot) -> None:
