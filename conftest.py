@@ -172,11 +172,11 @@ def _other_store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     if reason is not None:
         pytest.skip(reason)
     address = ""
-    if kind == "s3":
+    if kind in ("s3", "split"):
         for name, value in request.getfixturevalue("s3_environment").items():
             monkeypatch.setenv(name, value)
         address = f"s3://{BUCKET}"
-    elif kind == "postgres":
+    if kind in ("postgres", "split"):
         address = request.getfixturevalue("postgres_server")
     loaded = backends._loaded
     other = other_backend(kind, address)

@@ -1,8 +1,9 @@
 """Lets the tests that do not depend on the store run on another one.
 
 `IBIDEM_TEST_STORE=log pytest tests/repo tests/memory tests/acceptance tests/ingest tests/testing
-tests/adapters tests/serve tests/pages tests/embed`; instead of `log` also `s3` or `postgres`. Tests
-of other rooms are about no store, about one of their own, or about processes and files of a folder.
+tests/adapters tests/serve tests/pages tests/embed`; instead of `log` also `s3`, `postgres` or
+`split`. Tests of other rooms are about no store, about one of their own, or about processes and
+files of a folder.
 
 A folder is opened as always, but its blocks and cells are elsewhere: the tests need not know.
 """
@@ -14,6 +15,8 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.s3_server import BUCKET as BUCKET_NAME
 
 from ibidem.store.backends import Backend
 from ibidem.store.cache import BlockCache
@@ -130,7 +133,12 @@ def other_backend(kind: str, address: str) -> Backend:
         return Pointed(BUCKET, lambda: f"{address}/{uuid.uuid4().hex}")
     from ibidem.store.postgres.backend import POSTGRES
 
-    return Pointed(POSTGRES, lambda: f"{address}&schema=s{uuid.uuid4().hex}")
+    def new_schema() -> str:
+        name = uuid.uuid4().hex
+        blocks = f"&blocks=s3://{BUCKET_NAME}/{name}" if kind == "split" else ""
+        return f"{address}&schema=s{name}{blocks}"
+
+    return Pointed(POSTGRES, new_schema)
 
 
 def _objects(folder: Path) -> Bucket:
