@@ -1,7 +1,8 @@
 """Blocks of a remote store that this machine keeps: in memory, and in a local store.
 
 A cache decides how long a read takes, never what it returns: every block is checked against its CID
-when it enters, and again when it comes from the disk. A disk that fails is passed over.
+when it enters, and again when it comes from the disk. A disk that fails is passed over, unless
+copies have to be destroyed on it.
 
 Several processes share the disk. When one of them destroys blocks there, because they were deleted
 from the store, it counts that first. The others have read some of these blocks, perhaps, and may do
@@ -53,6 +54,8 @@ class BlockCache:
         self._forgotten: bytes | None = None
         """How often blocks were destroyed on the disk before that look."""
         self._mark: bytes | None = None
+        self._is_void = False
+        """Whether copies on the disk have to be destroyed before it is read again."""
         self._lock = ForkLock()
 
     def get_many(self, cids: Iterable[Cid]) -> dict[Cid, bytes]:
@@ -67,7 +70,7 @@ class BlockCache:
                 else:
                     self._held.move_to_end(cid.raw)
                     found[cid] = block
-            disk = self._opened() if absent else None
+            disk = self._opened() if absent and not self._is_void else None
         if disk is not None:
             for cid in absent:
                 with suppress(IbidemError):
@@ -94,12 +97,16 @@ class BlockCache:
     def looking(self) -> Iterator[None]:
         """Surrounds a look at the store, which makes known what was deleted so far; one at a
         time."""
+        is_known = True
         if not self._is_current:
             with self._lock:
                 disk = self._opened()
-                self._forgotten = None if disk is None else disk.cell(_FORGOTTEN)
+                try:
+                    self._forgotten = None if disk is None else disk.cell(_FORGOTTEN)
+                except IbidemError:
+                    is_known = False  # nothing is written there until the next look
         yield
-        self._is_current = True
+        self._is_current = is_known
 
     def follow(self, mark: bytes) -> None:
         """Destroys all copies that were made under another mark, which the store changes when it
@@ -112,10 +119,11 @@ class BlockCache:
             if mark == self._mark:
                 return
             self.discard()
+            self._is_void = True
             disk = self._opened()
             if disk is not None and disk.cell(_MARK) != mark:
                 self.forget(disk.cids(), mark=mark)
-            self._mark = mark
+            self._mark, self._is_void = mark, False
 
     def discard(self) -> None:
         """Drops what is in memory, and what waits to be written to the disk."""
@@ -127,8 +135,10 @@ class BlockCache:
     def note(self) -> bytes | None:
         """Returns what the last process of this machine noted when it closed the cache."""
         with self._lock:
-            disk = self._opened()
-            return None if disk is None else disk.cell(_NOTE)
+            with suppress(IbidemError):
+                disk = self._opened()
+                return None if disk is None else disk.cell(_NOTE)
+            return None
 
     def forget(self, cids: Iterable[Cid], *, mark: bytes | None = None) -> None:
         """Destroys the copies of blocks here, on the disk too.

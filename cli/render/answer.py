@@ -11,6 +11,7 @@ from ibidem.cli.render import output
 from ibidem.cli.render.output import faint, plural, strong
 
 if TYPE_CHECKING:
+    from ibidem.memory.conversation.selection import Selection
     from ibidem.repo.retrieval.neighbours import Neighbour
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import AnswerItem, Item
@@ -171,7 +172,7 @@ def _facts_line(item: Item) -> str:
     return faint(f"    {name}, score {item.score:.6g}, {plural(item.tokens, 'token')}")
 
 
-def warning_lines(result: Answer[AnswerItem]) -> list[str]:
+def warning_lines(result: Answer[AnswerItem] | Selection) -> list[str]:
     """Returns the warnings, for standard error."""
     lines = []
     for warning in result.warnings:

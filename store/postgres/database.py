@@ -176,15 +176,18 @@ class Database:
         return None if not rows or rows[0][0] is None else int(rows[0][0])
 
     def _take(self, rows: Iterable[Row], started: float) -> None:
-        """Adopts the rows of a look that began at a time."""
+        """Adopts the rows of a look that began at a time.
+
+        Raises:
+            StorageError: the disk of this machine fails; the cells are adopted.
+        """
         cells: dict[str, bytes] = {}
         blocks: dict[Cid, bytes] = {}
-        version = None
+        version, mark = None, b""
         for kind, number, name, raw, body in rows:
             if kind == "state":
                 assert raw is not None, "BUG: a state without a mark"
-                self._cache.follow(raw)
-                self._number, version = number, None if name is None else int(name)
+                self._number, version, mark = number, None if name is None else int(name), raw
             elif kind == "cell":
                 cells[name or ""] = raw or b""
             elif kind == "block":
@@ -192,11 +195,12 @@ class Database:
                 with suppress(CorruptError):  # is raised to whoever wants it
                     check_hash(cid, block)
                     blocks[cid] = block
-        self._cache.add(blocks)
         self._looked = started
         before = self._state
         if before is None or before.cells != cells or before.version != version:
             self._state = DatabaseState(cells, version)
+        self._cache.follow(mark)
+        self._cache.add(blocks)
 
     def _since(self) -> int:
         if self._number is None:
@@ -212,8 +216,9 @@ class Database:
         is known afterwards.
 
         Raises:
-            StorageError: the server fails. If the message says that it is not known whether the
-                change was made, the newest state has to be read.
+            StorageError: the server fails, or every connection is lost for too long. If the message
+                says that it is not known whether the change was made, the newest state has to be
+                read.
         """
         names = sorted(swaps)
         change = (
@@ -224,10 +229,19 @@ class Database:
         )
         with self._lock:
             try:
+                stop = None
                 while True:
                     outcome = self._tried(change, blocks)
                     if outcome is not None:
                         return outcome
+                    now = time.monotonic()
+                    stop = stop or now + self._timeout_seconds
+                    if now >= stop:
+                        raise StorageError(
+                            "PostgreSQL: every connection was lost before the change was made",
+                            hint="check the server, then try again",
+                        )
+                    time.sleep(_PAUSE_SECONDS)
             except BaseException:
                 # What came of it may be unknown, and so is the count of this writer.
                 self._writer_id = b""
@@ -328,7 +342,8 @@ class Database:
 
     def remove(self, cids: Iterable[Cid], cells: Mapping[str, bytes | None]) -> tuple[int, str]:
         """Deletes blocks in one transaction; returns how many were stored, and the name of a cell
-        that holds another value than expected: then nothing was deleted."""
+        that holds another value than expected: then nothing was deleted. Blocks that were deleted
+        before a connection was lost are not counted."""
         chosen = sorted(set(cids), key=lambda cid: cid.raw)
         names = sorted(cells)
         with self._lock:
@@ -346,17 +361,22 @@ class Database:
             return int(count), ""
 
     def change(self, what: str, statement: str, *arguments: object) -> list[Any]:
-        """Returns the rows of a statement that may be executed again after a failure."""
+        """Returns the rows of a statement that may be executed again; it is, if the connection was
+        lost."""
         with self._lock:
-            try:
-                return _executed(self._opened(), statement, arguments)
-            except _errors() as error:
-                if _is_lost_race(error):
-                    raise ConflictError(
-                        f"PostgreSQL: another writer was first: {_reason(error)}",
-                        kind=ErrorKind.HEAD_MOVED,
-                    ) from error
-                raise failure(what, error) from error
+            for is_last in (False, True):
+                connection = self._opened()
+                try:
+                    return _executed(connection, statement, arguments)
+                except _errors() as error:
+                    if _is_lost_race(error):
+                        raise ConflictError(
+                            f"PostgreSQL: another writer was first: {_reason(error)}",
+                            kind=ErrorKind.HEAD_MOVED,
+                        ) from error
+                    if is_last or not connection.closed:
+                        raise failure(what, error) from error
+        raise AssertionError("BUG: neither rows nor an error")
 
     # -- the schema --------------------------------------------------------------------------------
 
@@ -427,10 +447,7 @@ def _copy(cursor: Cursor[Any], blocks: Mapping[Cid, bytes]) -> None:
         copy.set_types(["bytea", "bytea"])
         for cid in sorted(blocks, key=lambda cid: cid.raw):
             copy.write_row((cid.raw, _checked(blocks, cid)))
-    cursor.execute(
-        "insert into block (cid, body) select cid, body from incoming order by cid "
-        "on conflict do nothing"
-    )
+    cursor.execute("select insert_incoming()")
 
 
 def _checked(blocks: Mapping[Cid, bytes], cid: Cid) -> bytes:

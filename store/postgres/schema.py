@@ -2,10 +2,11 @@
 transaction.
 
 The functions that writers call begin with the rows of cells, which they lock in the order of their
-names, and go on with those of blocks in the order of CIDs, so that writers queue and none of them
-deadlocks. A block that a change refers to is locked against deletion until the change is visible.
-READ COMMITTED is enough with these locks: each statement of a function sees what was committed
-before it, and what a lock waited for.
+names, and go on with those of blocks in the order of CIDs, so that writers queue. A cell that has
+to be absent has no row, so its name is locked first. Every block that a change inserts or refers
+to, stored before or not, is locked against deletion until the change is visible. READ COMMITTED is
+enough with these locks: each statement of a function sees what was committed before it, and what a
+lock waited for.
 
 Rows that come back have the columns kind, number, name, raw and body:
 
@@ -119,6 +120,60 @@ begin
 end
 $$;
 
+-- Locks cells until the end of the transaction; returns the first that holds another value than
+-- expected.
+create function unexpected(names text[], olds bytea[]) returns text language plpgsql as $$
+begin
+    perform pg_advisory_xact_lock(hashtextextended(absent, 'cell'::regclass::oid::bigint))
+        from (
+            select one as absent from unnest(names, olds) as swap (one, old)
+            where old is null order by one
+        ) as to_lock;
+    perform 1 from cell where name = any(names) order by name for update;
+    return (
+        select one from unnest(names, olds) as swap (one, old) left join cell on name = one
+        where value is distinct from old order by one limit 1
+    );
+end
+$$;
+
+-- Inserts blocks, and locks those that were stored before against deletion until the end of the
+-- transaction. One that is deleted before it is locked is inserted again.
+create function insert_blocks(cids bytea[], bodies bytea[]) returns void language plpgsql as $$
+declare
+    stored bytea[];
+    locked bigint := -1;
+begin
+    while locked is distinct from cardinality(stored) loop
+        with added as (
+            insert into block (cid, body) select * from unnest(cids, bodies)
+                on conflict do nothing returning cid
+        )
+        select array(select unnest(cids) except select cid from added) into stored;
+        perform 1 from block where cid = any(stored) order by cid for key share;
+        get diagnostics locked = row_count;
+    end loop;
+end
+$$;
+
+-- The same for the blocks of the temporary table incoming.
+create function insert_incoming() returns void language plpgsql as $$
+declare
+    stored bytea[];
+    locked bigint := -1;
+begin
+    while locked is distinct from cardinality(stored) loop
+        with added as (
+            insert into block (cid, body) select cid, body from incoming order by cid
+                on conflict do nothing returning cid
+        )
+        select array(select cid from incoming except select cid from added) into stored;
+        perform 1 from block where cid = any(stored) order by cid for key share;
+        get diagnostics locked = row_count;
+    end loop;
+end
+$$;
+
 -- Swaps cells and inserts blocks, or changes nothing.
 create function publish(
     names text[], olds bytea[], news bytea[], needs bytea[], cids bytea[], bodies bytea[],
@@ -126,13 +181,9 @@ create function publish(
 ) returns setof answer language plpgsql as $$
 #variable_conflict use_column
 declare
-    wrong text;
+    wrong text := unexpected(names, olds);
     absent bytea;
 begin
-    perform 1 from cell where name = any(names) order by name for update;
-    select swap.one into wrong
-        from unnest(names, olds) as swap (one, old) left join cell on name = swap.one
-        where value is distinct from swap.old order by swap.one limit 1;
     if wrong is not null then
         return query select 'moved', null::bigint, wrong, null::bytea, null::bytea
             union all select * from look(since, '{}');
@@ -147,7 +198,6 @@ begin
             union all select * from look(since, '{}');
         return;
     end if;
-    -- Another writer may insert the same cell first: then this fails as a whole.
     insert into cell select swap.one, coalesce(swap.new, '')
         from unnest(names, olds, news) as swap (one, old, new)
         where swap.old is null order by swap.one;
@@ -156,7 +206,7 @@ begin
         where name = swap.one and swap.old is not null and swap.new <> swap.old;
     delete from cell using unnest(names, news) as swap (one, new)
         where name = swap.one and swap.new is null;
-    insert into block (cid, body) select * from unnest(cids, bodies) on conflict do nothing;
+    perform insert_blocks(cids, bodies);
     if writer_id is not null then
         perform record(writer_id, change);
     end if;
@@ -174,14 +224,10 @@ create function remove(names text[], olds bytea[], cids bytea[]) returns setof a
 language plpgsql as $$
 #variable_conflict use_column
 declare
-    wrong text;
+    wrong text := unexpected(names, olds);
     before bytea;
     deleted bigint;
 begin
-    perform 1 from cell where name = any(names) order by name for update;
-    select swap.one into wrong
-        from unnest(names, olds) as swap (one, old) left join cell on name = swap.one
-        where value is distinct from swap.old order by swap.one limit 1;
     if wrong is not null then
         return query select 'moved', null::bigint, wrong, null::bytea, null::bytea;
         return;

@@ -79,6 +79,7 @@ class Writer(GroupCommit[Change]):
             for change, name in refused:
                 change.result = moved_cell(name)
             if not admitted:
+                self._leave()
                 return
             swaps: dict[str, Swap] = {}
             blocks: dict[Cid, bytes] = {}
@@ -98,7 +99,7 @@ class Writer(GroupCommit[Change]):
                 for change in admitted:
                     change.result = 1
                 return
-            state, is_newest = self.state, True
+            state, is_newest = self.state, self.state is not state
             if outcome.missing is None:
                 self._lost()
                 continue

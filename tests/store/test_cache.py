@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ibidem.objects.cid import BlobCid, Cid
+from ibidem.objects.errors import StorageError
 from ibidem.store.cache import BlockCache
 from ibidem.store.testing import blocks_of
 
@@ -100,4 +101,26 @@ def test_who_is_killed_while_it_destroys_leaves_no_mark(
     second.close()
     assert on_disk(tmp_path) == {SECRET}
     looked(tmp_path, b"2").close()
+    assert on_disk(tmp_path) == set()
+
+
+def test_a_disk_that_fails_is_passed_over_unless_copies_have_to_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = looked(tmp_path, b"1")
+    first.add(blocks_of(b"secret"))
+    first.close()
+
+    def fails(*_: object, **__: object) -> None:
+        raise StorageError("input/output error")
+
+    second = BlockCache(tmp_path)
+    monkeypatch.setattr("ibidem.store.lmdb.store.LmdbStore.cell", fails)
+    assert second.note() is None
+    with second.looking(), pytest.raises(StorageError):
+        second.follow(b"2")
+    assert not second.get_many([SECRET])
+    monkeypatch.undo()
+    second.follow(b"2")
+    second.close()
     assert on_disk(tmp_path) == set()
