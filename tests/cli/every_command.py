@@ -240,6 +240,12 @@ def _reads(run: Callable[..., dict[str, Any]]) -> None:
     run("thread", "append", "talk", "a word " * 400 + "and 42")
     run("thread", "select", "talk", "42")
     run("config", "unset", "thread_window")
+    run("config", "set", "compact_recent", "1")
+    run("thread", "compact", "--over", "9", "--dry-run")
+    run("thread", "compact", "--over", "9")
+    run("config", "set", "compact_over", "9")
+    run("thread", "append", "talk", "one more")
+    run("config", "unset", "compact_over")
     run("thread", "list")
     run("thread", "clear", "talk", "--before", "1")
 
