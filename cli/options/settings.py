@@ -19,6 +19,14 @@ import click
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
+from ibidem.repo.local_settings import (
+    LOG_QUESTIONS,
+    SLOW_DEFAULT,
+    SLOW_MILLISECONDS,
+    LogQuestions,
+    checked_log_questions,
+)
+from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.options import OF_CONVERSATIONS, Option
 from ibidem.retrieve.query.options import SETTINGS as OF_ROOT
 
@@ -69,6 +77,26 @@ SETTINGS = {
             Option("rerank", "str", none="no", help="Reranker of questions, as `--rerank` has it"),
             LOCAL,
         ),
+        Setting(
+            Option(
+                LOG_QUESTIONS,
+                "str",
+                str(LogQuestions.RECEIPTS),
+                choices=tuple(map(str, LogQuestions)),
+                help="Where the text of a question is written: nowhere, in the log of receipts, or "
+                "in the log of slow questions too",
+            ),
+            LOCAL,
+        ),
+        Setting(
+            Option(
+                SLOW_MILLISECONDS,
+                "int",
+                SLOW_DEFAULT,
+                help="Milliseconds from which on `repo memory recall` records a question as slow",
+            ),
+            LOCAL,
+        ),
     )
 }
 """Every setting by name."""
@@ -98,6 +126,10 @@ def checked(name: str, value: object) -> Any:
         InvalidInputError: an unknown name, or a value of the wrong form.
     """
     found = setting(name)
+    if name == LOG_QUESTIONS:
+        return str(checked_log_questions(value))
+    if name == SLOW_MILLISECONDS:
+        return checks.count(name, value)
     if found.scope == LOCAL:
         if not isinstance(value, str) or not value.strip():
             raise InvalidInputError(f"{name}: got {value!r:.80}, expected a text that is not empty")

@@ -120,7 +120,12 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("retrieve", "the mill of the engine", "--direct")
     run("retrieve", "Long Mill")
     _reads(run)
+    run("config", "set", "slow_milliseconds", "0")
+    run("config", "set", "log_questions", "always")
     recalled = run("memory", "recall", "the mill of the engine", "--direct", "--session", "s")
+    run("memory", "slow")
+    run("config", "unset", "slow_milliseconds")
+    run("config", "unset", "log_questions")
     run(
         "memory",
         "recall",
