@@ -20,6 +20,7 @@ from ibidem.repo.arguments import CommitInfo, checked_time, commit_info
 from ibidem.repo.edge_lookup import EdgeLookup
 from ibidem.repo.erasure.guard import ErasureGuard
 from ibidem.repo.graph import Graph
+from ibidem.repo.local_settings import LocalSettings, LogQuestions
 from ibidem.repo.operation_log import OperationLog
 from ibidem.repo.receipts.log import ReceiptLog
 from ibidem.repo.refs import HEADS, OWN, TAGS
@@ -56,7 +57,12 @@ class Core(Closing):
         memory."""
         self.location = location
         """Where it was opened; None for one in memory, or under construction."""
-        self.receipts = ReceiptLog(None if folder is None else folder / "receipts")
+        self.local = LocalSettings(folder)
+        """The settings of this copy."""
+        self.receipts = ReceiptLog(
+            None if folder is None else folder / "receipts",
+            is_on=lambda: self.local.log_questions is not LogQuestions.NEVER,
+        )
         self.operation_log = OperationLog(store, clock)
         self.guard = ErasureGuard(self.operation_log, self._forget_logs)
         """Knows what was erased; the store consults it."""

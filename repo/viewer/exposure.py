@@ -69,7 +69,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Stage", Exposure.REFUSED, "transaction commit_with commit changes clear"),
     **_rows("Sync", Exposure.REFUSED, "remotes export export_part load fetch fetched pull push"),
     **_rows("Receipts", Exposure.VISIBLE, "replay"),
-    **_rows("Receipts", Exposure.REFUSED, "keep list find drop"),
+    **_rows("Receipts", Exposure.REFUSED, "keep log_questions list find drop"),
     **_rows("Runs", Exposure.REFUSED, "start open check differences fork list load drop"),
     **_rows("NoteSpaces", Exposure.VISIBLE, "space"),
     **_rows("NoteSpaces", Exposure.EXEMPT, "spaces"),
@@ -117,7 +117,9 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
         Exposure.VISIBLE,
         "at threads thread messages view select context to_messages append save clear purge",
     ),
-    **_rows("Conversations", Exposure.REFUSED, "compact add_facts propose_by_rules"),
+    **_rows(
+        "Conversations", Exposure.REFUSED, "compact compact_by outgrown add_facts propose_by_rules"
+    ),
     **_rows("GraphMemory", Exposure.VISIBLE, "add relate supersede fork retract merge contest"),
     **_rows("GraphMemory", Exposure.VISIBLE, "retrieve_graph get list versions salience notes"),
     **_rows("GraphMemory", Exposure.VISIBLE, "update delete"),
@@ -146,7 +148,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_commands(Exposure.REFUSED, "thread compact", "thread extract"),
     **_commands(Exposure.REFUSED, "memory add", "memory consolidate", "memory contest"),
     **_commands(Exposure.REFUSED, "memory propose", "memory proposals", "memory accept"),
-    **_commands(Exposure.REFUSED, "memory maintain"),
+    **_commands(Exposure.REFUSED, "memory maintain", "memory slow"),
     **_commands(Exposure.REFUSED, "memory fork", "memory merge", "memory supersede"),
     **_commands(Exposure.REFUSED, "memory penalize", "memory prune", "memory reinforce"),
     **_commands(Exposure.REFUSED, "memory retract", "trust enable", "trust disable", "replay"),
