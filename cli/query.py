@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ibidem.repo.history.newest_nodes import WrittenNode
+    from ibidem.retrieve.graph.partition import Communities
     from ibidem.retrieve.schema import Schema
 
 _TIMES = [OPTIONS[name] for name in TIMES_OF_RECORDS]
@@ -60,6 +61,18 @@ _TIMES = [OPTIONS[name] for name in TIMES_OF_RECORDS]
     is_flag=True,
     help="List types, edge types and properties with their counts.",
 )
+@click.option(
+    "--communities",
+    is_flag=True,
+    help="Tell what the collection is about: names and sentences of what belongs together.",
+)
+@click.option(
+    "--resolution",
+    default="1",
+    metavar="NUMBER",
+    help="How small communities are, such as 2 or 1/2.  [default: 1]",
+)
+@click.option("--budget", type=int, default=1000, help="Tokens of that text.  [default: 1000]")
 @viewer_option
 @at_option
 @pager_option
@@ -78,6 +91,9 @@ def command(
     after: str | None,
     count: bool,
     schema: bool,
+    communities: bool,
+    resolution: str,
+    budget: int,
     at: str,
     pager: bool,
     **given: Any,
@@ -95,6 +111,7 @@ def command(
       repo query --updated-after yesterday
       repo query --newest created --limit 20
       repo query --schema
+      repo query --communities --budget 500
     """
     times = flags.taken(_TIMES, given)
     conditions: dict[str, Any] = {
@@ -109,11 +126,17 @@ def command(
         )
     if newest is not None and (count, order_by, offset, after) != (False, None, 0, None):
         raise click.UsageError("--newest is an order and cannot be combined with another or a page")
-    if schema and (any(conditions.values()), count, order_by, newest, limit, offset, after) != (
-        *(False, False, None, None, None, 0, None),
-    ):
-        raise click.UsageError("--schema counts all nodes and cannot be combined with conditions")
+    plain = (any(conditions.values()), count, order_by, newest, limit, offset, after)
+    for flag in [name for name, on in (("schema", schema), ("communities", communities)) if on]:
+        if plain != (False, False, None, None, None, 0, None) or (schema and communities):
+            raise click.UsageError(f"--{flag} is of all nodes and cannot be combined with others")
+    if not communities and (resolution, budget) != ("1", 1000):
+        raise click.UsageError("--resolution and --budget are options of --communities")
     with session.open() as repository:
+        if communities:
+            revision = repository.at(at, viewer=viewer_of(session))
+            _print_communities(session, revision.communities(resolution=resolution), budget)
+            return
         if schema:
             _print_schema(session, repository.at(at, viewer=viewer_of(session)).schema())
             return
@@ -204,6 +227,19 @@ def _print_schema(session: Session, schema: Schema) -> None:
             for one in schema.properties
         ]
         output.say(output.strong("properties"), *output.table(rows))
+
+
+def _print_communities(session: Session, found: Communities, budget: int) -> None:
+    text = found.overview(token_budget=budget)
+    if session.json:
+        output.emit("query-communities", {**found.to_dict(), "overview": text})
+        return
+    for line in text.splitlines():
+        shown = output.one_line(line)
+        output.say(shown if line.startswith("- ") else output.strong(shown))
+    output.note(
+        f"{output.plural(len(found), 'community')}, {output.plural(found.alone, 'node')} in none"
+    )
 
 
 def _indented(counts: Mapping[str, int]) -> list[str]:

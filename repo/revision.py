@@ -16,6 +16,7 @@ from ibidem.retrieve.query.configured import CONFIGURED
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
+    from fractions import Fraction
     from typing import Any
 
     from ibidem.embed.language_model import LanguageModel
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.item import AnswerItem, Item
     from ibidem.retrieve.context.navigation import Navigation
     from ibidem.retrieve.context.prompt import Citation
+    from ibidem.retrieve.graph.partition import Communities
     from ibidem.retrieve.graph.paths import GraphPath
     from ibidem.retrieve.query.configured import Configured
     from ibidem.retrieve.query.predicate import Predicate
@@ -401,6 +403,42 @@ class Revision(Questions):
         from ibidem.repo.retrieval import listing
 
         return listing.schema(self.graph, include_tombstoned=include_tombstoned)
+
+    def communities(
+        self,
+        *,
+        resolution: int | float | str | Fraction = 1,
+        levels: int = 1,
+        groups: Mapping[str, Iterable[NodeId | str]] | None = None,
+    ) -> Communities:
+        """Returns what the collection is about: nodes that edges, documents and names join to each
+        other more than to others, with the names that tell what each community is about.
+
+        A function of the root, the viewer and the arguments. Every node is read.
+
+        Args:
+            resolution: how small the communities are: above 1 smaller, below 1 larger; a fraction
+                of integers up to 1,000.
+            levels: how often each community is divided again, 1 to 5.
+            groups: communities to take instead of looking for any, by name.
+
+        Raises:
+            InvalidInputError: an argument is out of its range.
+
+        Examples:
+            >>> import ibidem
+            >>> repo = ibidem.init("memory:")
+            >>> with repo.transaction() as tx:
+            ...     for text in ("Ada met Byron", "Byron saw Ada", "Bern is in the Alps",
+            ...                  "the Alps are south of Bern"):
+            ...         _ = tx.add_node("Fact", summary=text)
+            >>> found = repo.at().communities()
+            >>> [(one.names, len(one)) for one in found]
+            [(('Ada', 'Byron'), 2), (('Alps', 'Bern'), 2)]
+        """
+        from ibidem.repo.retrieval.communities import communities
+
+        return communities(self.graph, resolution=resolution, levels=levels, groups=groups)
 
     def neighbours(self, answer: Answer[AnswerItem], *, limit: int = 5) -> list[Neighbour]:
         """Returns the nodes that edges join to the items of an answer and that it does not have,

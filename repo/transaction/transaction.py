@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from ibidem.repo.state import State
     from ibidem.repo.transaction.staged_graph import StagedRevision
     from ibidem.retrieve.access.policy import Viewer
+    from ibidem.retrieve.graph.partition import Communities
 
 
 VECTOR_DIM_MAX = 4096
@@ -691,6 +692,29 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
             value = self._draft.committed_vector(tree_name, source.raw)
             if value is not None:
                 self._draft.attach(tree_name, target.raw, value, value.of)
+
+    def add_summaries(
+        self, communities: Communities, *, sentences: int = 3, method: str = "centroid"
+    ) -> tuple[NodeId, ...]:
+        """Stages a node for each community, with the sentences that summarise it, and returns their
+        ids. Questions find these nodes as any other; the label is `CommunitySummary`.
+
+        A summary has the highest level of the community's members, and their scope, and `sources`,
+        the versions of the nodes that it quotes. The same community again replaces its node.
+
+        Args:
+            communities: of the revision that this transaction begins on.
+            sentences: the most to quote, 1 to 100.
+            method: how they are chosen; see `Answer.summary`.
+
+        Raises:
+            InvalidInputError: an argument is out of its range, or a community has members of
+                several scopes of a trust policy.
+            NotFoundError: a member is not in the graph any more.
+        """
+        from ibidem.repo.retrieval.communities import add_summaries
+
+        return add_summaries(self, communities, sentences=sentences, method=method)
 
     def remove_vector(self, id: NodeId | str, *, model: str) -> None:  # noqa: A002
         """Stages the removal of a vector; raises `NotFoundError` when there is none."""

@@ -169,21 +169,22 @@ class Answer(Drawn, TupleSequence[AnyItem]):
 
         return assess(self)
 
-    def summary(self, sentences: int = 3) -> Summary:
+    def summary(self, sentences: int = 3, *, method: str = "cover") -> Summary:
         """Returns the sentences of the items that say most about the question, word for word.
 
         A function of the question and the items; not part of `to_bytes()`.
 
         Args:
             sentences: most sentences, 1 to 100.
+            method: how they are chosen: "cover", "centroid", "query", "mmr" or "centrality".
 
         Raises:
-            InvalidInputError: `sentences` is not such a number.
+            InvalidInputError: `sentences` is not such a number, or there is no such method.
         """
         from ibidem.retrieve.answer.summary import summary_of  # few answers are summarised
 
         texts = [item.rendered.removeprefix(f"{item.title}\n") for item in self.items]
-        return summary_of(texts, self.query.text or "", sentences)
+        return summary_of(texts, self.query.text or "", sentences, method=method)
 
     @property
     def packs(self) -> tuple[AnyItem, ...]:

@@ -205,6 +205,8 @@ if TYPE_CHECKING:
     from ibidem.retrieve.records.record import RecordType as RecordType
     from ibidem.retrieve.records.record import Status as Status
     from ibidem.retrieve.rerank import Reranker as Reranker
+    from ibidem.retrieve.graph.partition import Communities as Communities
+    from ibidem.retrieve.graph.partition import Community as Community
     from ibidem.retrieve.schema import PropertySchema as PropertySchema
     from ibidem.retrieve.schema import Schema as Schema
     from ibidem.retrieve.tokens import HEURISTIC as HEURISTIC
@@ -333,6 +335,7 @@ _HOMES = {
     "retrieve.records.item": "RecordGraph RecordItem Relation",
     "retrieve.records.record": "Record RecordType Status",
     "retrieve.rerank": "Reranker",
+    "retrieve.graph.partition": "Communities Community",
     "retrieve.schema": "PropertySchema Schema",
     "retrieve.tokens": "HEURISTIC TokenEstimator",
     "store.lmdb.store": "LmdbStore",

@@ -100,6 +100,8 @@ def asks(rng: random.Random, world: World) -> dict[str, Callable[[ViewerReposito
         found[f"places {said}"] = lambda v, s=said: v.at().retrieve(s).locations
         found[f"replay {said}"] = lambda v, s=said: v.receipts.replay(v.retrieve(s).receipt)
     found |= {
+        "communities": lambda v: v.at().communities(levels=2).to_dict(),
+        "overview": lambda v: v.at().communities().overview(),
         "all records": lambda v: GraphMemory(v).retrieve_graph(),
         "newest": lambda v: [v.at().newest(one) for one in ("time", "created_at", "n")],
         "moment": lambda v: v.at().moment(notes=v.notes.space().head),

@@ -1,0 +1,105 @@
+"""The communities of a revision as its caller sees it, and their summaries as nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from blake3 import blake3
+
+from ibidem.objects.config import Config
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.repo.argument_checks import check_ids
+from ibidem.retrieve.access.derived import derived
+from ibidem.retrieve.access.policy import policy_of
+from ibidem.retrieve.access.restricted_snapshot import batch_loader, loader
+from ibidem.retrieve.filter import view_of
+from ibidem.retrieve.graph.leiden import Resolution
+from ibidem.retrieve.graph.partition import SUMMARY, Communities, partition
+from ibidem.retrieve.node_source import NodeSource
+
+if TYPE_CHECKING:
+    from ibidem.index.snapshot import Snapshot
+    from ibidem.repo.graph import Graph
+    from ibidem.repo.transaction.transaction import Transaction
+
+_CACHE = ("communities",)
+
+
+def communities(
+    revision: Graph,
+    *,
+    resolution: Any,
+    levels: int,
+    groups: Mapping[str, Iterable[NodeId | str]] | None,
+) -> Communities:
+    """Returns the communities of a graph as its caller sees it. The last ones are cached with the
+    snapshot."""
+    core, fraction = revision.core, _resolution(resolution)
+    given = None if groups is None else {name: check_ids(name, ids) for name, ids in groups.items()}
+
+    def found(snapshot: Snapshot) -> Communities:
+        key = fraction, levels
+        cached: dict[Any, Communities] = snapshot.cache.setdefault(_CACHE, {})
+        if given is None and key in cached:
+            return cached[key]
+        get, get_many = core.store.get, core.store.get_many
+        made = partition(
+            view_of(snapshot, include_tombstoned=False),
+            NodeSource(
+                loader(snapshot, lambda cid: Node.decode(get(cid))),
+                core.content_of,
+                load_many=batch_loader(
+                    snapshot, lambda cids: list(map(Node.decode, get_many(cids)))
+                ),
+            ),
+            resolution=fraction,
+            levels=levels,
+            groups=given,
+        )
+        if given is None:
+            cached.clear()
+            cached[key] = made
+        return made
+
+    graph = revision.seen_by(revision.viewer)
+    return graph.with_snapshot(found)
+
+
+def add_summaries(
+    tx: Transaction, found: Communities, *, sentences: int, method: str
+) -> tuple[NodeId, ...]:
+    """Stages a node for each community; see `Transaction.add_summaries`."""
+    policy = policy_of(Config.from_map(tx.base.config))
+    made = []
+    for one in (one for level in found.levels for one in level):
+        tx.read_ahead(one.members)
+        members = [tx.node(id_) for id_ in one.members]
+        said = found.summary(one, sentences=sentences, method=method).sentences
+        quoted = sorted({sentence.item for sentence in said})
+        props = {
+            **derived(policy, (node.props for node in members)).props,
+            "names": list(one.names),
+            "level_of_detail": one.level,
+            "member_count": len(one),
+            "sources": [members[at].cid for at in quoted],
+        }
+        digest = blake3(b"".join(sorted(id_.raw for id_ in one.members))).hexdigest()
+        text = " ".join([f"{', '.join(one.names)}:", *(one.text for one in said)]).strip(": ")
+        made.append(
+            tx.add_node(SUMMARY, summary=text, props=props, key=["community", digest], replace=True)
+        )
+    return tuple(made)
+
+
+def _resolution(given: Any) -> Resolution:
+    try:
+        found = Fraction(given)
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+        raise InvalidInputError(
+            f'resolution: got {given!r:.80}, expected a number above 0, such as 1 or "3/2"'
+        ) from None
+    return Resolution(found.numerator, found.denominator)

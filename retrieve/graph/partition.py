@@ -1,0 +1,374 @@
+"""Communities of everything that a caller sees: what a collection is about, part by part.
+
+Nodes are joined by edges, by the parts of documents and by names. A name is a node of the graph
+beside those that have it, so that a name of many costs as much as it has nodes, and the communities
+come with the names that hold them together. Everything is counted over one view, so a restricted
+caller gets the communities of what they may see.
+
+An edge and a part weigh EDGE each, whatever the edge's own weight; all nodes of a name share EDGE,
+so a rare name joins more than a frequent one.
+
+Spec: retrieval 14.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+
+from ibidem.index.analysis.names import NAMED_CHARS, names_of
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
+from ibidem.objects.text import node_text
+from ibidem.retrieve.answer.summary import CENTROID, Summary, summary_of
+from ibidem.retrieve.filter import NodeSet
+from ibidem.retrieve.graph.leiden import Resolution, WeightedGraph, communities, graph_of
+from ibidem.retrieve.node_source import NodeSource
+from ibidem.retrieve.query import checks
+from ibidem.retrieve.tokens import HEURISTIC
+
+SUMMARY = "CommunitySummary"
+"""The label of kept summaries, which are in no community themselves."""
+EDGE = 64
+"""The weight of an edge, and of all arcs of a name together."""
+NAMED_MAX = 64
+"""A name that more nodes have joins none of them."""
+LEVELS_MAX = 5
+PARTS_MAX = 1000
+"""The greatest numerator and denominator of a resolution."""
+NAMES_SHOWN = 5
+MEMBERS_READ = 50
+"""The most central members, whose text makes a summary."""
+_BATCH = 1000
+
+Edge = tuple[int, int, int]
+Texts = Callable[[Sequence[NodeId]], list[str]]
+
+
+@record
+class Community:
+    """Nodes that are joined to each other more than to others."""
+
+    level: int
+    number: int
+    """From 0, the largest first within its level; ties by the id of the most central member."""
+    parent: int | None
+    """The number of the community, one level above, that it is a part of; None at level 0."""
+    members: tuple[NodeId, ...]
+    """The most central first: by the weight that joins them to the others, ties by id."""
+    names: tuple[str, ...]
+    """What its members name most, and others least; of given groups, first the group's own."""
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the community as plain data."""
+        return {
+            "level": self.level,
+            "number": self.number,
+            "parent": self.parent,
+            "names": list(self.names),
+            "members": [str(one) for one in self.members],
+        }
+
+
+@record
+class Communities:
+    """The communities of a view, by level: each is a part of one in the level above."""
+
+    levels: tuple[tuple[Community, ...], ...]
+    node_count: int
+    """The nodes of the view."""
+    _texts: Texts = field(repr=False, compare=False)
+
+    def __iter__(self) -> Iterator[Community]:
+        return iter(self.levels[0])
+
+    def __len__(self) -> int:
+        return len(self.levels[0])
+
+    @property
+    def alone(self) -> int:
+        """How many nodes are in no community, because nothing joins them to another node."""
+        return self.node_count - sum(map(len, self.levels[0]))
+
+    def summary(
+        self,
+        community: Community,
+        *,
+        sentences: int = 3,
+        method: str = CENTROID,
+        question: str = "",
+    ) -> Summary:
+        """Returns sentences of the most central members, word for word.
+
+        Args:
+            community: one of these.
+            sentences: the most to take, 1 to 100.
+            method: see `summary_of`.
+            question: what the sentences should be about; needed by the method "query".
+        """
+        texts = self._texts(community.members[:MEMBERS_READ])
+        return summary_of(texts, question, sentences, method=method)
+
+    def overview(
+        self,
+        *,
+        token_budget: int = 1000,
+        level: int = 0,
+        method: str = CENTROID,
+        question: str = "",
+    ) -> str:
+        """Returns a text of what the collection is about: the names of each community and sentences
+        of its members, the largest first, as far as the budget goes.
+
+        Half of the budget is for the names. Each community that is shown gets a first sentence
+        before any gets a second one.
+
+        Args:
+            token_budget: of the whole text, by the heuristic estimator, 1 to 1,000,000.
+            level: of the communities that are shown.
+            method: see `summary_of`.
+            question: what the sentences should be about.
+        """
+        checks.count("token_budget", token_budget, low=1, high=1_000_000)
+        shown = self.at_level(level)
+        lines: list[list[str]] = []
+        rest = token_budget
+        for one in shown:
+            line = _headline(one)
+            cost = HEURISTIC.estimate(f"{line}\n")
+            if rest - cost < (token_budget // 2 if lines else 0):
+                break
+            rest -= cost
+            lines.append([line])
+        found = [
+            self.summary(one, method=method, question=question).sentences
+            for one in shown[: len(lines)]
+        ]
+        for turn in range(max(map(len, found), default=0)):
+            for own, said in zip(lines, found, strict=True):
+                if turn >= len(said) or len(own) <= turn:
+                    continue
+                cost = HEURISTIC.estimate(f"- {said[turn].text}\n")
+                if cost <= rest:
+                    rest -= cost
+                    own.append(f"- {said[turn].text}")
+        return "\n".join(line for own in lines for line in own)
+
+    def at_level(self, level: int) -> tuple[Community, ...]:
+        """Returns the communities of a level, from 0.
+
+        Raises:
+            InvalidInputError: there is no such level.
+        """
+        checks.count("level", level, high=len(self.levels) - 1)
+        return self.levels[level]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns all levels as plain data."""
+        return {
+            "nodes": self.node_count,
+            "alone": self.alone,
+            "levels": [[one.to_dict() for one in level] for level in self.levels],
+        }
+
+
+def partition(
+    view: NodeSet,
+    source: NodeSource,
+    *,
+    resolution: Resolution,
+    levels: int = 1,
+    groups: Mapping[str, Iterable[NodeId]] | None = None,
+) -> Communities:
+    """Returns the communities of a view.
+
+    Args:
+        source: reads the nodes.
+        resolution: how small the communities are.
+        levels: how often communities are divided again, 1 to LEVELS_MAX.
+        groups: communities to take instead, by name; nodes that are not in the view are left out.
+
+    Raises:
+        InvalidInputError: a number is out of its range, or `groups` come with levels.
+    """
+    checks.count("levels", levels, low=1, high=LEVELS_MAX)
+    for part in ("numerator", "denominator"):
+        checks.count(f"resolution.{part}", getattr(resolution, part), low=1, high=PARTS_MAX)
+    if groups is not None and levels > 1:
+        raise InvalidInputError(f"levels: got {levels}, expected 1 with groups")
+    joined = _Joined.of(view, source)
+    texts = _texts_of(view, source)
+    if groups is not None:
+        return Communities((_given(joined, groups),), len(joined.ids), texts)
+    found: list[tuple[Community, ...]] = []
+    above: list[tuple[int | None, Sequence[int]]] = [(None, range(joined.count))]
+    for level in range(levels):
+        parts = [
+            (parent, part)
+            for parent, nodes in above
+            for part in _divided(joined, nodes, resolution)
+        ]
+        made = _ordered(joined, level, parts)
+        if found and len(made) == len(found[-1]):
+            break  # nothing was divided
+        found.append(tuple(one for one, _ in made))
+        above = [(one.number, nodes) for one, nodes in made]
+    return Communities(tuple(found), len(joined.ids), texts)
+
+
+@record
+class _Joined:
+    """The graph of a view: its nodes by id, then the names."""
+
+    ids: Sequence[bytes]
+    names: Sequence[str]
+    graph: WeightedGraph
+    named: Sequence[int]
+    """By name, how many nodes have it."""
+
+    @property
+    def count(self) -> int:
+        """The number of nodes and names."""
+        return len(self.ids) + len(self.names)
+
+    @classmethod
+    def of(cls, view: NodeSet, source: NodeSource) -> _Joined:
+        """Reads the nodes of a view."""
+        snapshot = view.snapshot
+        members = np.array(view.members - snapshot.label(SUMMARY), np.uint32)
+        raw = snapshot.node_ids(members)
+        order = sorted(range(len(members)), key=lambda at: raw[at].tobytes())
+        ordinals = members[order]
+        number = {int(ordinal): at for at, ordinal in enumerate(ordinals)}
+        having: dict[tuple[str, ...], list[int]] = {}
+        said: dict[tuple[str, ...], str] = {}
+        for at, text in enumerate(_read(view, source, ordinals)):
+            for name in names_of(text[:NAMED_CHARS], snapshot.config.analyser):
+                having.setdefault(name.terms, []).append(at)
+                said.setdefault(name.terms, name.text)
+        kept = sorted(terms for terms, own in having.items() if 2 <= len(own) <= NAMED_MAX)
+        edges = list(_arcs(view, ordinals, number))
+        for place, terms in enumerate(kept, len(ordinals)):
+            own = having[terms]
+            edges += [(at, place, EDGE // len(own)) for at in own]
+        graph = graph_of(len(ordinals) + len(kept), edges)
+        ids = [raw[at].tobytes() for at in order]
+        return cls(ids, [said[terms] for terms in kept], graph, [len(having[t]) for t in kept])
+
+
+def _arcs(view: NodeSet, ordinals: np.ndarray, number: Mapping[int, int]) -> Iterator[Edge]:
+    """Yields the edges of a view, and the parts of its nodes."""
+    for segment in view.snapshot.edges:
+        arcs = segment.arcs(ordinals, outgoing=True)
+        for place, other in zip(arcs.places.tolist(), arcs.neighbours.tolist(), strict=True):
+            if other in number:
+                yield place, number[other], EDGE
+    for at in np.flatnonzero(view.snapshot.child_counts(ordinals)).tolist():
+        for child in view.snapshot.children(int(ordinals[at])).ordinals.tolist():
+            if child in number:
+                yield at, number[child], EDGE
+
+
+def _divided(joined: _Joined, nodes: Sequence[int], resolution: Resolution) -> list[list[int]]:
+    """Returns the communities among some nodes, as they are joined to each other."""
+    graph = joined.graph
+    if len(nodes) < joined.count:
+        number = {node: at for at, node in enumerate(nodes)}
+        inner = [
+            (at, number[other], weight)
+            for at, node in enumerate(nodes)
+            for other, weight in graph.arcs(node)
+            if node < other and other in number
+        ]
+        graph = graph_of(len(nodes), inner)
+    parts: dict[int, list[int]] = {}
+    for at, label in enumerate(communities(graph, resolution)):
+        parts.setdefault(label, []).append(nodes[at])
+    return list(parts.values())
+
+
+def _ordered(
+    joined: _Joined, level: int, parts: Iterable[tuple[int | None, Sequence[int]]]
+) -> list[tuple[Community, Sequence[int]]]:
+    """Returns communities of two nodes or more, with the nodes and names of each."""
+    found = [
+        (parent, part, _central(joined, part), _telling(joined, part)) for parent, part in parts
+    ]
+    found = [one for one in found if len(one[2]) > 1]
+    found.sort(key=lambda one: (-len(one[2]), one[2][0].raw))
+    return [
+        (Community(level, number, parent, members, names), part)
+        for number, (parent, part, members, names) in enumerate(found)
+    ]
+
+
+def _central(joined: _Joined, part: Sequence[int]) -> tuple[NodeId, ...]:
+    """Returns the nodes of a part, those first that most weight joins to the others."""
+    inside = set(part)
+    weights = {
+        node: sum(weight for other, weight in joined.graph.arcs(node) if other in inside)
+        for node in part
+        if node < len(joined.ids)
+    }
+    order = sorted(weights, key=lambda node: (-weights[node], node))
+    return tuple(NodeId(joined.ids[node]) for node in order)
+
+
+def _telling(joined: _Joined, part: Sequence[int]) -> tuple[str, ...]:
+    """Returns the names that most nodes of a part have, and fewest others."""
+    inside = set(part)
+    found = []
+    for node in {
+        other for one in part for other, _ in joined.graph.arcs(one) if other >= len(joined.ids)
+    }:
+        own = sum(other in inside for other, _ in joined.graph.arcs(node))
+        named = joined.named[node - len(joined.ids)]
+        found.append((-(own * own * EDGE // named), joined.names[node - len(joined.ids)], own))
+    return tuple(name for _, name, own in sorted(found) if own > 1)[:NAMES_SHOWN]
+
+
+def _given(joined: _Joined, groups: Mapping[str, Iterable[NodeId]]) -> tuple[Community, ...]:
+    """Returns the communities that a caller named."""
+    number = {raw: at for at, raw in enumerate(joined.ids)}
+    found = []
+    for name, ids in groups.items():
+        part = sorted({number[one.raw] for one in ids if one.raw in number})
+        names = tuple(one for one in _telling(joined, part) if one != name)
+        found.append((_central(joined, part), (name, *names)[: NAMES_SHOWN + 1]))
+    found = sorted((one for one in found if one[0]), key=lambda one: (-len(one[0]), one[1][0]))
+    return tuple(
+        Community(0, at, None, members, names) for at, (members, names) in enumerate(found)
+    )
+
+
+def _headline(one: Community) -> str:
+    said = ", ".join(one.names) or f"community {one.number + 1}"
+    return f"{said} ({len(one)} nodes)"
+
+
+def _read(view: NodeSet, source: NodeSource, ordinals: np.ndarray) -> Iterator[str]:
+    """Yields the searchable texts of some nodes."""
+    snapshot = view.snapshot
+    fields = snapshot.config.fields
+    for start in range(0, len(ordinals), _BATCH):
+        cids = snapshot.node_cids(ordinals[start : start + _BATCH])
+        many = source.load_many
+        nodes = [source.load(cid) for cid in cids] if many is None else many(cids)
+        for node in nodes:
+            own = source.content(node) if "content" in fields else None
+            yield node_text(node, fields, own)
+
+
+def _texts_of(view: NodeSet, source: NodeSource) -> Texts:
+    def texts(ids: Sequence[NodeId]) -> list[str]:
+        found = [view.snapshot.ordinal(one) for one in ids]
+        return list(_read(view, source, np.array([one for one in found if one is not None])))
+
+    return texts
