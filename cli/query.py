@@ -62,7 +62,7 @@ _TIMES = [OPTIONS[name] for name in TIMES_OF_RECORDS]
     help="List types, edge types and properties with their counts.",
 )
 @click.option(
-    "--communities",
+    "--overview",
     is_flag=True,
     help="Tell what the collection is about: names and sentences of what belongs together.",
 )
@@ -70,9 +70,10 @@ _TIMES = [OPTIONS[name] for name in TIMES_OF_RECORDS]
     "--resolution",
     default="1",
     metavar="NUMBER",
-    help="How small communities are, such as 2 or 1/2.  [default: 1]",
+    help="How small communities are, such as 2 or 1/2.",
+    show_default=True,
 )
-@click.option("--budget", type=int, default=1000, help="Tokens of that text.  [default: 1000]")
+@click.option("--budget", type=int, default=1000, show_default=True, help="Tokens of that text.")
 @viewer_option
 @at_option
 @pager_option
@@ -91,7 +92,7 @@ def command(
     after: str | None,
     count: bool,
     schema: bool,
-    communities: bool,
+    overview: bool,
     resolution: str,
     budget: int,
     at: str,
@@ -111,7 +112,7 @@ def command(
       repo query --updated-after yesterday
       repo query --newest created --limit 20
       repo query --schema
-      repo query --communities --budget 500
+      repo query --overview --budget 500
     """
     times = flags.taken(_TIMES, given)
     conditions: dict[str, Any] = {
@@ -127,15 +128,15 @@ def command(
     if newest is not None and (count, order_by, offset, after) != (False, None, 0, None):
         raise click.UsageError("--newest is an order and cannot be combined with another or a page")
     plain = (any(conditions.values()), count, order_by, newest, limit, offset, after)
-    for flag in [name for name, on in (("schema", schema), ("communities", communities)) if on]:
-        if plain != (False, False, None, None, None, 0, None) or (schema and communities):
+    for flag in [name for name, on in (("schema", schema), ("overview", overview)) if on]:
+        if plain != (False, False, None, None, None, 0, None) or (schema and overview):
             raise click.UsageError(f"--{flag} is of all nodes and cannot be combined with others")
-    if not communities and (resolution, budget) != ("1", 1000):
-        raise click.UsageError("--resolution and --budget are options of --communities")
+    if not overview and (resolution, budget) != ("1", 1000):
+        raise click.UsageError("--resolution and --budget are options of --overview")
     with session.open() as repository:
-        if communities:
+        if overview:
             revision = repository.at(at, viewer=viewer_of(session))
-            _print_communities(session, revision.communities(resolution=resolution), budget)
+            _print_overview(session, revision.communities(resolution=resolution), budget)
             return
         if schema:
             _print_schema(session, repository.at(at, viewer=viewer_of(session)).schema())
@@ -229,10 +230,10 @@ def _print_schema(session: Session, schema: Schema) -> None:
         output.say(output.strong("properties"), *output.table(rows))
 
 
-def _print_communities(session: Session, found: Communities, budget: int) -> None:
+def _print_overview(session: Session, found: Communities, budget: int) -> None:
     text = found.overview(token_budget=budget)
     if session.json:
-        output.emit("query-communities", {**found.to_dict(), "overview": text})
+        output.emit("query-overview", {**found.to_dict(), "overview": text})
         return
     for line in text.splitlines():
         shown = output.one_line(line)

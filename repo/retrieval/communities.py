@@ -1,4 +1,4 @@
-"""The communities of a revision as its caller sees it, and their summaries as nodes."""
+"""The communities of a revision as its caller sees it."""
 
 from __future__ import annotations
 
@@ -6,25 +6,19 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from blake3 import blake3
-
-from ibidem.objects.config import Config
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.repo.argument_checks import check_ids
-from ibidem.retrieve.access.derived import derived
-from ibidem.retrieve.access.policy import policy_of
 from ibidem.retrieve.access.restricted_snapshot import batch_loader, loader
 from ibidem.retrieve.filter import view_of
 from ibidem.retrieve.graph.leiden import Resolution
-from ibidem.retrieve.graph.partition import SUMMARY, Communities, partition
+from ibidem.retrieve.graph.partition import Communities, partition
 from ibidem.retrieve.node_source import NodeSource
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
     from ibidem.repo.graph import Graph
-    from ibidem.repo.transaction.transaction import Transaction
 
 _CACHE = ("communities",)
 
@@ -67,32 +61,6 @@ def communities(
 
     graph = revision.seen_by(revision.viewer)
     return graph.with_snapshot(found)
-
-
-def add_summaries(
-    tx: Transaction, found: Communities, *, sentences: int, method: str
-) -> tuple[NodeId, ...]:
-    """Stages a node for each community; see `Transaction.add_summaries`."""
-    policy = policy_of(Config.from_map(tx.base.config))
-    made = []
-    for one in (one for level in found.levels for one in level):
-        tx.read_ahead(one.members)
-        members = [tx.node(id_) for id_ in one.members]
-        said = found.summary(one, sentences=sentences, method=method).sentences
-        quoted = sorted({sentence.item for sentence in said})
-        props = {
-            **derived(policy, (node.props for node in members)).props,
-            "names": list(one.names),
-            "level_of_detail": one.level,
-            "member_count": len(one),
-            "sources": [members[at].cid for at in quoted],
-        }
-        digest = blake3(b"".join(sorted(id_.raw for id_ in one.members))).hexdigest()
-        text = " ".join([f"{', '.join(one.names)}:", *(one.text for one in said)]).strip(": ")
-        made.append(
-            tx.add_node(SUMMARY, summary=text, props=props, key=["community", digest], replace=True)
-        )
-    return tuple(made)
 
 
 def _resolution(given: Any) -> Resolution:

@@ -712,7 +712,7 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
                 several scopes of a trust policy.
             NotFoundError: a member is not in the graph any more.
         """
-        from ibidem.repo.retrieval.communities import add_summaries
+        from ibidem.repo.transaction.community_summaries import add_summaries
 
         return add_summaries(self, communities, sentences=sentences, method=method)
 

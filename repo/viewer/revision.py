@@ -123,6 +123,7 @@ class ViewerRevision(Proxy):
     navigate = _read(Revision.navigate)
     paths = _read(Revision.paths)
     neighbours = _read(Revision.neighbours)
+    communities = _read(Revision.communities)
 
     def is_edge_visible(self, id: EdgeId | str) -> bool:  # noqa: A002
         """Returns whether both ends of an edge are visible."""

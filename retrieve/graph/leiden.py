@@ -33,7 +33,7 @@ class WeightedGraph:
     """n nodes by number, and undirected edges, each as two arcs."""
 
     starts: Sequence[int]
-    """n + 1 places: the arcs of node i are those from starts[i] to starts[i + 1]."""
+    """n + 1 offsets: the arcs of node i are those from starts[i] to starts[i + 1]."""
     targets: Sequence[int]
     weights: Sequence[int]
     """Above zero."""
@@ -60,15 +60,15 @@ class Resolution:
 def graph_of(count: int, edges: Iterable[tuple[int, int, int]]) -> WeightedGraph:
     """Returns the graph of some edges (node, other node, weight); weights of the same two nodes are
     added, and edges of a node to itself count for its strength alone."""
-    joined: list[dict[int, int]] = [{} for _ in range(count)]
+    linked: list[dict[int, int]] = [{} for _ in range(count)]
     strengths = [0] * count
     for one, other, weight in edges:
         strengths[one] += weight
         strengths[other] += weight
         if one != other:
-            joined[one][other] = joined[one].get(other, 0) + weight
-            joined[other][one] = joined[other].get(one, 0) + weight
-    return _graph(joined, strengths)
+            linked[one][other] = linked[one].get(other, 0) + weight
+            linked[other][one] = linked[other].get(one, 0) + weight
+    return _graph(linked, strengths)
 
 
 def communities(graph: WeightedGraph, resolution: Resolution) -> list[int]:
@@ -97,19 +97,19 @@ def _round(graph: WeightedGraph, resolution: Resolution, found: list[int]) -> li
     """Returns better labels: moves, merges and moves again until nothing is left to merge."""
     total = sum(graph.strengths)
     scale = resolution.denominator * total, resolution.numerator
-    place = list(range(len(graph)))
+    at = list(range(len(graph)))
     labels = list(found)
     while True:
         _move(graph, scale, labels)
         merged = _numbered(_merge(graph, scale, labels))
         count = max(merged, default=-1) + 1
         if count == len(graph):
-            return [labels[at] for at in place]
+            return [labels[one] for one in at]
         groups = [0] * count
-        for node, at in enumerate(merged):
-            groups[at] = labels[node]
+        for node, part in enumerate(merged):
+            groups[part] = labels[node]
         graph, labels = _merged(graph, merged, count), _numbered(groups)
-        place = [merged[at] for at in place]
+        at = [merged[one] for one in at]
 
 
 def _move(graph: WeightedGraph, scale: tuple[int, int], labels: list[int]) -> None:
@@ -189,20 +189,20 @@ def _merge(graph: WeightedGraph, scale: tuple[int, int], labels: Sequence[int]) 
 
 def _merged(graph: WeightedGraph, merged: Sequence[int], count: int) -> WeightedGraph:
     """Returns the graph whose nodes are groups."""
-    joined: list[dict[int, int]] = [{} for _ in range(count)]
+    linked: list[dict[int, int]] = [{} for _ in range(count)]
     strengths = [0] * count
     for node, at in enumerate(merged):
         strengths[at] += graph.strengths[node]
-        own = joined[at]
+        own = linked[at]
         for other, weight in graph.arcs(node):
             if merged[other] != at:
                 own[merged[other]] = own.get(merged[other], 0) + weight
-    return _graph(joined, strengths)
+    return _graph(linked, strengths)
 
 
-def _graph(joined: Sequence[dict[int, int]], strengths: Sequence[int]) -> WeightedGraph:
+def _graph(linked: Sequence[dict[int, int]], strengths: Sequence[int]) -> WeightedGraph:
     starts, targets, weights = [0], [], []
-    for own in joined:
+    for own in linked:
         for other in sorted(own):
             targets.append(other)
             weights.append(own[other])

@@ -1,6 +1,6 @@
 """Communities of everything that a caller sees: what a collection is about, part by part.
 
-Nodes are joined by edges, by the parts of documents and by names. A name is a node of the graph
+Nodes are linked by edges, by the parts of documents and by names. A name is a node of the graph
 beside those that have it, so that a name of many costs as much as it has nodes, and the communities
 come with the names that hold them together. Everything is counted over one view, so a restricted
 caller gets the communities of what they may see.
@@ -32,7 +32,7 @@ from ibidem.retrieve.query import checks
 from ibidem.retrieve.tokens import HEURISTIC
 
 SUMMARY = "CommunitySummary"
-"""The label of kept summaries, which are in no community themselves."""
+"""The label of stored summaries, which are in no community themselves."""
 EDGE = 64
 """The weight of an edge, and of all arcs of a name together."""
 NAMED_MAX = 64
@@ -51,7 +51,7 @@ Texts = Callable[[Sequence[NodeId]], list[str]]
 
 @record
 class Community:
-    """Nodes that are joined to each other more than to others."""
+    """Nodes that are linked to each other more than to others."""
 
     level: int
     number: int
@@ -151,14 +151,14 @@ class Communities:
             self.summary(one, method=method, question=question).sentences
             for one in shown[: len(lines)]
         ]
-        for turn in range(max(map(len, found), default=0)):
-            for own, said in zip(lines, found, strict=True):
-                if turn >= len(said) or len(own) <= turn:
+        for step in range(max(map(len, found), default=0)):
+            for own, texts in zip(lines, found, strict=True):
+                if step >= len(texts) or len(own) <= step:
                     continue
-                cost = HEURISTIC.estimate(f"- {said[turn].text}\n")
+                cost = HEURISTIC.estimate(f"- {texts[step].text}\n")
                 if cost <= rest:
                     rest -= cost
-                    own.append(f"- {said[turn].text}")
+                    own.append(f"- {texts[step].text}")
         return "\n".join(line for own in lines for line in own)
 
     def at_level(self, level: int) -> tuple[Community, ...]:
@@ -173,7 +173,7 @@ class Communities:
     def to_dict(self) -> dict[str, Any]:
         """Returns all levels as plain data."""
         return {
-            "nodes": self.node_count,
+            "node_count": self.node_count,
             "alone": self.alone,
             "levels": [[one.to_dict() for one in level] for level in self.levels],
         }
@@ -203,28 +203,28 @@ def partition(
         checks.count(f"resolution.{part}", getattr(resolution, part), low=1, high=PARTS_MAX)
     if groups is not None and levels > 1:
         raise InvalidInputError(f"levels: got {levels}, expected 1 with groups")
-    joined = _Joined.of(view, source)
+    linked = _Linked.of(view, source)
     texts = _texts_of(view, source)
     if groups is not None:
-        return Communities((_given(joined, groups),), len(joined.ids), texts)
+        return Communities((_given(linked, groups),), len(linked.ids), texts)
     found: list[tuple[Community, ...]] = []
-    above: list[tuple[int | None, Sequence[int]]] = [(None, range(joined.count))]
+    above: list[tuple[int | None, Sequence[int]]] = [(None, range(linked.count))]
     for level in range(levels):
         parts = [
             (parent, part)
             for parent, nodes in above
-            for part in _divided(joined, nodes, resolution)
+            for part in _divided(linked, nodes, resolution)
         ]
-        made = _ordered(joined, level, parts)
+        made = _ordered(linked, level, parts)
         if found and len(made) == len(found[-1]):
             break  # nothing was divided
         found.append(tuple(one for one, _ in made))
         above = [(one.number, nodes) for one, nodes in made]
-    return Communities(tuple(found), len(joined.ids), texts)
+    return Communities(tuple(found), len(linked.ids), texts)
 
 
 @record
-class _Joined:
+class _Linked:
     """The graph of a view: its nodes by id, then the names."""
 
     ids: Sequence[bytes]
@@ -239,7 +239,7 @@ class _Joined:
         return len(self.ids) + len(self.names)
 
     @classmethod
-    def of(cls, view: NodeSet, source: NodeSource) -> _Joined:
+    def of(cls, view: NodeSet, source: NodeSource) -> _Linked:
         """Reads the nodes of a view."""
         snapshot = view.snapshot
         members = np.array(view.members - snapshot.label(SUMMARY), np.uint32)
@@ -248,38 +248,40 @@ class _Joined:
         ordinals = members[order]
         number = {int(ordinal): at for at, ordinal in enumerate(ordinals)}
         having: dict[tuple[str, ...], list[int]] = {}
-        said: dict[tuple[str, ...], str] = {}
+        wording: dict[tuple[str, ...], str] = {}
         for at, text in enumerate(_read(view, source, ordinals)):
             for name in names_of(text[:NAMED_CHARS], snapshot.config.analyser):
                 having.setdefault(name.terms, []).append(at)
-                said.setdefault(name.terms, name.text)
-        kept = sorted(terms for terms, own in having.items() if 2 <= len(own) <= NAMED_MAX)
+                wording.setdefault(name.terms, name.text)
+        shared = sorted(terms for terms, own in having.items() if 2 <= len(own) <= NAMED_MAX)
         edges = list(_arcs(view, ordinals, number))
-        for place, terms in enumerate(kept, len(ordinals)):
+        for at_name, terms in enumerate(shared, len(ordinals)):
             own = having[terms]
-            edges += [(at, place, EDGE // len(own)) for at in own]
-        graph = graph_of(len(ordinals) + len(kept), edges)
+            edges += [(at, at_name, EDGE // len(own)) for at in own]
+        graph = graph_of(len(ordinals) + len(shared), edges)
         ids = [raw[at].tobytes() for at in order]
-        return cls(ids, [said[terms] for terms in kept], graph, [len(having[t]) for t in kept])
+        return cls(
+            ids, [wording[terms] for terms in shared], graph, [len(having[t]) for t in shared]
+        )
 
 
 def _arcs(view: NodeSet, ordinals: np.ndarray, number: Mapping[int, int]) -> Iterator[Edge]:
     """Yields the edges of a view, and the parts of its nodes."""
     for segment in view.snapshot.edges:
         arcs = segment.arcs(ordinals, outgoing=True)
-        for place, other in zip(arcs.places.tolist(), arcs.neighbours.tolist(), strict=True):
+        for at, other in zip(arcs.places.tolist(), arcs.neighbours.tolist(), strict=True):
             if other in number:
-                yield place, number[other], EDGE
+                yield at, number[other], EDGE
     for at in np.flatnonzero(view.snapshot.child_counts(ordinals)).tolist():
         for child in view.snapshot.children(int(ordinals[at])).ordinals.tolist():
             if child in number:
                 yield at, number[child], EDGE
 
 
-def _divided(joined: _Joined, nodes: Sequence[int], resolution: Resolution) -> list[list[int]]:
-    """Returns the communities among some nodes, as they are joined to each other."""
-    graph = joined.graph
-    if len(nodes) < joined.count:
+def _divided(linked: _Linked, nodes: Sequence[int], resolution: Resolution) -> list[list[int]]:
+    """Returns the communities among some nodes, as they are linked to each other."""
+    graph = linked.graph
+    if len(nodes) < linked.count:
         number = {node: at for at, node in enumerate(nodes)}
         inner = [
             (at, number[other], weight)
@@ -295,11 +297,11 @@ def _divided(joined: _Joined, nodes: Sequence[int], resolution: Resolution) -> l
 
 
 def _ordered(
-    joined: _Joined, level: int, parts: Iterable[tuple[int | None, Sequence[int]]]
+    linked: _Linked, level: int, parts: Iterable[tuple[int | None, Sequence[int]]]
 ) -> list[tuple[Community, Sequence[int]]]:
     """Returns communities of two nodes or more, with the nodes and names of each."""
     found = [
-        (parent, part, _central(joined, part), _telling(joined, part)) for parent, part in parts
+        (parent, part, _central(linked, part), _distinctive(linked, part)) for parent, part in parts
     ]
     found = [one for one in found if len(one[2]) > 1]
     found.sort(key=lambda one: (-len(one[2]), one[2][0].raw))
@@ -309,39 +311,39 @@ def _ordered(
     ]
 
 
-def _central(joined: _Joined, part: Sequence[int]) -> tuple[NodeId, ...]:
+def _central(linked: _Linked, part: Sequence[int]) -> tuple[NodeId, ...]:
     """Returns the nodes of a part, those first that most weight joins to the others."""
     inside = set(part)
     weights = {
-        node: sum(weight for other, weight in joined.graph.arcs(node) if other in inside)
+        node: sum(weight for other, weight in linked.graph.arcs(node) if other in inside)
         for node in part
-        if node < len(joined.ids)
+        if node < len(linked.ids)
     }
     order = sorted(weights, key=lambda node: (-weights[node], node))
-    return tuple(NodeId(joined.ids[node]) for node in order)
+    return tuple(NodeId(linked.ids[node]) for node in order)
 
 
-def _telling(joined: _Joined, part: Sequence[int]) -> tuple[str, ...]:
+def _distinctive(linked: _Linked, part: Sequence[int]) -> tuple[str, ...]:
     """Returns the names that most nodes of a part have, and fewest others."""
     inside = set(part)
     found = []
     for node in {
-        other for one in part for other, _ in joined.graph.arcs(one) if other >= len(joined.ids)
+        other for one in part for other, _ in linked.graph.arcs(one) if other >= len(linked.ids)
     }:
-        own = sum(other in inside for other, _ in joined.graph.arcs(node))
-        named = joined.named[node - len(joined.ids)]
-        found.append((-(own * own * EDGE // named), joined.names[node - len(joined.ids)], own))
+        own = sum(other in inside for other, _ in linked.graph.arcs(node))
+        named = linked.named[node - len(linked.ids)]
+        found.append((-(own * own * EDGE // named), linked.names[node - len(linked.ids)], own))
     return tuple(name for _, name, own in sorted(found) if own > 1)[:NAMES_SHOWN]
 
 
-def _given(joined: _Joined, groups: Mapping[str, Iterable[NodeId]]) -> tuple[Community, ...]:
+def _given(linked: _Linked, groups: Mapping[str, Iterable[NodeId]]) -> tuple[Community, ...]:
     """Returns the communities that a caller named."""
-    number = {raw: at for at, raw in enumerate(joined.ids)}
+    number = {raw: at for at, raw in enumerate(linked.ids)}
     found = []
     for name, ids in groups.items():
         part = sorted({number[one.raw] for one in ids if one.raw in number})
-        names = tuple(one for one in _telling(joined, part) if one != name)
-        found.append((_central(joined, part), (name, *names)[: NAMES_SHOWN + 1]))
+        names = tuple(one for one in _distinctive(linked, part) if one != name)
+        found.append((_central(linked, part), (name, *names)[: NAMES_SHOWN + 1]))
     found = sorted((one for one in found if one[0]), key=lambda one: (-len(one[0]), one[1][0]))
     return tuple(
         Community(0, at, None, members, names) for at, (members, names) in enumerate(found)
@@ -349,8 +351,8 @@ def _given(joined: _Joined, groups: Mapping[str, Iterable[NodeId]]) -> tuple[Com
 
 
 def _headline(one: Community) -> str:
-    said = ", ".join(one.names) or f"community {one.number + 1}"
-    return f"{said} ({len(one)} nodes)"
+    names = ", ".join(one.names) or f"community {one.number + 1}"
+    return f"{names} ({len(one)} nodes)"
 
 
 def _read(view: NodeSet, source: NodeSource, ordinals: np.ndarray) -> Iterator[str]:

@@ -195,6 +195,8 @@ if TYPE_CHECKING:
     from ibidem.retrieve.context.prompt import Prompt as Prompt
     from ibidem.retrieve.context.prompt import citations_of as citations_of
     from ibidem.retrieve.context.prompt import fence_of as fence_of
+    from ibidem.retrieve.graph.partition import Communities as Communities
+    from ibidem.retrieve.graph.partition import Community as Community
     from ibidem.retrieve.graph.paths import GraphPath as GraphPath
     from ibidem.retrieve.query.query import Query as Query
     from ibidem.retrieve.recall.direct_answer import DirectAnswer as DirectAnswer
@@ -205,8 +207,6 @@ if TYPE_CHECKING:
     from ibidem.retrieve.records.record import RecordType as RecordType
     from ibidem.retrieve.records.record import Status as Status
     from ibidem.retrieve.rerank import Reranker as Reranker
-    from ibidem.retrieve.graph.partition import Communities as Communities
-    from ibidem.retrieve.graph.partition import Community as Community
     from ibidem.retrieve.schema import PropertySchema as PropertySchema
     from ibidem.retrieve.schema import Schema as Schema
     from ibidem.retrieve.tokens import HEURISTIC as HEURISTIC

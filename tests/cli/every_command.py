@@ -86,7 +86,7 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("query", "--order-by", "-born", "--limit", "1", "--offset", "1")
     run("query", "--label", "Note", "--count")
     run("query", "--schema")
-    run("query", "--communities", "--budget", "300")
+    run("query", "--overview", "--budget", "300")
     run("query", "--newest", "created", "--updated-after", "2001-01-01")
     run("edge", "traverse", one, "--path", "out:uses")
     run("node", "add", "Note", "--key", "cards", "--prop", "count=2", "--replace")
