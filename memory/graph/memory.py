@@ -128,7 +128,9 @@ class GraphMemory:
                     hint="repo.add takes a text",
                 )
         now = self.repository.now(time)
-        with self._writing(message or f"add {len(given)} records", now) as tx:
+        with self._writing(
+            message or f"add {len(given)} record{'s' * (len(given) != 1)}", now
+        ) as tx:
             policy = self.policy(tx)
             base = same_in_base(tx, given, policy, self._chain)
             ids = [_added(tx, record, base, policy, now) for record in given]
