@@ -183,7 +183,7 @@ CALLS: dict[str, list[str]] = {
     "thread append": ["thread append talk more"],
     "thread select": ["thread select talk evil"],
     "thread compact": ["thread compact talk 0 0 short"],
-    "thread propose": ["thread propose talk 0 0 fact --made-by evil"],
+    "thread extract": ["thread extract talk 0 0 fact --made-by evil"],
     "memory add": ["memory add more"],
     "memory salience": ["memory salience {record}"],
     "memory reinforce": ["memory reinforce {record}"],
