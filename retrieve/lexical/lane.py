@@ -57,7 +57,8 @@ def rank_lexical(universe: Universe, tuning: Tuning = TUNING) -> LaneTop:
     assert query.text is not None, "BUG: the lexical lane runs on a text"
     flag = query.include_tombstoned
     statistics = statistics_of(view, include_tombstoned=flag)
-    counts = words_of(query.text, view.snapshot.config.analyser, statistics.analysers)
+    home = view.snapshot.config.analyser
+    counts = words_of(query.text, home, statistics.analysers)
     if not counts:
         return empty_top(LANE, LaneStatus.NO_TERMS, floor=_FLOOR)
     if statistics.documents == 0:
@@ -67,7 +68,7 @@ def rank_lexical(universe: Universe, tuning: Tuning = TUNING) -> LaneTop:
     factors: dict[Word, float] = dict(counts)
     near: dict[Word, list[str]] = {}
     fuzzy = query.match.fuzzy
-    if fuzzy is not None and (near := near_terms(lexical_view, statistics, found, query)):
+    if fuzzy is not None and (near := near_terms(lexical_view, statistics, found, query, home)):
         added = _factors(near, counts, fuzzy)
         found |= {word: forms(lexical_view, statistics, word, query) for word in added}
         factors |= added
