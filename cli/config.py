@@ -10,13 +10,13 @@ import click
 from ibidem.cli.options import parse, settings
 from ibidem.cli.render import output
 from ibidem.cli.session import (
-    SETTINGS_FILE,
     Session,
     at_option,
     commit_options,
     common_options,
     pass_session,
 )
+from ibidem.repo.local_settings import LOG_QUESTIONS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,6 +138,8 @@ def _change(session: Session, name: str, value: Any, local: bool, author: str | 
     with session.open() as repository:
         if local or settings.SETTINGS[name].scope == settings.LOCAL:
             settings.write_local(_file(repository), name, value)
+            if name == LOG_QUESTIONS and value is not None:
+                repository.receipts.log_questions(value)
         else:
             message = (
                 f"config: unset {name}" if value is None else f"config: {name} {_shown(value)}"
@@ -196,4 +198,4 @@ def _origin(row: dict[str, Any]) -> str:
 def _file(repository: Repository) -> Path:
     folder = repository.folder
     assert folder is not None, "BUG: a repository of the command line without a folder"
-    return folder / SETTINGS_FILE
+    return folder / settings.NAME

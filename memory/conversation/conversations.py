@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from ibidem.memory.conversation import changes, proposals, viewer_changes
-from ibidem.memory.conversation.changes import Written
+from ibidem.memory.conversation import changes, extracted_facts, viewer_changes
+from ibidem.memory.conversation.changes import Written, staged_reader
 from ibidem.memory.conversation.compaction import Compaction
 from ibidem.memory.conversation.context import TOOL_CHARS, Context, Source, compose, required
 from ibidem.memory.conversation.message import (
@@ -27,6 +27,7 @@ from ibidem.memory.conversation.message import (
     thread_id,
     thread_info,
 )
+from ibidem.memory.conversation.rules import USER, facts_by_rules
 from ibidem.memory.conversation.selection import LIMIT_DEFAULT, Selection, now_of, select
 from ibidem.memory.conversation.units import newest_units
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
@@ -190,7 +191,37 @@ class Conversations:
 
         return self._written(change, f"summary of {name}", now)
 
-    def propose(
+    def outgrown(self, compaction: Compaction, thread: str) -> tuple[Stored, ...]:
+        """Returns what `compact_by` would summarise now, messages and summaries in order; nothing
+        if the thread is within the threshold."""
+        revision = self.at()
+        nodes = revision.query(label=SUMMARY, where={"thread": thread})
+        summaries = sorted(stored_of(nodes, reader_of(revision)), key=lambda one: one.ord)
+        first = self.thread(thread).cleared
+        for one in summaries:  # the beginning of a long thread is not read again
+            first = max(first, one.last + 1) if one.ord <= first else first
+        covered = {position for one in summaries for position in range(one.ord, one.last + 1)}
+        raw = [one for one in self.messages(thread, first=first) if one.ord not in covered]
+        return compaction.range_of(sorted([*summaries, *raw], key=lambda one: one.ord))
+
+    def compact_by(
+        self, compaction: Compaction, thread: str, *, time: int | datetime | None = None
+    ) -> Written:
+        """Stores a summary of all but the end of a thread that has more tokens than `compaction`
+        allows; otherwise, or if another writer was first, nothing."""
+        found = self.outgrown(compaction, thread)
+        if not found:
+            return Written((), None)
+        text = compaction.summarise(found)
+        first, last = found[0].ord, found[-1].last
+        try:
+            return self.compact(thread, first, last, text, model=compaction.model, time=time)
+        except InvalidInputError as error:
+            if error.kind is not ErrorKind.ID_COLLISION:
+                raise
+            return Written((), None)
+
+    def add_facts(
         self,
         thread: str,
         first: int,
@@ -205,8 +236,9 @@ class Conversations:
         highest level of the messages, and their scope.
 
         Args:
-            facts: such as `facts_in` returns; of those that are there already nothing is added.
-            model: what proposed them, stored with them.
+            facts: such as `facts_from_messages` returns; of those that are there already nothing is
+                added.
+            model: what extracted them, stored with them.
 
         Raises:
             InvalidInputError: there are no such messages, or they are of several scopes of a trust
@@ -218,9 +250,62 @@ class Conversations:
         given, by = list(facts), checks.name("model", model)
         made, _ = changes.changed(
             self.repository,
-            lambda tx: proposals.stage(tx, name, first, last, given, by),
+            lambda tx: extracted_facts.stage(tx, name, first, last, given, by),
             author=self._author,
             message=f"facts of {name}",
+            time=now,
+        )
+        return made
+
+    def propose_by_rules(
+        self,
+        thread: str,
+        first: int,
+        last: int,
+        *,
+        user: str = USER,
+        time: int | datetime | None = None,
+    ) -> tuple[NodeId, ...]:
+        """Adds what rules find in the messages first..last, both included, as proposals with their
+        messages, in one commit; returns the ids of those that are new or have new sources. No
+        question finds them before `GraphMemory.accept`, or a rule of maintenance, accepts them.
+
+        Args:
+            user: whose messages they are: the subject of the facts and, if it is not `user`, the
+                `user` of the records.
+
+        Raises:
+            InvalidInputError: there are no such messages.
+        """
+        from ibidem.memory.graph.memory import GraphMemory
+
+        name, now = checked_name(thread), self.repository.now(time)
+        checks.count("first", first)
+        checks.count("last", last)
+        checks.name("user", user)
+
+        def change(tx: Transaction) -> tuple[NodeId, ...]:
+            nodes = changes.in_range(tx, name, first, last)
+            there = [node for node in nodes if not tx.is_tombstoned(node.id)]
+            memory = GraphMemory(tx)
+            made: dict[NodeId, None] = {}
+            for one in facts_by_rules(list(stored_of(there, staged_reader(tx))), user=user):
+                source = {"kind": "observation", "ref": str(one.message.id), "rule": one.rule}
+                made |= dict.fromkeys(
+                    memory.propose(
+                        [one.triple],
+                        provenance=[source],
+                        user="" if user == USER else user,
+                        time=one.message.created_at,
+                    )
+                )
+            return tuple(made)
+
+        made, _ = changes.changed(
+            self.repository,
+            change,
+            author=self._author,
+            message=f"proposals of {name}",
             time=now,
         )
         return made
@@ -508,7 +593,7 @@ class Conversations:
         chosen = None
         if text is not None and text.strip() and similar != 0:
             chosen = self.select(text, thread=thread, limit=similar, unit=unit, at=at, **options)
-            sources.append(Source("similar", chosen.units, shares[1]))
+            sources.append(Source("similar", chosen.units, shares[1], chosen.passages))
         return compose(
             revision,
             sources,
@@ -531,32 +616,8 @@ class Conversations:
 
     def _grown(self, thread: str, written: Written, time: int | datetime | None) -> Written:
         """Compacts a thread that is over the threshold; returns what was written before."""
-        if self._compaction is None or not written.ords:
-            return written
-        revision = self.repository.at(viewer=self._viewer)
-        nodes = revision.query(label=SUMMARY, where={"thread": thread})
-        summaries = sorted(stored_of(nodes, reader_of(revision)), key=lambda one: one.ord)
-        first = self.thread(thread).cleared
-        for one in summaries:  # the beginning of a long thread is not read again
-            first = max(first, one.last + 1) if one.ord <= first else first
-        covered = {position for one in summaries for position in range(one.ord, one.last + 1)}
-        raw = [one for one in self.messages(thread, first=first) if one.ord not in covered]
-        found = self._compaction.range_of(sorted([*summaries, *raw], key=lambda one: one.ord))
-        if not found:
-            return written
-        text = self._compaction.summarise(found)
-        try:
-            self.compact(
-                thread,
-                found[0].ord,
-                found[-1].last,
-                text,
-                model=self._compaction.model,
-                time=time,
-            )
-        except InvalidInputError as error:
-            if error.kind is not ErrorKind.ID_COLLISION:
-                raise  # else another writer has compacted the thread meanwhile
+        if self._compaction is not None and written.ords:
+            self.compact_by(self._compaction, thread, time=time)
         return written
 
     def _hide(self, thread: str, before: int | None, time: int | datetime | None) -> Written:

@@ -29,6 +29,7 @@ from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX, Drop, DropReason, Dro
 from ibidem.retrieve.answer.lane_score import LaneScore, LaneScores
 from ibidem.retrieve.answer.render import render
 from ibidem.retrieve.answer.staleness import count_stale
+from ibidem.retrieve.answer.warning import AnswerWarning, WarningCode
 from ibidem.retrieve.context.clip import cut_to_fit
 from ibidem.retrieve.context.group import Group, grouped, ids_of, in_order
 from ibidem.retrieve.context.option import EDGES, NEIGHBORS
@@ -46,7 +47,6 @@ from ibidem.retrieve.context.sources import (
 from ibidem.retrieve.context.spans import Matcher, Span
 from ibidem.retrieve.context.window import fitting
 from ibidem.retrieve.filter import matches
-from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.node_source import Content, NodeSource
 from ibidem.retrieve.pipeline import Ranked, count_conflicted, coverage_warning, ranked
 from ibidem.retrieve.protocol import Snapshot
@@ -54,6 +54,7 @@ from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.ranking import SnapshotRanking
 from ibidem.retrieve.recall.factors import Opinions
 from ibidem.retrieve.rerank import Reranker, RerankRecord
+from ibidem.retrieve.subquery_lane import RunLanes
 from ibidem.retrieve.tokens import check_estimator
 
 
@@ -63,7 +64,7 @@ def execute_packs(
     nodes: NodeSource,
     *,
     reranker: Reranker | RerankRecord | None = None,
-    dense: LaneTop | None = None,
+    lanes: RunLanes | None = None,
     opinions: Opinions = EMPTY,
 ) -> Answer[Pack]:
     """Returns the packs that answer a query; the arguments and errors are those of `execute`.
@@ -79,10 +80,11 @@ def execute_packs(
         return _empty(snapshot, query)
     snapshot = restrict(snapshot, query.viewer, nodes.load)
     makings = []
-    for source in sources_of(snapshot, query, options):
+    for source in sources_of(snapshot, query, options, nodes.load):
         scorer = reranker if source.query.rerank is not None else None
-        top = dense if source.name is None else None
-        found = ranked(snapshot, source.query, nodes, reranker=scorer, dense=top, opinions=opinions)
+        found = ranked(
+            snapshot, source.query, nodes, reranker=scorer, lanes=lanes, opinions=opinions
+        )
         makings.append(_Making(found.scope.view.snapshot, source, options.policy(), found))
     if not makings:
         return _empty(snapshot, query)
@@ -116,6 +118,12 @@ def execute_packs(
             sum(one.stale(mine) for one, mine in zip(makings, by_source, strict=True)),
             sum(one.conflicted(mine) for one, mine in zip(makings, by_source, strict=True)),
             [pack.text for pack in packs],
+            [
+                AnswerWarning(WarningCode.OUTSIDE_WINDOW, "thread_window", thread, count)
+                for one in makings
+                if (count := one.source.unsearched) and options.sources is not None
+                if (thread := options.sources.thread) is not None
+            ],
         ),
     )
     return replace(

@@ -15,10 +15,9 @@ Spec: retrieval 4.1.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from ibidem.retrieve.lexical.bm25 import frequency
-from ibidem.retrieve.lexical.postings import MergedPostings
 from ibidem.retrieve.lexical.statistics import Statistics
 from ibidem.retrieve.lexical.view import LexicalView
 from ibidem.retrieve.lexical.words import Word, shorter_terms
@@ -32,7 +31,8 @@ _SURROGATES = range(0xD800, 0xE000)
 def near_terms(
     lexical_view: LexicalView,
     statistics: Statistics,
-    words: Mapping[Word, Sequence[MergedPostings]],
+    words: Collection[Word],
+    frequencies: Mapping[str, int],
     query: Query,
     home: str,
 ) -> dict[Word, list[str]]:
@@ -43,7 +43,8 @@ def near_terms(
     Args:
         lexical_view: the rows of the view.
         statistics: of the view.
-        words: by word of the query, the postings of each of its forms.
+        words: of the query.
+        frequencies: by form of these, how many documents have it.
         query: has the option `fuzzy`.
         home: the analyser of the root's config.
     """
@@ -52,7 +53,9 @@ def near_terms(
     expanded: Iterable[Word] = words
     if fuzzy.rare is not None:
         expanded = [
-            word for word, postings in words.items() if frequency(postings, statistics) < fuzzy.rare
+            word
+            for word in words
+            if frequency(word, frequencies, statistics.documents) < fuzzy.rare
         ]
     expanded = [word for word in expanded if max(map(len, word)) >= fuzzy.length]
     found: dict[Word, list[str]] = {}
