@@ -10,7 +10,8 @@ folder MODEL adds `ibidem hybrid`, and `dense`, which ranks by its vectors alone
 commit that wrote the file; `--write` writes it anew.
 
 Each cell is a mean in percent with half the width of its 95 % interval, and behind it the
-difference to `ibidem` in standard errors of the paired differences: above 2, a way is ahead.
+difference to `ibidem` in standard errors of the paired differences: above 2, a way is ahead. With
+`--embed` set OPENBLAS_NUM_THREADS to 1: more threads than free cores wait for each other.
 """
 
 from __future__ import annotations
