@@ -12,10 +12,10 @@ from ibidem.repo.retrieval.retrieve import WRITTEN, answered, ask
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.retrieve.answer.answer import Answer, AnswerKind
 from ibidem.retrieve.context.assemble import shown_text
-from ibidem.retrieve.context.option import EDGES, SCORE, EdgeWalk, PackOptions
+from ibidem.retrieve.context.option import SCORE
 from ibidem.retrieve.context.pack import Pack, pack_cid
 from ibidem.retrieve.context.prompt import Citation, CitedSpan, Prompt, assemble, cited_digest
-from ibidem.retrieve.query.options import LIMIT_OF_PACKS
+from ibidem.retrieve.query.options import LIMIT_OF_PACKS, OF_PACKS
 from ibidem.retrieve.query.settings import configured
 from ibidem.retrieve.query.subquery import QUERIES
 from ibidem.retrieve.tokens import HEURISTIC
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 HYBRID = "hybrid"
 HYBRID_WEIGHTS = {"lexical": 0.7, "dense": 0.3}
-_NAMES = frozenset(PackOptions().form()) - {EDGES} | frozenset(EdgeWalk().form())
 
 
 def packs(
@@ -67,7 +66,7 @@ def ask_packs(
         InvalidInputError: an option is unknown, of the wrong form, or has no effect; the message
             names it.
     """
-    given = {name: options.pop(name) for name in sorted(_NAMES) if name in options}
+    given = {name: options.pop(name) for name in sorted(OF_PACKS) if name in options}
     if "limit" not in options:
         settings = configured(revision.config)
         has_budget = options.get("token_budget", settings.get("token_budget")) is not None

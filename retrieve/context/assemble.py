@@ -10,13 +10,14 @@ Spec: packs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ibidem.objects import codec
 from ibidem.objects.block import EMPTY
 from ibidem.objects.cid import NodeCid
 from ibidem.objects.errors import InvalidInputError
@@ -30,8 +31,9 @@ from ibidem.retrieve.answer.lane_score import LaneScore, LaneScores
 from ibidem.retrieve.answer.render import render
 from ibidem.retrieve.answer.staleness import count_stale
 from ibidem.retrieve.context.clip import cut_to_fit
-from ibidem.retrieve.context.group import Group, grouped, ids_of, in_order
-from ibidem.retrieve.context.option import EDGES, NEIGHBORS
+from ibidem.retrieve.context.dedupe import distinct, distinct_nearly, folded
+from ibidem.retrieve.context.group import Found, Group, grouped, ids_of, in_order
+from ibidem.retrieve.context.option import EDGES, NEIGHBORS, NONE, SECTION
 from ibidem.retrieve.context.pack import BETWEEN, MESSAGE_SCOPE, Hit, Member, Pack, pack_cid
 from ibidem.retrieve.context.sequence import Sequences, ThreadSequence
 from ibidem.retrieve.context.source_option import CONVERSATION, DOCUMENTS, FACTS
@@ -153,7 +155,7 @@ def _drops(
     for index, _, _ in dropped:
         source, position = order[index]
         making = makings[source]
-        entries.append(making.hits[making.groups[position].hits[0]])
+        entries.append(making.best(making.groups[position]))
     ordinals = np.array([hit.ordinal for hit in entries], np.uint32)
     ids = makings[0].found.scope.view.snapshot.node_ids(ordinals)
     first = [
@@ -177,6 +179,10 @@ def _conversation(found: Ranked, thread: ThreadSequence, count: int) -> Ranked:
     scores = [0.0 if one < 0 else ranking.score(one) for one in positions]
     made = SnapshotRanking(found.scope.view.snapshot, ordinals, np.array(scores, np.float64))
     return replace(found, ranking=made)
+
+
+def _document_of(group: Group) -> NodeId | None:
+    return None if group.sequence is None else group.sequence.document
 
 
 def _text(value: object) -> str | None:
@@ -245,21 +251,48 @@ class _Making:
             lambda one: len(self._shown(one)),
             as_of=query.as_of,
         )
-        self.groups = groups if options.expand != NEIGHBORS else self._without_copies(groups)
+        self.groups = self._without_copies(groups)
 
-    def _without_copies(self, groups: Sequence[Group]) -> list[Group]:
-        """Returns the groups without those whose texts an earlier one has, case
-        and white space apart; their hits go to it."""
-        first: dict[str, Group] = {}
-        found: list[Group] = []
-        for group in groups:
-            text = " ".join(" ".join(map(self._shown, group.members)).casefold().split())
-            earlier = first.setdefault(text, group) if group.sequence is not None else group
-            if earlier is group:
-                found.append(group)
-            else:
-                earlier.join(group)
-        return found
+    def _without_copies(self, groups: list[Group]) -> list[Group]:
+        """Returns the groups without those that are left out, by the rule of the options for
+        documents and by equal texts for facts and messages."""
+        dedupe = None if self.source.name in (FACTS, CONVERSATION) else self._options.dedupe
+        if dedupe is None:
+            return groups if self._options.expand != NEIGHBORS else distinct(groups, self._same)
+        if dedupe.percent is not None:
+            return distinct_nearly(groups, self._words, dedupe.percent)
+        if dedupe.property is not None:
+            name = dedupe.property
+            return distinct(groups, lambda group: self._value(group, name))
+        if dedupe.by == NONE:
+            return groups
+        return distinct(groups, self._section_of if dedupe.by == SECTION else _document_of)
+
+    def _words(self, group: Group) -> list[str]:
+        return folded(map(self._shown, group.members))
+
+    def _same(self, group: Group) -> str | None:
+        return None if group.sequence is None else " ".join(self._words(group))
+
+    def _section_of(self, group: Group) -> Hashable | None:
+        at, sections = self.best(group).spot, self._snapshot.label("Section")
+        found = None if at is None else at.section(self._heading, sections)
+        return _document_of(group) if found is None else found.ordinal
+
+    def _value(self, group: Group, name: str) -> bytes | None:
+        """Returns the value of a property of the best hit, else of its document, as bytes."""
+        ordinals = [self.best(group).ordinal]
+        if group.sequence is not None:
+            ordinals.append(group.sequence.containers[0].ordinal)
+        for ordinal in ordinals:
+            props = self._node(ordinal)[1].props
+            if name in props:
+                return codec.encode(props[name])
+        return None
+
+    def best(self, group: Group) -> Found:
+        """Returns the best hit of a group."""
+        return self.hits[group.hits[0]]
 
     def packs(self, position: int) -> Pack:
         """Returns a pack, built on first use, or what was cut of it. A pack that exceeds the budget
@@ -363,7 +396,7 @@ class _Making:
             Hit(
                 node.id,
                 cid,
-                None if hit.spot is None else hit.spot.index,
+                None if (at := hit.spot) is None else at.index,
                 hit.score,
                 LaneScores(said),
                 self._spans(shown.get(node.id)),
