@@ -117,7 +117,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
         Exposure.VISIBLE,
         "at threads thread messages view select context to_messages append save clear purge",
     ),
-    **_rows("Conversations", Exposure.REFUSED, "compact propose"),
+    **_rows("Conversations", Exposure.REFUSED, "compact propose propose_by_rules"),
     **_rows("GraphMemory", Exposure.VISIBLE, "add relate supersede fork retract merge contest"),
     **_rows("GraphMemory", Exposure.VISIBLE, "retrieve_graph get list versions salience notes"),
     **_rows("GraphMemory", Exposure.VISIBLE, "update delete"),
