@@ -23,6 +23,7 @@ from ibidem.repo.graph import Graph
 from ibidem.repo.operation_log import OperationLog
 from ibidem.repo.receipts.log import ReceiptLog
 from ibidem.repo.refs import HEADS, OWN, TAGS
+from ibidem.repo.retrieval.answer_cache import AnswerCache
 from ibidem.repo.search_index import SearchIndex
 from ibidem.repo.state import ERASING_CELL, State
 from ibidem.store.closing import Closing
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from ibidem.objects.node import Node
     from ibidem.objects.view import View
     from ibidem.repo.events import Log
+    from ibidem.repo.local_settings import LocalSettings
     from ibidem.repo.signing.key import SigningKey
     from ibidem.repo.signing.keyring import Keyring
     from ibidem.retrieve.access.policy import Viewer
@@ -80,9 +82,18 @@ class Core(Closing):
         self._graph: tuple[tuple[CommitCid, TreeCid, int], Graph] | None = None
         """The graph of the last requested commit, and the erasures that it excludes."""
         self.search_index = SearchIndex(
-            store, folder, self.operation_log, self._head_in, self._report, lambda: self.keyring
+            store,
+            folder,
+            self.operation_log,
+            self._head_in,
+            self._report,
+            lambda: self.keyring,
+            lambda: self.settings,
         )
         """The index of this repository, which follows its head."""
+        self.answer_cache = AnswerCache()
+        """The last packs of this process."""
+        self._settings: LocalSettings | None = None
         self.edge_lookup = EdgeLookup(store, self._ask)
         """Finds the edges of a node."""
         self.erasing_finisher: Callable[[Core], bool] | None = None
@@ -104,6 +115,19 @@ class Core(Closing):
             if location is None or location.is_folder
             else location.shown
         )
+
+    @property
+    def settings(self) -> LocalSettings:
+        """The local settings, read on first use."""
+        if self._settings is None:
+            from ibidem.repo.local_settings import read_local_settings
+
+            self._settings = read_local_settings(self.folder)
+        return self._settings
+
+    @settings.setter
+    def settings(self, settings: LocalSettings) -> None:
+        self._settings = settings
 
     def close(self) -> None:
         """Closes the files; closing twice is allowed."""
@@ -236,6 +260,7 @@ class Core(Closing):
     def drop_derived(self) -> None:
         """Drops all derived data held in memory; files stay, and none is added."""
         self._graph = None
+        self.answer_cache.clear()
         self.search_index.drop()
 
     def reindex(self, *, compact: bool = False) -> None:
@@ -328,7 +353,8 @@ class Core(Closing):
         return self.operation_log.state()
 
     def _forget_logs(self) -> None:
-        """Drops the notes cached before an erasure: they may quote erased text."""
+        """Drops the notes and answers cached before an erasure: they may quote erased text."""
+        self.answer_cache.clear()
         for logs in self.note_logs.values():
             logs.clear()
 

@@ -19,7 +19,7 @@ import click
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
-from ibidem.repo import index_settings
+from ibidem.repo import local_settings
 from ibidem.retrieve.query.options import OF_CONVERSATIONS, Option
 from ibidem.retrieve.query.options import SETTINGS as OF_ROOT
 
@@ -35,8 +35,10 @@ machine. A local setting is never committed.
 """
 ROOT = "root"
 LOCAL = "local"
-NAME = index_settings.FILE
+NAME = local_settings.FILE
 """The file in messages."""
+
+_DEFAULTS = local_settings.LocalSettings()
 
 
 @record
@@ -72,21 +74,31 @@ SETTINGS = {
         ),
         Setting(
             Option(
-                index_settings.BUILD_KEY,
+                "index_build",
                 "str",
-                default=index_settings.QUESTION,
-                choices=index_settings.BUILT_AT,
+                default=local_settings.QUESTION,
+                choices=local_settings.BUILT_AT,
                 help="When the index of a new head is built: at the commit, or for a question",
             ),
             LOCAL,
         ),
         Setting(
             Option(
-                index_settings.BUDGET_KEY,
+                "index_budget",
                 "int",
-                default=index_settings.BUDGET_BYTES,
-                high=index_settings.BUDGET_BYTES_MAX,
+                default=_DEFAULTS.index_budget,
+                high=local_settings.BYTES_MAX,
                 help="Bytes that the index of all heads but the current one may occupy",
+            ),
+            LOCAL,
+        ),
+        Setting(
+            Option(
+                "answer_cache",
+                "int",
+                default=_DEFAULTS.answer_cache,
+                high=local_settings.BYTES_MAX,
+                help="Bytes of packs that a process keeps for the same question again; 0 for none",
             ),
             LOCAL,
         ),
@@ -119,10 +131,8 @@ def checked(name: str, value: object) -> Any:
         InvalidInputError: an unknown name, or a value of the wrong form.
     """
     found = setting(name)
-    if name == index_settings.BUILD_KEY:
-        return index_settings.check_build(value)
-    if name == index_settings.BUDGET_KEY:
-        return index_settings.check_budget(value)
+    if name in local_settings.CHECKS:
+        return local_settings.check(name, value)
     if found.scope == LOCAL:
         if not isinstance(value, str) or not value.strip():
             raise InvalidInputError(f"{name}: got {value!r:.80}, expected a text that is not empty")

@@ -60,9 +60,31 @@ def retrieve(repository: Core, revision: Graph, **options: Unpack[QuestionOption
 
 
 def answered(repository: Core, revision: Graph, prepared: PreparedQuery) -> Answer[Any]:
-    """Returns the answer to a resolved query, for nodes or for packs, with its receipt."""
+    """Returns the answer to a resolved query, of any kind, with its receipt.
+
+    Packs that this process has returned for the same query of the same root are not computed again,
+    unless a reranker is asked, which may have changed.
+    """
+    query, generation = prepared.query, repository.receipts.generation()
+    is_cacheable = (
+        query.packs is not None
+        and prepared.reranker is None
+        and revision.generation == generation
+        and repository.settings.answer_cache > 0
+    )
+    key = revision.root_cid, revision.commit_cid, query.encode(), id(prepared.estimator)
+    found = repository.answer_cache.get(key, generation) if is_cacheable else None
+    if found is not None:
+        result = _checked(prepared, found)
+        if found.receipt is not None:
+            repository.receipts.append(found.receipt.encode(), generation=generation)
+        return result
     result = _checked(prepared, execute_query(repository, revision, prepared))
-    return _with_receipt(repository, revision, result)
+    result = _with_receipt(repository, revision, result)
+    if is_cacheable:
+        bytes_max = repository.settings.answer_cache
+        repository.answer_cache.put(key, result, prepared.estimator, generation, bytes_max)
+    return result
 
 
 def retrieve_many(

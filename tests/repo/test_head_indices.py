@@ -10,7 +10,7 @@ import pytest
 
 import ibidem
 from ibidem.objects.errors import InvalidInputError, NotFoundError
-from ibidem.repo.index_settings import IndexSettings
+from ibidem.repo.local_settings import LocalSettings
 from ibidem.repo.maintenance.head_index import IndexState
 from ibidem.repo.repository import Repository
 
@@ -131,7 +131,7 @@ def test_beyond_the_budget_the_least_recently_used_head_goes_first(repo: Reposit
     answers(repo, order)  # the last used is the current one
     for budget_count in (3, 2, 1):
         needed = [rows[f"heads/{name}"].own_bytes for name in order[::-1][1 : budget_count + 1]]
-        repo.core.search_index.settings = IndexSettings(budget_bytes=sum(needed) + 400)
+        repo.core.settings = LocalSettings(index_budget=sum(needed) + 400)
         add(repo, f"a summary {budget_count}")
         repo.retrieve("summary")  # writes, so what is too much goes
         found = states(repo)
@@ -140,7 +140,7 @@ def test_beyond_the_budget_the_least_recently_used_head_goes_first(repo: Reposit
         assert kept - {NAMES[3]} <= set(order[::-1][1 : budget_count + 1])
         others = [one for one in repo.maintenance.index_heads() if one.name != f"heads/{NAMES[3]}"]
         assert sum(one.own_bytes for one in others) <= sum(needed) + 400
-    repo.core.search_index.settings = IndexSettings(budget_bytes=0)
+    repo.core.settings = LocalSettings(index_budget=0)
     add(repo, "a last summary")
     repo.retrieve("summary")
     assert repo.core.search_index.current.remembered() == [repo.at().root_cid]
