@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.repo.arguments import checked_time
+from ibidem.repo.retrieval import retrieve
 from ibidem.repo.retrieval.newest import newest_time
+from ibidem.repo.retrieval.pack_stream import PackStream
 from ibidem.repo.retrieval.retrieve import WRITTEN, answered, ask
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.retrieve.answer.answer import Answer, AnswerKind
@@ -38,6 +40,14 @@ def packs(
     result = answered(repository, revision, ask_packs(repository, revision, text, **options))
     assert result.kind is AnswerKind.PACKS, "BUG: a question for packs"
     return result
+
+
+def stream_packs(
+    repository: Core, revision: Graph, text: str | None = None, **options: Unpack[PacksOptions]
+) -> PackStream:
+    """Returns the packs that answer a query one by one; options as in `ask_packs`."""
+    prepared = ask_packs(repository, revision, text, **options)
+    return PackStream(retrieve.stream_packs(repository, revision, prepared))
 
 
 def ask_packs(

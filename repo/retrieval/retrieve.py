@@ -6,7 +6,7 @@ Replay of a receipt is in `repo/receipts/replay.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
@@ -36,8 +36,10 @@ if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
     from ibidem.objects.location import Location
     from ibidem.repo.core import Core
+    from ibidem.repo.retrieval.answer_cache import Key
     from ibidem.repo.retrieval.signature import QuestionOptions
     from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.context.pack import Pack
 
 
 AnyAnswer = TypeVar("AnyAnswer", bound=Answer[Any])
@@ -65,25 +67,55 @@ def answered(repository: Core, revision: Graph, prepared: PreparedQuery) -> Answ
     Packs that this process has returned for the same query of the same root are not computed again,
     unless a reranker is asked, which may have changed.
     """
-    query, generation = prepared.query, repository.receipts.generation()
-    is_cacheable = (
-        query.packs is not None
-        and prepared.reranker is None
-        and revision.generation == generation
-        and repository.settings.answer_cache > 0
-    )
-    key = revision.root_cid, revision.commit_cid, query.encode(), id(prepared.estimator)
-    found = repository.answer_cache.get(key, generation) if is_cacheable else None
+    key = _key(repository, revision, prepared)
+    found = None if key is None else _cached(repository, revision, prepared, key)
     if found is not None:
-        result = _checked(prepared, found)
-        if found.receipt is not None:
-            repository.receipts.append(found.receipt.encode(), generation=generation)
-        return result
-    result = _checked(prepared, execute_query(repository, revision, prepared))
-    result = _with_receipt(repository, revision, result)
-    if is_cacheable:
-        bytes_max = repository.settings.answer_cache
-        repository.answer_cache.put(key, result, prepared.estimator, generation, bytes_max)
+        return found
+    result = execute_query(repository, revision, prepared)
+    return _recorded(repository, revision, prepared, result, key)
+
+
+def _key(repository: Core, revision: Graph, prepared: PreparedQuery) -> Key | None:
+    """Returns the key of a question in the cache; None if its answer is not cached."""
+    query = prepared.query
+    if (
+        query.packs is None
+        or prepared.reranker is not None
+        or revision.generation != repository.receipts.generation()
+        or not repository.settings.answer_cache
+    ):
+        return None
+    return revision.root_cid, revision.commit_cid, query.encode(), id(prepared.estimator)
+
+
+def _cached(
+    repository: Core, revision: Graph, prepared: PreparedQuery, key: Key
+) -> Answer[Any] | None:
+    found = repository.answer_cache.get(key, revision.generation)
+    if found is None:
+        return None
+    _checked(prepared, found)
+    if found.receipt is not None:
+        repository.receipts.append(found.receipt.encode(), generation=revision.generation)
+    return _with_locator(revision, found)
+
+
+def _recorded(
+    repository: Core,
+    revision: Graph,
+    prepared: PreparedQuery,
+    result: Answer[Any],
+    key: Key | None,
+) -> Answer[Any]:
+    result = _with_receipt(repository, revision, _checked(prepared, result))
+    if key is not None:
+        repository.answer_cache.put(
+            key,
+            replace(result, locator=None),  # it would keep the revision and its index
+            prepared.estimator,
+            revision.generation,
+            repository.settings.answer_cache,
+        )
     return result
 
 
@@ -245,23 +277,53 @@ def execute_query(
         dense: the top of the dense lane, and the snapshot from which it was computed; if the
             snapshot has been rebuilt since because files were damaged, the lane is computed again.
     """
-    store = repository.store
     result: Answer[Any] = revision.with_snapshot(
         lambda snapshot: rules(prepared.query.semantics).execute(
             snapshot,
             prepared.query,
-            NodeSource(
-                lambda cid: Node.decode(store.get(cid)),
-                repository.content_of,
-                prepared.estimator,
-                lambda cids: list(map(Node.decode, store.get_many(cids))),
-            ),
+            _nodes_of(repository, prepared),
             reranker=prepared.reranker,
             dense=dense[1] if dense is not None and dense[0] is snapshot else None,
             **_noted(repository, prepared.query),
         )
     )
+    return _with_locator(revision, result)
+
+
+def stream_packs(
+    repository: Core, revision: Graph, prepared: PreparedQuery
+) -> Generator[Pack, None, Answer[Pack]]:
+    """Yields each pack that answers a resolved query as soon as it is known, and returns the answer
+    with its receipt: that of `answered`."""
+    key = _key(repository, revision, prepared)
+    found = None if key is None else _cached(repository, revision, prepared, key)
+    if found is not None:
+        yield from found.items
+        return found
+    found = yield from revision.stream_with_snapshot(
+        lambda snapshot: rules(prepared.query.semantics).stream_packs(
+            snapshot,
+            prepared.query,
+            _nodes_of(repository, prepared),
+            reranker=prepared.reranker,
+            **_noted(repository, prepared.query),
+        )
+    )
+    return _recorded(repository, revision, prepared, _with_locator(revision, found), key)
+
+
+def _with_locator(revision: Graph, result: AnyAnswer) -> AnyAnswer:
     return replace(result, locator=Locator(lambda: _located(revision, result)))
+
+
+def _nodes_of(repository: Core, prepared: PreparedQuery) -> NodeSource:
+    store = repository.store
+    return NodeSource(
+        lambda cid: Node.decode(store.get(cid)),
+        repository.content_of,
+        prepared.estimator,
+        lambda cids: list(map(Node.decode, store.get_many(cids))),
+    )
 
 
 def _located(revision: Graph, result: Answer[Any]) -> list[Location | None]:

@@ -10,7 +10,7 @@ Spec: packs.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Generator, Hashable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -47,7 +47,7 @@ from ibidem.retrieve.context.sources import (
     sources_of,
 )
 from ibidem.retrieve.context.spans import Matcher, Span
-from ibidem.retrieve.context.window import fitting
+from ibidem.retrieve.context.window import decisions
 from ibidem.retrieve.filter import matches
 from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.node_source import Content, NodeSource
@@ -61,6 +61,23 @@ from ibidem.retrieve.tokens import check_estimator
 
 
 def execute_packs(
+    snapshot: Snapshot, query: Query, nodes: NodeSource, **options: Any
+) -> Answer[Pack]:
+    """Returns the packs that answer a query; the arguments and errors are those of `execute`.
+
+    Raises:
+        InvalidInputError: also if the query has no pack options.
+    """
+    steps = stream_packs(snapshot, query, nodes, **options)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            answer: Answer[Pack] = end.value
+            return answer
+
+
+def stream_packs(
     snapshot: Snapshot,
     query: Query,
     nodes: NodeSource,
@@ -68,12 +85,9 @@ def execute_packs(
     reranker: Reranker | RerankRecord | None = None,
     dense: LaneTop | None = None,
     opinions: Opinions = EMPTY,
-) -> Answer[Pack]:
-    """Returns the packs that answer a query; the arguments and errors are those of `execute`.
-
-    Raises:
-        InvalidInputError: also if the query has no pack options.
-    """
+) -> Generator[Pack, None, Answer[Pack]]:
+    """Yields each pack of the answer as soon as its text was read, and returns the answer; else as
+    `execute_packs`."""
     options = query.packs
     if options is None:
         raise InvalidInputError("packs: got none, expected the options of packs")
@@ -94,25 +108,31 @@ def execute_packs(
         [len(one.groups) for one in makings],
         lambda source, position: makings[source].packs(position).tokens,
     )
-    taken, left = fitting(
+    packs: list[Pack] = []
+    left: list[tuple[int, str, int | None]] = []
+    by_source: list[list[int]] = [[] for _ in makings]
+    for index, reason, tokens in decisions(
         order.count,
         order.cost,
         limit=query.limit,
         budget=query.token_budget,
         overflow=options.overflow,
         cut=lambda index, tokens: makings[order[index][0]].cut(order[index][1], tokens),
-    )
+    ):
+        if reason is not None:
+            left.append((index, reason, tokens))
+            continue
+        number, position = order[index]
+        by_source[number].append(position)
+        packs.append(makings[number].packs(position))
+        yield packs[-1]
     order.end()
     counts = {str(reason): 0 for reason in DropReason}
     for _, reason, _ in left:
         counts[reason] += 1
-    by_source: list[list[int]] = [[] for _ in makings]
-    for index in taken:
-        by_source[order[index][0]].append(order[index][1])
     first = makings[0].found
-    packs = tuple(makings[order[index][0]].packs(order[index][1]) for index in taken)
     answer = first.answer(
-        packs,
+        tuple(packs),
         _drops(makings, order, left[:DROPS_LISTED_MAX]),
         MappingProxyType(counts),
         first.warnings(
