@@ -1,88 +1,151 @@
-"""The settings of one copy that every process obeys: when its index is built, how much of it is
-kept, and how many bytes of answers.
+"""The settings of one copy of a repository that the library reads: what becomes of questions, when
+the index is built, and how much of it and of answers is kept.
 
-They are local settings of `repo config`, and the only ones that a program which opens the
-repository as a library reads too: they are about files and memory, and no answer depends on them.
+They are in `local/settings.json` of the repository's folder, which is never committed or copied;
+`repo config` writes others there, too. A file that cannot be read keeps no question. A repository
+in memory has the defaults.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from ibidem.objects.errors import InvalidInputError
-from ibidem.objects.record import record
-from ibidem.store.files import read_file
+from ibidem.store.files import change_file, folder_lock, medium_error
 
-FILE = "local/settings.json"
-"""The file of the local settings, in the folder of a repository."""
+FILE = Path("local") / "settings.json"
+LOG_QUESTIONS, SLOW_MILLISECONDS = "log_questions", "slow_milliseconds"
+SLOW_DEFAULT = 30_000
+INDEX_BUILD, INDEX_BUDGET, ANSWER_CACHE = "index_build", "index_budget", "answer_cache"
 COMMIT, QUESTION = BUILT_AT = ("commit", "question")
 """When the index of a new head is built."""
-BYTES_MAX = 1 << 53
+INDEX_BUDGET_DEFAULT = 4 << 30
+ANSWER_CACHE_DEFAULT = 16 << 20
 
 
-@record
+class LogQuestions(StrEnum):
+    """Where the text of a question is written on this machine."""
+
+    NEVER = "never"
+    """Nowhere: answers have receipts, but none is logged."""
+    RECEIPTS = "receipts"
+    """In the log of receipts, so that an answer can be replayed; the default."""
+    ALWAYS = "always"
+    """There, and in the log of slow questions."""
+
+
 class LocalSettings:
-    """The settings of one copy; the fields have the names of `repo config`."""
+    """The settings of the copy in one folder, read again when the file changes."""
 
-    index_build: str = QUESTION
-    """One of BUILT_AT."""
-    index_budget: int = 4 << 30
-    """Bytes that the snapshots of all heads but the current one may occupy."""
-    answer_cache: int = 16 << 20
-    """Bytes of packs that a process keeps to answer the same question again; 0 for none."""
+    def __init__(self, folder: Path | None) -> None:
+        self._path = None if folder is None else folder / FILE
+        self._version: tuple[int, int, int] | None = None
+        self._values: Mapping[str, Any] = {}
 
     @property
-    def is_built_at_commit(self) -> bool:
-        """Whether every commit is indexed at once."""
-        return self.index_build == COMMIT
+    def log_questions(self) -> LogQuestions:
+        """Where questions are written."""
+        value = self._read().get(LOG_QUESTIONS, LogQuestions.RECEIPTS)
+        return LogQuestions(value) if value in tuple(LogQuestions) else LogQuestions.NEVER
+
+    @property
+    def slow_milliseconds(self) -> int:
+        """How long a question takes that is recorded as slow."""
+        value = self._read().get(SLOW_MILLISECONDS, SLOW_DEFAULT)
+        return value if type(value) is int and value >= 0 else SLOW_DEFAULT
+
+    @property
+    def is_indexed_at_commit(self) -> bool:
+        """Whether every commit is indexed at once, not for a question."""
+        return bool(self._read().get(INDEX_BUILD) == COMMIT)
+
+    @property
+    def index_budget(self) -> int:
+        """Bytes that the index of all heads but the current one may occupy."""
+        value = self._read().get(INDEX_BUDGET, INDEX_BUDGET_DEFAULT)
+        return value if type(value) is int and value >= 0 else INDEX_BUDGET_DEFAULT
+
+    @property
+    def answer_cache(self) -> int:
+        """Bytes of packs that a process keeps to answer the same question again; 0 for none."""
+        value = self._read().get(ANSWER_CACHE, ANSWER_CACHE_DEFAULT)
+        return value if type(value) is int and value >= 0 else ANSWER_CACHE_DEFAULT
+
+    def set_log_questions(self, value: LogQuestions | str) -> None:
+        """Writes where questions are written.
+
+        Raises:
+            InvalidInputError: another value; or a repository in memory, which writes nothing.
+        """
+        chosen = checked_log_questions(value)
+        if self._path is None:
+            raise InvalidInputError(
+                "log_questions: got it for a repository in memory, expected one in a folder"
+            )
+
+        def changed(data: bytes | None) -> bytes:
+            found = _decoded(data or b"{}")
+            if found is None:
+                raise InvalidInputError(f"{FILE.as_posix()}: got no JSON object, expected one")
+            return json.dumps({**found, LOG_QUESTIONS: str(chosen)}, indent=2).encode() + b"\n"
+
+        change_file(self._path, changed)
+
+    def remove_slow_log(self) -> None:
+        """Removes the log of slow questions, which may have their texts.
+
+        Raises:
+            StorageError: a file cannot be removed.
+        """
+        if self._path is None or not self._path.parent.is_dir():
+            return
+        with folder_lock(self._path.parent, mode=0o700):
+            for path in self._path.parent.glob("slow.*"):
+                try:
+                    path.unlink(missing_ok=True)
+                except OSError as error:
+                    raise medium_error(path, error) from error
+
+    def _read(self) -> Mapping[str, Any]:
+        if self._path is None:
+            return {}
+        try:
+            status = self._path.stat()
+        except FileNotFoundError:
+            return {}
+        except OSError:
+            return _NOTHING
+        version = status.st_mtime_ns, status.st_size, status.st_ino
+        if version != self._version:
+            try:
+                found = _decoded(self._path.read_bytes())
+            except OSError:
+                found = None
+            self._values = _NOTHING if found is None else found
+            self._version = version
+        return self._values
 
 
-def read_local_settings(folder: Path | None) -> LocalSettings:
-    """Returns the settings in the folder of a repository, None for one in memory; those that it has
-    not have defaults.
+_NOTHING: Mapping[str, Any] = {LOG_QUESTIONS: LogQuestions.NEVER}
+"""What is read from a file that is not readable."""
 
-    Raises:
-        InvalidInputError: the file has another form, or a value that is not allowed.
-    """
-    data = None if folder is None else read_file(folder / FILE)
-    if data is None:
-        return LocalSettings()
+
+def checked_log_questions(value: object) -> LogQuestions:
+    """Returns a value of the setting; raises `InvalidInputError` for another."""
+    if isinstance(value, str) and value in tuple(LogQuestions):
+        return LogQuestions(value)
+    raise InvalidInputError(
+        f"log_questions: got {value!r:.80}, expected one of {', '.join(LogQuestions)}"
+    )
+
+
+def _decoded(data: bytes) -> dict[str, Any] | None:
     try:
         found = json.loads(data)
-    except ValueError as error:
-        raise InvalidInputError(f"{FILE}: {error}") from error
-    if not isinstance(found, dict):
-        raise InvalidInputError(f"{FILE}: got {type(found).__name__}, expected an object")
-    return LocalSettings(**{name: check(name, found[name]) for name in CHECKS if name in found})
-
-
-def check(name: str, value: object) -> Any:
-    """Returns the value of one of these settings.
-
-    Raises:
-        InvalidInputError: it is not allowed; the message names the setting.
-    """
-    return CHECKS[name](name, value)
-
-
-def _moment(name: str, value: object) -> str:
-    from ibidem.retrieve.query import checks
-
-    return checks.choice(name, value, BUILT_AT)
-
-
-def _bytes(name: str, value: object) -> int:
-    from ibidem.retrieve.query import checks
-
-    return checks.count(name, value, high=BYTES_MAX)
-
-
-CHECKS: dict[str, Callable[[str, object], Any]] = {
-    "index_build": _moment,
-    "index_budget": _bytes,
-    "answer_cache": _bytes,
-}
-"""By name of the setting."""
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.records.record import RecordType, Status
     from ibidem.retrieve.rerank import Reranker
     from ibidem.retrieve.schema import Schema
+    from ibidem.retrieve.tokens import TokenEstimator
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -58,7 +58,7 @@ class SearchIndex:
         head_in: Callable[[State | None], tuple[RootCid, Commit | None]],
         progress: Progress,
         keyring: Callable[[], Keyring],
-        settings: Callable[[], LocalSettings],
+        settings: LocalSettings,
     ) -> None:
         """Opens nothing.
 
@@ -69,7 +69,7 @@ class SearchIndex:
             head_in: returns the root at the head in a state, by default the newest, and its commit.
             progress: called while a snapshot is built or advanced.
             keyring: returns the keys whose segments are accepted.
-            settings: returns when the index is built, and how much is kept.
+            settings: say when the index is built, and how much is kept.
         """
         self._store = store
         self._keyring = keyring
@@ -131,7 +131,7 @@ class SearchIndex:
         is_expected = self._is_queried and block_count <= self.followed_blocks_max
         # The commit is complete even if this fails; the next question reports the error.
         with suppress(Exception):
-            is_always = self._settings().is_built_at_commit
+            is_always = self._settings.is_indexed_at_commit
             if not is_expected and not is_always:
                 return
             self._is_queried = False
@@ -238,7 +238,7 @@ class SearchIndex:
         index.retention = Retention(
             frozenset([self._head_in(state)[0]]),
             partial(self._head_roots, state.view),
-            self._settings().index_budget,
+            self._settings.index_budget,
         )
         write_count = index.write_count
         try:

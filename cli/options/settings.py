@@ -19,7 +19,22 @@ import click
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
-from ibidem.repo import local_settings
+from ibidem.repo.local_settings import (
+    ANSWER_CACHE,
+    ANSWER_CACHE_DEFAULT,
+    BUILT_AT,
+    FILE,
+    INDEX_BUDGET,
+    INDEX_BUDGET_DEFAULT,
+    INDEX_BUILD,
+    LOG_QUESTIONS,
+    QUESTION,
+    SLOW_DEFAULT,
+    SLOW_MILLISECONDS,
+    LogQuestions,
+    checked_log_questions,
+)
+from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.options import OF_CONVERSATIONS, Option
 from ibidem.retrieve.query.options import SETTINGS as OF_ROOT
 
@@ -35,10 +50,8 @@ machine. A local setting is never committed.
 """
 ROOT = "root"
 LOCAL = "local"
-NAME = local_settings.FILE
+NAME = FILE.as_posix()
 """The file in messages."""
-
-_DEFAULTS = local_settings.LocalSettings()
 
 
 @record
@@ -74,31 +87,49 @@ SETTINGS = {
         ),
         Setting(
             Option(
-                "index_build",
+                INDEX_BUILD,
                 "str",
-                default=local_settings.QUESTION,
-                choices=local_settings.BUILT_AT,
+                QUESTION,
+                choices=BUILT_AT,
                 help="When the index of a new head is built: at the commit, or for a question",
             ),
             LOCAL,
         ),
         Setting(
             Option(
-                "index_budget",
+                INDEX_BUDGET,
                 "int",
-                default=_DEFAULTS.index_budget,
-                high=local_settings.BYTES_MAX,
+                INDEX_BUDGET_DEFAULT,
                 help="Bytes that the index of all heads but the current one may occupy",
             ),
             LOCAL,
         ),
         Setting(
             Option(
-                "answer_cache",
+                ANSWER_CACHE,
                 "int",
-                default=_DEFAULTS.answer_cache,
-                high=local_settings.BYTES_MAX,
+                ANSWER_CACHE_DEFAULT,
                 help="Bytes of packs that a process keeps for the same question again; 0 for none",
+            ),
+            LOCAL,
+        ),
+        Setting(
+            Option(
+                LOG_QUESTIONS,
+                "str",
+                str(LogQuestions.RECEIPTS),
+                choices=tuple(map(str, LogQuestions)),
+                help="Where the text of a question is written: nowhere, in the log of receipts, or "
+                "in the log of slow questions too",
+            ),
+            LOCAL,
+        ),
+        Setting(
+            Option(
+                SLOW_MILLISECONDS,
+                "int",
+                SLOW_DEFAULT,
+                help="Milliseconds from which on `repo memory recall` records a question as slow",
             ),
             LOCAL,
         ),
@@ -131,8 +162,12 @@ def checked(name: str, value: object) -> Any:
         InvalidInputError: an unknown name, or a value of the wrong form.
     """
     found = setting(name)
-    if name in local_settings.CHECKS:
-        return local_settings.check(name, value)
+    if name == INDEX_BUILD:
+        return checks.choice(name, value, BUILT_AT)
+    if name == LOG_QUESTIONS:
+        return str(checked_log_questions(value))
+    if name in (SLOW_MILLISECONDS, INDEX_BUDGET, ANSWER_CACHE):
+        return checks.count(name, value)
     if found.scope == LOCAL:
         if not isinstance(value, str) or not value.strip():
             raise InvalidInputError(f"{name}: got {value!r:.80}, expected a text that is not empty")

@@ -8,9 +8,10 @@ import pytest
 
 import ibidem
 from ibidem.objects.errors import ErasedError, IbidemError, InvalidInputError
-from ibidem.repo.local_settings import LocalSettings
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.access.policy import TrustPolicy, Viewer
+
+from .settings import set_local
 
 
 @pytest.fixture(params=["memory", "disk"])
@@ -117,11 +118,11 @@ def test_every_viewer_has_answers_of_their_own(repo: Repository) -> None:
 
 def test_bytes_are_bounded_and_none_are_kept_if_it_is_turned_off(repo: Repository) -> None:
     size = len(repo.packs("needle").to_bytes())
-    repo.core.settings = LocalSettings(answer_cache=2 * size + 100)
+    set_local(repo, answer_cache=2 * size + 100)
     for text in ("needle", "stones", "mill", "needle", "another"):
         repo.packs(text)
         assert repo.core.answer_cache.size_bytes <= 2 * size + 100
-    repo.core.settings = LocalSettings(answer_cache=0)
+    set_local(repo, answer_cache=0)
     before = hits(repo)
     repo.packs("another")
     repo.packs("another")

@@ -9,9 +9,10 @@ import pytest
 
 import ibidem
 from ibidem.objects.errors import InvalidInputError
-from ibidem.repo.local_settings import LocalSettings
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.context import assemble
+
+from .settings import set_local
 
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},
@@ -41,7 +42,7 @@ def repo() -> Repository:
 def test_what_is_streamed_is_the_whole_answer(
     repo: Repository, options: dict[str, Any], cache: int
 ) -> None:
-    repo.core.settings = LocalSettings(answer_cache=cache)
+    set_local(repo, answer_cache=cache)
     whole = repo.packs("needle", **options)
     for _ in range(2):
         stream = repo.at().stream_packs("needle", **options)
