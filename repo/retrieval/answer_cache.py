@@ -10,10 +10,10 @@ The least recently used entries are dropped above a number of bytes of the answe
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import CommitCid, RootCid
+from ibidem.objects.forking import ForkLock
 
 if TYPE_CHECKING:
     from ibidem.retrieve.answer.answer import Answer
@@ -29,7 +29,7 @@ class AnswerCache:
 
     def __init__(self) -> None:
         """Keeps nothing yet."""
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._generation = 0
         self._entries: dict[Key, tuple[Answer[Any], int, object]] = {}
         self.size_bytes = 0
