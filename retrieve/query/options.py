@@ -708,6 +708,27 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             flag=Flag("--nodes-max", metavar="N"),
         ),
         Option(
+            "dedupe", "str", "text",
+            choices=("text", "source", "section", "near", "property", "none"),
+            form="packs.dedupe.by",
+            help="What an earlier pack must share so that a later one is left out",
+            flag=Flag("--dedupe"),
+        ),
+        Option(
+            "dedupe_percent", "int", 80, low=1, high=100, form="packs.dedupe.percent",
+            help="With `near`, the share of runs of three words that two packs have in common",
+            flag=Flag(
+                "--dedupe-percent", "With --dedupe near, how much two packs have in common", "N"
+            ),
+        ),
+        Option(
+            "dedupe_property", "str", none=_NO, form="packs.dedupe.property",
+            help="With `property`, the property of the hit or its document that is compared",
+            flag=Flag(
+                "--dedupe-property", "With --dedupe property, the property that is compared", "NAME"
+            ),
+        ),
+        Option(
             "etypes", "Iterable[str]", **_ETYPES, form="packs.edges.etypes",
             help="With `edges`, only edges of these types",
             flag=Flag(
