@@ -17,7 +17,7 @@ from ibidem.cli.options.html import html_option, write_page
 from ibidem.cli.options.limit import UNSET, Unset
 from ibidem.cli.options.viewer import viewer_option, viewer_options
 from ibidem.cli.render import changes, output, text_diff
-from ibidem.cli.session import Session, common_options, pass_session
+from ibidem.cli.session import Session, common_options, pager_option, pass_session
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 @viewer_option
 @html_option
 @click.option("--nodes", is_flag=True, help="List changed nodes and edges instead of text.")
-@click.option(
-    "--pager/--no-pager", default=True, help="Use the pager of PAGER if the output is a terminal."
-)
+@pager_option
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if there is a difference.")
 @common_options
 @pass_session
@@ -161,9 +159,13 @@ def _differences(
         return found, list(documents), list(extracted)
     return (
         [],
-        [each for each in documents if is_below(each.path, names)],
+        [each for each in documents if is_below(each.path, names) or _was_below(each, names)],
         [path for path in extracted if is_below(path, names)],
     )
+
+
+def _was_below(change: DocumentChange, names: Sequence[str]) -> bool:
+    return change.former is not None and is_below(change.former, names)
 
 
 def _split(

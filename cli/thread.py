@@ -387,23 +387,23 @@ def _compaction(
     return Compaction.by(writer, over_tokens=tokens, recent=recent)
 
 
-@command.command("propose")
+@command.command("extract")
 @click.argument("thread")
 @click.argument("first", type=int)
 @click.argument("last", type=int)
 @click.argument("facts", nargs=-1, metavar="[FACT]...")
-@click.option("--made-by", metavar="NAME", help="What proposes the FACTs, stored with them.")
+@click.option("--made-by", metavar="NAME", help="What extracted the FACTs, stored with them.")
 @click.option(
     "--model",
     metavar="MODEL",
-    help="Language model that proposes facts in place of FACT: openai:NAME or ollama:NAME "
+    help="Language model that extracts facts in place of FACT: openai:NAME or ollama:NAME "
     "[default: `repo config`, language_model].",
 )
-@click.option("--rules", is_flag=True, help="Rules propose facts; no model is called.")
+@click.option("--rules", is_flag=True, help="Rules extract facts; no model is called.")
 @click.option("--user", metavar="NAME", help="Whose messages they are, for --rules.")
 @common_options
 @pass_session
-def propose(
+def extract(
     session: Session,
     *,
     thread: str,
@@ -417,7 +417,7 @@ def propose(
 ) -> None:
     """Stage facts from messages FIRST to LAST of THREAD, to be accepted
 
-    Without FACT a language model proposes them. The messages are sent to the model once; each fact
+    Without FACT a language model extracts them. The messages are sent to the model once; each fact
     is staged with the messages that it is from and the name of the model. `repo status` lists them,
     `repo node remove` drops one, `repo undo` all of them, and `repo commit` accepts the rest.
 
@@ -427,16 +427,16 @@ def propose(
 
     \b
     Examples:
-      repo thread propose support-17 0 9 --rules --user ada
-      repo thread propose support-17 0 9 --model ollama:llama3.2
-      repo thread propose support-17 0 9 "Ada uses a Brother printer." --made-by bob
+      repo thread extract support-17 0 9 --rules --user ada
+      repo thread extract support-17 0 9 --model ollama:llama3.2
+      repo thread extract support-17 0 9 "Ada uses a Brother printer." --made-by bob
     """
     if user is not None and not rules:
         raise click.UsageError("--user needs --rules")
     if rules:
         if facts or model is not None or made_by is not None:
             raise click.UsageError("--rules: got it beside FACT or a model, expected it alone")
-        _propose_by_rules(session, thread, first, last, user)
+        _extract_by_rules(session, thread, first, last, user)
         return
     if facts and model is not None:
         raise click.UsageError("FACT and --model: got both, expected one of them")
@@ -444,26 +444,26 @@ def propose(
         raise click.UsageError("FACT and --made-by: got one, expected both or none")
     with session.open() as repository:
         if not facts:
-            from ibidem.memory.conversation.proposals import facts_in
+            from ibidem.memory.conversation.extracted_facts import facts_from_messages
 
             writer = _language_model(session, model, "FACT is missing: write the facts")
             found = _in_range(_memory(session, repository), thread, first, last)
-            facts, made_by = facts_in(found, writer), writer.name
+            facts, made_by = facts_from_messages(found, writer), writer.name
         with repository.stage.transaction() as tx:
             from ibidem.memory.conversation.conversations import Conversations
 
-            ids = Conversations(tx).propose(thread, first, last, facts, model=str(made_by))
+            ids = Conversations(tx).add_facts(thread, first, last, facts, model=str(made_by))
     if session.json:
         rows = [{"id": str(one), "text": fact} for one, fact in zip(ids, facts, strict=True)]
-        output.emit("thread-propose", {"facts": rows})
+        output.emit("thread-extract", {"facts": rows})
         return
     for one, fact in zip(ids, facts, strict=True):
         output.say(f"{one}  {output.one_line(fact)}")
-    what = "repo commit accepts them, repo undo drops them" if ids else "no fact was proposed"
+    what = "repo commit accepts them, repo undo drops them" if ids else "no fact was found"
     output.note(output.faint(what))
 
 
-def _propose_by_rules(
+def _extract_by_rules(
     session: Session, thread: str, first: int, last: int, user: str | None
 ) -> None:
     from ibidem.memory.conversation.rules import USER
@@ -475,11 +475,11 @@ def _propose_by_rules(
         texts = [revision.node(one).summary or "" for one in ids]
     if session.json:
         rows = [{"id": str(one), "text": text} for one, text in zip(ids, texts, strict=True)]
-        output.emit("thread-propose", {"facts": rows})
+        output.emit("thread-extract", {"facts": rows})
         return
     for one, text in zip(ids, texts, strict=True):
         output.say(f"{one}  {output.one_line(text)}")
-    what = "repo memory accept makes them facts" if ids else "no new fact was proposed"
+    what = "repo memory accept makes them facts" if ids else "no new fact was found"
     output.note(output.faint(what))
 
 

@@ -19,6 +19,7 @@ import click
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
+from ibidem.repo import index_settings
 from ibidem.repo.local_settings import (
     LOG_QUESTIONS,
     SLOW_DEFAULT,
@@ -42,7 +43,7 @@ machine. A local setting is never committed.
 """
 ROOT = "root"
 LOCAL = "local"
-NAME = "local/settings.json"
+NAME = index_settings.FILE
 """The file in messages."""
 
 
@@ -97,6 +98,26 @@ SETTINGS = {
             ),
             LOCAL,
         ),
+        Setting(
+            Option(
+                index_settings.BUILD_KEY,
+                "str",
+                default=index_settings.QUESTION,
+                choices=index_settings.BUILT_AT,
+                help="When the index of a new head is built: at the commit, or for a question",
+            ),
+            LOCAL,
+        ),
+        Setting(
+            Option(
+                index_settings.BUDGET_KEY,
+                "int",
+                default=index_settings.BUDGET_BYTES,
+                high=index_settings.BUDGET_BYTES_MAX,
+                help="Bytes that the index of all heads but the current one may occupy",
+            ),
+            LOCAL,
+        ),
     )
 }
 """Every setting by name."""
@@ -130,6 +151,10 @@ def checked(name: str, value: object) -> Any:
         return str(checked_log_questions(value))
     if name == SLOW_MILLISECONDS:
         return checks.count(name, value)
+    if name == index_settings.BUILD_KEY:
+        return index_settings.check_build(value)
+    if name == index_settings.BUDGET_KEY:
+        return index_settings.check_budget(value)
     if found.scope == LOCAL:
         if not isinstance(value, str) or not value.strip():
             raise InvalidInputError(f"{name}: got {value!r:.80}, expected a text that is not empty")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from ibidem.memory.conversation import changes, proposals, viewer_changes
+from ibidem.memory.conversation import changes, extracted_facts, viewer_changes
 from ibidem.memory.conversation.changes import Written, staged_reader
 from ibidem.memory.conversation.compaction import Compaction
 from ibidem.memory.conversation.context import TOOL_CHARS, Context, Source, compose, required
@@ -221,7 +221,7 @@ class Conversations:
                 raise
             return Written((), None)
 
-    def propose(
+    def add_facts(
         self,
         thread: str,
         first: int,
@@ -236,8 +236,8 @@ class Conversations:
         highest level of the messages, and their scope.
 
         Args:
-            facts: such as `facts_in` returns; of those that are there already nothing is added.
-            model: what proposed them, stored with them.
+            facts: such as `facts_from_messages` returns; of those that are there already nothing is added.
+            model: what extracted them, stored with them.
 
         Raises:
             InvalidInputError: there are no such messages, or they are of several scopes of a trust
@@ -249,7 +249,7 @@ class Conversations:
         given, by = list(facts), checks.name("model", model)
         made, _ = changes.changed(
             self.repository,
-            lambda tx: proposals.stage(tx, name, first, last, given, by),
+            lambda tx: extracted_facts.stage(tx, name, first, last, given, by),
             author=self._author,
             message=f"facts of {name}",
             time=now,

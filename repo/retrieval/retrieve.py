@@ -18,7 +18,8 @@ from ibidem.repo.arguments import microseconds
 from ibidem.repo.graph import Graph
 from ibidem.repo.retrieval.rerank_timeout import limited
 from ibidem.repo.retrieval.token_estimators import estimator_of
-from ibidem.retrieve.answer.answer import Answer, AnswerKind, receipt_of
+from ibidem.retrieve.answer.answer import Answer, AnswerKind, best_ids, receipt_of
+from ibidem.retrieve.answer.locator import Locator
 from ibidem.retrieve.answer.warning import AnswerWarning
 from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.node_source import NodeSource
@@ -33,6 +34,7 @@ from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
+    from ibidem.objects.location import Location
     from ibidem.repo.core import Core
     from ibidem.repo.retrieval.signature import QuestionOptions
     from ibidem.retrieve.answer.item import Item
@@ -214,7 +216,8 @@ def execute_query(
     *,
     dense: tuple[Snapshot, LaneTop | None] | None = None,
 ) -> Answer[Any]:
-    """Returns the answer to a resolved query by the rules of its version, without a receipt.
+    """Returns the answer to a resolved query by the rules of its version, with what locates its
+    items, without a receipt.
 
     Args:
         dense: the top of the dense lane, and the snapshot from which it was computed; if the
@@ -236,7 +239,15 @@ def execute_query(
             **_noted(repository, prepared.query),
         )
     )
-    return result
+    return replace(result, locator=Locator(lambda: _located(revision, result)))
+
+
+def _located(revision: Graph, result: Answer[Any]) -> list[Location | None]:
+    """Returns the location of each item's best node, as the caller of the query sees it."""
+    return revision.seen_by(result.query.viewer).locate_many(
+        best_ids(result),
+        include_tombstoned=result.query.include_tombstoned,
+    )
 
 
 def _noted(repository: Core, query: Query) -> dict[str, Any]:

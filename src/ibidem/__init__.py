@@ -49,11 +49,13 @@ if TYPE_CHECKING:
     from ibidem.memory.conversation.compaction import Compaction as Compaction
     from ibidem.memory.conversation.context import Context as Context
     from ibidem.memory.conversation.conversations import Conversations as Conversations
+    from ibidem.memory.conversation.extracted_facts import (
+        facts_from_messages as facts_from_messages,
+    )
     from ibidem.memory.conversation.message import Message as Message
     from ibidem.memory.conversation.message import Stored as Stored
     from ibidem.memory.conversation.message import ThreadInfo as ThreadInfo
     from ibidem.memory.conversation.message import thread_id as thread_id
-    from ibidem.memory.conversation.proposals import facts_in as facts_in
     from ibidem.memory.conversation.selection import Selection as Selection
     from ibidem.memory.conversation.summary import summary_of as summary_of
     from ibidem.memory.conversation.units import Unit as Unit
@@ -130,6 +132,8 @@ if TYPE_CHECKING:
     from ibidem.repo.history.log import Change as Change
     from ibidem.repo.history.newest_nodes import WrittenNode as WrittenNode
     from ibidem.repo.maintenance.gc import GcReport as GcReport
+    from ibidem.repo.maintenance.head_index import HeadIndex as HeadIndex
+    from ibidem.repo.maintenance.head_index import IndexState as IndexState
     from ibidem.repo.maintenance.report import Fault as Fault
     from ibidem.repo.maintenance.report import FaultKind as FaultKind
     from ibidem.repo.maintenance.report import FsckReport as FsckReport
@@ -234,7 +238,7 @@ _HOMES = {
     "memory.conversation.conversations": "Conversations",
     "memory.conversation.message": "Message Stored ThreadInfo thread_id",
     "memory.conversation.selection": "Selection",
-    "memory.conversation.proposals": "facts_in",
+    "memory.conversation.extracted_facts": "facts_from_messages",
     "memory.conversation.summary": "summary_of",
     "memory.conversation.units": "Unit",
     "memory.graph.consolidate": "Consolidated",
@@ -283,6 +287,7 @@ _HOMES = {
     "repo.history.log": "Change",
     "repo.history.newest_nodes": "WrittenNode",
     "repo.maintenance.gc": "GcReport",
+    "repo.maintenance.head_index": "HeadIndex IndexState",
     "repo.maintenance.report": "Fault FaultKind FsckReport",
     "repo.merge.branch": "Merged Outcome",
     "repo.merge.conflicts": "OpenConflict",
