@@ -290,6 +290,7 @@ class Revision(Questions):
         direction: str = "both",
         top_min: float = 0.6,
         gap_min: float = 0.0,
+        layered: bool = False,
         # end of options
     ) -> Answer[RecordItem]:
         """Returns the records that a question is about, and the records related to them.

@@ -493,6 +493,7 @@ class GraphMemory:
         direction: str = "both",
         top_min: float = 0.6,
         gap_min: float = 0.0,
+        layered: bool = False,
         # end of options
     ) -> Answer[RecordItem]:
         """Returns the records relevant to a question, with their relations and a receipt.

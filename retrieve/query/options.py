@@ -650,6 +650,10 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             "records.gap_min", "float", 0.0, high=1.0,
             help="Threshold for the lead over the second; below it more evidence is needed",
         ),
+        Option(
+            "records.layered", "bool", False,
+            help="Whether records come in the order of their layers, then by score",
+        ),
     ),
     "access": (
         Option(

@@ -45,7 +45,7 @@ from ibidem.retrieve.records.entity import entity_boosts
 from ibidem.retrieve.records.item import RecordGraph, RecordItem, Withheld
 from ibidem.retrieve.records.noted import OUTCOME, Events, Noted, no_events
 from ibidem.retrieve.records.option import RecordOptions
-from ibidem.retrieve.records.record import Record, RecordType, record_policy
+from ibidem.retrieve.records.record import LAYERS, Record, RecordType, record_policy
 from ibidem.retrieve.records.salience import last_reinforced, salience
 from ibidem.retrieve.records.selector import Candidate, Selection, select
 from ibidem.retrieve.records.walk import id_of, walk
@@ -93,7 +93,9 @@ def execute_records(
     eligible = found.scope.nodes.members
     walked = walk(view, roots, eligible, records, options, as_of=query.as_of)
     every = _items(found, records, walked.hops, tops, fused)
-    items = _fitting(every, query.token_budget)
+    if options.layered:
+        every = tuple(sorted(every, key=_layer))
+    items = _fitting(every, query.token_budget, is_ordered=options.layered)
     ids = {one.id for one in items}
     graph = RecordGraph(
         edges=tuple(one for one in walked.edges if {one.src, one.dst} <= ids),
@@ -304,13 +306,21 @@ def _items(
     return tuple(sorted(items, key=lambda one: (one.hop, -one.salience, one.id.raw)))
 
 
-def _fitting(items: tuple[RecordItem, ...], budget: int | None) -> tuple[RecordItem, ...]:
-    """Returns the items that a budget holds: the roots by their score, then the others in order,
-    up to the first one that does not fit."""
+def _layer(item: RecordItem) -> tuple[int, float]:
+    """Returns the order of an item among others with equal hops and saliences."""
+    return LAYERS.index(RecordType(item.node.ntype)), -item.score
+
+
+def _fitting(
+    items: tuple[RecordItem, ...], budget: int | None, *, is_ordered: bool
+) -> tuple[RecordItem, ...]:
+    """Returns the items that a budget holds, up to the first one that does not fit: the roots by
+    their score, then the others in order; or all in order, if it says what comes first."""
     if budget is None:
         return items
     chosen: set[NodeId] = set()
-    for one in sorted(items, key=lambda one: (one.hop > 0, -one.score)):
+    order = items if is_ordered else sorted(items, key=lambda one: (one.hop > 0, -one.score))
+    for one in order:
         budget -= one.tokens
         if budget < 0:
             break
