@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ibidem.repo.events import Log
     from ibidem.repo.signing.key import SigningKey
     from ibidem.repo.signing.keyring import Keyring
+    from ibidem.repo.workers.driver import Workers
     from ibidem.retrieve.access.policy import Viewer
     from ibidem.store.backends import Location
     from ibidem.store.protocol import Store
@@ -71,6 +72,8 @@ class Core(Closing):
         """By the name of the model: embed the questions of `retrieve(model=...)`."""
         self.embedder_for: Callable[[str], Embedder] | None = None
         """Makes the embedder of a model that has none in `embedders`."""
+        self.workers: Workers | None = None
+        """Processes that rank for this one; None if it ranks alone."""
         self.note_logs: dict[str, dict[CommitCid, Log]] = {}
         """Cached events, by space and notes head."""
         self.signing_key: SigningKey | None = None

@@ -80,26 +80,6 @@ SETTINGS = {
         ),
         Setting(
             Option(
-                LOG_QUESTIONS,
-                "str",
-                str(LogQuestions.RECEIPTS),
-                choices=tuple(map(str, LogQuestions)),
-                help="Where the text of a question is written: nowhere, in the log of receipts, or "
-                "in the log of slow questions too",
-            ),
-            LOCAL,
-        ),
-        Setting(
-            Option(
-                SLOW_MILLISECONDS,
-                "int",
-                SLOW_DEFAULT,
-                help="Milliseconds from which on `repo memory recall` records a question as slow",
-            ),
-            LOCAL,
-        ),
-        Setting(
-            Option(
                 index_settings.BUILD_KEY,
                 "str",
                 default=index_settings.QUESTION,
@@ -115,6 +95,26 @@ SETTINGS = {
                 default=index_settings.BUDGET_BYTES,
                 high=index_settings.BUDGET_BYTES_MAX,
                 help="Bytes that the index of all heads but the current one may occupy",
+            ),
+            LOCAL,
+        ),
+        Setting(
+            Option(
+                LOG_QUESTIONS,
+                "str",
+                str(LogQuestions.RECEIPTS),
+                choices=tuple(map(str, LogQuestions)),
+                help="Where the text of a question is written: nowhere, in the log of receipts, or "
+                "in the log of slow questions too",
+            ),
+            LOCAL,
+        ),
+        Setting(
+            Option(
+                SLOW_MILLISECONDS,
+                "int",
+                SLOW_DEFAULT,
+                help="Milliseconds from which on `repo memory recall` records a question as slow",
             ),
             LOCAL,
         ),
@@ -147,14 +147,14 @@ def checked(name: str, value: object) -> Any:
         InvalidInputError: an unknown name, or a value of the wrong form.
     """
     found = setting(name)
-    if name == LOG_QUESTIONS:
-        return str(checked_log_questions(value))
-    if name == SLOW_MILLISECONDS:
-        return checks.count(name, value)
     if name == index_settings.BUILD_KEY:
         return index_settings.check_build(value)
     if name == index_settings.BUDGET_KEY:
         return index_settings.check_budget(value)
+    if name == LOG_QUESTIONS:
+        return str(checked_log_questions(value))
+    if name == SLOW_MILLISECONDS:
+        return checks.count(name, value)
     if found.scope == LOCAL:
         if not isinstance(value, str) or not value.strip():
             raise InvalidInputError(f"{name}: got {value!r:.80}, expected a text that is not empty")

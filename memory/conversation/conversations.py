@@ -236,7 +236,8 @@ class Conversations:
         highest level of the messages, and their scope.
 
         Args:
-            facts: such as `facts_from_messages` returns; of those that are there already nothing is added.
+            facts: such as `facts_from_messages` returns; of those that are there already nothing is
+                added.
             model: what extracted them, stored with them.
 
         Raises:

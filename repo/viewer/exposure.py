@@ -58,7 +58,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Repository", Exposure.REFUSED, "delete_branch delete_tag merge rebase cherry_pick"),
     **_rows("Repository", Exposure.REFUSED, "revert resolve_conflict ingest"),
     **_rows("Repository", Exposure.VISIBLE, "conversations records recall feedback add"),
-    **_rows("Repository", Exposure.REFUSED, "show_progress"),
+    **_rows("Repository", Exposure.REFUSED, "show_progress use_workers work"),
     # -- its namespaces ------------------------------------------------------------------------
     **_rows(
         "History",
@@ -195,7 +195,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("view", Exposure.VISIBLE, "ask node document graph threads thread"),
     **_rows("view", Exposure.REFUSED, "compare bisect history operations commit health runs run"),
     # -- the routes of a server ----------------------------------------------------------------
-    **_rows("", Exposure.REFUSED, "/v1/refs /v1/known /v1/fetch /v1/push"),
+    **_rows("", Exposure.REFUSED, "/v1/refs /v1/known /v1/fetch /v1/push /v1/work"),
     **_rows("", Exposure.VISIBLE, "/v1/retrieve /v1/context /v1/replay/{receipt}"),
     **_rows("", Exposure.VISIBLE, "/v1/nodes /v1/nodes/{id}"),
     **_rows("", Exposure.EXEMPT, "/v1/health /v1/openapi.json /v1/branches /v1/events"),

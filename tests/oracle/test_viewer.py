@@ -30,7 +30,7 @@ from ibidem.retrieve.answer.answer import Answer
 from .viewer_world import EPOCH, World, random_world
 
 KEPT_CIDS = (NodeCid, ConflictCid, EdgeCid)
-SKIPPED = {"result", "root", "commit", "notes", "notes_head", "receipt", "head"}
+SKIPPED = {"result", "root", "commit", "notes", "notes_head", "receipt", "head", "locator"}
 """Fields that name exempt CIDs, or what is computed from them."""
 
 
@@ -97,6 +97,7 @@ def asks(rng: random.Random, world: World) -> dict[str, Callable[[ViewerReposito
             s, thread="a", token_budget=90
         )
         found[f"many {said}"] = lambda v, s=said: v.at().retrieve_many([{"text": s}])
+        found[f"places {said}"] = lambda v, s=said: v.at().retrieve(s).locations
         found[f"replay {said}"] = lambda v, s=said: v.receipts.replay(v.retrieve(s).receipt)
     found |= {
         "all records": lambda v: GraphMemory(v).retrieve_graph(),
