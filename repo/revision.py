@@ -275,7 +275,7 @@ class Revision(Questions):
         mmr: Mapping[str, float] | None = None,
         recency: bool | Mapping[str, Any] | None = None,
         importance: bool | str | None = None,
-        feedback: bool | None = None,
+        feedback: bool | Mapping[str, Any] | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         notes: CommitCid | str | None = "memory",
         token_budget: int | Configured | None = CONFIGURED,

@@ -480,7 +480,7 @@ class GraphMemory:
         mmr: Mapping[str, float] | None = None,
         recency: bool | Mapping[str, Any] | None = None,
         importance: bool | str | None = None,
-        feedback: bool | None = None,
+        feedback: bool | Mapping[str, Any] | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         token_budget: int | Configured | None = CONFIGURED,
         depth: int = 200,

@@ -58,6 +58,9 @@ HISTORY: dict[str, Any] = {"history": {"created_after": None}}
 """Asks for what a caller with limits may not."""
 FORMS = [resolve(CONFIG, **options).form() for options in (FULL, OTHER, RECORDS)]
 FORMS.append(resolve(Config(), **HISTORY).form())
+FORMS += [  # penalties are written only where one is not the default
+    resolve(Config(), text="words", feedback={name: 7}).form() for name in ("up", "down")
+]
 ABSENT = object()
 NUMBERS = [one for one in OPTIONS.values() if one.type in ("int", "float", "int | datetime")]
 RESOLVED = [one for one in NUMBERS if one.form is not None]
