@@ -24,7 +24,7 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
-from ibidem.retrieve.access.policy import Reveal
+from ibidem.retrieve.access.policy import DENY, Reveal
 from ibidem.retrieve.access.restricted_snapshot import RestrictedSnapshot, restrict
 from ibidem.retrieve.answer.answer import Answer
 from ibidem.retrieve.answer.drops import DropReason, Drops
@@ -358,8 +358,10 @@ def _ordinal(view: Snapshot, node: NodeId) -> int:
 
 def _withheld(view: Snapshot, items: Sequence[RecordItem], load: Load) -> tuple[Withheld, ...]:
     """Returns the neighbours of returned records that the caller may only know to exist; nothing
-    unless the caller requested them."""
+    unless the caller requested them and the policy allows it."""
     if not isinstance(view, RestrictedSnapshot) or view.viewer.reveal != Reveal.STUB:
+        return ()
+    if view.policy.stubs == DENY:
         return ()
     counts: dict[tuple[bytes, bool, str, int], int] = {}
     for one in items:

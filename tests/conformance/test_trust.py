@@ -191,6 +191,7 @@ CITED = {
         "3-c": "tests/memory/graph/test_interference.py::test_tr6_what_is_hidden",
         "3-d": "tests/cli/test_trust.py::test_history_and_blocks",
         "4-a": "tests/memory/graph/test_interference.py::test_tr8_a_stub_says",
+        "4-b": "tests/memory/graph/test_interference.py::test_a_policy_that_denies_stubs",
         "6-a": "tests/repo/viewer/test_exposure.py::test_everything_that_can_be_called",
         "6-b": "tests/oracle/test_viewer.py::test_a_viewer_is_told",
         "6-c": "tests/repo/viewer/test_exposure.py::test_what_is_refused_is_one_error",
