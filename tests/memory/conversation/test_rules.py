@@ -138,6 +138,21 @@ def test_a_run_in_a_transaction_is_one_commit(repo: Repository) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "I prefer _.",
+        "My pronouns are \N{SPARKLES}",
+        "I prefer",
+        "",
+        "my name is",
+        "The _ is due on 3 May",
+    ],
+)
+def test_what_has_no_words_is_no_fact(text: str) -> None:
+    assert found_in(text) == []
+
+
+@pytest.mark.parametrize(
     "text", ["„" * 100_000, "i prefer x, " * 9_000, "'a " * 60_000, "My name is " + "A b " * 50_000]
 )
 def test_hostile_texts_take_no_time(text: str) -> None:
