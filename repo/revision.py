@@ -366,7 +366,7 @@ class Revision(Questions):
         mmr: Mapping[str, float] | None = None,
         recency: bool | Mapping[str, Any] | None = None,
         importance: bool | str | None = None,
-        feedback: bool | None = None,
+        feedback: bool | Mapping[str, Any] | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         notes: CommitCid | str | None = "memory",
         token_budget: int | Configured | None = CONFIGURED,
@@ -381,6 +381,7 @@ class Revision(Questions):
         direction: str = "both",
         top_min: float = 0.6,
         gap_min: float = 0.0,
+        layered: bool = False,
         # end of options
     ) -> Answer[RecordItem]:
         """Returns the records that a question is about, and the records related to them.
