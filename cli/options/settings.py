@@ -71,6 +71,10 @@ SETTINGS = {
             LOCAL,
         ),
         Setting(
+            Option("sparse", "str", none="no", help="Encoder of questions, as `--sparse` has it"),
+            LOCAL,
+        ),
+        Setting(
             Option(
                 index_settings.BUILD_KEY,
                 "str",

@@ -1,7 +1,7 @@
 """Facts that a language model extracts from messages, and their place in the graph.
 
-They are not knowledge yet: they are staged, or shown, and somebody accepts them with a commit. What is
-committed has the messages that it is from and the name of the model, so nothing is asked again.
+They are not knowledge yet: they are staged, or shown, and somebody accepts them with a commit. What
+is committed has the messages that it is from and the name of the model, so nothing is asked again.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def ask(
 
     Args:
         given: some of `retrieve.query.options`, without those of packs. A vector computed by
-            `model` or `embedder` is in the receipt, so a replay needs no model.
+            `model`, `embedder` or an encoder is in the receipt, so a replay needs no model.
     """
     options: dict[str, Any] = {**given}
     if not options.keys().isdisjoint(TIMES_OF_RECORDS):
@@ -115,6 +115,10 @@ def ask(
     config = revision.config
     if not {"model", "embedder", "vector"} & options.keys() and _has_words(options.get("text")):
         options["model"] = configured(config).get("model")
+    if hasattr(options.get("sparse"), "encode"):
+        from ibidem.repo.retrieval.embedding import query_weights
+
+        options |= query_weights(options)
     model, embedder = options.pop("model", None), options.pop("embedder", None)
     degrade, degraded = options.pop("degrade", False), None
     rerank, timeout = options.pop("rerank", None), options.pop("rerank_timeout", None)
