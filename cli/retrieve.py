@@ -11,7 +11,7 @@ from ibidem.cli.options import question
 from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import answer, output
-from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.session import Session, at_option, common_options, pager_option, pass_session
 
 
 @click.command("retrieve", cls=GroupedCommand)
@@ -26,6 +26,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 @question.assess_option
 @viewer_option
 @at_option
+@pager_option
 @common_options
 @pass_session
 def command(
@@ -39,6 +40,7 @@ def command(
     summary: int | None,
     assess: bool,
     at: str,
+    pager: bool,
     **given: Any,
 ) -> None:
     """Ask a question: show the best items that fit the budget
@@ -96,7 +98,7 @@ def command(
         lines[-2:-2] = terminal_chart(result, answer.item_titles(result))
     if assess:
         lines[-2:-2] = [*answer.assessment_lines(result, neighbours), ""]
-    output.say(*answer.summary_lines(result, summary), *lines)
+    output.page([*answer.summary_lines(result, summary), *lines], pager=pager)
 
 
 def _why_nothing(dropped_counts: Mapping[str, int]) -> str:

@@ -127,9 +127,9 @@ def _sparse(session: Session, given: str) -> Any:
     """Returns the sparse vector of a file, or the encoder that makes one of the question."""
     if not given or given == NO_MODEL:
         return None
-    if "=" in given:
-        return parse.sparse(given)
-    return embedders.sparse_encoder(session.environment, given)
+    if given.startswith("tei:") and "=" not in given:
+        return embedders.sparse_encoder(session.environment, given)
+    return parse.sparse(given)
 
 
 def _walks(found: dict[str, Any]) -> dict[str, Any]:
