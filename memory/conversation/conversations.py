@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ibidem.embed.language_model import LanguageModel
-    from ibidem.embed.protocol import Embedder
+    from ibidem.embed.protocol import Embedder, SparseEncoder
     from ibidem.objects.cid import CommitCid
     from ibidem.objects.ids import NodeId
     from ibidem.objects.node import Node
