@@ -12,7 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import ibidem
-from ibidem.adapters.collection import check_may_write, moment, plain, ranked
+from ibidem.adapters.collection import (
+    check_may_write,
+    count_of,
+    mapping_of,
+    moment,
+    plain,
+    ranked,
+)
 
 RESULTS: Final = 100
 """The most memories of a call."""
@@ -74,13 +81,14 @@ class Memory:
                 hint="pass the facts as texts",
             )
         owners = _owners(user_id, agent_id, run_id)
+        about = {} if metadata is None else mapping_of("metadata", metadata)
         texts = list(_texts(messages))
         records = [
             ibidem.Record(
                 ibidem.RecordType.SEMANTIC,
                 text,
                 scope="",
-                payload={"metadata": dict(metadata)} if metadata else {},
+                payload={"metadata": about} if about else {},
                 user=owners.get("user", ""),
                 agent=owners.get("agent", ""),
                 session=owners.get("session", ""),
@@ -153,7 +161,7 @@ class Memory:
         owners, metadata = _split(filters, user_id, agent_id, run_id)
         found = [one for one in self._list(owners, at) if _has(_metadata(one), metadata)]
         newest = sorted(found, key=lambda one: (-(one.time or 0), str(one.id)))
-        return {"results": [_memory(one) for one in newest[: _count(limit)]]}
+        return {"results": [_memory(one) for one in newest[: count_of("limit", limit)]]}
 
     def search(
         self,
@@ -198,7 +206,9 @@ class Memory:
                 for item in answer.items
             ]
 
-        found = ranked(ask, lambda one: _has(one[0]["metadata"], metadata), _count(limit))
+        found = ranked(
+            ask, lambda one: _has(one[0]["metadata"], metadata), count_of("limit", limit)
+        )
         return {
             "results": [
                 {**memory, "score": score}
@@ -329,7 +339,7 @@ def _split(
     filters: Mapping[str, Any] | None, user_id: object, agent_id: object, run_id: object
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the owners, and the metadata that filters ask for."""
-    given = dict(filters or {})
+    given = {} if filters is None else mapping_of("filters", filters)
     owners = _owners(
         given.pop("user_id", user_id), given.pop("agent_id", agent_id), given.pop("run_id", run_id)
     )
@@ -371,9 +381,3 @@ def _metadata(record: ibidem.Record) -> dict[str, Any]:
 
 def _has(metadata: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     return all(metadata.get(name) == value for name, value in wanted.items())
-
-
-def _count(limit: object) -> int:
-    if type(limit) is not int or limit < 0:
-        raise ibidem.InvalidInputError(f"limit: got {limit!r:.80}, expected a number from 0")
-    return limit

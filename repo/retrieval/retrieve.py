@@ -143,7 +143,7 @@ def ask(
     config = revision.config
     if not {"model", "embedder", "vector"} & options.keys() and _has_words(options.get("text")):
         options["model"] = configured(config).get("model")
-    if hasattr(options.get("sparse"), "encode"):
+    if is_encoder(options.get("sparse")):
         from ibidem.repo.retrieval.embedding import query_weights
 
         options |= query_weights(options)
@@ -187,6 +187,11 @@ WRITTEN = ("imagine", "reword")
 """The options of language models that write further questions."""
 _MISSING = frozenset((ErrorKind.UNKNOWN_MODEL, ErrorKind.MISSING_PACKAGE))
 """The kinds of errors of a model that is not on this machine."""
+
+
+def is_encoder(sparse: object) -> bool:
+    """Returns whether it makes sparse vectors and is none; a text can be encoded, too."""
+    return hasattr(sparse, "encode") and not isinstance(sparse, str)
 
 
 def _has_words(text: object) -> bool:

@@ -27,7 +27,7 @@ from ibidem.repo.history import log
 from ibidem.repo.history.diff_format import change_line
 from ibidem.repo.receipts import replay
 from ibidem.repo.retrieval.resolver import resolver
-from ibidem.repo.retrieval.retrieve import WRITTEN
+from ibidem.repo.retrieval.retrieve import WRITTEN, is_encoder
 from ibidem.repo.runs import payload, step_format
 from ibidem.repo.runs.payload import difference_lines, same, settled
 from ibidem.repo.runs.session import (
@@ -276,7 +276,7 @@ def with_recorded_vector(receipt: Receipt, options: Mapping[str, Any]) -> dict[s
     vector = receipt.query.vector
     if name is not None and vector is not None and vector.model == name:
         given["vector"] = (name, np.frombuffer(vector.data, "<f4"))
-    if has_encoder := hasattr(given.get("sparse"), "encode"):
+    if has_encoder := is_encoder(given.get("sparse")):
         recorded = receipt.query.sparse
         given["sparse"] = recorded and (recorded.vocab, recorded.tokens, recorded.weights)
     if receipt.query.queries is not None:

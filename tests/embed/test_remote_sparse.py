@@ -189,3 +189,9 @@ def test_the_command_and_the_setting(server: Server, tmp_path: Path):
     run("embed", "--sparse", "splade", code=2)
     run("embed", "--sparse", "tei:m", "--model", "minilm", code=2)
     assert "IBIDEM_SPARSE_URL" in run("retrieve", "post", code=2, IBIDEM_SPARSE_URL=None)
+
+
+@pytest.mark.parametrize("given", ["", "tei:m", b"m", 7, ("v",)])
+def test_what_is_no_encoder_and_no_vector_is_refused(given: Any):
+    with pytest.raises(InvalidInputError, match="sparse"):
+        repository().retrieve("post", sparse=given)
