@@ -16,6 +16,7 @@ from ibidem.objects.record import record
 from ibidem.objects.text import text_digest
 from ibidem.repo.argument_checks import check_text
 from ibidem.repo.embed_nodes import embedded_text, missing_nodes, node_batches
+from ibidem.repo.retrieval.embedding import encoded
 from ibidem.repo.transaction.writing import writing
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def embed_sparse(
             map(revision.node, wanting), repository, config, batch_nodes
         ):
             repository.progress(_WORK, len(made), len(wanting))
-            rows = encoder.encode(texts)
+            rows = encoded(encoder, texts)
             made.update(
                 (node.id, (text_digest(text), row))
                 for node, text, row in zip(nodes, texts, rows, strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ibidem.embed.cache import CachedEmbedder
@@ -12,7 +12,7 @@ from ibidem.repo.argument_checks import check_text
 from ibidem.retrieve.query.subquery import QUERIES, resolve_queries
 
 if TYPE_CHECKING:
-    from ibidem.embed.protocol import Embedder, SparseEncoder
+    from ibidem.embed.protocol import Embedder, SparseEncoder, SparseRow
     from ibidem.repo.core import Core
 
 _HINT_FILL = "run 'repo embed' to make its vectors"
@@ -84,12 +84,26 @@ def query_weights(options: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidInputError(f"text: got {text!r:.40}, expected a text for the encoder")
     name, further = check_text("vocab", encoder.name), _further(options)
     wanted = [one for one in further if one.get("text") and one.get("sparse") is None]
-    rows = encoder.encode([text, *(one["text"] for one in wanted)])
+    rows = encoded(encoder, [text, *(one["text"] for one in wanted)])
     # A text may have no token of weight; it ranks without the lane then.
     first, *others = [(name, *row) if len(row[0]) else None for row in rows]
     for one, sparse in zip(wanted, others, strict=True):
         one["sparse"] = sparse
     return {"sparse": first, **({QUERIES: further} if further else {})}
+
+
+def encoded(encoder: SparseEncoder, texts: Sequence[str]) -> Sequence[SparseRow]:
+    """Returns the tokens and weights of texts, one row for each.
+
+    Raises:
+        InvalidInputError: the encoder returns more or fewer rows; also what it raises.
+    """
+    rows = encoder.encode(texts)
+    if len(rows) != len(texts):
+        raise InvalidInputError(
+            f"encoder {encoder.name!r:.80}: got {len(rows)} rows, expected {len(texts)}"
+        )
+    return rows
 
 
 def _further(options: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -195,3 +195,21 @@ def test_the_command_and_the_setting(server: Server, tmp_path: Path):
 def test_what_is_no_encoder_and_no_vector_is_refused(given: Any):
     with pytest.raises(InvalidInputError, match="sparse"):
         repository().retrieve("post", sparse=given)
+
+
+def test_an_encoder_that_returns_too_few_rows_is_refused():
+    class Short:
+        name = "short"
+
+        def encode(self, texts: Any) -> list[Any]:
+            return []
+
+    repo = repository()
+    before = repo.head
+    for call in (
+        lambda: repo.embed_sparse(Short()),
+        lambda: repo.retrieve("post", sparse=Short()),
+    ):
+        with pytest.raises(InvalidInputError, match="short"):
+            call()
+    assert repo.head == before
