@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ibidem.embed.language_model import LanguageModel
-    from ibidem.embed.protocol import Embedder
+    from ibidem.embed.protocol import Embedder, SparseEncoder
     from ibidem.objects.cid import CommitCid
     from ibidem.objects.node import Node
     from ibidem.retrieve.access.policy import Viewer
@@ -81,7 +81,7 @@ class Questions:
         embedder: Embedder | None = None,
         degrade: bool = False,
         vector: tuple[str, Any] | None = None,
-        sparse: tuple[str, Any, Any] | None = None,
+        sparse: tuple[str, Any, Any] | SparseEncoder | None = None,
         operator: str | Configured = CONFIGURED,
         phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,
@@ -157,7 +157,7 @@ class Questions:
         embedder: Embedder | None = None,
         degrade: bool = False,
         vector: tuple[str, Any] | None = None,
-        sparse: tuple[str, Any, Any] | None = None,
+        sparse: tuple[str, Any, Any] | SparseEncoder | None = None,
         operator: str | Configured = CONFIGURED,
         phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,
@@ -249,7 +249,7 @@ class Questions:
         embedder: Embedder | None = None,
         degrade: bool = False,
         vector: tuple[str, Any] | None = None,
-        sparse: tuple[str, Any, Any] | None = None,
+        sparse: tuple[str, Any, Any] | SparseEncoder | None = None,
         operator: str | Configured = CONFIGURED,
         phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,
@@ -350,7 +350,7 @@ class Questions:
         embedder: Embedder | None = None,
         degrade: bool = False,
         vector: tuple[str, Any] | None = None,
-        sparse: tuple[str, Any, Any] | None = None,
+        sparse: tuple[str, Any, Any] | SparseEncoder | None = None,
         operator: str | Configured = CONFIGURED,
         phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ibidem.embed.language_model import LanguageModel
-    from ibidem.embed.protocol import Embedder
+    from ibidem.embed.protocol import Embedder, SparseEncoder
     from ibidem.index.snapshot import Snapshot
     from ibidem.objects.cid import CommitCid, RootCid
     from ibidem.objects.commit import Commit
@@ -341,7 +341,7 @@ class Revision(Questions):
         embedder: Embedder | None = None,
         degrade: bool = False,
         vector: tuple[str, Any] | None = None,
-        sparse: tuple[str, Any, Any] | None = None,
+        sparse: tuple[str, Any, Any] | SparseEncoder | None = None,
         operator: str | Configured = CONFIGURED,
         phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,

@@ -86,6 +86,10 @@ SETTINGS = {
             LOCAL,
         ),
         Setting(
+            Option("sparse", "str", none="no", help="Encoder of questions, as `--sparse` has it"),
+            LOCAL,
+        ),
+        Setting(
             Option(
                 INDEX_BUILD,
                 "str",

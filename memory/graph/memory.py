@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ibidem.embed.language_model import LanguageModel
-    from ibidem.embed.protocol import Embedder
+    from ibidem.embed.protocol import Embedder, SparseEncoder
     from ibidem.memory.graph.consolidate import Consolidated
     from ibidem.memory.graph.maintain import Maintained
     from ibidem.memory.graph.metrics import Metrics
@@ -457,7 +457,7 @@ class GraphMemory:
         embedder: Embedder | None = None,
         degrade: bool = False,
         vector: tuple[str, Any] | None = None,
-        sparse: tuple[str, Any, Any] | None = None,
+        sparse: tuple[str, Any, Any] | SparseEncoder | None = None,
         operator: str | Configured = CONFIGURED,
         phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,

@@ -188,7 +188,7 @@ def ask(
 
     Args:
         given: some of `retrieve.query.options`, without those of packs. A vector computed by
-            `model` or `embedder` is in the receipt, so a replay needs no model.
+            `model`, `embedder` or an encoder is in the receipt, so a replay needs no model.
     """
     options: dict[str, Any] = {**given}
     if not options.keys().isdisjoint(TIMES_OF_RECORDS):
@@ -202,6 +202,10 @@ def ask(
     config = revision.config
     if not {"model", "embedder", "vector"} & options.keys() and _has_words(options.get("text")):
         options["model"] = configured(config).get("model")
+    if is_encoder(options.get("sparse")):
+        from ibidem.repo.retrieval.embedding import query_weights
+
+        options |= query_weights(options)
     model, embedder = options.pop("model", None), options.pop("embedder", None)
     degrade, degraded = options.pop("degrade", False), None
     rerank, timeout = options.pop("rerank", None), options.pop("rerank_timeout", None)
@@ -242,6 +246,11 @@ WRITTEN = ("imagine", "reword")
 """The options of language models that write further questions."""
 _MISSING = frozenset((ErrorKind.UNKNOWN_MODEL, ErrorKind.MISSING_PACKAGE))
 """The kinds of errors of a model that is not on this machine."""
+
+
+def is_encoder(sparse: object) -> bool:
+    """Returns whether it makes sparse vectors and is none; a text can be encoded, too."""
+    return hasattr(sparse, "encode") and not isinstance(sparse, str)
 
 
 def _has_words(text: object) -> bool:

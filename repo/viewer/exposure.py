@@ -53,7 +53,11 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     ),
     **_rows("Repository", Exposure.EXEMPT, "viewer author"),
     **_rows("Repository", Exposure.REFUSED, "core folder history stage sync runs keys maintenance"),
-    **_rows("Repository", Exposure.REFUSED, "commit_at use_embedder embed branch tag switch"),
+    **_rows(
+        "Repository",
+        Exposure.REFUSED,
+        "commit_at use_embedder embed embed_sparse branch tag switch",
+    ),
     **_rows("Repository", Exposure.REFUSED, "refs set_ref delete_ref"),
     **_rows("Repository", Exposure.REFUSED, "delete_branch delete_tag merge rebase cherry_pick"),
     **_rows("Repository", Exposure.REFUSED, "revert resolve_conflict ingest"),

@@ -193,11 +193,13 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             flag=Flag("--vector", "Also rank by this query vector", "MODEL=FILE.npy"),
         ),
         Option(
-            "sparse", "tuple[str, Any, Any]", none=_NO,
-            help="A vocabulary, distinct tokens in any order, and their weights",
+            "sparse", "tuple[str, Any, Any] | SparseEncoder", none=_NO,
+            help="A vocabulary, distinct tokens in any order, and their weights; or an encoder, "
+            "which makes them of the text",
             flag=Flag(
                 "--sparse",
-                "Also rank by this sparse vector; the file has an object of tokens and weights",
+                "Also rank by this sparse vector: a file with an object of tokens and weights, or "
+                "tei:NAME, which encodes QUERY; or none",
                 "VOCABULARY=FILE.json",
             ),
         ),

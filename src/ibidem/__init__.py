@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from ibidem.embed.local import SentenceTransformersEmbedder as SentenceTransformersEmbedder
     from ibidem.embed.minilm import ExactMiniLM as ExactMiniLM
     from ibidem.embed.protocol import Embedder as Embedder
+    from ibidem.embed.protocol import SparseEncoder as SparseEncoder
     from ibidem.embed.remote import OllamaEmbedder as OllamaEmbedder
     from ibidem.embed.remote import OpenAiEmbedder as OpenAiEmbedder
     from ibidem.embed.remote_reranker import RemoteReranker as RemoteReranker
+    from ibidem.embed.remote_sparse import RemoteSparseEncoder as RemoteSparseEncoder
     from ibidem.ingest.ingest import ingest_text as ingest_text
     from ibidem.ingest.ndjson import read_lines as read_lines
     from ibidem.ingest.record import ConfigRecord as ConfigRecord
@@ -123,6 +125,7 @@ if TYPE_CHECKING:
     from ibidem.repo.api.stage import Stage as Stage
     from ibidem.repo.api.sync import Sync as Sync
     from ibidem.repo.embed_nodes import EmbedReport as EmbedReport
+    from ibidem.repo.encode_nodes import SparseReport as SparseReport
     from ibidem.repo.erasure.erase import EraseReport as EraseReport
     from ibidem.repo.events import Event as Event
     from ibidem.repo.history.bisect import Bisection as Bisection
@@ -221,9 +224,10 @@ _HOMES = {
     "embed.language_model": "LanguageModel RemoteLanguageModel",
     "embed.local": "OnnxEmbedder SentenceTransformersEmbedder",
     "embed.minilm": "ExactMiniLM",
-    "embed.protocol": "Embedder",
+    "embed.protocol": "Embedder SparseEncoder",
     "embed.remote": "OllamaEmbedder OpenAiEmbedder",
     "embed.remote_reranker": "RemoteReranker",
+    "embed.remote_sparse": "RemoteSparseEncoder",
     "ingest.ingest": "ingest_text",
     "ingest.ndjson": "read_lines",
     "ingest.record": (
@@ -279,6 +283,7 @@ _HOMES = {
     "repo.api.stage": "Stage",
     "repo.api.sync": "Sync",
     "repo.embed_nodes": "EmbedReport",
+    "repo.encode_nodes": "SparseReport",
     "repo.erasure.erase": "EraseReport",
     "repo.events": "Event",
     "repo.history.bisect": "Bisection",

@@ -31,16 +31,23 @@ RFC_8032_KEY = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a
 """The public key of the first example there; a key has to be a point that can sign."""
 
 
+ENCODER = {"IBIDEM_SPARSE_URL": "http://127.0.0.1:9/embed_sparse"}
+"""Nobody answers there, and a dry run does not ask."""
+
+
 def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
 
-    def run(*arguments: str, code: int = 0, stdin: bytes = b"") -> dict[str, Any]:
-        result = CliRunner().invoke(cli, [*arguments, "--json"], input=stdin, prog_name="repo")
+    def run(
+        *arguments: str, code: int = 0, stdin: bytes = b"", env: dict[str, str] | None = None
+    ) -> dict[str, Any]:
+        line = [*arguments, "--json"]
+        result = CliRunner().invoke(cli, line, input=stdin, prog_name="repo", env=env)
         assert result.exit_code == code, f"{arguments}: {result.output}"
-        line = result.stdout_bytes if code < 2 else result.stderr_bytes
-        value = json.loads(line)
+        printed = result.stdout_bytes if code < 2 else result.stderr_bytes
+        value = json.loads(printed)
         text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-        assert line == text.encode() + b"\n", f"{arguments}: not canonical"
+        assert printed == text.encode() + b"\n", f"{arguments}: not canonical"
         found.setdefault(value["schema"], []).append(value)
         assert isinstance(value, dict)
         return value
@@ -207,6 +214,7 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("index", "share", code=3)  # there is no key yet
     _keeps(run, folder)
     run("embed", "--dry-run")
+    run("embed", "--sparse", "tei:splade", "--dry-run", env=ENCODER)
     run("embed", "list")
     run("embed", "list", "--model", run("embed", "list")["models"][0]["name"])
     run("index", "stats")
