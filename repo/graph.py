@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from ibidem.repo.core import Core
     from ibidem.repo.state import State
     from ibidem.retrieve.access.policy import Viewer
+    from ibidem.retrieve.node_source import NodeSource
+    from ibidem.retrieve.query.union import RootSet
+    from ibidem.retrieve.tokens import TokenEstimator
 
 T = TypeVar("T")
 V = TypeVar("V", bound=NodeVector)
@@ -52,6 +55,8 @@ class Graph:
     """Whether the root may contain more than is visible here."""
     viewer: Viewer | None = None
     """The caller; None if not given."""
+    union: RootSet | None = None
+    """All the roots that are read; None for one root."""
     erasures: tuple[Erasure, ...] = ()
     """Erasures whose entries are left out; see `repo/erasure/redacted_graph.py`."""
 
@@ -302,6 +307,18 @@ class Graph:
                 self.root_cid, self.commit, state=self._state, is_question=self._is_question
             )
         return self._snapshot
+
+    def node_source(self, estimator: TokenEstimator) -> NodeSource:
+        """Returns how a question reads nodes."""
+        from ibidem.retrieve.node_source import NodeSource  # only questions need it
+
+        store = self.core.store
+        return NodeSource(
+            lambda cid: Node.decode(store.get(cid)),
+            self.core.content_of,
+            estimator,
+            lambda cids: list(map(Node.decode, store.get_many(cids))),
+        )
 
     def with_snapshot(self, question: Callable[[Snapshot], T]) -> T:
         """Returns the result of a function of the snapshot. If it fails because index files are

@@ -21,7 +21,6 @@ from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.retrieve.answer.answer import Answer, AnswerKind, receipt_of
 from ibidem.retrieve.answer.warning import AnswerWarning
 from ibidem.retrieve.lane import LaneTop
-from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import dense_tops
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.options import TIMES_OF_RECORDS
@@ -144,6 +143,8 @@ def ask(
         estimator=counter,
         **options,
     )
+    if revision.union is not None:
+        query = query.over(revision.union)
     if degraded is not None:
         query = replace(query, degraded=checks.name("model", degraded))
     return PreparedQuery(query, counter, limited(rerank, timeout), strict)
@@ -220,17 +221,11 @@ def execute_query(
         dense: the top of the dense lane, and the snapshot from which it was computed; if the
             snapshot has been rebuilt since because files were damaged, the lane is computed again.
     """
-    store = repository.store
     result: Answer[Any] = revision.with_snapshot(
         lambda snapshot: rules(prepared.query.semantics).execute(
             snapshot,
             prepared.query,
-            NodeSource(
-                lambda cid: Node.decode(store.get(cid)),
-                repository.content_of,
-                prepared.estimator,
-                lambda cids: list(map(Node.decode, store.get_many(cids))),
-            ),
+            revision.node_source(prepared.estimator),
             reranker=prepared.reranker,
             dense=dense[1] if dense is not None and dense[0] is snapshot else None,
             **_noted(repository, prepared.query),

@@ -8,7 +8,7 @@ Spec: retrieval 10.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, Self
 
@@ -42,6 +42,8 @@ from ibidem.retrieve.rerank import RerankRecord
 from ibidem.retrieve.semantics import check_version, read_query
 
 _ROW = head_of(4, 5) + head_of(2, ID_BYTES)
+_LONGER = head_of(4, 6) + head_of(2, ID_BYTES)
+"""The beginning of a row that has the position of its root."""
 _DIGEST = head_of(2, DIGEST_BYTES)
 
 
@@ -56,13 +58,16 @@ class ReceiptItem:
     """blake3 of the rendered text, 32 bytes."""
     lanes: LaneScores = field(default_factory=LaneScores)
     """The node's rank and score in each lane."""
+    origin: int | None = None
+    """The position of the node's root in `query.union`; None in an answer over one root."""
 
     def encode(self) -> bytes:
         """Returns the canonical bytes."""
+        row, origin = (_ROW, b"") if self.origin is None else (_LONGER, count_of(self.origin))
         return b"".join(
             (
-                *(_ROW, self.id.raw, LINK_HEAD, self.cid.raw, real_of(self.score)),
-                *(_DIGEST, self.digest, self.lanes.encode()),
+                *(row, self.id.raw, LINK_HEAD, self.cid.raw, real_of(self.score)),
+                *(_DIGEST, self.digest, self.lanes.encode(), origin),
             )
         )
 
@@ -153,19 +158,31 @@ class Receipt:
 
     @classmethod
     def _read(cls, kept: ReceiptBlock) -> Self:
-        return cls(
+        query = read_query(kept.query)
+        receipt = cls(
             root=kept.root,
-            query=read_query(kept.query),
+            query=query,
             result=kept.result,
-            items=tuple(
-                ReceiptItem(NodeId(id_), NodeCid(cid.raw), score, digest, _lanes(lanes))
-                for id_, cid, score, digest, lanes in kept.items
-            ),
+            items=tuple(_item(row, query) for row in kept.items),
             commit=kept.commit,
             notes_head=kept.notes_head,
             models=kept.models,
             rerank=None if kept.rerank is None else RerankRecord.from_form(kept.rerank),
         )
+        if query.union is not None and receipt.root != query.union.roots[0]:
+            raise CorruptError("root: got another than the first of the roots of the query")
+        return receipt
+
+
+def _item(row: Sequence[Any], query: Query) -> ReceiptItem:
+    """Returns the item of a row, which names its root exactly if the query has several."""
+    id_, cid, score, digest, lanes, *origin = row
+    count = 0 if query.union is None else len(query.union.roots)
+    if bool(origin) != bool(count) or (origin and not origin[0] < count):
+        raise CorruptError(
+            f"items: got {origin} as the position of a root, expected one of {count} roots"
+        )
+    return ReceiptItem(NodeId(id_), NodeCid(cid.raw), score, digest, _lanes(lanes), *origin)
 
 
 def _lanes(said: Mapping[str, Any]) -> LaneScores:
