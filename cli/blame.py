@@ -35,7 +35,7 @@ def command(session: Session, *, node: str, at: str) -> None:
         (
             output.one_line(one.field),
             shapes.short(one.commit.cid),
-            output.moment(one.commit.time),
+            output.moment(one.commit.time, seconds_only=True),
             output.one_line(one.commit.author, width=20),
             output.one_line(shapes.value_text(one.value), width=60),
         )

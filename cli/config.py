@@ -10,7 +10,6 @@ import click
 from ibidem.cli.options import parse, settings
 from ibidem.cli.render import output
 from ibidem.cli.session import (
-    SETTINGS_FILE,
     Session,
     at_option,
     commit_options,
@@ -196,4 +195,4 @@ def _origin(row: dict[str, Any]) -> str:
 def _file(repository: Repository) -> Path:
     folder = repository.folder
     assert folder is not None, "BUG: a repository of the command line without a folder"
-    return folder / SETTINGS_FILE
+    return folder / settings.NAME

@@ -21,13 +21,12 @@ import click
 import ibidem
 from ibidem.cli import demo_corpus
 from ibidem.cli.commit import commit_paths
-from ibidem.cli.render import output, shapes
+from ibidem.cli.render import output
 from ibidem.cli.render.output import faint, good, plural, strong
 from ibidem.cli.session import FOLDER, Session, color_option, json_option, pass_session
 from ibidem.objects.errors import InvalidInputError, ReplayError
 
 if TYPE_CHECKING:
-    from ibidem.objects.node import Node
     from ibidem.repo.repository import Repository
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
@@ -151,7 +150,7 @@ class Demo:
                 "items": [str(item.node.id) for item in result.items],
             }
         )
-        self.say(f"   {strong('? ' + question)}", *_best(repository, "HEAD", result))
+        self.say(f"   {strong('? ' + question)}", *_best(result))
         self.say(
             f"     {faint(f'{result.tokens_used} of {BUDGET_TOKENS} tokens, {elapsed_ms:.0f} ms')}",
             "",
@@ -185,7 +184,7 @@ class Demo:
         before = _retrieve(repository, "HEAD~1", question)
         after = _retrieve(repository, "HEAD", question)
         for revision, result in (("HEAD~1", before), ("HEAD", after)):
-            self.say(f"   {good(f'--at {revision}')}", *_best(repository, revision, result), "")
+            self.say(f"   {good(f'--at {revision}')}", *_best(result), "")
         self.facts["receipt"] = _receipt(before)
         self.facts["result"] = str(before.cid)
         self.facts["answers_differ"] = before.cid != after.cid
@@ -240,26 +239,19 @@ def _receipt(result: Answer[Item]) -> str:
     return str(result.receipt.cid)
 
 
-def _best(repository: Repository, revision: str, result: Answer[Item]) -> list[str]:
+def _best(result: Answer[Item]) -> list[str]:
     """Returns the source location of the best item and the start of its text."""
     if not result.items:
         return ["     (nothing found)"]
     node = result.items[0].node
-    location = repository.at(revision).locate(node.id)
-    position = shapes.location_line(location) if location else node.ntype
+    first, *rest = (str(one) for one in result.locations)
     text = output.one_line(node.summary or "", width=EXCERPT_CHARS)
-    others = ", ".join(_place(repository, revision, item.node) for item in result.items[1:])
+    others = ", ".join(one.partition(" > ")[0] for one in rest)
     return [
-        f"     {position}",
+        f"     {first}",
         *(f"     {line}" for line in output.wrapped(text, width=88)),
         *([faint(f"     then {others}")] if others else []),
     ]
-
-
-def _place(repository: Repository, revision: str, node: Node) -> str:
-    """Returns the file and lines of a node."""
-    location = repository.at(revision).locate(node.id)
-    return shapes.location_line(location).partition(" > ")[0] if location else str(node.id)
 
 
 def _replay_in_another_process(folder: Path, receipt: str) -> dict[str, Any]:

@@ -161,9 +161,13 @@ def _differences(
         return found, list(documents), list(extracted)
     return (
         [],
-        [each for each in documents if is_below(each.path, names)],
+        [each for each in documents if is_below(each.path, names) or _was_below(each, names)],
         [path for path in extracted if is_below(path, names)],
     )
+
+
+def _was_below(change: DocumentChange, names: Sequence[str]) -> bool:
+    return change.former is not None and is_below(change.former, names)
 
 
 def _split(

@@ -1,4 +1,4 @@
-"""`repo index`: rebuilds, compacts, verifies or shares the index of the head, and counts."""
+"""`repo index`: lists, builds, drops, verifies, compacts and shares indices, and counts."""
 
 from __future__ import annotations
 
@@ -9,33 +9,91 @@ import click
 from ibidem.cli import stats
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, common_options, pass_session
-from ibidem.objects.errors import CorruptError
+from ibidem.objects.errors import CorruptError, InvalidInputError
 
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
 
+_names_argument = click.argument("names", nargs=-1)
+_all_option = click.option("--all", "is_all", is_flag=True, help="Every branch and tag.")
+
 
 @click.group("index")
 def command() -> None:
-    """Rebuild, verify or share the index, and count what the repository holds
+    """List, build, drop, verify or share the index, and count what the repository holds
 
     The index is updated automatically, is derived from the blocks, and never changes an answer.
+    That of every branch and tag is kept, within the budget `index_budget` of `repo config`.
     """
 
 
-@command.command("build")
+@command.command("list")
 @common_options
 @pass_session
-def build(session: Session) -> None:
-    """Rebuild the index of the head from scratch
+def list_command(session: Session) -> None:
+    """List what is indexed of every branch and tag, and its size
 
-    Needed only when `repo doctor` suggests it.
+    An index is current, or stale: then a question brings it up to date. Own bytes are those that
+    no other index needs, which `repo index drop` frees.
 
     \b
     Example:
-      repo index build
+      repo index list
     """
-    _make(session, compact=False)
+    with session.open() as repository:
+        _list(session, repository)
+
+
+@command.command("build")
+@_names_argument
+@_all_option
+@common_options
+@pass_session
+def build(session: Session, names: tuple[str, ...], is_all: bool) -> None:
+    """Build the index of branches and tags, or rebuild all
+
+    With NAMES or --all, what is missing or stale is built, the rest stays. Without, every index is
+    dropped and that of the current branch is built from scratch, which is needed only when `repo
+    doctor` suggests it.
+
+    \b
+    Examples:
+      repo index build
+      repo index build main tags/v1
+      repo index build --all
+    """
+    if not names and not is_all:
+        _make(session, compact=False)
+        return
+    with session.open() as repository:
+        repository.maintenance.build_index(_chosen(names, is_all))
+        _list(session, repository)
+
+
+@command.command("drop")
+@_names_argument
+@_all_option
+@common_options
+@pass_session
+def drop(session: Session, names: tuple[str, ...], is_all: bool) -> None:
+    """Drop the index of branches and tags; --all: every index
+
+    The next question builds it again, with the same answer. Heads with the same graph share an
+    index.
+
+    \b
+    Examples:
+      repo index drop old-experiment
+      repo index drop --all
+    """
+    if not names and not is_all:
+        raise InvalidInputError("NAMES: got none, expected branches or tags, or --all")
+    with session.open() as repository:
+        freed = repository.maintenance.drop_index(_chosen(names, is_all))
+        if session.json:
+            _list(session, repository)
+        else:
+            output.say(f"{freed:,} bytes were freed")
 
 
 @command.command("compact")
@@ -74,26 +132,31 @@ def share(session: Session, sign: str | None) -> None:
 
 
 @command.command("verify")
+@_names_argument
+@_all_option
 @common_options
 @pass_session
-def verify(session: Session) -> None:
-    """Build the index of the head again, in memory, and compare
+def verify(session: Session, names: tuple[str, ...], is_all: bool) -> None:
+    """Build the index of a head again, in memory, and compare
 
-    Needed only to prove an index that another machine built, or for doubts about a disk.
+    Without NAMES, that of the current branch. Needed only to prove an index that another machine
+    built, or for doubts about a disk.
 
     \b
-    Example:
+    Examples:
       repo index verify
+      repo index verify --all
     """
     with session.open() as repository:
-        problems = repository.maintenance.verify_index()
+        chosen = _chosen(names, is_all)
+        problems = repository.maintenance.verify_index(("HEAD",) if chosen == () else chosen)
         if problems:
             more = f", and {len(problems) - 1} more" if problems[1:] else ""
             raise CorruptError(
                 f"index: {problems[0]}{more}",
                 hint="run 'repo index build'; if another machine built it, revoke its key",
             )
-        _show(session, repository, "what the blocks give")
+        _show(session, repository, "what the blocks give", None if chosen == () else "every index")
 
 
 def _make(session: Session, *, compact: bool) -> None:
@@ -102,12 +165,45 @@ def _make(session: Session, *, compact: bool) -> None:
         _show(session, repository, "compact" if compact else "new")
 
 
-def _show(session: Session, repository: Repository, state: str) -> None:
+def _chosen(names: tuple[str, ...], is_all: bool) -> tuple[str, ...] | None:
+    """Returns the names of the heads that are meant, None for all."""
+    if names and is_all:
+        raise InvalidInputError("--all: got NAMES too, expected one of the two")
+    return None if is_all else names
+
+
+def _list(session: Session, repository: Repository) -> None:
+    rows = repository.maintenance.index_heads()
+    if session.json:
+        heads = [
+            {
+                "name": row.name,
+                "commit": str(row.commit),
+                "root": str(row.root),
+                "state": str(row.state),
+                "size_bytes": row.size_bytes,
+                "own_bytes": row.own_bytes,
+            }
+            for row in rows
+        ]
+        output.emit("index-heads", {"heads": heads})
+        return
+    if not rows:
+        output.say("there is no branch with a commit")
+        return
+    cells = [
+        (row.name, str(row.state), f"{row.size_bytes:,} bytes", f"{row.own_bytes:,} own")
+        for row in rows
+    ]
+    output.say(*output.table(cells))
+
+
+def _show(session: Session, repository: Repository, state: str, what: str | None = None) -> None:
     if session.json:
         head = repository.head
         output.emit("index", {"head": None if head is None else str(head)})
     else:
-        output.say(f"the index of the head is {state}")
+        output.say(f"{what or 'the index of the head'} is {state}")
 
 
 command.add_command(stats.command)

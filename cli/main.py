@@ -48,6 +48,8 @@ SECTIONS = {
 """The commands in the order of the help. Each is the object `command` of the module of its name,
 with `_` for `-`.
 """
+_SIMILAR = 0.7
+"""How like an option is to what was typed if it may have been meant, from 0 to 1."""
 COMMANDS = tuple(chain.from_iterable(SECTIONS.values()))
 ALIASES = {"ask": "retrieve"}
 """Second names of commands."""
@@ -205,6 +207,12 @@ def _report(session: Session, kind: str, message: str, hint: str | None) -> None
 
 
 def _report_usage(session: Session, error: click.UsageError) -> int:
+    if isinstance(error, click.NoSuchOption):
+        from difflib import get_close_matches
+
+        known = error.possibilities or ()
+        likely = get_close_matches(error.option_name, known, n=1, cutoff=_SIMILAR)
+        error = click.NoSuchOption(error.option_name, possibilities=likely, ctx=error.ctx)
     message = error.format_message()
     if isinstance(error, click.exceptions.NoArgsIsHelpError) and not session.json:
         output.note(*message.splitlines())

@@ -62,9 +62,12 @@ def command(
         found = recall(repository, query, at=at, session=name, disclosure=disclosure, **options)
         result = found.result
         revision = repository.at(at, viewer=viewer)
-        locations = revision.locate_many([item.node.id for item in result.items])
-    commit = None if revision.commit_cid is None else str(revision.commit_cid)
-    receipt = None if result.receipt is None else str(result.receipt.cid)
+        commit = None if revision.commit_cid is None else str(revision.commit_cid)
+        receipt = None if result.receipt is None else str(result.receipt.cid)
+        if session.json:
+            answered = answer.answer_json(result)
+        else:
+            lines = answer.answer_lines(result, receipt=receipt, with_ids=True)
     if session.json:
         output.emit(
             "memory-recall",
@@ -75,12 +78,12 @@ def command(
                 "disclosure": str(found.disclosure),
                 "is_escalated": found.is_escalated,
                 "texts": list(found.texts),
-                **answer.answer_json(result, locations),
+                **answered,
             },
         )
         return
     output.note(*answer.warning_lines(result))
-    output.say(*answer.answer_lines(result, locations, receipt=receipt, with_ids=True))
+    output.say(*lines)
     if found.is_escalated or disclosure in ("section", "raw"):
         output.say("", output.strong(f"disclosure: {found.disclosure}"))
         for text in found.texts:

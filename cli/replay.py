@@ -12,7 +12,6 @@ from ibidem.cli.render import answer, output, packs, records
 from ibidem.cli.session import Session, common_options, pass_session
 
 if TYPE_CHECKING:
-    from ibidem.repo.repository import Repository
     from ibidem.retrieve.answer.answer import Answer
 
 
@@ -48,7 +47,7 @@ def command(
         result = repository.receipts.replay(receipt, text=text, key=read_key(key_file), at=at)
         assert result.receipt is not None, "BUG: a replay without the receipt it replayed"
         cid, size_bytes = str(result.receipt.cid), len(result.to_bytes())
-        lines = _lines(repository, result, cid) if show else []
+        lines = _lines(result, cid) if show else []
     if session.json:
         facts = {"receipt": cid, "is_identical": True, "result": str(result.cid)}
         output.emit("replay", {**facts, "size_bytes": size_bytes})
@@ -58,7 +57,7 @@ def command(
         output.say("", *lines)
 
 
-def _lines(repository: Repository, result: Answer[Any], receipt: str) -> list[str]:
+def _lines(result: Answer[Any], receipt: str) -> list[str]:
     """Returns an answer, whatever its kind, as lines for people."""
     from ibidem.retrieve.answer.answer import AnswerKind
 
@@ -66,9 +65,4 @@ def _lines(repository: Repository, result: Answer[Any], receipt: str) -> list[st
         return packs.packs_lines(result, receipt)
     if result.kind is AnswerKind.RECORDS:
         return records.records_lines(result)
-    revision = repository.at(result.root, viewer=result.query.viewer)
-    locations = revision.locate_many(
-        [item.node.id for item in result.items],
-        include_tombstoned=result.query.include_tombstoned,
-    )
-    return answer.answer_lines(result, locations, receipt=receipt)
+    return answer.answer_lines(result, receipt=receipt)

@@ -64,45 +64,39 @@ def command(
     with session.open() as repository:
         revision = repository.at(at, viewer=viewer_of(session), allow_erased=allow_erased)
         result = revision.retrieve(query, strict=strict, **options)
-        locations = revision.locate_many(
-            [item.node.id for item in result.items],
-            include_tombstoned=result.query.include_tombstoned,
-        )
         neighbours = revision.neighbours(result) if assess else []
         erased = [str(erasure.node) for erasure in getattr(revision, "erasures", ())]
         # No receipt: nothing keeps a root from which erased nodes were left out.
         made = None if erased else result.receipt
         receipt = None if made is None else str(made.cid)
-        commit = None if revision.commit_cid is None else str(revision.commit_cid)
-    if session.json:
-        output.emit(
-            "retrieve",
-            {
-                "commit": commit,
+        if session.json:
+            found = {
+                "commit": None if revision.commit_cid is None else str(revision.commit_cid),
                 "receipt": receipt,
                 "erased": erased,
-                **answer.answer_json(result, locations, summary),
+                **answer.answer_json(result, summary),
                 **(answer.assessment_json(result, neighbours) if assess else {}),
-            },
-        )
-    else:
-        output.note(*answer.warning_lines(result))
-        if erased:
-            output.note(f"left out because they were erased: {', '.join(sorted(set(erased)))}")
-        if not result.items:
-            output.note(output.faint(_why_nothing(result.dropped_counts)))
-        lines = answer.answer_lines(
-            result, locations, receipt=receipt, explain=explain, is_partial=bool(erased)
-        )
-        if explain:
-            from ibidem.cli.render.chart import terminal_chart
+            }
+        else:
+            lines = answer.answer_lines(
+                result, receipt=receipt, explain=explain, is_partial=bool(erased)
+            )
+    if session.json:
+        output.emit("retrieve", found)
+        return
+    output.note(*answer.warning_lines(result))
+    if erased:
+        output.note(f"left out because they were erased: {', '.join(sorted(set(erased)))}")
+    if not result.items:
+        output.note(output.faint(_why_nothing(result.dropped_counts)))
+    if explain:
+        from ibidem.cli.render.chart import terminal_chart
 
-            titles = answer.item_titles(result, locations)
-            # Above the cost and the receipt, which end every answer.
-            lines[-2:-2] = terminal_chart(result, titles)
-        if assess:
-            lines[-2:-2] = [*answer.assessment_lines(result, neighbours), ""]
-        output.say(*answer.summary_lines(result, summary), *lines)
+        # Above the cost and the receipt, which end every answer.
+        lines[-2:-2] = terminal_chart(result, answer.item_titles(result))
+    if assess:
+        lines[-2:-2] = [*answer.assessment_lines(result, neighbours), ""]
+    output.say(*answer.summary_lines(result, summary), *lines)
 
 
 def _why_nothing(dropped_counts: Mapping[str, int]) -> str:

@@ -11,7 +11,7 @@ import click
 from ibidem.cli import embedders
 from ibidem.cli.options import dates
 from ibidem.cli.options.viewer import level_option, viewer_of, viewer_option
-from ibidem.cli.render import output, shapes
+from ibidem.cli.render import answer, output, shapes
 from ibidem.cli.session import (
     Session,
     at_option,
@@ -22,10 +22,14 @@ from ibidem.cli.session import (
 from ibidem.objects.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ibidem.embed.language_model import LanguageModel
     from ibidem.memory.conversation.changes import Written
     from ibidem.memory.conversation.conversations import Conversations
     from ibidem.memory.conversation.message import Stored, ThreadInfo
+    from ibidem.memory.conversation.passages import Passage
+    from ibidem.objects.ids import NodeId
     from ibidem.repo.repository import Repository
 
 model_option = click.option(
@@ -204,12 +208,20 @@ def select(
         receipt = None if found.receipt is None else str(found.receipt)
         output.emit(
             "thread-select",
-            {"receipt": receipt, "messages": [_message_json(one) for one in found.messages]},
+            {
+                "receipt": receipt,
+                "messages": [
+                    _message_json(one) | _passage_json(found.passages.get(one.id))
+                    for one in found.messages
+                ],
+                "warnings": [one.to_dict() for one in found.warnings],
+            },
         )
         return
+    output.note(*answer.warning_lines(found))
     if not found.messages:
         output.note(output.faint("no message selected; repo thread list shows the threads"))
-    output.say(*_lines(found.messages))
+    output.say(*_lines(found.messages, found.passages))
 
 
 @command.command("compact")
@@ -288,6 +300,8 @@ def compact(
     help="Language model that proposes facts in place of FACT: openai:NAME or ollama:NAME "
     "[default: `repo config`, language_model].",
 )
+@click.option("--rules", is_flag=True, help="Rules propose facts; no model is called.")
+@click.option("--user", metavar="NAME", help="Whose messages they are, for --rules.")
 @common_options
 @pass_session
 def propose(
@@ -299,6 +313,8 @@ def propose(
     facts: tuple[str, ...],
     made_by: str | None,
     model: str | None,
+    rules: bool,
+    user: str | None,
 ) -> None:
     """Stage facts from messages FIRST to LAST of THREAD, to be accepted
 
@@ -306,11 +322,23 @@ def propose(
     is staged with the messages that it is from and the name of the model. `repo status` lists them,
     `repo node remove` drops one, `repo undo` all of them, and `repo commit` accepts the rest.
 
+    With --rules, what users say of themselves in plain words ("I live in Graz", "I prefer tea over
+    coffee", "remember that ...") is committed as proposals, which no question finds. `repo memory
+    proposals` lists them, and `repo memory accept` accepts.
+
     \b
     Examples:
+      repo thread propose support-17 0 9 --rules --user ada
       repo thread propose support-17 0 9 --model ollama:llama3.2
       repo thread propose support-17 0 9 "Ada uses a Brother printer." --made-by bob
     """
+    if user is not None and not rules:
+        raise click.UsageError("--user needs --rules")
+    if rules:
+        if facts or model is not None or made_by is not None:
+            raise click.UsageError("--rules: got it beside FACT or a model, expected it alone")
+        _propose_by_rules(session, thread, first, last, user)
+        return
     if facts and model is not None:
         raise click.UsageError("FACT and --model: got both, expected one of them")
     if bool(facts) != (made_by is not None):
@@ -333,6 +361,26 @@ def propose(
     for one, fact in zip(ids, facts, strict=True):
         output.say(f"{one}  {output.one_line(fact)}")
     what = "repo commit accepts them, repo undo drops them" if ids else "no fact was proposed"
+    output.note(output.faint(what))
+
+
+def _propose_by_rules(
+    session: Session, thread: str, first: int, last: int, user: str | None
+) -> None:
+    from ibidem.memory.conversation.rules import USER
+
+    with session.open() as repository:
+        memory = _memory(session, repository)
+        ids = memory.propose_by_rules(thread, first, last, user=USER if user is None else user)
+        revision = repository.at()
+        texts = [revision.node(one).summary or "" for one in ids]
+    if session.json:
+        rows = [{"id": str(one), "text": text} for one, text in zip(ids, texts, strict=True)]
+        output.emit("thread-propose", {"facts": rows})
+        return
+    for one, text in zip(ids, texts, strict=True):
+        output.say(f"{one}  {output.one_line(text)}")
+    what = "repo memory accept makes them facts" if ids else "no new fact was proposed"
     output.note(output.faint(what))
 
 
@@ -429,11 +477,18 @@ def _message_json(one: Stored) -> dict[str, Any]:
     )
 
 
-def _lines(messages: Any) -> list[str]:
+def _passage_json(passage: Passage | None) -> dict[str, Any]:
+    return {} if passage is None else {"passage": [passage.start, passage.stop]}
+
+
+def _lines(messages: Any, passages: Mapping[NodeId, Passage] | None = None) -> list[str]:
     lines: list[str] = []
     for one in messages:
         position = f"{one.ord}-{one.last}" if one.is_summary else str(one.ord)
-        text = one.text.splitlines() or [""]
+        passage = None if passages is None else passages.get(one.id)
+        if passage is not None:
+            position += f"[{passage.start}:{passage.stop}]"
+        text = (one.text if passage is None else passage.text).splitlines() or [""]
         lines.append(
             f"{output.faint(position)} {output.strong(output.one_line(one.role))}: {text[0]}"
             f"  {output.faint(str(one.id))}"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ibidem.index.families.merge_scheduler import MergeScheduler
 from ibidem.index.families.snapshot_parts import SnapshotParts, compacted_parts
 from ibidem.index.incremental import EMPTY_ROOT, advance
+from ibidem.index.retention import Retention
 from ibidem.index.segments.store import MemorySegmentStore, SegmentStore
 from ibidem.index.snapshot import Snapshot
 from ibidem.index.snapshot_registry import SnapshotRegistry
@@ -52,6 +53,17 @@ class FamilyStats:
     """Rows in the segments, dead ones included."""
     dead_count: int
     size_bytes: int
+
+
+@record
+class SnapshotSize:
+    """The snapshot of one root, in numbers."""
+
+    root: RootCid
+    size_bytes: int
+    """The size of all its files."""
+    own_bytes: int
+    """Of them, those that no other snapshot needs: what removing it frees."""
 
 
 @record
@@ -104,7 +116,8 @@ class Index:
         """Snapshots whose writing into the directory was at least started."""
         self._merger = MergeScheduler(tuning)
         self._open: dict[RootCid, Snapshot] = {}
-        self._pinned: frozenset[RootCid] = frozenset()
+        self.retention = Retention()
+        """Which snapshots stay on disk; the owner of the index sets it before a call."""
         self._lock = ForkLock()
 
     def snapshot(self, root: RootCid, *, near: Sequence[RootCid] = ()) -> Snapshot:
@@ -128,6 +141,8 @@ class Index:
                     or self._built(root, is_first=True)
                 )
             self._keep(found)
+            if self._registry is not None:
+                self._registry.used(root)
             return found
 
     def snapshot_from(self, base: Snapshot, root: RootCid) -> Snapshot:
@@ -181,10 +196,6 @@ class Index:
                 found.root == root for found in self._registry.manifests()
             )
 
-    def pin(self, roots: Iterable[RootCid]) -> None:
-        """Sets the roots whose snapshots are always kept on disk, such as heads."""
-        self._pinned = frozenset(roots)
-
     def forget(self, root: RootCid | None = None) -> None:
         """Removes the files of one root's snapshot, or all files."""
         with self._lock:
@@ -205,6 +216,18 @@ class Index:
         """Returns the roots whose snapshots are on disk."""
         with self._lock:
             return [] if self._registry is None else [m.root for m in self._registry.manifests()]
+
+    def snapshots(self) -> list[SnapshotSize]:
+        """Returns the snapshots that are kept, the last used first; without a directory, those in
+        memory."""
+        with self._lock:
+            if self._registry is None:
+                return [
+                    SnapshotSize(root, size, size)
+                    for root, found in reversed(self._open.items())
+                    for size in [sum(one.size_bytes for one in found.state.segments())]
+                ]
+            return [SnapshotSize(one.root, size, own) for one, size, own in self._registry.by_use()]
 
     def forget_all(self, roots: Iterable[RootCid]) -> None:
         """Removes the snapshots of some roots from disk, and every file that no snapshot needs."""
@@ -352,7 +375,7 @@ class Index:
                 shared.begin(manifest.names())
                 state = manifest.open(registry.segment_store)
                 if manifest.root == root:
-                    registry.remember(state, pinned=self._pinned)
+                    registry.remember(state, self.retention)
                     return self._snapshot(state, root, after)
                 return self._step(state, before, after, root)
             except CorruptError:
@@ -403,7 +426,7 @@ class Index:
             self.write_count += 1
             try:
                 state = make(registry.segment_store)
-                registry.remember(state, pinned=self._pinned)
+                registry.remember(state, self.retention)
             except StorageError:
                 pass  # a full or read-only disk costs time in the next process, not the answer
             else:

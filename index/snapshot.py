@@ -27,6 +27,7 @@ from ibidem.index.arrays import Ordinals, bitmap_of_bytes, to_bitmap
 from ibidem.index.extract import changed_nodes
 from ibidem.index.families.snapshot_parts import SnapshotParts
 from ibidem.index.families.vector_rows import ROWS, VectorSegment
+from ibidem.index.segments.combined import CombinedEdges, combine
 from ibidem.index.segments.identity import Identities, id_array
 from ibidem.index.segments.inverted import inverted
 from ibidem.index.segments.merge_rows import Part
@@ -238,9 +239,9 @@ class Snapshot:
         return found
 
     @cached_property
-    def edges(self) -> tuple[EdgeSegment, ...]:
+    def edges(self) -> tuple[EdgeSegment | CombinedEdges, ...]:
         """The segments of the edges."""
-        return tuple(EdgeSegment(part) for part in self.state.edges)
+        return combine([EdgeSegment(part) for part in self.state.edges])
 
     def outgoing(self, ordinal: int, *, at: int | None = None) -> Adjacency:
         """Returns the edges from a node to nodes of the root, by edge id ascending; those that hold

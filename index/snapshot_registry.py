@@ -2,7 +2,8 @@
 
     DIRECTORY/segments/HASH      columns
     DIRECTORY/snapshots/ROOT     manifests, named by the text of the root's CID
-    DIRECTORY/lock               held while the two above are brought into agreement
+    DIRECTORY/uses               the order in which the snapshots were used, see `retention`
+    DIRECTORY/lock               held while the first two are brought into agreement
 
 Readers need no lock: files appear complete under their names, segments are named by the hash of
 their content, and a reader's mapping outlives the name. Writing and removing need the lock, so that
@@ -14,12 +15,15 @@ cannot be taken in time, a snapshot is not written, which costs time in another 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from ibidem.index.families.snapshot_parts import SnapshotParts
 from ibidem.index.manifest import Manifest, read_manifest, write_manifest
+from ibidem.index.retention import Retention, UseLog
 from ibidem.index.segments.store import (
     FolderSegmentStore,
     RemoteSegments,
@@ -32,8 +36,6 @@ from ibidem.objects.errors import CorruptError, ErrorKind, StorageError
 from ibidem.store.lock import writer_lock
 
 Stamp = tuple[int, int, int] | None
-SNAPSHOTS_MAX = 16
-"""Manifests that are kept in addition to those of pinned roots."""
 REMEMBER_SECONDS = 0.5
 """How long a query waits for the lock before it continues without writing its snapshot."""
 REMOVE_SECONDS = 30.0
@@ -53,6 +55,9 @@ class SnapshotRegistry:
         self._directory = directory
         self._snapshots = directory / "snapshots"
         self._known: dict[str, tuple[Stamp, Manifest]] = {}
+        self._uses = UseLog(directory)
+        self._sizes: dict[str, int] = {}
+        """Of the segments that are here, by name; a segment never changes its size."""
 
     def manifests(self) -> list[Manifest]:
         """Returns every readable manifest, newest first."""
@@ -96,9 +101,30 @@ class SnapshotRegistry:
             self._drop(named, wait_seconds=REMEMBER_SECONDS)
         return damaged, self.segment_store.discard(damaged)
 
-    def remember(self, state: SnapshotParts, *, pinned: Iterable[RootCid] = ()) -> None:
-        """Writes the manifest of a state and removes the oldest ones; does nothing if another
-        process holds the lock for more than REMEMBER_SECONDS.
+    def used(self, root: RootCid) -> None:
+        """Notes that the snapshot of a root was used."""
+        if not self._is_read_only and self._directory.is_dir():
+            self._uses.note(str(root))
+
+    def by_use(self) -> list[tuple[Manifest, int, int]]:
+        """Returns every readable manifest, the last used first, with the bytes of its files and
+        those of them that no other one needs."""
+        found, ranks = self.manifests(), self._uses.ranks()
+        found.sort(key=lambda one: ranks.get(str(one.root), -1), reverse=True)
+        needed = Counter(name for one in found for name in one.names())
+        return [
+            (
+                one,
+                self._manifest_size(one) + sum(map(self._size, one.names())),
+                self._manifest_size(one)
+                + sum(self._size(name) for name in one.names() if needed[name] == 1),
+            )
+            for one in found
+        ]
+
+    def remember(self, state: SnapshotParts, retention: Retention) -> None:
+        """Writes the manifest of a state and removes those that need not stay; does nothing if
+        another process holds the lock for more than REMEMBER_SECONDS.
 
         Raises:
             StorageError: the manifest could not be written.
@@ -108,7 +134,7 @@ class SnapshotRegistry:
             return  # built in memory because writing failed
         try:
             with self._lock(REMEMBER_SECONDS):
-                self._remember(state, {state.root, *pinned})
+                self._remember(state, retention)
         except StorageError as error:
             if error.kind is not ErrorKind.LOCKED:
                 raise
@@ -122,11 +148,13 @@ class SnapshotRegistry:
         import shutil  # imports every compressor
 
         self._known.clear()
+        self._sizes.clear()
         if not self._directory.is_dir():
             return
         with self._lock(REMOVE_SECONDS):
             for folder in (self._snapshots, self.segment_store.directory):
                 shutil.rmtree(folder, ignore_errors=True)
+            self._uses.clear()
 
     def forget(self, manifests: Iterable[Manifest]) -> None:
         """Removes manifests and the segments that no other manifest names."""
@@ -151,7 +179,8 @@ class SnapshotRegistry:
         make_folder(self._directory)
         return writer_lock(self._directory / "lock", timeout_seconds=wait_seconds)
 
-    def _remember(self, state: SnapshotParts, kept: set[RootCid]) -> None:
+    def _remember(self, state: SnapshotParts, retention: Retention) -> None:
+        assert state.root is not None, "BUG: only the state of a root is remembered"
         self._put_missing(state)
         before = self.manifests()
         sequence = before[0].sequence + 1 if before else 1
@@ -159,11 +188,16 @@ class SnapshotRegistry:
         manifest = Manifest.of(state, sequence)
         self.bytes_written += write_manifest(self._snapshots / name, manifest)
         self._known[name] = self._stamp(name), manifest
-        gone = [found for found in before if found.root not in kept][SNAPSHOTS_MAX - 1 :]
+        self._uses.note(name)
+        others = [found for found in before if found.root != state.root]
+        gone = replace(retention, current=retention.current | {state.root}).surplus(
+            [manifest, *others], self._uses.ranks, self._size, self._manifest_size
+        )
         self._unlink_manifests(gone)
-        let_go = {state.root, *(found.root for found in gone)}
-        staying = [found for found in before if found.root not in let_go]
-        self._unlink_unnamed(_names(before), [manifest, *staying])
+        let_go = {found.root for found in gone}
+        staying = [manifest, *(found for found in others if found.root not in let_go)]
+        self._unlink_unnamed(_names(before), staying)
+        self._uses.shorten({str(found.root) for found in staying})
 
     def _put_missing(self, state: SnapshotParts) -> None:
         """Writes again the segments that another process has unlinked."""
@@ -190,7 +224,24 @@ class SnapshotRegistry:
         caller holds the lock, and `staying` is every manifest that remains."""
         orphans = candidates - _names(staying)
         self.segment_store.unlink(sorted(orphans))
+        for name in orphans:
+            self._sizes.pop(name, None)
         return len(orphans)
+
+    def _size(self, name: str) -> int:
+        """Returns the size of a segment's file; 0 if it is not here."""
+        size = self._sizes.get(name)
+        if size is None:
+            try:
+                size = (self.segment_store.directory / name).stat().st_size
+            except OSError:
+                return 0
+            self._sizes[name] = size
+        return size
+
+    def _manifest_size(self, manifest: Manifest) -> int:
+        stamp, _ = self._known.get(str(manifest.root), (None, None))
+        return 0 if stamp is None else stamp[2]
 
     def _read(self, name: str) -> Manifest | None:
         stamp = self._stamp(name)

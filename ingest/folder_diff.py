@@ -33,22 +33,26 @@ def folder_diff(folder: WorkingFolder, head: Root, staged: Root) -> FolderDiff:
     store = folder.core.store
     status = folder_status(folder)
     found = {change.path: change for change in document_changes(store, head, staged)}
-    gone = [*status.deleted, *(each.before for each in status.renamed)]
-    there = [*status.new, *status.changed, *status.diverged]
-    there += [each.after for each in status.renamed]
+    moved = {each.after: each.before for each in status.renamed}
+    there = [*status.new, *status.changed, *status.diverged, *moved]
     extracted = [path for path in there if format_of(path).is_extracted]
+    gone = [*status.deleted, *(moved.pop(path) for path in extracted if path in moved)]
     texts: dict[str, str | None] = dict.fromkeys(gone)
     for path in there:
         if path not in extracted:
             with opened(folder.path, path) as descriptor:
                 texts[path] = read(descriptor, DOCUMENT_BYTES_MAX).decode("utf-8", "replace")
     for path, after in texts.items():
-        found.pop(path, None)
+        change = found.pop(moved.get(path, path), None)
+        old = change.former if change and change.former else moved.get(path, path)
         try:
-            before = source_at(store, head, path)
+            before = source_at(store, head, old)
         except NotFoundError:
             found[path] = DocumentChange(path, None, None, is_readable=False)
             continue
-        if before != after:
-            found[path] = DocumentChange(path, before, after)
+        if after is None:
+            path = old
+        former = None if old == path or before is None else old
+        if before != after or former:
+            found[path] = DocumentChange(path, before, after, former=former)
     return FolderDiff(tuple(found[path] for path in sorted(found)), tuple(sorted(extracted)))

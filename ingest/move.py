@@ -17,7 +17,7 @@ from ibidem.objects.derive import node_id
 from ibidem.objects.edge import is_derived_link
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
-from ibidem.repo.history.touching import MOVED_FROM
+from ibidem.repo.history.documents import MOVED_FROM, former_paths
 from ibidem.repo.transaction.transaction import UNCHANGED
 
 if TYPE_CHECKING:
@@ -30,11 +30,10 @@ def move_attachments(tx: Transaction, document: Node, path: str) -> None:
     """
     counterparts = _counterparts(tx, document, path)
     for node, target in counterparts.values():
-        former = node.props.get(MOVED_FROM)
         props = other_properties(node)
         if node.id == document.id:
             source = document.key[1] if document.key else None
-            props[MOVED_FROM] = [*(former if isinstance(former, list) else ()), source]
+            props[MOVED_FROM] = [*former_paths(node), source]
         there = tx.node(target)
         tx.update_node(
             target,

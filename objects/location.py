@@ -30,6 +30,8 @@ CONTAINERS = frozenset({"Document", "Section"})
 
 DOCUMENT, SECTION, PASSAGE = "document", "section", "passage"
 """Namespaces of the keys of the nodes that ingest creates."""
+HEADING_WIDTH = 60
+"""Characters of a heading that the text of a location shows."""
 
 
 @record
@@ -47,6 +49,17 @@ class Location:
     line_start: int
     line_stop: int
     """Half-open range of lines, counted from 1; part of a line counts as a line."""
+
+    def __str__(self) -> str:
+        """Returns `path:first-last > heading > heading` on one line, with unsafe characters
+        escaped; without a path, the id of the document."""
+        from ibidem.objects.printable import one_line  # few locations are shown
+
+        first, last = self.line_start, self.line_stop - 1
+        lines = f"{first}" if last <= first else f"{first}-{last}"
+        position = f"{one_line(self.source or str(self.document_id))}:{lines}"
+        headings = (one_line(heading, width=HEADING_WIDTH) for heading in self.heading_path)
+        return " > ".join((position, *headings))
 
 
 @record

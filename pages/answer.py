@@ -4,7 +4,7 @@ lanes contributed, the budget, what was left out and why, the warnings, the rece
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import htpy as h
@@ -27,7 +27,6 @@ from ibidem.pages.html import (
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
-    from ibidem.objects.location import Location
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import AnswerItem, Item
 
@@ -37,7 +36,6 @@ DROPS_SHOWN = 50
 
 def answer(
     found: Answer[Item],
-    locations: Sequence[Location | None],
     analyser: str,
     *,
     links: Links = NOWHERE,
@@ -47,14 +45,13 @@ def answer(
 
     Args:
         found: the answer.
-        locations: the location of each item in its source, in the order of the items.
         analyser: how the repository analyses text; it decides which words are marked.
         titles: the first lines of nodes that were left out, where they are known.
     """
     return [
         cost(found),
         warnings(found),
-        items(found, locations, analyser, links=links),
+        items(found, analyser, links=links),
         dropped(found, links=links, titles=titles),
         receipt(found, links=links),
     ]
@@ -84,13 +81,7 @@ def warnings(found: Answer[AnswerItem]) -> h.Node:
     ]
 
 
-def items(
-    found: Answer[Item],
-    locations: Sequence[Location | None],
-    analyser: str,
-    *,
-    links: Links = NOWHERE,
-) -> h.Element:
+def items(found: Answer[Item], analyser: str, *, links: Links = NOWHERE) -> h.Element:
     """Returns the ranked items of an answer."""
     whole = svg.whole_of(_parts(item) for item in found.items)
     question = found.query.text or ""
@@ -99,12 +90,12 @@ def items(
             h.li(id=f"item-{rank}")[
                 h.h3[
                     f"{rank}. ",
-                    linked(links.to(f"node/{item.id}"), location_text(location) or item.node.ntype),
+                    linked(links.to(f"node/{item.id}"), title or item.node.ntype),
                 ],
                 h.p(".text")[marked(clipped(item.rendered), question, analyser)],
                 h.figure[svg.score_bar(_parts(item), whole), h.figcaption[_lanes(item)]],
             ]
-            for rank, (item, location) in enumerate(zip(found.items, locations, strict=True), 1)
+            for rank, (item, title) in enumerate(zip(found.items, found.titles(), strict=True), 1)
         )
     ]
 
@@ -182,17 +173,6 @@ def receipt(found: Answer[Item], *, links: Links = NOWHERE) -> h.Element:
             )
         ),
     ]
-
-
-def location_text(location: Location | None) -> str | None:
-    """Returns `path:first-last > heading`; None for a node without a source."""
-    if location is None:
-        return None
-    first, last = location.line_start, location.line_stop - 1
-    lines = f"{first}" if last <= first else f"{first}-{last}"
-    return one_line(
-        " > ".join((f"{location.source or location.document_id}:{lines}", *location.heading_path))
-    )
 
 
 def _parts(item: Item) -> dict[str, float]:

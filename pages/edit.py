@@ -55,7 +55,7 @@ def documents(found: Iterable[DocumentChange]) -> h.Node:
     """Returns documents that differ, each with the lines around what differs."""
     return [
         h.section[
-            h.h3[one_line(one.path)],
+            h.h3[one_line(one.name)],
             _document(one),
         ]
         for one in found
@@ -67,6 +67,8 @@ def _document(found: DocumentChange) -> h.Element:
         return h.p[f"It has more than {LINES_MAX:,} parts; those that differ are below."]
     if not found.is_readable:
         return h.p["A part of it was erased."]
+    if found.before == found.after:
+        return h.p["It was renamed; its text is the same."]
     return h.pre(tabindex="0")[_lines(found.before or "", found.after or "")]
 
 

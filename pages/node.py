@@ -11,7 +11,6 @@ import htpy as h
 
 from ibidem.objects.printable import moment, one_line
 from ibidem.objects.record import record
-from ibidem.pages.answer import location_text
 from ibidem.pages.comparison import commit
 from ibidem.pages.html import NOWHERE, Links, clipped, code, facts, linked, number, plural, table
 from ibidem.pages.value import value_text
@@ -67,7 +66,7 @@ def node(
         facts(
             (
                 ("label", one_line(found.ntype)),
-                ("source", linked(document, location_text(location)) if location else None),
+                ("source", linked(document, str(location)) if location else None),
                 ("context", found.context_sentence and clipped(found.context_sentence)),
                 ("valid", _validity(found.props)),
                 ("level", level),

@@ -84,18 +84,19 @@ def _answer(found: Answer[AnswerItem]) -> list[h.Node]:
     question = "" if found.query.text is None else f" for {found.query.text!r}"
     budget = "" if found.token_budget is None else f" of {found.token_budget:,}"
     caption = f"{plural(len(found), 'item')}{question}, {found.tokens_used:,}{budget} tokens"
+    titled = list(zip(found.titles(), found.items, strict=True))
     rows = [
-        (rank, number(item.score), item.tokens, item.rendered)
-        for rank, item in enumerate(found.items, 1)
+        (rank, number(item.score), item.tokens, title, item.rendered.removeprefix(f"{title}\n"))
+        for rank, (title, item) in enumerate(titled, 1)
     ]
     bars = [
-        (_title(item), {lane: one.contribution for lane, one in item.lanes.items()})
-        for item in found.items[:ROWS_SHOWN]
+        (title or _title(item), {lane: one.contribution for lane, one in item.lanes.items()})
+        for title, item in titled[:ROWS_SHOWN]
         if isinstance(item, Item | RecordItem)
     ]
     return [
         image(svg.score_bars(bars), "what each lane contributed to each item") if bars else None,
-        table(caption, ("rank", "score", "tokens", "text"), rows),
+        table(caption, ("rank", "score", "tokens", "place", "text"), rows),
         None if found.graph is None else _relations(found, found.graph),
     ]
 

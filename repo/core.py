@@ -253,10 +253,6 @@ class Core(Closing):
         """Gives the index of the head to other machines; returns how many bytes were put."""
         return self.of_head(lambda head: self.search_index.share(head.root_cid, key))
 
-    def verify_index(self) -> list[str]:
-        """Builds the index of the head again, in memory, and returns what differs."""
-        return self.of_head(lambda head: self.search_index.verify(head.root_cid))
-
     def branches(self) -> dict[str, CommitCid]:
         """Returns the branches that have commits, by name."""
         return self.operation_log.targets(HEADS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.commit import Commit
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ibidem.repo.core import Core
     from ibidem.repo.state import State
     from ibidem.retrieve.access.policy import Viewer
+    from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.node_source import NodeSource
     from ibidem.retrieve.query.union import RootSet
     from ibidem.retrieve.tokens import TokenEstimator
@@ -292,6 +293,14 @@ class Graph:
         from ibidem.repo.locate_many import locate_many
 
         return locate_many(self, check_ids("ids", ids), include_tombstoned=include_tombstoned)
+
+    def located(self, result: Answer[Any]) -> list[Location | None]:
+        """Returns the location of each item's best node, as the caller of the query sees it."""
+        from ibidem.retrieve.answer.answer import best_ids
+
+        return self.seen_by(result.query.viewer).locate_many(
+            best_ids(result), include_tombstoned=result.query.include_tombstoned
+        )
 
     def log(self) -> Iterator[Commit]:
         """Yields the commit of this revision and its ancestors, newest first."""

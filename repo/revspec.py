@@ -17,8 +17,9 @@ from ibidem.objects.cid import CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError, NotFoundError
 from ibidem.objects.links import fields_of_kind
+from ibidem.objects.printable import moment
 from ibidem.repo import refs
-from ibidem.repo.arguments import EPOCH, microseconds
+from ibidem.repo.arguments import microseconds
 from ibidem.repo.refs import HEADS, OWN, TAGS
 
 if TYPE_CHECKING:
@@ -213,11 +214,13 @@ def _step(
 
 
 def _entry_at(operations: OperationLog, state: State, time: int) -> LogEntry:
+    began = time
     for entry in operations.history(state):
-        if entry.operation.time <= time:
+        began = entry.operation.time
+        if began <= time:
             return entry
-    moment = EPOCH + timedelta(microseconds=time)
-    raise _not_found(moment.isoformat(), "the repository is younger than that")
+    given, first = (moment(one, seconds_only=True) for one in (time, began))
+    raise _not_found(given, f"the repository is younger than that: it began at {first}")
 
 
 def _not_found(text: str, reason: str) -> NotFoundError:

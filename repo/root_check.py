@@ -38,7 +38,7 @@ from ibidem.objects.walk import kind_problem
 from ibidem.repo.maintenance.report import Fault, FaultKind
 from ibidem.retrieve.access.policy import policy_of
 from ibidem.retrieve.query.fusion import configured_fusion
-from ibidem.retrieve.query.settings import configured
+from ibidem.retrieve.query.settings import configured, of_conversations
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -135,6 +135,7 @@ def checked_config(root: Root) -> Config:
     config = Config.from_map(root.config)
     configured_fusion(config)
     configured(config)
+    of_conversations(config)
     if policy_of(config) is not None and TRUST_SETTING not in root.requires:
         raise CorruptError(
             f"root.requires: got {list(root.requires)!r:.80}, "

@@ -1,22 +1,28 @@
 """The index of an open repository: where its files are, when it is opened, updated and dropped.
 
-The index is derived from the commits, so everything here may be thrown away at any time. Three
+The index is derived from the commits, so everything here may be thrown away at any time. Four
 rules keep it fresh and safe. It follows the head: a question brings it up to the root that is
-queried, and so does a small commit, if there are questions between commits. It starts anew after
-each erasure, in a folder of its own, because the old files contain erased text. And what is written
-to it while an erasure is published is swept away, whichever of the two is first.
+queried, and so does a small commit, if there are questions between commits, or every commit, if the
+repository is configured so. The snapshots of all branches and tags stay within a budget, so that
+switching among them indexes nothing twice. It starts anew after each erasure, in a folder of its
+own, because the old files contain erased text. And what is written to it while an erasure is
+published is swept away, whichever of the two is first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ibidem.objects.commit import Commit
-from ibidem.objects.tree import EMPTY_TREE
+from ibidem.objects.errors import ErasedError, NotFoundError
+from ibidem.objects.tree import EMPTY_TREE, diff
+from ibidem.objects.view import Ref
 from ibidem.repo.erasure.guard import SHARED, sweep_index
+from ibidem.repo.refs import HEADS, TAGS
 from ibidem.store.protocol import SupportsSharedFiles
 
 if TYPE_CHECKING:
@@ -24,9 +30,10 @@ if TYPE_CHECKING:
     from ibidem.index.shared import SharedIndex
     from ibidem.index.snapshot import Snapshot
     from ibidem.index.tuning import Tuning
-    from ibidem.objects.cid import RootCid
+    from ibidem.objects.cid import RootCid, TreeCid
     from ibidem.objects.progress import Progress
     from ibidem.objects.view import View
+    from ibidem.repo.index_settings import IndexSettings
     from ibidem.repo.operation_log import OperationLog
     from ibidem.repo.signing.key import SigningKey
     from ibidem.repo.signing.keyring import Keyring
@@ -74,8 +81,13 @@ class SearchIndex:
         """With the newest view for which it was requested, whose erasures it excludes."""
         self.followed_blocks_max = FOLLOWED_BLOCKS_MAX
         """Blocks of a commit up to which it is indexed at once, if at all."""
+        self.settings: IndexSettings | None = None
+        """When the index is built and how much is kept; None for what the repository is configured
+        to, read once."""
         self._is_queried = False
         """Whether a question was asked since the last commit through this object."""
+        self._heads: tuple[TreeCid, dict[bytes, RootCid]] = EMPTY_TREE, {}
+        """The roots of the branches and tags in the refs last seen, by the key of the ref."""
 
     @property
     def current(self) -> Index:
@@ -110,20 +122,30 @@ class SearchIndex:
     def after_commit(self, block_count: int, state: State | None = None) -> None:
         """Updates the index to the head after a small commit, if a question was asked since the
         last one. So questions between commits need not wait, and a process that only commits does
-        not index.
+        not index. After any commit, if the repository is so configured.
 
         Args:
             block_count: of the commit.
             state: the one that it made; by default the newest.
         """
-        if self._is_queried and block_count <= self.followed_blocks_max:
+        is_expected = self._is_queried and block_count <= self.followed_blocks_max
+        # The commit is complete even if this fails; the next question reports the error.
+        with suppress(Exception):
+            is_always = self._settings().is_built_at_commit
+            if not is_expected and not is_always:
+                return
             self._is_queried = False
-            # The commit is complete even if this fails; the next question reports the error.
-            with suppress(Exception):
-                state = state or self._operation_log.state()
-                root_cid, commit = self._head_in(state)
-                near = self._parents(commit)
-                self._work(lambda index: index.prepare(root_cid, near=near), state)
+            state = state or self._operation_log.state()
+            root_cid, commit = self._head_in(state)
+            near = self._parents(commit)
+            self._work(
+                lambda index: (
+                    index.snapshot(root_cid, near=near)
+                    if is_always
+                    else index.prepare(root_cid, near=near)
+                ),
+                state,
+            )
 
     def rebuild(self, root_cid: RootCid, *, compact: bool) -> None:
         """Builds the index of a root from scratch; `compact` merges the small segments and drops
@@ -209,10 +231,15 @@ class SearchIndex:
         return self._folder / f"after-{_scope(view)}"
 
     def _work(self, work: Callable[[Index], T], state: State | None) -> T:
+        from ibidem.index.retention import Retention
+
         state = state or self._operation_log.state()
         index = self._after(state.view)
-        # The head's snapshot stays cached, however many old revisions are queried.
-        index.pin([self._head_in(state)[0]])
+        index.retention = Retention(
+            frozenset([self._head_in(state)[0]]),
+            partial(self._head_roots, state.view),
+            self._settings().budget_bytes,
+        )
         write_count = index.write_count
         try:
             return work(index)
@@ -221,6 +248,36 @@ class SearchIndex:
                 # Sweeps away what was just written where an erasure came first, whose own sweep
                 # may have been before. Where the erasure comes after this, so does its sweep.
                 _ = self.current
+
+    def _settings(self) -> IndexSettings:
+        if self.settings is None:
+            from ibidem.repo.index_settings import IndexSettings, read_index_settings
+
+            folder = self._folder
+            self.settings = (
+                IndexSettings() if folder is None else read_index_settings(folder.parent)
+            )
+        return self.settings
+
+    def _head_roots(self, view: View) -> Collection[RootCid]:
+        """Returns the roots of all branches and tags in a view; reads what changed since the last
+        call."""
+        before, roots = self._heads
+        try:
+            changes = list(diff(self._store, before, view.refs))
+        except NotFoundError:  # the old refs were collected
+            roots, changes = {}, list(diff(self._store, EMPTY_TREE, view.refs))
+        roots = dict(roots)
+        for key, _, cid in changes:
+            roots.pop(key, None)
+            if cid is None:
+                continue
+            ref = Ref.decode(self._store.get(cid))
+            if ref.name.startswith((HEADS, TAGS)):
+                with suppress(NotFoundError, ErasedError):  # it cannot be asked either
+                    roots[key] = Commit.decode(self._store.get(ref.target)).root
+        self._heads = view.refs, roots
+        return frozenset(roots.values())
 
     def _parents(self, commit: Commit | None) -> list[RootCid]:
         """Returns the roots of a commit's parents."""

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ibidem.embed.language_model import LanguageModel
     from ibidem.embed.protocol import Embedder
     from ibidem.index.snapshot import Snapshot
+    from ibidem.objects.location import Location
     from ibidem.repo.core import Core
     from ibidem.repo.repository import Repository
     from ibidem.retrieve.access.policy import Viewer
@@ -268,6 +269,20 @@ class _UnionGraph(UnrestrictedGraph):
             return question(self._join(parts, self.config, self.viewer))
         graph = self.graphs[len(parts)]
         return graph.with_snapshot(lambda part: self._with([*parts, part], question))
+
+    def located(self, result: Answer[Any]) -> list[Location | None]:
+        """Returns the location of each item in its document, looked up root by root."""
+        items: Sequence[Item] = result.items
+        found: list[Location | None] = [None] * len(items)
+        for graph in self.graphs:
+            own = [index for index, item in enumerate(items) if item.root == graph.root_cid]
+            locations = graph.locate_many(
+                [items[index].id for index in own],
+                include_tombstoned=result.query.include_tombstoned,
+            )
+            for index, location in zip(own, locations, strict=True):
+                found[index] = location
+        return found
 
     def node_source(self, estimator: TokenEstimator) -> NodeSource:
         """Returns how nodes of any of the roots are read."""

@@ -183,10 +183,15 @@ class Ranked:
         return lanes
 
     def warnings(
-        self, stale: int, open_conflicts: int, texts: Sequence[str]
+        self,
+        stale: int,
+        open_conflicts: int,
+        texts: Sequence[str],
+        more: Sequence[AnswerWarning] = (),
     ) -> tuple[AnswerWarning, ...]:
         """Returns the warnings of the answer: `stale` of its nodes have a stale vector, and
-        `open_conflicts` of them are in conflict; `texts` are the renderings of its items."""
+        `open_conflicts` of them are in conflict; `texts` are the renderings of its items, and
+        `more` what else there is to say."""
         query = self.scope.query
         return capped(
             [
@@ -194,6 +199,7 @@ class Ranked:
                 *_rerank_warning(query, self.record),
                 *_conflict_warning(open_conflicts),
                 *coverage_warning(query, texts),
+                *more,
             ]
         )
 

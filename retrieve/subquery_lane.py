@@ -39,13 +39,16 @@ def as_query(query: Query, one: Subquery) -> Query:
 def check_models(snapshot: Snapshot, query: Query) -> None:
     """Raises `InvalidInputError` if the root has no vectors of a model of the query, or of another
     dimension."""
-    queries = [query, *(as_query(query, one) for one in query.queries or ())]
-    with_vector = [one for one in queries if one.vector is not None]
+    queries = {"vector": query} | {
+        f"{lane_of(index)}.vector": as_query(query, one)
+        for index, one in enumerate(query.queries or ())
+    }
+    with_vector = {label: one for label, one in queries.items() if one.vector is not None}
     if with_vector:
         from ibidem.retrieve.dense.lane import check_model  # not loaded for words alone
 
-        for one in with_vector:
-            check_model(snapshot, one)
+        for label, one in with_vector.items():
+            check_model(snapshot, one, label)
 
 
 def _one_lane(scope: Universe, name: str, tops: list[LaneTop]) -> LaneTop:

@@ -1,9 +1,9 @@
 """The table of settings: the defaults of a repository that `repo config` shows and changes.
 
-The settings of questions are the rows of `retrieve.query.options.SETTINGS`; a root's configuration
-keeps them, so they are versioned and merged, and every receipt has their effect. `--local` keeps
-one for this copy of the repository only, where it stands for the flag of a command. The other
-settings are of the machine and are always kept locally.
+The settings of questions and conversations are the rows of `retrieve.query.options.SETTINGS`; a
+root's configuration keeps them, so they are versioned and merged, and every receipt has their
+effect. `--local` keeps one of questions for this copy of the repository only, where it stands for
+the flag of a command. The other settings are of the machine and are always kept locally.
 
     python -m ibidem.cli.options.settings > docs/settings.md
 """
@@ -19,22 +19,23 @@ import click
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
-from ibidem.retrieve.query.options import SETTINGS as OF_QUESTIONS
-from ibidem.retrieve.query.options import Option
+from ibidem.repo import index_settings
+from ibidem.retrieve.query.options import OF_CONVERSATIONS, Option
+from ibidem.retrieve.query.options import SETTINGS as OF_ROOT
 
 _HEAD = """# Settings of a repository
 
 Generated from the table of settings by `python -m ibidem.cli.options.settings`; do not edit.
 `repo config` shows and changes them; see [Configure a repository](how-to/configure.md). A setting
-kept in the root is part of the versioned state, and `--local` overrides it on one machine. A local
-setting is never committed.
+kept in the root is part of the versioned state; `--local` overrides one of questions on one
+machine. A local setting is never committed.
 
 | setting | value | default | kept | meaning |
 |---|---|---|---|---|
 """
 ROOT = "root"
 LOCAL = "local"
-NAME = "local/settings.json"
+NAME = index_settings.FILE
 """The file in messages."""
 
 
@@ -56,7 +57,7 @@ class Setting:
 SETTINGS = {
     setting.name: setting
     for setting in (
-        *(Setting(option, ROOT) for option in OF_QUESTIONS.values()),
+        *(Setting(option, ROOT) for option in OF_ROOT.values()),
         Setting(
             Option("author", "str", none="the login name", help="Author of commits made here"),
             LOCAL,
@@ -67,6 +68,26 @@ SETTINGS = {
         ),
         Setting(
             Option("rerank", "str", none="no", help="Reranker of questions, as `--rerank` has it"),
+            LOCAL,
+        ),
+        Setting(
+            Option(
+                index_settings.BUILD_KEY,
+                "str",
+                default=index_settings.QUESTION,
+                choices=index_settings.BUILT_AT,
+                help="When the index of a new head is built: at the commit, or for a question",
+            ),
+            LOCAL,
+        ),
+        Setting(
+            Option(
+                index_settings.BUDGET_KEY,
+                "int",
+                default=index_settings.BUDGET_BYTES,
+                high=index_settings.BUDGET_BYTES_MAX,
+                help="Bytes that the index of all heads but the current one may occupy",
+            ),
             LOCAL,
         ),
     )
@@ -98,6 +119,10 @@ def checked(name: str, value: object) -> Any:
         InvalidInputError: an unknown name, or a value of the wrong form.
     """
     found = setting(name)
+    if name == index_settings.BUILD_KEY:
+        return index_settings.check_build(value)
+    if name == index_settings.BUDGET_KEY:
+        return index_settings.check_budget(value)
     if found.scope == LOCAL:
         if not isinstance(value, str) or not value.strip():
             raise InvalidInputError(f"{name}: got {value!r:.80}, expected a text that is not empty")
@@ -132,7 +157,16 @@ def _read(data: bytes | None) -> dict[str, Any]:
         raise InvalidInputError(f"{NAME}: {error}") from error
     if not isinstance(found, dict):
         raise InvalidInputError(f"{NAME}: got {type(found).__name__}, expected an object")
-    return {name: checked(name, value) for name, value in found.items()}
+    return {name: checked(_local(name), value) for name, value in found.items()}
+
+
+def _local(name: str) -> str:
+    if name in OF_CONVERSATIONS:
+        raise InvalidInputError(
+            f"{name}: got a local setting, expected it in the root",
+            hint=f"'repo config set {name} VALUE' without --local commits it",
+        )
+    return name
 
 
 def write_local(file: Path, name: str, value: object | None) -> None:
@@ -142,7 +176,11 @@ def write_local(file: Path, name: str, value: object | None) -> None:
         file: of the repository's local settings.
         name: one of SETTINGS.
         value: checked.
+
+    Raises:
+        InvalidInputError: the setting is only kept in the root.
     """
+    _local(name)
     from ibidem.store.files import change_file
 
     def changed(data: bytes | None) -> bytes:

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ibidem.cli.render import output, shapes
+from ibidem.cli.render import output
 from ibidem.cli.render.output import faint, plural, strong
 
 if TYPE_CHECKING:
-    from ibidem.objects.location import Location
+    from ibidem.memory.conversation.selection import Selection
     from ibidem.repo.retrieval.neighbours import Neighbour
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import AnswerItem, Item
@@ -20,26 +20,15 @@ DROPS_SHOWN = 20
 """Dropped nodes that --explain lists; JSON lists what the result lists."""
 
 
-def answer_json(
-    result: Answer[Item], locations: list[Location | None], summary: int | None = None
-) -> dict[str, Any]:
+def answer_json(result: Answer[Item], summary: int | None = None) -> dict[str, Any]:
     """Returns a result as JSON, without its receipt.
 
     Args:
         result: the answer.
-        locations: the source location of each item, in the order of the items.
         summary: the number of sentences of its summary; None for none.
     """
     found = outcome_json(result, summary)
-    return {
-        **found,
-        "stated": found.get("stated"),
-        "direct": found.get("direct"),
-        "items": [
-            {**item, "location": shapes.location_json(location)}
-            for item, location in zip(found["items"], locations, strict=True)
-        ],
-    }
+    return {**found, "stated": found.get("stated"), "direct": found.get("direct")}
 
 
 def outcome_json(result: Answer[AnswerItem], summary: int | None = None) -> dict[str, Any]:
@@ -97,7 +86,6 @@ def summary_lines(result: Answer[AnswerItem], sentences: int | None) -> list[str
 
 def answer_lines(
     result: Answer[Item],
-    locations: list[Location | None],
     *,
     receipt: str | None,
     explain: bool = False,
@@ -108,15 +96,14 @@ def answer_lines(
 
     Args:
         result: the answer.
-        locations: the source location of each item, in the order of the items.
         receipt: the CID of the receipt, None if there is none.
         explain: whether ids, scores, lanes and what was left out are shown.
         with_ids: whether the ids are shown, for commands that take them.
         is_partial: whether erased nodes were left out.
     """
     lines = _stated_lines(result)
-    for rank, (item, location) in enumerate(zip(result.items, locations, strict=True), 1):
-        lines += [*item_lines(rank, item, location)]
+    for rank, (item, title) in enumerate(zip(result.items, result.titles(), strict=True), 1):
+        lines += item_lines(rank, item, title)
         if explain or with_ids:
             lines.append(_facts_line(item))
         if explain:
@@ -165,19 +152,19 @@ def cost_line(result: Answer[AnswerItem], noun: str = "item", *, explain: bool =
     return f"{cost}, {plural(result.candidates_seen, 'candidate')}, {dropped}"
 
 
-def item_titles(result: Answer[Item], locations: list[Location | None]) -> list[str]:
+def item_titles(result: Answer[Item]) -> list[str]:
     """Returns the title of each item: its location, or the first line of its text."""
     return [
-        shapes.location_line(location) if location else item.rendered.partition("\n")[0]
-        for item, location in zip(result.items, locations, strict=True)
+        title or item.rendered.partition("\n")[0]
+        for item, title in zip(result.items, result.titles(), strict=True)
     ]
 
 
-def item_lines(rank: int, item: Item, location: Location | None) -> list[str]:
+def item_lines(rank: int, item: Item, title: str) -> list[str]:
     """Returns one item as lines: its rank, its location in its source if it has one, its text."""
     body = item.rendered.rstrip("\n").split("\n")
-    title = strong(shapes.location_line(location)) if location else body.pop(0)
-    return [f"[{rank}] {title}", *(f"    {line}".rstrip() for line in body)]
+    first = strong(title) if title else body.pop(0)
+    return [f"[{rank}] {first}", *(f"    {line}".rstrip() for line in body)]
 
 
 def _facts_line(item: Item) -> str:
@@ -185,7 +172,7 @@ def _facts_line(item: Item) -> str:
     return faint(f"    {name}, score {item.score:.6g}, {plural(item.tokens, 'token')}")
 
 
-def warning_lines(result: Answer[AnswerItem]) -> list[str]:
+def warning_lines(result: Answer[AnswerItem] | Selection) -> list[str]:
     """Returns the warnings, for standard error."""
     lines = []
     for warning in result.warnings:

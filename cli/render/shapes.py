@@ -38,21 +38,11 @@ def fields_json(value: object, *names: str) -> dict[str, Any]:
     return fields_of(value, *names)
 
 
-def location_line(location: Location) -> str:
-    """Returns `path:first-last > heading > heading`."""
-    first, last = location.line_start, location.line_stop - 1
-    lines = f"{first}" if last <= first else f"{first}-{last}"
-    position = f"{output.one_line(location.source or str(location.document_id))}:{lines}"
-    return " > ".join(
-        [position, *(output.one_line(heading, width=60) for heading in location.heading_path)]
-    )
-
-
 def node_lines(node: Node, location: Location | None = None) -> list[str]:
     """Returns a node as lines for people."""
     rows = [("id", str(node.id)), ("cid", str(node.cid))]
     if location is not None:
-        rows.append(("source", location_line(location)))
+        rows.append(("source", str(location)))
     if node.key is not None:
         rows.append(("key", value_text([node.key[0], node.key[1]])))
     if node.context_sentence:

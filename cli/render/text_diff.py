@@ -17,7 +17,7 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 def unified(change: DocumentChange) -> list[str]:
     """Returns a unified diff, in the form that `patch` reads, without line ends."""
-    old = "/dev/null" if change.before is None else f"a/{change.path}"
+    old = "/dev/null" if change.before is None else f"a/{change.former or change.path}"
     new = "/dev/null" if change.after is None else f"b/{change.path}"
     before, after = (_lines(text or "") for text in (change.before, change.after))
     lines: list[str] = []
@@ -31,21 +31,29 @@ def unified(change: DocumentChange) -> list[str]:
 
 def document_json(change: DocumentChange) -> dict[str, Any]:
     """Returns the change of a document as JSON."""
-    if change.is_readable and None in (change.before, change.after):
+    if change.former is not None:
+        action = "renamed"
+    elif change.is_readable and None in (change.before, change.after):
         action = "added" if change.before is None else "removed"
     else:
         action = "changed"
+    has_lines = change.is_readable and (change.former is None or change.before != change.after)
     return {
         "path": change.path,
+        "former": change.former,
         "action": action,
-        "lines": unified(change) if change.is_readable else [],
+        "lines": unified(change) if has_lines else [],
     }
 
 
 def diff_lines(change: DocumentChange) -> Iterator[str]:
     """Yields the lines of a diff for `output.page`."""
+    if change.former is not None:
+        yield output.strong(f"renamed {output.one_line(change.name)}")
     if not change.is_readable:
         yield f"{change.path}: a part was erased, so its text is not shown"
+        return
+    if change.former is not None and change.before == change.after:
         return
     lines = unified(change)
     head, body = lines[:2], lines[2:]

@@ -181,6 +181,25 @@ class Arcs:
     """(m,) uint32: the edge's type, as an index into the segment's `etypes`."""
 
 
+@record
+class Ends:
+    """The columns of one direction."""
+
+    node: str
+    """(m,) the nodes, ascending."""
+    row: str
+    """(m,) the row of each."""
+    other: str
+    """(n,) by row, the node at the other end."""
+
+
+ENDS = {
+    True: Ends("out.node", "out.row", "target"),
+    False: Ends("in.node", "in.row", "source"),
+}
+"""By whether arcs are outgoing."""
+
+
 def valid_rows(segment: Segment, rows: Array, at: int) -> npt.NDArray[np.bool_] | None:
     """Returns which rows of edges hold at a microsecond, None for all of them."""
     if "valid.first" not in segment:
@@ -222,20 +241,28 @@ class EdgeSegment(SegmentView):
             outgoing: whether the nodes are the sources.
             at: only edges that hold at this microsecond.
         """
-        columns = self.part.segment
-        end, name = ("target", "out") if outgoing else ("source", "in")
-        column = columns[f"{name}.node"]
-        starts = np.searchsorted(column, nodes, side="left")
-        counts = np.searchsorted(column, nodes, side="right") - starts
-        places = np.repeat(np.arange(len(nodes), dtype=np.intp), counts)
-        rows = columns[f"{name}.row"][ranges(starts, counts)]
+        column = self.part.segment[ENDS[outgoing].node]
+        starts = column.searchsorted(nodes, side="left")
+        counts = column.searchsorted(nodes, side="right") - starts
+        indices = np.arange(len(nodes), dtype=np.intp).repeat(counts)
+        return self.arcs_at(indices, ranges(starts, counts), outgoing=outgoing, at=at)
+
+    def arcs_at(
+        self, indices: npt.NDArray[np.intp], entries: Array, *, outgoing: bool, at: int | None
+    ) -> Arcs:
+        """Returns the live arcs at some entries of the order by node, with the indices given for
+        them."""
+        columns, ends = self.part.segment, ENDS[outgoing]
+        rows = columns[ends.row][entries]
         mask = None if at is None else valid_rows(columns, rows, at)
         if self.part.dead and len(rows):
             live = self._is_live(rows)
             mask = live if mask is None else mask & live
         if mask is not None:
-            places, rows = places[mask], rows[mask]
-        return Arcs(places, columns[end][rows], columns["weight"][rows], columns["code"][rows])
+            indices, rows = indices[mask], rows[mask]
+        return Arcs(
+            indices, columns[ends.other][rows], columns["weight"][rows], columns["code"][rows]
+        )
 
     def _is_live(self, rows: Array) -> npt.NDArray[np.bool_]:
         if len(rows) <= _FEW_ROWS or self.live is None:

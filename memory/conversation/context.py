@@ -10,13 +10,14 @@ by id, never by text.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from ibidem.memory.conversation.answer import MessageAnswer
 from ibidem.memory.conversation.message import MESSAGE, SUMMARY, Stored
+from ibidem.memory.conversation.passages import Passage
 from ibidem.memory.conversation.units import Unit
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.ids import NodeId
@@ -48,6 +49,8 @@ class Source:
     name: str
     units: tuple[Unit, ...]
     weight: int = 1
+    passages: Mapping[NodeId, Passage] = field(default_factory=dict)
+    """By message, the piece that is shown in its place, unless an earlier source shows it."""
 
 
 @record
@@ -229,10 +232,23 @@ class _Writing:
     def __init__(
         self, sources: Sequence[Source], estimator: TokenEstimator, tool_chars: int
     ) -> None:
-        every = [one for source in sources for unit in source.units for one in unit.messages]
-        self._lines = {one.id: line(one, tool_chars) for one in every}
+        every: dict[NodeId, Stored] = {}
+        self._passages: dict[NodeId, Passage] = {}
+        for source in sources:
+            for one in (one for unit in source.units for one in unit.messages):
+                if one.id not in every and one.id in source.passages:
+                    self._passages[one.id] = source.passages[one.id]
+                every[one.id] = one
+        self._lines = {
+            id_: self._passages[id_].text if id_ in self._passages else line(one, tool_chars)
+            for id_, one in every.items()
+        }
         self._estimate = estimator.estimate
-        seed = hashlib.sha256(b"".join(one.id.raw for one in every)).hexdigest()
+        seed = hashlib.sha256(
+            b"".join(
+                one.id.raw for source in sources for unit in source.units for one in unit.messages
+            )
+        ).hexdigest()
         self.fence = fence_of(seed, list(self._lines.values()))
         self.end_cost = self._estimate(f"{self.fence} end")
 
@@ -260,7 +276,9 @@ class _Writing:
         return "".join([*blocks, f"{self.fence} end"]) if blocks else ""
 
     def _block(self, message: Stored, text: str) -> str:
-        return f"{self.fence} {_role(message)}\n{text}\n\n"
+        passage = self._passages.get(message.id)
+        part = "" if passage is None else f", characters {passage.start} to {passage.stop}"
+        return f"{self.fence} {_role(message)}{part}\n{text}\n\n"
 
 
 def line(message: Stored, tool_chars: int = TOOL_CHARS) -> str:

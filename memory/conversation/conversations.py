@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from ibidem.memory.conversation import changes, proposals, viewer_changes
-from ibidem.memory.conversation.changes import Written
+from ibidem.memory.conversation.changes import Written, staged_reader
 from ibidem.memory.conversation.compaction import Compaction
 from ibidem.memory.conversation.context import TOOL_CHARS, Context, Source, compose, required
 from ibidem.memory.conversation.message import (
@@ -27,6 +27,7 @@ from ibidem.memory.conversation.message import (
     thread_id,
     thread_info,
 )
+from ibidem.memory.conversation.rules import USER, facts_by_rules
 from ibidem.memory.conversation.selection import LIMIT_DEFAULT, Selection, now_of, select
 from ibidem.memory.conversation.units import newest_units
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
@@ -221,6 +222,59 @@ class Conversations:
             lambda tx: proposals.stage(tx, name, first, last, given, by),
             author=self._author,
             message=f"facts of {name}",
+            time=now,
+        )
+        return made
+
+    def propose_by_rules(
+        self,
+        thread: str,
+        first: int,
+        last: int,
+        *,
+        user: str = USER,
+        time: int | datetime | None = None,
+    ) -> tuple[NodeId, ...]:
+        """Adds what rules find in the messages first..last, both included, as proposals with their
+        messages, in one commit; returns the ids of those that are new or have new sources. No
+        question finds them before `GraphMemory.accept`, or a rule of maintenance, accepts them.
+
+        Args:
+            user: whose messages they are: the subject of the facts and, if it is not `user`, the
+                `user` of the records.
+
+        Raises:
+            InvalidInputError: there are no such messages.
+        """
+        from ibidem.memory.graph.memory import GraphMemory
+
+        name, now = checked_name(thread), self.repository.now(time)
+        checks.count("first", first)
+        checks.count("last", last)
+        checks.name("user", user)
+
+        def change(tx: Transaction) -> tuple[NodeId, ...]:
+            nodes = changes.in_range(tx, name, first, last)
+            there = [node for node in nodes if not tx.is_tombstoned(node.id)]
+            memory = GraphMemory(tx)
+            made: dict[NodeId, None] = {}
+            for one in facts_by_rules(list(stored_of(there, staged_reader(tx))), user=user):
+                source = {"kind": "observation", "ref": str(one.message.id), "rule": one.rule}
+                made |= dict.fromkeys(
+                    memory.propose(
+                        [one.triple],
+                        provenance=[source],
+                        user="" if user == USER else user,
+                        time=one.message.created_at,
+                    )
+                )
+            return tuple(made)
+
+        made, _ = changes.changed(
+            self.repository,
+            change,
+            author=self._author,
+            message=f"proposals of {name}",
             time=now,
         )
         return made
@@ -508,7 +562,7 @@ class Conversations:
         chosen = None
         if text is not None and text.strip() and similar != 0:
             chosen = self.select(text, thread=thread, limit=similar, unit=unit, at=at, **options)
-            sources.append(Source("similar", chosen.units, shares[1]))
+            sources.append(Source("similar", chosen.units, shares[1], chosen.passages))
         return compose(
             revision,
             sources,

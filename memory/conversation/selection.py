@@ -7,25 +7,33 @@ or without a query.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ibidem.memory.conversation.answer import MessageAnswer
 from ibidem.memory.conversation.message import (
     MESSAGE,
+    THREAD,
     Stored,
     checked_name,
     reader_of,
     stored_of,
+    thread_info,
 )
+from ibidem.memory.conversation.passages import Passage, best_passage
 from ibidem.memory.conversation.units import Unit, calls_of, check_kind, is_question
 from ibidem.objects.block import EMPTY
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
 from ibidem.repo.arguments import microseconds
+from ibidem.retrieve.access.policy import policy_of
+from ibidem.retrieve.answer.warning import AnswerWarning, WarningCode, capped
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.options import default
 from ibidem.retrieve.query.predicate import VALUES_MAX
+from ibidem.retrieve.query.settings import of_conversations
 from ibidem.retrieve.tokens import HEURISTIC
 
 if TYPE_CHECKING:
@@ -52,6 +60,24 @@ class Selection(MessageAnswer):
     """In the requested order; the messages of one unit in the order of their thread."""
     scores: Mapping[NodeId, float]
     """The score of each ranked message, its neighbours counted; empty without a text."""
+    passages: Mapping[NodeId, Passage]
+    """Of each long message the piece that the text is about; empty without a text."""
+    outside: tuple[AnswerWarning, ...] = ()
+    """One warning for each thread with messages outside the window that the configuration of the
+    root sets."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the selection as plain data; a long message has the range of its passage."""
+        made = MessageAnswer.to_dict(self)
+        for one, item in zip(self.messages, made["items"], strict=True):
+            if one.id in self.passages:
+                item["passage"] = fields_of(self.passages[one.id], "start", "stop")
+        return made
+
+    @property
+    def warnings(self) -> tuple[AnswerWarning, ...]:
+        """The warnings of the answer, and those about windows."""
+        return capped((*self.result.warnings, *self.outside))
 
 
 def select(
@@ -79,7 +105,8 @@ def select(
         order: `similarity`, best first; or `chronological`. Without a query always the latter.
         unit: `message`, where a tool call and its answers are one; or `exchange`, a user's message
             and what follows it.
-        window: selects from the newest `window` messages of the thread.
+        window: selects from the newest `window` messages of the thread. The setting `thread_window`
+            of the root limits it, and every thread.
         ttl: selects from messages of the last `ttl` microseconds before `as_of`.
         as_of: later and expired messages are left out; by default the time of the commit.
         depth: number of messages that each lane ranks; by default 4 * limit, at least 100.
@@ -101,7 +128,7 @@ def select(
     scope = Scope(revision, thread, window, ttl, as_of)
     if text is None or not text.strip():
         latest = _first(scope.newest(), scope, limit, unit)[::-1]
-        return _selection(latest, scope.of(latest), {})
+        return _selection(latest, scope.of(latest), {}, {}, scope.outside)
     ranked = scope.ask(
         text,
         depth=max(default("depth"), 4 * (limit or 0)) if depth is None else depth,
@@ -111,15 +138,24 @@ def select(
     best = _first(messages, scope, limit, unit)
     if order == "chronological":
         best.sort(key=lambda one: _time_key(one.messages[0]))
-    return _selection(best, ranked, scores)
+    every = (message for one in best for message in one.messages)
+    home = revision.config.analyser
+    passages = {one.id: found for one in every if (found := best_passage(one.text, text, home))}
+    return _selection(best, ranked, scores, passages, scope.outside)
 
 
 def _selection(
-    units: Sequence[Unit], result: Answer[Item], scores: Mapping[NodeId, float]
+    units: Sequence[Unit],
+    result: Answer[Item],
+    scores: Mapping[NodeId, float],
+    passages: Mapping[NodeId, Passage],
+    outside: tuple[AnswerWarning, ...],
 ) -> Selection:
     messages = tuple(message for unit in units for message in unit.messages)
-    text = "\n".join(f"{one.role}: {one.text}" for one in messages)
-    return Selection(messages, text, HEURISTIC.estimate(text), result, tuple(units), scores)
+    shown = {id_: passage.text for id_, passage in passages.items()}
+    text = "\n".join(f"{one.role}: {shown.get(one.id, one.text)}" for one in messages)
+    tokens = HEURISTIC.estimate(text)
+    return Selection(messages, text, tokens, result, tuple(units), scores, passages, outside)
 
 
 def _beside(
@@ -182,8 +218,24 @@ class Scope:
         since = _TIME_MIN if ttl is None else self._as_of - checks.count("ttl", ttl)
         self._where["created_at"] = {"gt": since, "lte": self._as_of}
         self._thread = thread
+        self.outside: tuple[AnswerWarning, ...] = ()
+        """The threads with messages that the configuration excludes."""
         if window is not None:
-            self._where["ord"] = {"gte": self._begin(checks.count("window", window, low=1))}
+            checks.count("window", window, low=1)
+            if thread is None:
+                raise InvalidInputError(
+                    "window: got one without a thread, expected both or neither"
+                )
+        most = of_conversations(revision.config).get("thread_window")
+        if thread is None:
+            if most is not None:
+                self._limit_threads(most)
+        elif window is not None and (most is None or window <= most):
+            self._where["ord"] = {"gte": self._begin(thread, window)[0]}
+        elif most is not None:
+            first, count = self._begin(thread, most)
+            self._where["ord"] = {"gte": first}
+            self.outside = _outside(thread, count)
 
     def newest(self) -> Iterator[Stored]:
         """Yields the candidates, newest first: by ord in one thread, else by time."""
@@ -312,12 +364,33 @@ class Scope:
             offset=offset,
         )
 
-    def _begin(self, window: int) -> int:
-        """Returns the ord at which the window of newest messages starts."""
-        if self._thread is None:
-            raise InvalidInputError("window: got one without a thread, expected both or neither")
-        page = self._page("-ord", limit=1, offset=window - 1)
-        return int(str(page.nodes[0].props["ord"])) if page.nodes else 0
+    def _begin(self, thread: str, window: int) -> tuple[int, int]:
+        """Returns the ord at which the window of newest messages of a thread starts, and the number
+        of messages before it."""
+        of_thread = {"thread": thread}
+        page = self._page("-ord", where=of_thread, limit=1, offset=window - 1)
+        if not page.nodes:
+            return 0, 0
+        first = int(str(page.nodes[0].props["ord"]))
+        return first, self._page("ord", where=of_thread, near={"lt": first}, limit=1).count
+
+    def _limit_threads(self, window: int) -> None:
+        """Leaves out the messages outside the windows of all threads."""
+        is_exact = policy_of(self._revision.config) is None
+        beyond: list[dict[str, Any]] = []
+        names: dict[str, None] = {}
+        for node in self._revision.query(label=THREAD):
+            with suppress(InvalidInputError):
+                info = thread_info(node)
+                if not is_exact or info.next_ord > window:  # else others may have written more
+                    names[info.name] = None
+        for name in sorted(names):
+            first, count = self._begin(name, window)
+            if count:
+                beyond.append({"thread": name, "ord": {"lt": first}})
+                self.outside += _outside(name, count)
+        if beyond:
+            self._where["not"] = {"or": beyond}
 
 
 def now_of(revision: Revision, as_of: int | datetime | None) -> int:
@@ -330,6 +403,12 @@ def now_of(revision: Revision, as_of: int | datetime | None) -> int:
     if isinstance(as_of, bool) or not isinstance(as_of, int):
         raise InvalidInputError(f"as_of: got {checks.show(as_of)}, expected a time")
     return as_of
+
+
+def _outside(thread: str, count: int) -> tuple[AnswerWarning, ...]:
+    if not count:
+        return ()
+    return (AnswerWarning(WarningCode.OUTSIDE_WINDOW, "thread_window", thread, count),)
 
 
 def _time_key(message: Stored) -> tuple[int, str, tuple[int, int, NodeId]]:

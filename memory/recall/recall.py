@@ -258,8 +258,7 @@ def _texts(
     found: dict[str, None] = {}
     sources: set[NodeId] = set()
     size = 0
-    locations = revision.locate_many([item.node.id for item in result.items])
-    for item, location in zip(result.items, locations, strict=True):
+    for item, location in zip(result.items, result.locations, strict=True):
         if location is not None and location.document_id in sources:
             continue
         shown = item.rendered

@@ -72,7 +72,7 @@ class History:
     def diff_documents(
         self, before: object, after: object = HEAD, *, parts_max: int | None = None
     ) -> Iterator[DocumentChange]:
-        """Yields the documents whose source differs between two revisions, by path.
+        """Yields the documents whose source or path differs between two revisions, by path.
 
         Args:
             before: a revision.

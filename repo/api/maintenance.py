@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ibidem.repo.erasure.erase import EraseReport
     from ibidem.repo.maintenance.checkup import Finding
     from ibidem.repo.maintenance.gc import GcReport
+    from ibidem.repo.maintenance.head_index import HeadIndex
     from ibidem.repo.maintenance.report import FsckReport
     from ibidem.repo.statistics import LogStats, RepositoryStats
     from ibidem.repo.text_audit import TextAudit
@@ -156,10 +157,53 @@ class Maintenance:
         """
         self._core.reindex(compact=compact)
 
-    def verify_index(self) -> tuple[str, ...]:
-        """Returns what differs between the index of the head and one that is built again from the
-        blocks, a sentence each; none proves the index, also what another machine built of it."""
-        return tuple(self._core.verify_index())
+    def index_heads(self) -> tuple[HeadIndex, ...]:
+        """Returns what is indexed of every branch and tag, by full name."""
+        from ibidem.repo.maintenance.head_index import list_heads
+
+        return list_heads(self._core)
+
+    def build_index(self, names: Iterable[str] | None = None) -> None:
+        """Builds the index of some branches and tags, of all for None, where it is missing or
+        stale. What exceeds the budget of `repo config` goes again, the least recently used first.
+
+        Args:
+            names: such as "main", "tags/v1", or "HEAD" for the current branch.
+
+        Raises:
+            NotFoundError: there is no such branch or tag; nothing was built.
+        """
+        from ibidem.repo.maintenance.head_index import build_heads
+
+        build_heads(self._core, names)
+
+    def drop_index(self, names: Iterable[str] | None = None) -> int:
+        """Drops the index of some branches and tags, for None that of all revisions, and returns
+        how many bytes that freed; a question builds it again and has the same answer.
+
+        Args:
+            names: as in `build_index`; heads with the same root share one index.
+
+        Raises:
+            NotFoundError: there is no such branch or tag; nothing was dropped.
+        """
+        from ibidem.repo.maintenance.head_index import drop_heads
+
+        return drop_heads(self._core, names)
+
+    def verify_index(self, names: Iterable[str] | None = (HEAD,)) -> tuple[str, ...]:
+        """Returns what differs between the index of a head and one that is built again from the
+        blocks, a sentence each; none proves the index, also what another machine built of it.
+
+        Args:
+            names: as in `build_index`; by default the current branch.
+
+        Raises:
+            NotFoundError: there is no such branch or tag.
+        """
+        from ibidem.repo.maintenance.head_index import verify_heads
+
+        return verify_heads(self._core, names)
 
     def share_index(self, *, sign: str | bool = True) -> int:
         """Puts the index of the head beside the blocks, for machines that trust the key; returns

@@ -6,7 +6,7 @@ Spec: format 5.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING
@@ -25,11 +25,14 @@ if TYPE_CHECKING:
     from ibidem.store.protocol import Store
 
 _BATCH_COUNT = 1000
+MOVED_FROM = "moved_from"
+"""Property of a document: its earlier paths, oldest first."""
 
 
 @record
 class DocumentChange:
-    """A document that differs between two roots; None where it does not exist."""
+    """A document that differs between two roots, in its text or in its path; None where it does
+    not exist."""
 
     path: str
     before: str | None
@@ -38,6 +41,13 @@ class DocumentChange:
     """Whether both texts are whole; a part of one may have been erased, and then both are None."""
     is_long: bool = False
     """Whether it has more parts than were to be read; then both texts are None."""
+    former: str | None = None
+    """Its path before, if it was renamed."""
+
+    @property
+    def name(self) -> str:
+        """The path, and before it the former one if it was renamed."""
+        return self.path if self.former is None else f"{self.former} -> {self.path}"
 
 
 def document_paths(store: Store, root: Root) -> list[str]:
@@ -83,28 +93,61 @@ def touched_documents(
 def document_changes(
     store: Store, before: Root, after: Root, *, parts_max: int | None = None
 ) -> Iterator[DocumentChange]:
-    """Yields the documents whose source differs, by path; without their texts those that have more
-    than `parts_max` parts.
+    """Yields the documents whose source or path differs, by path; without their texts those that
+    have more than `parts_max` parts.
     """
-    roots = before, after
-    paths: dict[str, NodeId] = {}
-    for id_ in touched_documents(store, before, after, missing_ok=True):
-        for root in roots:
-            cid = Tree(store, root.nodes).get(id_.raw)
-            path = None if cid is None else _path_of(Node.decode(store.get(cid)))
-            if path is not None:
-                paths[path] = id_
-    for path in sorted(paths):
+    ids = touched_documents(store, before, after, missing_ok=True)
+    olds, news = (_documents_of(store, root, ids) for root in (before, after))
+    former = _renames(olds, news)
+    for path in sorted((olds.keys() | news.keys()) - set(former.values())):
+        old = former.get(path, path)
         try:
-            was, now = (source_at(store, root, path, parts_max) for root in roots)
+            was = source_at(store, before, old, parts_max)
+            now = source_at(store, after, path, parts_max)
         except _LongError:
-            yield DocumentChange(path, None, None, is_long=True)
+            yield DocumentChange(path, None, None, is_long=True, former=former.get(path))
             continue
         except NotFoundError:
-            yield DocumentChange(path, None, None, is_readable=False)
+            yield DocumentChange(path, None, None, is_readable=False, former=former.get(path))
             continue
-        if was != now:
-            yield DocumentChange(path, was, now)
+        if was != now or old != path:
+            yield DocumentChange(path, was, now, former=former.get(path))
+
+
+def _documents_of(store: Store, root: Root, ids: Iterable[NodeId]) -> dict[str, tuple[str, ...]]:
+    """Returns the paths of those of the documents that exist, each with its former paths."""
+    nodes = Tree(store, root.nodes)
+    cids = [cid for id_ in ids if (cid := nodes.get(id_.raw)) is not None]
+    found: dict[str, tuple[str, ...]] = {}
+    for start in range(0, len(cids), _BATCH_COUNT):
+        for block in _blocks(store, cids[start : start + _BATCH_COUNT]):
+            node = Node.decode(block)
+            path = _path_of(node)
+            if path is not None:
+                found[path] = former_paths(node)
+    return found
+
+
+def _renames(
+    olds: Mapping[str, Sequence[str]], news: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """Returns the former path of each document that was renamed, by its path now.
+
+    A document lists its former paths. The newest that went counts; of a rename that was undone, the
+    document that went lists the path that came.
+    """
+    found: dict[str, str] = {}
+    gone, came = olds.keys() - news.keys(), news.keys() - olds.keys()
+    for path in sorted(came):
+        former = next((one for one in reversed(news[path]) if one in gone), None)
+        if former is not None:
+            found[path] = former
+            gone.remove(former)
+    for path in sorted(gone):
+        again = next((one for one in reversed(olds[path]) if one in came), None)
+        if again is not None and again not in found:
+            found[again] = path
+    return found
 
 
 class _LongError(Exception):
@@ -143,6 +186,12 @@ def _blocks(store: Store, cids: list[Cid]) -> Iterator[bytes]:
         for cid in cids:
             with suppress(NotFoundError):
                 yield store.get(cid)
+
+
+def former_paths(document: Node) -> tuple[str, ...]:
+    """Returns the paths that a document had before, oldest first."""
+    found = document.props.get(MOVED_FROM)
+    return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
 
 
 def _path_of(node: Node) -> str | None:

@@ -24,14 +24,13 @@ from ibidem.objects.tree import EMPTY_TREE, Tree, diff
 from ibidem.objects.tree.block import load
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.history.ancestry import CommitEnds, newest_first, read_ends
+from ibidem.repo.history.documents import former_paths
 from ibidem.repo.history.log import commits
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
 
 SEARCHING = "searching commits"
-MOVED_FROM = "moved_from"
-"""Property of a document: its earlier paths, oldest first."""
 DOCUMENT = "document"
 """Namespace of the keys of documents, whose key is their path; keys of parts begin with its id."""
 
@@ -88,8 +87,7 @@ def touching(
 def paths_before(source: Source, root: RootCid, path: str) -> tuple[str, ...]:
     """Returns the paths that the document of a path had before, as its node lists them."""
     cid = Tree(source, Root.decode(source.get(root)).nodes).get(node_id(DOCUMENT, path).raw)
-    found = None if cid is None else Node.decode(source.get(cid)).props.get(MOVED_FROM)
-    return tuple(each for each in found if isinstance(each, str)) if found else ()
+    return () if cid is None else former_paths(Node.decode(source.get(cid)))
 
 
 def ids_before(source: Source, root: RootCid, id: NodeId) -> tuple[NodeId, ...]:  # noqa: A002
@@ -127,8 +125,7 @@ def ids_before(source: Source, root: RootCid, id: NodeId) -> tuple[NodeId, ...]:
         document = read(NodeId(value[0])) if len(value[0]) == ID_BYTES else None
     else:
         return ()
-    former = None if document is None else document.props.get(MOVED_FROM)
-    paths = [each for each in former if isinstance(each, str)] if isinstance(former, list) else []
+    paths = () if document is None else former_paths(document)
     homes = [node_id(DOCUMENT, path) for path in reversed(paths)]
     if node is document:
         return tuple(homes)

@@ -19,6 +19,7 @@ from ibidem.repo.graph import Graph
 from ibidem.repo.retrieval.rerank_timeout import limited
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.retrieve.answer.answer import Answer, AnswerKind, receipt_of
+from ibidem.retrieve.answer.locator import Locator
 from ibidem.retrieve.answer.warning import AnswerWarning
 from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.pipeline import dense_tops
@@ -215,7 +216,8 @@ def execute_query(
     *,
     dense: tuple[Snapshot, LaneTop | None] | None = None,
 ) -> Answer[Any]:
-    """Returns the answer to a resolved query by the rules of its version, without a receipt.
+    """Returns the answer to a resolved query by the rules of its version, with what locates its
+    items, without a receipt.
 
     Args:
         dense: the top of the dense lane, and the snapshot from which it was computed; if the
@@ -231,7 +233,7 @@ def execute_query(
             **_noted(repository, prepared.query),
         )
     )
-    return result
+    return replace(result, locator=Locator(lambda: revision.located(result)))
 
 
 def _noted(repository: Core, query: Query) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from typing import Any
 from ibidem.objects.cid import Cid, ReceiptCid, ResultCid, RootCid
 from ibidem.objects.errors import IbidemError, RemoteError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.location import Location
 from ibidem.objects.record import record
-from ibidem.retrieve.answer.protocol import json_text
+from ibidem.retrieve.answer.protocol import block_lines, json_text
 from ibidem.retrieve.answer.tuple_sequence import TupleSequence
 
 
@@ -23,6 +24,8 @@ class ServedItem:
     score: float
     tokens: int
     rendered: str
+    location: Location | None
+    """Where it stands in its document; None for a node that is part of no document."""
     fields: Mapping[str, Any]
     """Everything that the server says of it."""
 
@@ -49,6 +52,22 @@ class ServedAnswer(TupleSequence[ServedItem]):
     def text(self) -> str:
         """The renderings of the items, separated by blank lines: what the tokens count."""
         return "\n\n".join(item.rendered for item in self.items)
+
+    @property
+    def locations(self) -> tuple[Location | None, ...]:
+        """Where each item stands in its document, as the viewer of the server's token sees it."""
+        return tuple(item.location for item in self.items)
+
+    def __str__(self) -> str:
+        blocks = [
+            ("" if item.location is None else str(item.location), item.rendered)
+            for item in self.items
+        ]
+        count = len(self.items)
+        lines = [f"{count} item{'' if count == 1 else 's'}, {self.tokens_used} tokens"]
+        lines += [*block_lines(blocks), ""]
+        lines += [f"warning: {one.get('option')}: {one.get('message')}" for one in self.warnings]
+        return "\n".join(lines if self.receipt is None else [*lines, f"receipt {self.receipt}"])
 
     def explain(self) -> str:
         """Returns for a person how the answer came about."""
@@ -96,7 +115,20 @@ def _item(row: Mapping[str, Any]) -> ServedItem:
         row["score"],
         row["tokens"],
         row["rendered"],
+        _location(row["location"]),
         row,
+    )
+
+
+def _location(row: Mapping[str, Any] | None) -> Location | None:
+    if row is None:
+        return None
+    numbers = ("byte_start", "byte_stop", "line_start", "line_stop")
+    return Location(
+        NodeId.parse(row["document"]),
+        row["source"],
+        tuple(row["heading_path"]),
+        *(int(row[name]) for name in numbers),
     )
 
 

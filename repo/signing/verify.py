@@ -113,16 +113,16 @@ def check_signed(
         InvalidInputError: kind `unsigned`, naming the first commit that is not good.
     """
     verifier = Verifier(source, trust)
-    seen: set[bytes] = set()
+    listed: set[bytes] = set()
     for name, target in targets:
         if not name.startswith(trust.signed_refs) or not trust.signed_refs:
             continue
         waiting = [target]
         while waiting:
             cid = waiting.pop()
-            if cid.raw in seen or is_known(cid):
+            if cid.raw in listed or is_known(cid):
                 continue
-            seen.add(cid.raw)
+            listed.add(cid.raw)
             commit = Commit.decode(source.get(cid))
             found = verifier.verdict(cid, commit)
             if found.standing is not Standing.GOOD:

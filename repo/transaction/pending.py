@@ -289,7 +289,7 @@ class PendingGraph:
         self.edits.config[TRUST_SETTING] = None if policy is None else policy.form()
 
     def configure(self, settings: Mapping[str, object]) -> None:
-        """Sets defaults of questions; None restores the default of the program."""
+        """Sets settings of questions and conversations; None restores the program's default."""
         # Few transactions change a setting, and the checks load the options of questions.
         from ibidem.retrieve.query.settings import FUSION_FIELD, changed_fields
 

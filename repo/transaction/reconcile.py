@@ -2,6 +2,7 @@
 
 The edits are applied to their base root. If that is still the newest root, the result is final;
 otherwise the two are merged three ways, as branches are, so that a later writer loses nothing.
+Edits that only add are applied to the newest root, which gives the same.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ibidem.objects.errors import ConflictError, InvalidInputError
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
+from ibidem.repo.transaction.additions import Additions
 from ibidem.repo.transaction.changeset import ChangeSet, check_read, check_rebase, with_edits
 
 if TYPE_CHECKING:
@@ -58,10 +60,13 @@ class Reconciliation:
         self._source = source
         self._begun = begun
         self._edits = edits
+        self._blocks = blocks
         self._buffer = WriteBatch(source)
         self._buffer.new.update(blocks)
-        before = Root.decode(source.get(begun))
-        block = with_edits(before, edits, self._buffer).encode()
+        self._before = Root.decode(source.get(begun))
+        self._root = with_edits(self._before, edits, self._buffer)
+        self._additions: Additions | None = None
+        block = self._root.encode()
         self._root_cid = RootCid.of(block)
         self._is_changed = self._root_cid != begun
         if self._is_changed:
@@ -83,10 +88,18 @@ class Reconciliation:
             return Reconciled(self._root_cid, self._buffer.new)
         if not self._is_changed:
             return Reconciled(now, {})
+        after, before = Root.decode(self._source.get(now)), self._before
+        if self._additions is None:
+            self._additions = Additions(self._buffer, before, self._root, self._edits)
+        added = WriteBatch(self._buffer)
+        root = self._additions.on(after, added)
+        if root is not None:
+            check_read(self._buffer, before, after, self._edits)
+            block = root.encode()
+            cid = RootCid.of(block)
+            return Reconciled(cid, {**self._blocks, **added.new, cid: block})
         from ibidem.repo.merge.three_way import merge_to_commit, reachable
 
-        after = Root.decode(self._source.get(now))
-        before = Root.decode(self._source.get(self._begun))
         if on_conflict == RAISE:
             check_rebase(self._buffer, before, after, self._edits)
         check_read(self._buffer, before, after, self._edits)

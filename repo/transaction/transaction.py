@@ -648,8 +648,9 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         self._draft.edits.config["semantics"] = version
 
     def configure(self, **settings: object) -> None:
-        """Stages defaults of questions, such as `configure(limit=5, model="minilm")`; None restores
-        the default of the program. A question that gives an option keeps its own.
+        """Stages defaults of questions, such as `configure(limit=5, model="minilm")`, and settings
+        of conversations, such as `thread_window=1000`; None restores the default of the program. A
+        question that gives an option keeps its own.
 
         Args:
             settings: by name, one of `retrieve.query.options.SETTINGS`.

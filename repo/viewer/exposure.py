@@ -78,7 +78,11 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Keys", Exposure.REFUSED, "ring sign_with verify revoke require_signed"),
     **_rows("Maintenance", Exposure.REFUSED, "checkup fsck repair gc stats log_stats index_counts"),
     **_rows("Maintenance", Exposure.REFUSED, "audit_vectors audit_texts missing_vectors reindex"),
-    **_rows("Maintenance", Exposure.REFUSED, "verify_index share_index"),
+    **_rows(
+        "Maintenance",
+        Exposure.REFUSED,
+        "verify_index share_index index_heads build_index drop_index",
+    ),
     **_rows("Maintenance", Exposure.REFUSED, "erase erasures is_erased accept_erasures"),
     **_rows("Maintenance", Exposure.REFUSED, "finish_erasing"),
     # -- revisions and transactions ------------------------------------------------------------
@@ -113,7 +117,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
         Exposure.VISIBLE,
         "at threads thread messages view select context to_messages append save clear purge",
     ),
-    **_rows("Conversations", Exposure.REFUSED, "compact propose"),
+    **_rows("Conversations", Exposure.REFUSED, "compact propose propose_by_rules"),
     **_rows("GraphMemory", Exposure.VISIBLE, "add relate supersede fork retract merge contest"),
     **_rows("GraphMemory", Exposure.VISIBLE, "retrieve_graph get list versions salience notes"),
     **_rows("GraphMemory", Exposure.VISIBLE, "update delete"),
@@ -164,7 +168,9 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
         Exposure.REFUSED, "history prune", "clone", "remote add", "remote list", "remote remove"
     ),
     **_commands(Exposure.REFUSED, "remote show", "embed list"),
-    **_commands(Exposure.REFUSED, "index compact", "index share", "index verify"),
+    **_commands(
+        Exposure.REFUSED, "index compact", "index share", "index verify", "index list", "index drop"
+    ),
     **_commands(
         Exposure.REFUSED, "remote fetch", "pull", "push", "export", "import", "serve", "fsck"
     ),

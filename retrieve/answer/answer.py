@@ -19,7 +19,9 @@ from blake3 import blake3
 
 from ibidem.objects import codec
 from ibidem.objects.block import EMPTY
+from ibidem.objects.block_json import location_json
 from ibidem.objects.cid import CommitCid, ResultCid, RootCid
+from ibidem.objects.errors import IbidemError
 from ibidem.objects.notebook import Drawn
 from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
@@ -35,8 +37,11 @@ from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.rerank import RerankRecord, RerankStatus
 
 if TYPE_CHECKING:
+    from ibidem.objects.ids import NodeId
+    from ibidem.objects.location import Location
     from ibidem.retrieve.answer.assessment import Assessment
-    from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.answer.item import Item, RankedNode
+    from ibidem.retrieve.answer.locator import Locator
     from ibidem.retrieve.answer.stated import Stated
     from ibidem.retrieve.answer.summary import Summary
     from ibidem.retrieve.query.union import RootSet
@@ -94,6 +99,8 @@ class Answer(Drawn, TupleSequence[AnyItem]):
     """The relations between the records, in answers of records."""
     receipt: Receipt | None = field(default=None, compare=False, repr=False)
     """The receipt that replays the answer, set by the repository. Not part of `to_bytes()`."""
+    locator: Locator | None = field(default=None, compare=False, repr=False)
+    """What finds `locations`, set by the repository. Not part of `to_bytes()`."""
     _stated: list[Stated | None] = field(
         default_factory=list, init=False, compare=False, repr=False
     )
@@ -132,6 +139,26 @@ class Answer(Drawn, TupleSequence[AnyItem]):
         from ibidem.retrieve.answer.stated import stated  # its patterns take time to compile
 
         return stated(text, (item.node for item in cast("tuple[Item, ...]", self.items)))
+
+    @property
+    def locations(self) -> tuple[Location | None, ...]:
+        """Where the best node of each item stands in its document: path, lines and headings; None
+        for a node that is part of no document.
+
+        Looked up together when first asked for, in the graph that was queried; not part of
+        `to_bytes()`. An answer that no repository gave has no locations: all are None.
+
+        Raises:
+            InvalidInputError: the repository was closed before they were first asked for.
+        """
+        return (None,) * len(self.items) if self.locator is None else self.locator.locations()
+
+    def _shown_locations(self) -> tuple[Location | None, ...]:
+        """Returns the locations, or None for each item if they can no longer be looked up."""
+        try:
+            return self.locations
+        except IbidemError:
+            return (None,) * len(self.items)
 
     def assess(self) -> Assessment:
         """Returns what the answer says of itself: the question's words that its items have, how its
@@ -185,9 +212,17 @@ class Answer(Drawn, TupleSequence[AnyItem]):
 
     def __str__(self) -> str:
         blocks = [
-            (item.title, item.rendered.removeprefix(f"{item.title}\n")) for item in self.items
+            (title, item.rendered.removeprefix(f"{item.title}\n"))
+            for title, item in zip(self.titles(), self.items, strict=True)
         ]
         return page(self, _NOUNS[self.kind], blocks)
+
+    def titles(self) -> list[str]:
+        """Returns what stands above each item for a person: the location of a node, or the title
+        of the item, which is empty for a node without a location."""
+        if self.kind is not AnswerKind.NODES:
+            return [item.title for item in self.items]
+        return ["" if one is None else str(one) for one in self._shown_locations()]
 
     def to_json(self) -> str:
         """Returns `to_dict` as JSON text on one line."""
@@ -204,7 +239,7 @@ class Answer(Drawn, TupleSequence[AnyItem]):
             "result": str(self.cid),
             "receipt": None if self.receipt is None else str(self.receipt),
             "semantics": self.query.semantics,
-            "items": [item.to_dict() for item in self.items],
+            "items": self._items_listed(),
             "dropped": [fields_of(one, "id", "reason", "tokens", "score") for one in self.dropped],
             "warnings": [one.to_dict() for one in self.warnings],
         }
@@ -217,6 +252,13 @@ class Answer(Drawn, TupleSequence[AnyItem]):
         if self.graph is not None:
             found["graph"] = self.graph.to_dict()
         return found
+
+    def _items_listed(self) -> list[dict[str, Any]]:
+        listed = [item.to_dict() for item in self.items]
+        if self.kind is AnswerKind.NODES:
+            for row, location in zip(listed, self._shown_locations(), strict=True):
+                row["location"] = location_json(location)
+        return listed
 
     def to_bytes(self) -> bytes:
         """Returns the canonical bytes, DAG-CBOR of any length.
@@ -246,6 +288,11 @@ class Answer(Drawn, TupleSequence[AnyItem]):
         return map_of(fields)
 
 
+def best_ids(answer: Answer[AnswerItem]) -> list[NodeId]:
+    """Returns the id of each item's best node."""
+    return [_best(item).id for item in answer.items]
+
+
 def receipt_of(
     answer: Answer[AnswerItem],
     *,
@@ -273,8 +320,12 @@ def receipt_of(
     )
 
 
+def _best(item: AnswerItem) -> RankedNode:
+    return item.hits[0]
+
+
 def _receipt_item(item: AnswerItem, union: RootSet | None) -> ReceiptItem:
-    best = item.hits[0]
+    best = _best(item)
     digest = blake3(item.rendered.encode()).digest()
     root = None if union is None else cast("Item", item).root
     origin = None if union is None or root is None else union.roots.index(root)

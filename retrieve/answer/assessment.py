@@ -8,11 +8,11 @@ Spec: retrieval 9.6.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ibidem.index.analysis import ENGLISH, analyse, analyser_of
+from ibidem.index.analysis import ENGLISH, analyse, analyse_positions, analyser_of
 from ibidem.objects.record import record
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Coverage:
     covered_count: int
     term_count: int
     missing: tuple[str, ...]
-    """The terms that no item has, in the order of the question; as the analyser gives them."""
+    """The terms that no item has, in the order of the question; as its own analyser gives them."""
 
     @property
     def permille(self) -> int:
@@ -101,16 +101,35 @@ def assess(answer: Assessable) -> Assessment:
 
 
 def coverage_of(question: str, texts: Iterable[str]) -> Coverage:
-    """Returns which terms of a question some texts have."""
-    wanted = terms_of(question)
-    known = frozenset[str]().union(*map(terms_of, texts))
-    missing = tuple(term for term in wanted if term not in known)
+    """Returns which terms of a question some texts have.
+
+    Each text has its own analyser, under which a word of the question is another term. A word that
+    is a stop word in one of these languages is none.
+    """
+    known: dict[str, set[str]] = {}
+    for text in texts:
+        analyser = analyser_of(text, ENGLISH)
+        known.setdefault(analyser, set()).update(analyse(text, analyser))
+    wanted = list(dict.fromkeys(_words(question, tuple(known))))
+    missing = tuple(
+        word[0]
+        for word in wanted
+        if not any(term in held for term, held in zip(word[1:], known.values(), strict=True))
+    )
     return Coverage(len(wanted) - len(missing), len(wanted), missing)
 
 
-def terms_of(text: str) -> Sequence[str]:
-    """Returns the distinct terms of a text under its own analyser, in order."""
-    return tuple(dict.fromkeys(analyse(text, analyser_of(text, ENGLISH))))
+def _words(question: str, analysers: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yields each word of a question: its term under the question's own analyser, then under each
+    of the others."""
+    others = [
+        {(start, stop): term for term, start, stop in analyse_positions(question, one)}
+        for one in analysers
+    ]
+    for term, start, stop in analyse_positions(question, analyser_of(question, ENGLISH)):
+        forms = [found.get((start, stop)) for found in others]
+        if None not in forms:
+            yield term, *(form for form in forms if form is not None)
 
 
 def _distribution(scores: Sequence[float]) -> Distribution | None:

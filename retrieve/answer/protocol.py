@@ -5,7 +5,7 @@ contexts of a conversation.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -64,13 +64,23 @@ def page(answer: AnswerProtocol, noun: str, blocks: Sequence[tuple[str, str]]) -
     """
     count = len(blocks)
     lines = [f"{count} {noun}{'' if count == 1 else 's'}, {answer.tokens_used} tokens"]
-    for number, (title, text) in enumerate(blocks, 1):
-        shown = [title] if title else []
-        first, *rest = [*shown, *text.splitlines()] or [""]
-        lines += ["", f"[{number}] {first}".rstrip(), *(f"    {one}".rstrip() for one in rest)]
+    lines += block_lines(blocks)
     if answer.warnings or answer.receipt is not None:
         lines.append("")
     lines += [f"warning: {one.option}: {one.message}" for one in answer.warnings]
     if answer.receipt is not None:
         lines.append(f"receipt {answer.receipt}")
     return "\n".join(lines)
+
+
+def block_lines(blocks: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yields items for a person as lines, each item numbered and after an empty line.
+
+    Args:
+        blocks: for each item a title, which may be empty, and its text.
+    """
+    for number, (title, text) in enumerate(blocks, 1):
+        shown = [title] if title else []
+        first, *rest = [*shown, *text.splitlines()] or [""]
+        yield from ("", f"[{number}] {first}".rstrip())
+        yield from (f"    {one}".rstrip() for one in rest)

@@ -35,6 +35,7 @@ class WarningCode(StrEnum):
     RERANK_FAILED = "rerank_failed"
     OPEN_CONFLICTS = "open_conflicts"
     LOW_COVERAGE = "low_coverage"
+    OUTSIDE_WINDOW = "outside_window"
     WARNINGS_TRUNCATED = "warnings_truncated"
 
 
@@ -52,6 +53,7 @@ _TEXTS = {
     WarningCode.RERANK_FAILED: "the reranker gave nothing to use, the fused order stands",
     WarningCode.OPEN_CONFLICTS: "returned nodes hold one of several values that nobody chose",
     WarningCode.LOW_COVERAGE: "the items together have fewer of the text's terms than required",
+    WarningCode.OUTSIDE_WINDOW: "older messages of the thread were not searched",
     WarningCode.WARNINGS_TRUNCATED: "there were more warnings than are shown",
 }
 
@@ -64,9 +66,10 @@ class AnswerWarning:
     option: str
     """The option of the query that the warning is about."""
     subject: str | None = None
-    """The model, vocabulary, label, property or edge type as it is named in the query."""
+    """The model, vocabulary, label, property, edge type or thread as the query names it."""
     count: int | None = None
-    """The number of nodes concerned; of `low_coverage`, the terms that no item has."""
+    """The number of nodes concerned, or of messages that were not searched; of `low_coverage`, the
+    terms that no item has."""
 
     @property
     def message(self) -> str:

@@ -29,6 +29,7 @@ from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX, Drop, DropReason, Dro
 from ibidem.retrieve.answer.lane_score import LaneScore, LaneScores
 from ibidem.retrieve.answer.render import render
 from ibidem.retrieve.answer.staleness import count_stale
+from ibidem.retrieve.answer.warning import AnswerWarning, WarningCode
 from ibidem.retrieve.context.clip import cut_to_fit
 from ibidem.retrieve.context.group import Group, grouped, ids_of, in_order
 from ibidem.retrieve.context.option import EDGES, NEIGHBORS
@@ -79,7 +80,7 @@ def execute_packs(
         return _empty(snapshot, query)
     snapshot = restrict(snapshot, query.viewer, nodes.load)
     makings = []
-    for source in sources_of(snapshot, query, options):
+    for source in sources_of(snapshot, query, options, nodes.load):
         scorer = reranker if source.query.rerank is not None else None
         top = dense if source.name is None else None
         found = ranked(snapshot, source.query, nodes, reranker=scorer, dense=top, opinions=opinions)
@@ -116,6 +117,12 @@ def execute_packs(
             sum(one.stale(mine) for one, mine in zip(makings, by_source, strict=True)),
             sum(one.conflicted(mine) for one, mine in zip(makings, by_source, strict=True)),
             [pack.text for pack in packs],
+            [
+                AnswerWarning(WarningCode.OUTSIDE_WINDOW, "thread_window", thread, count)
+                for one in makings
+                if (count := one.source.unsearched) and options.sources is not None
+                if (thread := options.sources.thread) is not None
+            ],
         ),
     )
     return replace(

@@ -25,9 +25,13 @@ from ibidem.objects.record import record
 from ibidem.retrieve.context.option import NEIGHBORS, PackOptions
 from ibidem.retrieve.context.sequence import ThreadSequence
 from ibidem.retrieve.context.source_option import CONVERSATION, DOCUMENTS, FACTS, Sources
+from ibidem.retrieve.filter import NodeSet, universe
+from ibidem.retrieve.listing import Order, list_nodes
+from ibidem.retrieve.node_source import Load
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 from ibidem.retrieve.query.predicate import And, Between, Equal, Exists, Not, OneOf, Or, Predicate
 from ibidem.retrieve.query.query import Query
+from ibidem.retrieve.query.settings import of_conversations
 from ibidem.retrieve.query.validity import Valid
 from ibidem.retrieve.records.record import LAYERS, NAMESPACES, STANDING
 
@@ -47,15 +51,18 @@ class Source:
     share: int = 1
     recent: int = 0
     """The messages from the end of the conversation that are hits whatever the question."""
+    unsearched: int = 0
+    """The messages of the conversation that are outside the window of a thread."""
 
 
-def sources_of(snapshot: Snapshot, query: Query, options: PackOptions) -> list[Source]:
+def sources_of(snapshot: Snapshot, query: Query, options: PackOptions, load: Load) -> list[Source]:
     """Returns the sources of a query for packs.
 
     Args:
         snapshot: as the caller sees it.
         query: its labels, conditions and validity are those of documents.
         options: of its packs.
+        load: reads a node.
     """
     sources = options.sources
     if sources is None:
@@ -79,9 +86,36 @@ def sources_of(snapshot: Snapshot, query: Query, options: PackOptions) -> list[S
         found.append(Source(FACTS, own, alone, sources.facts))
     if sources.thread is not None and sources.conversation:
         where = And((Equal("thread", sources.thread), Between("created_at", None, sources.as_of)))
-        own = replace(dated, labels=(MESSAGE, SUMMARY), where=where)
-        found.append(Source(CONVERSATION, own, alone, sources.conversation, sources.recent))
+        window, outside = _window(snapshot, replace(dated, labels=(MESSAGE,), where=where), load)
+        own = replace(dated, labels=(MESSAGE, SUMMARY), where=And((*where.parts, *window)))
+        found.append(
+            Source(CONVERSATION, own, alone, sources.conversation, sources.recent, outside)
+        )
     return found
+
+
+def _window(snapshot: Snapshot, query: Query, load: Load) -> tuple[tuple[Predicate, ...], int]:
+    """Returns the condition that a message is within the window of its thread, and how many are
+    not.
+
+    Args:
+        query: for the messages of the thread.
+    """
+    size, of_thread = of_conversations(snapshot.config).get("thread_window"), query.where
+    if size is None or of_thread is None:
+        return (), 0
+
+    def placed(before: int | None) -> NodeSet:
+        where = And((of_thread, Between("ord", 0, before, high_open=True)))
+        return universe(snapshot, replace(query, where=where)).nodes
+
+    messages = placed(None)
+    oldest = list_nodes(messages, Order("ord", True), offset=size - 1, limit=1, after=None)
+    if not oldest.ordinals.size:
+        return (), 0
+    (cid,) = snapshot.node_cids(oldest.ordinals)
+    first = int(str(load(cid).props["ord"]))
+    return (Or((Not(Exists("ord")), Between("ord", first, None))),), len(placed(first).members)
 
 
 def _document_labels(snapshot: Snapshot, query: Query) -> tuple[str, ...] | None:

@@ -68,8 +68,8 @@ def rank_dense_many(universes: Sequence[Universe]) -> list[LaneTop]:
     return [tops[number] for number in range(len(universes))]
 
 
-def check_model(snapshot: Snapshot, query: Query) -> Model:
-    """Returns the query vector's model.
+def check_model(snapshot: Snapshot, query: Query, label: str = "vector") -> Model:
+    """Returns the query vector's model; `label` names the vector in errors.
 
     Raises:
         InvalidInputError: the root does not know the model, or it has another dimension.
@@ -80,12 +80,12 @@ def check_model(snapshot: Snapshot, query: Query) -> Model:
     if model is None:
         known = ", ".join(sorted(models)) or "none"
         raise InvalidInputError(
-            f"vector: got the model {name!r}, expected one of this root's: {known}",
+            f"{label}: got the model {name!r}, expected one of this root's: {known}",
             kind=ErrorKind.UNKNOWN_MODEL,
         )
     if model.dim != query.vector.dim:
         raise InvalidInputError(
-            f"vector: got {query.vector.dim} components, expected {model.dim}, as {name!r} has",
+            f"{label}: got {query.vector.dim} components, expected {model.dim}, as {name!r} has",
             kind=ErrorKind.DIMENSION_MISMATCH,
         )
     return model

@@ -11,7 +11,14 @@ from typing import Any
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.retrieve.query import checks
-from ibidem.retrieve.query.options import DEFAULT, OPTIONS, defaults, members
+from ibidem.retrieve.query.options import (
+    DEFAULT,
+    OF_CONVERSATIONS,
+    OPTIONS,
+    Option,
+    defaults,
+    members,
+)
 
 Check = Callable[[str, object], Any]
 """Maps the name and the given value of an option to its canonical value."""
@@ -19,7 +26,7 @@ Check = Callable[[str, object], Any]
 
 def option(name: str, value: object) -> Any:
     """Returns the value of an option that is a number, a boolean or a text, by the table."""
-    one = OPTIONS[name]
+    one = _option(name)
     if value is None and one.none:
         return one.default if one.none == DEFAULT else None
     return present(name, value)
@@ -27,7 +34,7 @@ def option(name: str, value: object) -> Any:
 
 def present(name: str, value: object) -> Any:
     """Returns the value of such an option; None is rejected."""
-    one = OPTIONS[name]
+    one = _option(name)
     if one.choices:
         return checks.choice(name, value, one.choices)
     return _BY_TYPE[one.type](name, value)
@@ -58,8 +65,12 @@ def filled(name: str, value: object) -> dict[str, Any] | None:
     return {**known, **given}
 
 
+def _option(name: str) -> Option:
+    return OPTIONS.get(name) or OF_CONVERSATIONS[name]
+
+
 def _count(name: str, value: object) -> int:
-    one = OPTIONS[name]
+    one = _option(name)
     return checks.count(name, value, low=int(one.low), high=int(one.high))
 
 

@@ -792,8 +792,22 @@ OF_QUERY = {
 """The options that `resolve` takes; the others are translated into these before."""
 TIMES_OF_RECORDS = ("created_after", "created_before", "updated_after", "updated_before")
 """The options that a repository resolves to `history`, ascending."""
-SETTINGS = {name: option for name, option in OPTIONS.items() if option.is_setting}
-"""The options whose default a root's configuration may give; see `settings.py`."""
+OF_CONVERSATIONS = {
+    option.name: option
+    for option in (
+        Option(
+            "thread_window", "int", none="all", low=1,
+            help="Number of newest messages of each thread that are searched",
+        ),
+    )
+}  # fmt: skip
+"""What a root's configuration says of conversations; no question has an option for it."""
+SETTINGS = {
+    **{name: option for name, option in OPTIONS.items() if option.is_setting},
+    **OF_CONVERSATIONS,
+}
+"""What a root's configuration may give: defaults of options, and what it says of conversations; see
+`settings.py`."""
 OF_RECALL = frozenset(option.name for option in GROUPS["recall"]) & OF_QUERY.keys()
 _MEMBERS: dict[str, tuple[Option, ...]] = {}
 for _name, _option in OPTIONS.items():

@@ -1,6 +1,8 @@
 """The defaults of questions that a root's configuration gives: `config.limit`, `config.model` and
 the like, one field for each option of `options.SETTINGS`.
 
+`thread_window` and the like are about conversations: no question has an option for them.
+
 An option that a question gives wins; then comes the configuration of the root that is asked; then
 the default of the table. The resolved query contains the result, so a receipt names it. `fusion`,
 `rrf_k` and `weights` are parts of one field, `config.fusion`.
@@ -10,7 +12,7 @@ Spec: format 5.6, retrieval 3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ibidem.objects.config import Config
@@ -18,12 +20,14 @@ from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.retrieve.identity_cache import IdentityCache
 from ibidem.retrieve.query import option_checks
 from ibidem.retrieve.query.fusion import RRF_K, configured_fusion, resolve_fusion
-from ibidem.retrieve.query.options import SETTINGS
+from ibidem.retrieve.query.options import OF_CONVERSATIONS, SETTINGS
 
 FUSION_SETTINGS = ("fusion", "rrf_k", "weights")
 FUSION_FIELD = "fusion"
 """The field of the configuration with the settings in FUSION_SETTINGS."""
-_FIELDS = tuple(name for name in SETTINGS if name not in FUSION_SETTINGS)
+_OF_QUESTIONS = tuple(
+    name for name in SETTINGS if name not in FUSION_SETTINGS and name not in OF_CONVERSATIONS
+)
 
 
 def configured(config: Config) -> Mapping[str, Any]:
@@ -33,6 +37,15 @@ def configured(config: Config) -> Mapping[str, Any]:
         CorruptError: one is of the wrong form; the message begins with `config` and its name.
     """
     return _CONFIGURED(config)
+
+
+def of_conversations(config: Config) -> Mapping[str, Any]:
+    """Returns what a configuration says of conversations, by name.
+
+    Raises:
+        CorruptError: as `configured`.
+    """
+    return _CONVERSATIONS(config)
 
 
 def changed_fields(config: Config, given: Mapping[str, object]) -> dict[str, Any]:
@@ -63,7 +76,7 @@ def changed_fields(config: Config, given: Mapping[str, object]) -> dict[str, Any
 
 def shown(config: Config) -> dict[str, Any]:
     """Returns the settings that a configuration gives, by name, those of fusion too."""
-    found = dict(configured(config))
+    found = {**configured(config), **of_conversations(config)}
     fusion = configured_fusion(config)
     if fusion != configured_fusion(Config.default()):
         found["fusion"] = fusion.name
@@ -90,15 +103,20 @@ def _fusion_field(config: Config, requested: Mapping[str, Any]) -> dict[str, Any
     return form
 
 
-def _configured(config: Config) -> Mapping[str, Any]:
+def _read(config: Config, names: Iterable[str]) -> Mapping[str, Any]:
     try:
         return {
             name: option_checks.present(name, config.extra[name])
-            for name in _FIELDS
+            for name in names
             if name in config.extra
         }
     except InvalidInputError as error:
         raise CorruptError(f"config.{error}") from error
 
 
-_CONFIGURED: IdentityCache[Config, Mapping[str, Any]] = IdentityCache(_configured)
+_CONFIGURED: IdentityCache[Config, Mapping[str, Any]] = IdentityCache(
+    lambda config: _read(config, _OF_QUESTIONS)
+)
+_CONVERSATIONS: IdentityCache[Config, Mapping[str, Any]] = IdentityCache(
+    lambda config: _read(config, OF_CONVERSATIONS)
+)

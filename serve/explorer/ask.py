@@ -50,11 +50,10 @@ def ask(visit: Visit) -> Page:
 
 def answered(revision: Revision | ViewerRevision, found: Answer[Item], links: Links) -> h.Node:
     """Returns an answer with the sources of its items and the titles of what was left out."""
-    locations = revision.locate_many([item.id for item in found.items])
     dropped = [drop.id for drop in found.dropped[: answer_page.DROPS_SHOWN]]
     titles = {id_: node.summary or node.ntype for id_, node in revision.find_nodes(dropped).items()}
     analyser = revision.config.analyser
-    return answer_page.answer(found, locations, analyser, links=links, titles=titles)
+    return answer_page.answer(found, analyser, links=links, titles=titles)
 
 
 def question_options(visit: Visit) -> dict[str, Any]:

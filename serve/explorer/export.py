@@ -60,8 +60,7 @@ def _parts(visit: Visit, question: str) -> Iterator[Part]:
         found = revision.retrieve(question)
         yield "Answer", lambda: answered(revision, found, NOWHERE)
         yield "Context", lambda: prompt(revision.prompt(question, token_budget=CONTEXT_TOKENS))
-        locations = revision.locate_many([item.id for item in found.items])
-        for item, location in zip(found.items, locations, strict=True):
+        for item, location in zip(found.items, found.locations, strict=True):
             yield (
                 node_page.title_of(item.node),
                 partial(node_page.node, item.node, location),

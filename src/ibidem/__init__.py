@@ -130,6 +130,8 @@ if TYPE_CHECKING:
     from ibidem.repo.history.log import Change as Change
     from ibidem.repo.history.newest_nodes import WrittenNode as WrittenNode
     from ibidem.repo.maintenance.gc import GcReport as GcReport
+    from ibidem.repo.maintenance.head_index import HeadIndex as HeadIndex
+    from ibidem.repo.maintenance.head_index import IndexState as IndexState
     from ibidem.repo.maintenance.report import Fault as Fault
     from ibidem.repo.maintenance.report import FaultKind as FaultKind
     from ibidem.repo.maintenance.report import FsckReport as FsckReport
@@ -285,6 +287,7 @@ _HOMES = {
     "repo.history.log": "Change",
     "repo.history.newest_nodes": "WrittenNode",
     "repo.maintenance.gc": "GcReport",
+    "repo.maintenance.head_index": "HeadIndex IndexState",
     "repo.maintenance.report": "Fault FaultKind FsckReport",
     "repo.merge.branch": "Merged Outcome",
     "repo.merge.conflicts": "OpenConflict",

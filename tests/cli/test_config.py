@@ -12,6 +12,7 @@ import pytest
 import ibidem
 from ibidem.cli.options.settings import LOCAL, ROOT, SETTINGS, reference
 from ibidem.objects.errors import ErrorKind, InvalidInputError
+from ibidem.retrieve.query.options import OF_CONVERSATIONS
 
 from .conftest import Run
 
@@ -52,7 +53,17 @@ def test_the_page_is_the_table_of_today():
 
 
 def test_every_setting_of_questions_is_tried_below():
-    assert set(CHANGED) == {name for name, one in SETTINGS.items() if one.scope == ROOT}
+    of_root = {name for name, one in SETTINGS.items() if one.scope == ROOT}
+    assert set(CHANGED) == of_root - OF_CONVERSATIONS.keys()
+
+
+@pytest.mark.parametrize("name", sorted(OF_CONVERSATIONS))
+def test_a_setting_of_conversations_is_kept_in_the_root(notes: Run, data: Data, name: str):
+    (row,) = data("config", "set", name, "7")["settings"]
+    assert row == {"name": name, "value": 7, "origin": "root"}
+    assert len(data("retrieve", "deadline")["items"]) > 0
+    refused = notes("config", "set", name, "7", "--local", code=2)
+    assert "expected it in the root" in refused.stderr
 
 
 @pytest.mark.parametrize("name", sorted(CHANGED))

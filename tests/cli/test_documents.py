@@ -207,6 +207,47 @@ def test_diff_shows_text_by_path(edited: Run, data: Data, tmp_path: Path) -> Non
     assert "no branch, tag or commit" in edited("diff", "nothing", code=3).stderr
 
 
+def test_diff_shows_a_rename_as_one(edited: Run, data: Data, tmp_path: Path) -> None:
+    (tmp_path / "notes" / "retries.md").rename(tmp_path / "notes" / "again.md")
+    pair = "renamed notes/retries.md -> notes/again.md"
+    assert edited("diff").stdout.splitlines() == [pair, "1 document changed"]
+    edited("commit", ".", "-m", "moved")
+    assert edited("diff", "HEAD~1").stdout.splitlines() == [pair, "1 document changed"]
+    back = "renamed notes/again.md -> notes/retries.md"
+    assert edited("diff", "HEAD", "HEAD~1").stdout.splitlines()[0] == back
+    assert data("diff", "HEAD~1")["documents"] == [
+        {
+            "path": "notes/again.md",
+            "former": "notes/retries.md",
+            "action": "renamed",
+            "lines": [],
+        }
+    ]
+    edited("mv", "notes/again.md", "third.md")
+    (tmp_path / "third.md").write_text("# Retries\n\nNo more.\n", encoding="utf-8")
+    for shown in (edited("diff"), edited("commit", ".", "-m", "b") and edited("diff", "HEAD~1")):
+        lines = shown.stdout.splitlines()
+        assert lines[:3] == [
+            "renamed notes/again.md -> third.md",
+            "--- a/notes/again.md",
+            "+++ b/third.md",
+        ]
+        assert "+No more." in lines
+        assert "--- /dev/null" not in lines
+    whole = edited("diff", "HEAD~3", "HEAD", "notes/retries.md").stdout
+    assert whole.startswith("renamed notes/retries.md -> third.md\n")
+    assert "notes/timeouts.md" not in edited("diff", "HEAD~3", "HEAD").stdout
+
+
+def test_a_document_that_came_as_another_went_is_no_rename(edited: Run, tmp_path: Path) -> None:
+    (tmp_path / "notes" / "retries.md").unlink()
+    (tmp_path / "other.md").write_text("# Other\n\nSomething else.\n", encoding="utf-8")
+    edited("commit", ".", "-m", "another")
+    shown = edited("diff", "HEAD~1").stdout
+    assert "renamed" not in shown
+    assert "2 documents changed" in shown
+
+
 def test_documents_with_erased_parts_are_named(edited: Run, data: Data) -> None:
     found = data("query", "--label", "Passage")["nodes"]
     (one,) = (each["id"] for each in found if "ten seconds" in each["summary"])

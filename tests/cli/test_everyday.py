@@ -108,7 +108,9 @@ def test_a_revision_may_be_a_date(notes: Run, data: Data, rev: str):
 
 @pytest.mark.parametrize("rev", ["2025-12-31", "yesterday", "1 minute ago"])
 def test_a_date_before_the_first_commit_says_so(notes: Run, rev: str):
-    assert "younger than that" in notes("retrieve", "deadline", "--at", rev, code=3).stderr
+    stderr = notes("retrieve", "deadline", "--at", rev, code=3).stderr
+    assert "Z': the repository is younger than that: it began at 2026-01-01T00:00:00Z" in stderr
+    assert ".999999" not in stderr
 
 
 @pytest.mark.parametrize("rev", ["2026-13-01", "2026-02-30"])

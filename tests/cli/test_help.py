@@ -50,6 +50,8 @@ def test_every_command_stands_once_in_the_help(run: Run):
         (["settings"], "did you mean config?"),
         (["help", "serch"], "no such command: serch"),
         (["help", "log", "all"], "repo log has no commands, got 'all'"),
+        (["retrieve", "x", "--limt", "3"], "--limt'. Did you mean '--limit'?\n"),
+        (["--limt", "3"], "No such option '--limt'.\n"),
         (["memory", "add", "how", "often"], "put an argument of several words in quotes"),
     ],
 )

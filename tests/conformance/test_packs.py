@@ -15,6 +15,7 @@ from ibidem.retrieve.context.window import Aim, absorb, coalesce, fitting
 HOUSE = Path(__file__).parents[2]
 FOLDER = HOUSE / "spec" / "vectors" / "packs"
 CONTEXT = "tests/repo/test_context.py"
+WINDOW = "tests/memory/conversation/test_window.py"
 PACKS, SEARCH = "tests/seeds/test_packs.py", "tests/seeds/test_search.py"
 CITED = {
     "1-a": (PACKS, "test_pk12_nothing_fits_nothing_was_asked_nothing_is_found"),
@@ -42,6 +43,7 @@ CITED = {
     "10-b": (CONTEXT, "test_a_fact_that_does_not_hold_is_left_out"),
     "10-c": (CONTEXT, "test_the_last_messages_are_there_whatever_the_question"),
     "10-e": (CONTEXT, "test_every_source_has_a_citation_that_is_true"),
+    "10-f": (WINDOW, "test_a_context_searches_the_window_and_shows_summaries"),
 }
 
 

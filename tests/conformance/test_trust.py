@@ -174,6 +174,7 @@ def test_selections(given: Any, output: Any):
     )
 
 
+CONVERSATION = "tests/memory/conversation/"
 PROPOSE = "tests/memory/graph/test_propose.py::"
 CITED = {
     "trust": {
@@ -233,6 +234,11 @@ CITED = {
         "6-b": "tests/memory/graph/test_revise.py::test_co1_consolidation",
         "7-a": "tests/memory/graph/test_salience.py::test_de7_pruning",
         "9-a": "tests/memory/graph/test_maintain.py::test_it_accepts_consolidates_and_prunes",
+        "10-a": CONVERSATION
+        + "test_window.py::test_only_the_newest_messages_of_a_thread_are_searched",
+        "11-a": "tests/seeds/test_conversation_budget.py::test_cm20_chunks",
+        "11-b": CONVERSATION + "test_passages.py::test_it_is_the_one_that_the_definition_gives",
+        "12-a": CONVERSATION + "test_rules.py::test_they_are_proposals_with_their_message",
         "8-a": PROPOSE + "test_its_id_follows_from_its_parts_and_from_whose_it_is",
         "8-b": PROPOSE + "test_the_same_again_adds_sources_and_a_rejected_one_stays_rejected",
         "8-c": PROPOSE + "test_facts_that_contradict_it_are_named_and_superseded_if_wanted",
@@ -242,7 +248,7 @@ CITED = {
 
 @pytest.mark.parametrize("page", CITED)
 def test_every_anchor_of_the_page_is_cited_by_a_test_that_is_there(page: str):
-    anchors = set(re.findall(r"\[(\d-[a-z])\]", (SPEC / f"{page}.md").read_text(encoding="utf-8")))
+    anchors = set(re.findall(r"\[(\d+-[a-z])\]", (SPEC / f"{page}.md").read_text(encoding="utf-8")))
     assert anchors == set(CITED[page])
     for cited in CITED[page].values():
         file, _, name = cited.partition("::")

@@ -113,6 +113,10 @@ WITH_CONSOLE = [p for p in PAGES if any(b.language == "console" for b in blocks(
 WITH_PYTHON = [p for p in PAGES if any(b.language in ("python", "pycon") for b in blocks(p))]
 
 
+RUN_TWICE = [HOUSE / name for name in ("README.md", "docs/index.md", "docs/tutorial.md")]
+"""Pages whose samples are run twice in one folder also by the quick tests."""
+
+
 def relative(page: Path) -> str:
     return str(page.relative_to(HOUSE))
 
@@ -239,6 +243,25 @@ def event_loop() -> Iterator[None]:
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=relative)
 def test_python_samples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
+    _run_python(page)
+
+
+@pytest.mark.usefixtures("event_loop")
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[] if page in RUN_TWICE else [pytest.mark.slow])
+        for page in WITH_PYTHON
+    ],
+    ids=relative,
+)
+def test_python_samples_run_again(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    _run_python(page)
+    _run_python(page)
+
+
+def _run_python(page: Path) -> None:
     names: dict[str, object] = {"__name__": "__main__"}
     for block in blocks(page):
         where = f"{relative(page)}:{block.line}"

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ibidem.index.index import Index
+from ibidem.index.retention import Retention
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, NodeCid, RootCid, TreeCid, VectorCid
 from ibidem.objects.ids import NodeId
@@ -117,7 +118,7 @@ def test_remembered_snapshots_and_their_files_are_bounded(tmp_path: Path):
         store.put(buffer.new)
         if first is None:
             first = root
-            index.pin([root])
+            index.retention = Retention(frozenset([root]))
         index.snapshot(root)
     stats = index.stats()
     assert stats.snapshot_count == 17

@@ -14,6 +14,7 @@ from tests.examples import examples
 from ibidem.index import extract, incremental
 from ibidem.index.families import node_rows
 from ibidem.index.index import Index
+from ibidem.index.segments import combined
 from ibidem.index.tuning import TUNING, Tuning
 from ibidem.objects.cid import RootCid
 from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
@@ -41,6 +42,8 @@ def tuning(request: pytest.FixtureRequest) -> Iterator[Tuning]:
         if request.param is TINY:
             patch.setattr(incremental, "BATCH_BLOCKS", 4)
             patch.setattr(extract, "CONTENT_INDEXED_BYTES_MAX", 1 << 20)
+            for name, value in (("ROWS_MIN", 2), ("SEGMENTS_MIN", 2), ("READS_BEFORE", 1)):
+                patch.setattr(combined, name, value)
         yield request.param
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import dag_cbor
 from multiformats import CID
 
-from ibidem.index.analysis import analyse, analyser_of
+from ibidem.index.analysis import ENGLISH as HOME
+from ibidem.index.analysis import analyse, analyse_positions, analyser_of
 from ibidem.objects.cid import Cid
 from ibidem.objects.text import text_digest
 
@@ -112,16 +113,24 @@ def uncovered(form: dict[str, Any], items: list[dict[str, Any]]) -> list[list[An
     """Returns the warning that the items have too few of the text's terms."""
     if "coverage_min" not in form:
         return []
-    wanted = set(terms(form["text"]))
-    held = {term for item in items for term in terms(item["rendered"])}
-    share = Fraction(len(wanted & held), len(wanted)) if wanted else Fraction(1)
+    own = analyser_of(form["text"], HOME)
+    rows = [(analyser_of(item["rendered"], HOME), item["rendered"]) for item in items]
+    names = [own, *sorted({name for name, _ in rows})]
+    terms = {
+        name: {tuple(at): t for t, *at in analyse_positions(form["text"], name)} for name in names
+    }
+    ranges = set.intersection(*(set(found) for found in terms.values()))
+    words = {tuple(terms[name][one] for name in names) for one in ranges}
+    held = {
+        word
+        for word in words
+        for name, text in rows
+        if word[names.index(name, 1)] in analyse(text, name)
+    }
+    share = Fraction(len(held), len(words)) if words else Fraction(1)
     if share * 1000 // 1 >= form["coverage_min"]:
         return []
-    return [["low_coverage", "coverage_min", None, len(wanted - held)]]
-
-
-def terms(text: str) -> list[str]:
-    return analyse(text, analyser_of(text, "english-1"))
+    return [["low_coverage", "coverage_min", None, len(words) - len(held)]]
 
 
 def warnings(

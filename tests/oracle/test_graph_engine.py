@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ibidem.index.segments import combined
 from ibidem.objects.node import Node
 from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import execute
@@ -19,6 +20,13 @@ from .oracle import World, answer
 from .world import edited, layouts, random_facts
 
 QUERIES_EACH = 4
+
+
+@pytest.fixture(autouse=True)
+def _combine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Joins segments as if they were large and many, from the second read on."""
+    for name, value in (("ROWS_MIN", 2), ("SEGMENTS_MIN", 2), ("READS_BEFORE", 1)):
+        monkeypatch.setattr(combined, name, value)
 
 
 def check(seed: int) -> None:

@@ -29,7 +29,7 @@ def shown(*body: object) -> str:
 
 def test_an_answer_is_shown_with_its_words_bars_drops_and_receipt(repo: ibidem.Repository):
     found = repo.retrieve("retry", limit=2)
-    text = shown(answer.answer(found, [None, None], "english-1", links=html.Links("/view")))
+    text = shown(answer.answer(found, "english-1", links=html.Links("/view")))
     page = read(text)
     check_inert(page)
     items = page.one("main").one("ol", class_="items").all("li")
@@ -45,7 +45,7 @@ def test_hostile_texts_stay_texts(repo: ibidem.Repository):
     found = repo.retrieve("retry")
     compared = repo.history.compare("retry", before="HEAD~1", after="HEAD")
     text = shown(
-        answer.answer(found, [None] * 3, "english-1"),
+        answer.answer(found, "english-1"),
         comparison.comparison(compared, before=HOSTILE, after="HEAD"),
     )
     page = read(text)

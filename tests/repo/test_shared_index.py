@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ibidem
-from ibidem.index import manifest, snapshot_registry
+from ibidem.index import manifest, retention, snapshot_registry
 from ibidem.index.manifest import Manifest
 from ibidem.index.segments import store
 from ibidem.objects.errors import ErrorKind, StorageError
@@ -77,7 +77,7 @@ def test_a_process_may_end_before_any_file_is_written_or_unlinked(
 
         return stopped
 
-    monkeypatch.setattr(snapshot_registry, "SNAPSHOTS_MAX", 2)
+    monkeypatch.setattr(retention, "SNAPSHOTS_MAX", 2)
     with ibidem.init(tmp_path) as repo:
         with monkeypatch.context() as patched, suppress(Killed):
             patched.setattr(snapshot_registry, "unlink", before(store.unlink))

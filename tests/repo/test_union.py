@@ -209,3 +209,17 @@ def test_a_viewer_of_one_cannot_ask_as_another():
         mixed.retrieve("tea")
     with pytest.raises(InvalidInputError, match="no trust policy"):
         ibidem.union([repos[0], filled(random.Random(1), 2)]).retrieve("tea", viewer=low)
+
+
+def test_documents_of_one_path_are_two():
+    repos = [ibidem.init("memory:") for _ in range(2)]
+    for repo, text in zip(repos, ("# Tea\n\nGreen tea.\n", "# Coffee\n\nNo tea.\n"), strict=True):
+        with repo.transaction() as tx:
+            ibidem.ingest_text(tx, text, path="README.md")
+    answer = ibidem.union(repos).retrieve("tea", label="Passage")
+    assert sorted(map(str, answer.locations)) == sorted(
+        str(location)
+        for repo in repos
+        for location in repo.retrieve("tea", label="Passage").locations
+    )
+    assert {item.root for item in answer} == {repo.at().root_cid for repo in repos}

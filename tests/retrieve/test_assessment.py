@@ -31,6 +31,17 @@ def test_coverage_counts_the_terms_of_the_question():
     assert coverage_of("!!", []).permille == 1000
 
 
+def test_a_question_is_known_in_the_language_of_each_item():
+    """[9.6-a]"""
+    found = ibidem.init("memory:")
+    with found.transaction(author="ada", message="notes") as tx:
+        tx.add_node("Note", summary="Die Versicherung zahlt für das Haus und nicht für den Garten.")
+        tx.add_node("Note", summary="The roof is over the house and the shed.")
+    answer = found.retrieve("Versicherungen Häuser", coverage_min=1000, strict=True)
+    assert answer.warnings == ()
+    assert answer.assess().coverage == Coverage(2, 2, ())
+
+
 def test_scores_say_how_far_the_best_is_ahead(repo):
     found = repo.retrieve("order of the queue").assess().scores
     assert (found.count, found.highest > found.median, found.lead) == (2, True, 546)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 import ibidem
+from ibidem.index.analysis import ENGLISH, analyse
 from ibidem.objects.errors import InvalidInputError
 from ibidem.retrieve.answer.summary import SENTENCES_MAX, summary_of
 
@@ -49,6 +52,48 @@ def test_a_script_without_spaces_is_split_at_its_own_full_stops():
 def test_the_number_of_sentences_is_checked(count):
     with pytest.raises(InvalidInputError, match="sentences"):
         summary_of(TEXTS, "", count)
+
+
+def simply(texts, question, count):
+    """The same rules, each value computed anew for each sentence taken."""
+    sentences = {}
+    for item, text in enumerate(texts):
+        for part in text.split(". "):
+            terms = frozenset(analyse(part.strip("."), ENGLISH))
+            if len(terms) >= 3 and part.strip(".") not in sentences:
+                sentences[part.strip(".")] = item, terms
+    wanted, covered, taken = set(analyse(question, ENGLISH)), frozenset(), []
+
+    def worth(term):
+        items = {item for item, terms in sentences.values() if term in terms}
+        return len(items) * (4 if term in wanted else 1)
+
+    def value(text):
+        item, terms = sentences[text]
+        gain = sum(map(worth, terms - covered))
+        return gain * (2 * len(texts) - item) * 2**20 // (8 + len(terms))
+
+    while len(taken) < count:
+        left = [text for text in sentences if text not in taken]
+        best = max(left, key=value, default=None)
+        if best is None or not value(best):
+            break
+        taken.append(best)
+        covered |= sentences[best][1]
+    return [(sentences[text][0], text) for text in sentences if text in taken]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_rules_give_the_same_one_sentence_at_a_time(seed):
+    rng = random.Random(seed)
+    names = [f"word{letter}" for letter in "abcdefghijkl"]
+    texts = [
+        ". ".join(" ".join(rng.choices(names, k=rng.randint(2, 6))) for _ in range(3))
+        for _ in range(rng.randint(1, 8))
+    ]
+    question, count = " ".join(rng.choices(names, k=2)), rng.randint(1, 9)
+    found = [(item, text.strip(".")) for item, text in shown(texts, question, count)]
+    assert found == simply(texts, question, count)
 
 
 def test_every_answer_has_one():

@@ -56,6 +56,15 @@ def there(here: Repository) -> Iterator[Repository]:
             yield found
 
 
+def test_an_answer_is_printed_with_the_places_of_its_items(here: Repository, there: Repository):
+    here.ingest(text="# Refunds\n\nMoney is back in 30 days.\n", path="shop.md")
+    found: Any = there.retrieve("money back")
+    assert found.locations == here.retrieve("money back").locations
+    assert "[1] shop.md:3 > Refunds\n    Money is back in 30 days." in str(found)
+    assert str(found).endswith(f"receipt {found.receipt}")
+    assert there.retrieve("retry", limit=1).locations == (None,)  # type: ignore[attr-defined]
+
+
 def test_a_question_has_the_answer_of_the_library(here: Repository, there: Repository):
     found: Any = there.retrieve("retry", limit=3)
     expected = here.retrieve("retry", limit=3)

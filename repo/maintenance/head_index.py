@@ -1,0 +1,142 @@
+"""The index of each branch and tag: what is kept, and building, dropping and proving it.
+
+A snapshot belongs to a root. So heads with the same root share one, and dropping it for one head
+drops it for all of them; what is dropped is built again when it is needed, with the same answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from ibidem.objects.cid import CommitCid, RootCid
+from ibidem.objects.commit import Commit
+from ibidem.objects.errors import ErrorKind, IbidemError, NotFoundError
+from ibidem.objects.record import record
+from ibidem.repo.argument_checks import check_names
+from ibidem.repo.refs import HEADS, TAGS
+from ibidem.repo.revspec import HEAD
+
+if TYPE_CHECKING:
+    from ibidem.repo.core import Core
+
+_STEPS_MAX = 16
+"""Commits before a head among which an index is looked for."""
+
+
+class IndexState(StrEnum):
+    """What there is for a head."""
+
+    CURRENT = "current"
+    """An index of its root: a question opens it."""
+    STALE = "stale"
+    """An index of a commit shortly before: a question brings it up to date."""
+    MISSING = "missing"
+    """Neither: a question builds it, from that of another head if there is one."""
+
+
+@record
+class HeadIndex:
+    """The index of one branch or tag."""
+
+    name: str
+    """The full name, such as "heads/main"."""
+    commit: CommitCid
+    root: RootCid
+    state: IndexState
+    size_bytes: int = 0
+    """The size of the files that it needs."""
+    own_bytes: int = 0
+    """Of them, those that no other index needs."""
+
+
+def list_heads(core: Core) -> tuple[HeadIndex, ...]:
+    """Returns the index of every branch and tag, by name."""
+    known = {one.root: one for one in core.search_index.current.snapshots()}
+    rows = []
+    for name, cid in _heads(core).items():
+        root = Commit.decode(core.store.get(cid)).root
+        found = known.get(root)
+        if found is not None:
+            state = IndexState.CURRENT
+            row = HeadIndex(name, cid, root, state, found.size_bytes, found.own_bytes)
+        else:
+            is_near = any(one in known for one in _roots_before(core, cid))
+            row = HeadIndex(name, cid, root, IndexState.STALE if is_near else IndexState.MISSING)
+        rows.append(row)
+    return tuple(rows)
+
+
+def build_heads(core: Core, names: Iterable[str] | None) -> None:
+    """Builds the indices of some heads, of all for None; those that are kept stay as they are."""
+    for name, _ in _roots(core, names):
+        core.graph(name).with_snapshot(lambda _: None)
+
+
+def drop_heads(core: Core, names: Iterable[str] | None) -> int:
+    """Drops the indices of some heads, for None those of all revisions; returns the bytes freed."""
+    roots = None if names is None else {root for _, root in _roots(core, names)}
+    core.drop_derived()
+    index = core.search_index.current
+    before = index.stats().size_bytes
+    if roots is None:
+        index.forget()
+    else:
+        index.forget_all(roots)
+    return max(0, before - index.stats().size_bytes)
+
+
+def verify_heads(core: Core, names: Iterable[str] | None) -> tuple[str, ...]:
+    """Builds the indices of some heads again, in memory, and returns what differs."""
+    found = _roots(core, names)
+    problems = []
+    for name, root in found:
+        prefix = "" if len(found) == 1 else f"{name}: "
+        problems += [f"{prefix}{problem}" for problem in core.search_index.verify(root)]
+    return tuple(problems)
+
+
+def _heads(core: Core) -> dict[str, CommitCid]:
+    """Returns the commits of all branches and tags by full name."""
+    return {
+        f"{prefix}{name}": cid
+        for prefix in (HEADS, TAGS)
+        for name, cid in core.operation_log.targets(prefix).items()
+    }
+
+
+def _roots(core: Core, names: Iterable[str] | None) -> list[tuple[str, RootCid]]:
+    """Returns heads with their roots, in the order given.
+
+    Raises:
+        NotFoundError: there is no such branch or tag.
+    """
+    heads = _heads(core)
+    found = []
+    for name in heads if names is None else check_names("names", names):
+        if name == HEAD:
+            found.append((name, core.graph().root_cid))
+            continue
+        full = next((one for one in (name, HEADS + name, TAGS + name) if one in heads), None)
+        if full is None:
+            raise NotFoundError(
+                f"names: there is no branch or tag {name!r:.80}",
+                kind=ErrorKind.REVISION_NOT_FOUND,
+                hint="'repo index list' lists them",
+            )
+        found.append((full, Commit.decode(core.store.get(heads[full])).root))
+    return found
+
+
+def _roots_before(core: Core, cid: CommitCid) -> Iterator[RootCid]:
+    """Yields the roots of the commits before one, by first parents, as far as they are here."""
+    try:
+        commit = Commit.decode(core.store.get(cid))
+        for _ in range(_STEPS_MAX):
+            if not commit.parents:
+                return
+            commit = Commit.decode(core.store.get(commit.parents[0]))
+            yield commit.root
+    except IbidemError:
+        return

@@ -1,0 +1,187 @@
+"""The index of every branch and tag is kept, so that switching among them indexes nothing twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import ibidem
+from ibidem.objects.errors import InvalidInputError, NotFoundError
+from ibidem.repo.index_settings import IndexSettings
+from ibidem.repo.maintenance.head_index import IndexState
+from ibidem.repo.repository import Repository
+
+BRANCHES = 50
+NAMES = tuple(f"branch-{number:02}" for number in range(BRANCHES))
+
+
+def add(repo: Repository, text: str) -> None:
+    with repo.transaction() as tx:
+        node = tx.add_node("Doc", summary=text, props={"text": text})
+        tx.add_edge(node, "says", node)
+        tx.set_vector(node, model="m", vector=[2.0, 1.0])
+        tx.set_sparse(node, vocab="v", indices=[7], weights=[1.0])
+
+
+def branched(repo: Repository, names: tuple[str, ...]) -> None:
+    """Adds nodes that all branches have, and one to each of them."""
+    with repo.transaction() as tx:
+        for number in range(200):
+            node = tx.add_node("Doc", summary=f"text {number} of all branches", props={"n": number})
+            tx.set_vector(node, model="m", vector=[1.0, number])
+            tx.set_sparse(node, vocab="v", indices=[number], weights=[1.0])
+        tx.add_node("Doc", summary="a summary of all branches")
+    for number, name in enumerate(names):
+        repo.branch(name, at="main")
+        repo.switch(name)
+        add(repo, f"a summary of branch {number}")
+
+
+def answers(repo: Repository, names: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for name in names:
+        repo.switch(name)
+        found[name] = repo.retrieve("summary").to_json()
+    return found
+
+
+def files(path: Path) -> dict[str, tuple[int, int]]:
+    """Returns inode and time of every segment and manifest."""
+    folder = path / ".ibidem" / "index"
+    return {
+        str(file.relative_to(folder)): (file.stat().st_ino, file.stat().st_mtime_ns)
+        for part in ("segments", "snapshots")
+        for file in (folder / part).iterdir()
+    }
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Iterator[Repository]:
+    with ibidem.init(tmp_path) as opened:
+        branched(opened, NAMES[:4])
+        opened.switch("main")
+        answers(opened, (*NAMES[:4], "main"))
+        yield opened
+
+
+def states(repo: Repository) -> dict[str, IndexState]:
+    return {one.name.partition("/")[2]: one.state for one in repo.maintenance.index_heads()}
+
+
+def test_a_second_round_of_switching_among_50_branches_writes_nothing(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path) as repo:
+        branched(repo, NAMES)
+        first = answers(repo, NAMES)
+        assert len(set(first.values())) == BRANCHES
+    before = files(tmp_path)
+    with ibidem.open(tmp_path) as repo:
+        assert answers(repo, NAMES[::-1]) == first
+        index = repo.core.search_index.current
+        assert index.write_count == 0
+        assert files(tmp_path) == before
+        assert repo.maintenance.verify_index(None) == ()  # each equals one made anew
+        assert repo.maintenance.drop_index() > 0
+        assert {one.state for one in repo.maintenance.index_heads()} == {IndexState.MISSING}
+        assert answers(repo, NAMES[::9]) == {name: first[name] for name in NAMES[::9]}
+
+
+def test_what_a_head_needs_and_what_it_alone_needs(repo: Repository) -> None:
+    rows = {one.name: one for one in repo.maintenance.index_heads()}
+    assert set(rows) == {"heads/main", *(f"heads/{name}" for name in NAMES[:4])}
+    for row in rows.values():
+        assert row.state is IndexState.CURRENT
+        assert 0 < row.own_bytes < row.size_bytes  # the nodes of all branches are shared
+    one = rows[f"heads/{NAMES[0]}"]
+    assert repo.maintenance.drop_index([NAMES[0]]) == one.own_bytes
+    assert states(repo)[NAMES[0]] is IndexState.STALE  # main is the commit before
+    repo.maintenance.build_index([NAMES[0]])
+    assert set(states(repo).values()) == {IndexState.CURRENT}
+
+
+def test_heads_with_one_root_share_one_index(repo: Repository) -> None:
+    repo.tag("v1", at="main")
+    repo.maintenance.drop_index(["v1"])
+    found = states(repo)
+    assert (found["main"], found["v1"]) == (IndexState.MISSING, IndexState.MISSING)
+    repo.maintenance.build_index()
+    assert set(states(repo).values()) == {IndexState.CURRENT}
+
+
+def test_the_tip_of_a_tag_stays_however_many_commits_follow(repo: Repository) -> None:
+    repo.tag("v1", at="main")
+    for number in range(20):
+        add(repo, f"a later summary {number}")
+        repo.retrieve("summary")
+    writes = repo.core.search_index.current.write_count
+    assert states(repo)["v1"] is IndexState.CURRENT
+    assert len(repo.at("v1").retrieve("summary").items) == 1
+    assert repo.core.search_index.current.write_count == writes
+    repo.delete_tag("v1")
+    add(repo, "one more")
+    repo.retrieve("summary")
+    assert len(repo.core.search_index.current.remembered()) <= 16 + 5
+
+
+def test_beyond_the_budget_the_least_recently_used_head_goes_first(repo: Repository) -> None:
+    rows = {one.name: one for one in repo.maintenance.index_heads()}
+    order = ("main", NAMES[2], NAMES[0], NAMES[3])
+    answers(repo, order)  # the last used is the current one
+    for budget_count in (3, 2, 1):
+        needed = [rows[f"heads/{name}"].own_bytes for name in order[::-1][1 : budget_count + 1]]
+        repo.core.search_index.settings = IndexSettings(budget_bytes=sum(needed) + 400)
+        add(repo, f"a summary {budget_count}")
+        repo.retrieve("summary")  # writes, so what is too much goes
+        found = states(repo)
+        kept = {name for name, state in found.items() if state is IndexState.CURRENT}
+        assert NAMES[3] in kept, "the current head"
+        assert kept - {NAMES[3]} <= set(order[::-1][1 : budget_count + 1])
+        others = [one for one in repo.maintenance.index_heads() if one.name != f"heads/{NAMES[3]}"]
+        assert sum(one.own_bytes for one in others) <= sum(needed) + 400
+    repo.core.search_index.settings = IndexSettings(budget_bytes=0)
+    add(repo, "a last summary")
+    repo.retrieve("summary")
+    assert repo.core.search_index.current.remembered() == [repo.at().root_cid]
+
+
+def test_every_commit_is_indexed_if_the_repository_is_configured_so(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path) as repo:
+        add(repo, "a first summary")
+    (tmp_path / ".ibidem/local").mkdir(exist_ok=True)
+    file = tmp_path / ".ibidem/local/settings.json"
+    file.write_text(json.dumps({"index_build": "commit", "index_budget": 0}))
+    with ibidem.open(tmp_path) as repo:
+        for number in range(2):
+            add(repo, f"a summary {number}")
+            assert set(states(repo).values()) == {IndexState.CURRENT}
+        assert len(repo.core.search_index.current.remembered()) == 1  # the budget is read too
+        assert len(repo.retrieve("summary").items) == 3
+    file.write_text('{"index_build": "sometimes"}')
+    with ibidem.open(tmp_path) as repo, pytest.raises(InvalidInputError, match="index_build"):
+        repo.retrieve("summary")
+
+
+def test_a_head_that_is_not_there_changes_nothing(repo: Repository) -> None:
+    before = states(repo)
+    for act in (repo.maintenance.build_index, repo.maintenance.drop_index):
+        with pytest.raises(NotFoundError, match="no branch or tag 'nowhere'"):
+            act(["main", "nowhere"])
+        with pytest.raises(InvalidInputError, match="expected a list of names"):
+            act("main")
+    assert states(repo) == before
+
+
+def test_damage_of_one_head_is_found_and_costs_no_answer(repo: Repository, tmp_path: Path) -> None:
+    repo.switch(NAMES[0])
+    expected = repo.retrieve("summary").to_json()
+    root = repo.at().root_cid
+    repo.close()
+    file = tmp_path / ".ibidem/index/snapshots" / str(root)
+    file.write_bytes(file.read_bytes()[:-1])
+    (tmp_path / ".ibidem/index/uses").write_bytes(b"\xff\x00torn")
+    with ibidem.open(tmp_path) as opened:
+        assert states(opened)[NAMES[0]] is IndexState.STALE
+        assert opened.retrieve("summary").to_json() == expected
+        assert opened.maintenance.verify_index(None) == ()
