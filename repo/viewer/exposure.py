@@ -137,6 +137,8 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_commands(Exposure.VISIBLE, "thread append", "thread clear"),
     **_commands(Exposure.VISIBLE, "snapshot record", "mcp", "view"),
     **_commands(Exposure.EXEMPT, "init", "demo", "completion", "help", "mcp integrate"),
+    **_commands(Exposure.EXEMPT, "config repos", "config repos list", "config repos add"),
+    **_commands(Exposure.EXEMPT, "config repos remove"),
     **_commands(Exposure.REFUSED, "config list", "config get", "config set", "config unset"),
     **_commands(Exposure.REFUSED, "add", "node add", "node remove", "node tombstone"),
     **_commands(Exposure.REFUSED, "node untombstone", "edge add", "edge remove", "commit"),
