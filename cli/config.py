@@ -17,6 +17,7 @@ from ibidem.cli.session import (
     common_options,
     pass_session,
 )
+from ibidem.repo.local_settings import LOG_QUESTIONS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,6 +142,8 @@ def _change(session: Session, name: str, value: Any, local: bool, author: str | 
     with session.open() as repository:
         if local or settings.SETTINGS[name].scope == settings.LOCAL:
             settings.write_local(_file(repository), name, value)
+            if name == LOG_QUESTIONS and value is not None:
+                repository.receipts.log_questions(value)
         else:
             message = (
                 f"config: unset {name}" if value is None else f"config: {name} {_shown(value)}"

@@ -213,5 +213,5 @@ def penalize_command(
     )
 
 
-for _one in (recall.command, feedback.command, *REVISIONS, *PROPOSALS):
+for _one in (recall.command, recall.slow_command, feedback.command, *REVISIONS, *PROPOSALS):
     command.add_command(_one)

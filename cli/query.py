@@ -10,7 +10,7 @@ from ibidem.cli.options import dates, flags, parse
 from ibidem.cli.options.limit import limit_option
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import output, shapes
-from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.session import Session, at_option, common_options, pager_option, pass_session
 from ibidem.retrieve.query.options import OPTIONS, TIMES_OF_RECORDS
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ _TIMES = [OPTIONS[name] for name in TIMES_OF_RECORDS]
 )
 @viewer_option
 @at_option
+@pager_option
 @common_options
 @pass_session
 def command(
@@ -78,6 +79,7 @@ def command(
     count: bool,
     schema: bool,
     at: str,
+    pager: bool,
     **given: Any,
 ) -> None:
     """List nodes by type and property, without ranking
@@ -133,7 +135,7 @@ def command(
         output.emit("query", {"nodes": nodes, "count": page.count, "next": page.next})
         return
     name = None if order_by is None else order_by.removeprefix("-")
-    output.say(*output.table([_row(node, name) for node in page.nodes]))
+    output.page(output.table([_row(node, name) for node in page.nodes]), pager=pager)
     if len(page.nodes) == page.count:
         output.note(output.faint(output.plural(page.count, "node")))
     else:

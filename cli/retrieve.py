@@ -12,7 +12,7 @@ from ibidem.cli.options import question
 from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import answer, output
-from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.session import Session, at_option, common_options, pager_option, pass_session
 from ibidem.objects.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 @union.union_options
 @viewer_option
 @at_option
+@pager_option
 @common_options
 @pass_session
 def command(
@@ -48,6 +49,7 @@ def command(
     others: tuple[str, ...],
     is_all: bool,
     at: str,
+    pager: bool,
     **given: Any,
 ) -> None:
     """Ask a question: show the best items that fit the budget
@@ -128,7 +130,7 @@ def command(
         lines[-2:-2] = terminal_chart(result, answer.item_titles(result))
     if assess:
         lines[-2:-2] = [*answer.assessment_lines(result, neighbours), ""]
-    output.say(*answer.summary_lines(result, summary), *lines)
+    output.page([*answer.summary_lines(result, summary), *lines], pager=pager)
 
 
 def _check_alone(**given: object) -> None:

@@ -31,6 +31,13 @@ from ibidem.cli.session import Session, color_option, pass_session, repository_o
     "--allow-network", is_flag=True, help="Accept unencrypted connections from other machines."
 )
 @click.option("--read-only", "is_read_only", is_flag=True, help="Reject every write.")
+@click.option(
+    "--worker",
+    "workers",
+    metavar="URL",
+    multiple=True,
+    help="A server of the same repository and token that ranks for this one; may be repeated.",
+)
 @repository_option
 @color_option
 @pass_session
@@ -44,6 +51,7 @@ def command(
     allow_host: tuple[str, ...],
     allow_network: bool,
     is_read_only: bool,
+    workers: tuple[str, ...],
 ) -> None:
     """Serve this repository over HTTP until interrupted
 
@@ -56,6 +64,7 @@ def command(
     Examples:
       repo serve
       repo serve --remote --port 8080 --read-only
+      repo serve --worker https://one.example --worker https://two.example
     """
     from ibidem.repo.sync.files import token_in
     from ibidem.serve.server import Server
@@ -66,6 +75,7 @@ def command(
         if not token:
             path.parent.mkdir(exist_ok=True)
             token = token_in(path)
+        repository.use_workers(workers, token=token)
         server = Server(
             repository,
             token=token,

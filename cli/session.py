@@ -397,6 +397,15 @@ def common_options(function: Function) -> Function:
     return repository_option(json_option(color_option(quiet_option(function))))
 
 
+def pager_option(function: Function) -> Function:
+    """Adds `--pager/--no-pager`, passed on as `pager`, for a command whose output may be long."""
+    return click.option(
+        "--pager/--no-pager",
+        default=True,
+        help="Use the pager of PAGER if the output is a terminal.",
+    )(function)
+
+
 def at_option(function: Function) -> Function:
     """Adds `--at`, passed on as `at`."""
     return click.option(

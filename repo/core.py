@@ -20,6 +20,7 @@ from ibidem.repo.arguments import CommitInfo, checked_time, commit_info
 from ibidem.repo.edge_lookup import EdgeLookup
 from ibidem.repo.erasure.guard import ErasureGuard
 from ibidem.repo.graph import Graph
+from ibidem.repo.local_settings import LocalSettings, LogQuestions
 from ibidem.repo.operation_log import OperationLog
 from ibidem.repo.receipts.log import ReceiptLog
 from ibidem.repo.refs import HEADS, OWN, TAGS
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from ibidem.repo.events import Log
     from ibidem.repo.signing.key import SigningKey
     from ibidem.repo.signing.keyring import Keyring
+    from ibidem.repo.workers.driver import Workers
     from ibidem.retrieve.access.policy import Viewer
     from ibidem.store.backends import Location
     from ibidem.store.protocol import Store
@@ -56,7 +58,12 @@ class Core(Closing):
         memory."""
         self.location = location
         """Where it was opened; None for one in memory, or under construction."""
-        self.receipts = ReceiptLog(None if folder is None else folder / "receipts")
+        self.local = LocalSettings(folder)
+        """The settings of this copy."""
+        self.receipts = ReceiptLog(
+            None if folder is None else folder / "receipts",
+            is_on=lambda: self.local.log_questions is not LogQuestions.NEVER,
+        )
         self.operation_log = OperationLog(store, clock)
         self.guard = ErasureGuard(self.operation_log, self._forget_logs)
         """Knows what was erased; the store consults it."""
@@ -65,6 +72,8 @@ class Core(Closing):
         """By the name of the model: embed the questions of `retrieve(model=...)`."""
         self.embedder_for: Callable[[str], Embedder] | None = None
         """Makes the embedder of a model that has none in `embedders`."""
+        self.workers: Workers | None = None
+        """Processes that rank for this one; None if it ranks alone."""
         self.note_logs: dict[str, dict[CommitCid, Log]] = {}
         """Cached events, by space and notes head."""
         self.signing_key: SigningKey | None = None

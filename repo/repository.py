@@ -7,7 +7,7 @@ wait. Time comes from `clock`, which is read only here and above; nothing is ran
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from ibidem.repo.retrieval.retriever import Retriever
     from ibidem.repo.transaction.transaction import Transaction
     from ibidem.repo.viewer.repository import ViewerRepository
+    from ibidem.repo.workers.messages import Carrier
     from ibidem.retrieve.access.policy import Viewer
     from ibidem.retrieve.context.prompt import Citation
 
@@ -350,6 +351,38 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
     def use_embedder(self, embedder: Embedder, *, model: str | None = None) -> None:
         """Registers an embedder for `retrieve(text, model=...)`, under its own name or another."""
         self.core.embedders[model if model is not None else embedder.name] = embedder
+
+    def use_workers(
+        self,
+        workers: Iterable[str] | Mapping[str, Carrier],
+        *,
+        token: str = "",
+        copies: int = 2,
+        timeout_seconds: float = 30.0,
+    ) -> None:
+        """Shares the questions to published revisions out over other processes with the same
+        repository: each ranks some segments of the index. Answers have the same bytes.
+
+        Args:
+            workers: addresses of servers (`repo serve`); or by name, functions that bring a
+                message to the `work` of a repository, and back what it returns. Empty ends it.
+            token: of the servers; its viewer has to see everything.
+            copies: how many workers may rank a segment: if the first does not answer, the next is
+                asked; if none does, the question fails (`RemoteError`).
+            timeout_seconds: how long one is waited for.
+        """
+        from ibidem.repo.workers.driver import workers_at
+
+        self.core.workers = workers_at(
+            workers, token=token, copies=copies, timeout_seconds=timeout_seconds
+        )
+
+    def work(self, message: bytes) -> bytes:
+        """Returns the answer to a message of a repository that uses this one as a worker; an error
+        is an answer too."""
+        from ibidem.repo.workers.worker import answered
+
+        return answered(self.core, message)
 
     def embed(
         self,

@@ -48,7 +48,7 @@ from ibidem.retrieve.rerank import LANE as RERANK
 from ibidem.retrieve.rerank import Reranker, RerankRecord, RerankStatus
 from ibidem.retrieve.semantics import rules
 from ibidem.retrieve.sparse import rank_sparse
-from ibidem.retrieve.subquery_lane import check_models, run_subqueries
+from ibidem.retrieve.subquery_lane import RunLanes, check_models, run_subqueries
 from ibidem.retrieve.tokens import check_estimator
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def execute(
     nodes: NodeSource,
     *,
     reranker: Reranker | RerankRecord | None = None,
-    dense: LaneTop | None = None,
+    lanes: RunLanes | None = None,
     opinions: Opinions = EMPTY,
 ) -> Answer[Item]:
     """Returns the answer to a query over a snapshot's root.
@@ -72,7 +72,7 @@ def execute(
         query: resolved; see `query.resolve`.
         nodes: how nodes are read; its estimator is the one that the query names.
         reranker: the one that the query names, or the record of its earlier scores.
-        dense: the result of `dense_tops` for this query and snapshot, if it was computed before.
+        lanes: ranks by words and vectors, by default `run_lanes`; must give the same tops.
         opinions: factors from the notes that the query names, see `recall.adjust`.
 
     Raises:
@@ -84,12 +84,12 @@ def execute(
         if getattr(query, name) is not None:
             raise InvalidInputError(f"{name}: got options of {name}, expected a question for nodes")
     snapshot = restrict(snapshot, query.viewer, nodes.load)
-    found = ranked(snapshot, query, nodes, reranker=reranker, dense=dense, opinions=opinions)
+    found = ranked(snapshot, query, nodes, reranker=reranker, lanes=lanes, opinions=opinions)
     packed = rules(query.semantics).pack(
         found.ranking, found.reader, limit=query.limit, budget=query.token_budget
     )
     ordinals = found.ranking.ordinals[[one.place for one in packed.taken]]
-    lanes = found.lane_scores(ordinals)
+    scored = found.lane_scores(ordinals)
     items = tuple(
         Item(
             one.node,
@@ -104,7 +104,7 @@ def execute(
         )
         for one, scores, paths, ordinal, root in zip(
             packed.taken,
-            lanes,
+            scored,
             paths_of(found.walks, ordinals),
             ordinals.tolist(),
             _origins(snapshot, query, ordinals),
@@ -218,7 +218,7 @@ def ranked(
     nodes: NodeSource,
     *,
     reranker: Reranker | RerankRecord | None = None,
-    dense: LaneTop | None = None,
+    lanes: RunLanes | None = None,
     opinions: Opinions = EMPTY,
 ) -> Ranked:
     """Returns the candidates of a query in order; the arguments and errors are those of
@@ -228,7 +228,8 @@ def ranked(
     load = loader(snapshot, nodes.load)
     check_models(snapshot, query)
     scope = universe(snapshot, query)
-    tops = [*run_lanes(scope, dense), *run_subqueries(scope, run_lanes)]
+    run = lanes or run_lanes
+    tops = [*run(scope), *run_subqueries(scope, run)]
     walks = run_graph_lanes(scope, tops)
     mentions = run_mentions(scope, tops, load, nodes.content)
     tops += [walk.top for walk in walks]
@@ -284,12 +285,18 @@ def dense_tops(snapshot: Snapshot, queries: Sequence[Query], load: Load) -> list
     return tops
 
 
-def run_lanes(scope: Universe, dense: LaneTop | None = None) -> list[LaneTop]:
-    """Returns the tops of the lanes that the query uses, in fusion order."""
+def run_lanes(
+    scope: Universe, dense: LaneTop | None = None, lexical: LaneTop | None = None
+) -> list[LaneTop]:
+    """Returns the tops of the lanes that the query uses, in fusion order.
+
+    Args:
+        dense: the top of that lane, if it was computed before; likewise `lexical`.
+    """
     query = scope.query
     tops: list[LaneTop] = []
     if query.text is not None:
-        tops.append(rules(query.semantics).rank_lexical(scope))
+        tops.append(rules(query.semantics).rank_lexical(scope) if lexical is None else lexical)
     if query.vector is not None:
         from ibidem.retrieve.dense.lane import rank_dense
 

@@ -210,7 +210,7 @@ def _parameters(path: str) -> list[Schema]:
 
 
 def _body(path: str) -> Schema | None:
-    if path in (wire.KNOWN, wire.FETCH, wire.PUSH):
+    if path in (wire.KNOWN, wire.FETCH, wire.PUSH, wire.WORK):
         return None
     if path == "/v1/transactions":
         properties: Schema = dict.fromkeys(("author", "message", "agent", "task", "branch"), _TEXT)
@@ -282,6 +282,7 @@ def _result(path: str) -> tuple[str, Schema | None]:
         wire.KNOWN: wire.CBOR,
         wire.FETCH: wire.CAR,
         wire.PUSH: wire.CBOR,
+        wire.WORK: wire.PART,
     }
     if path in special:
         return special[path], None

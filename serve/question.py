@@ -19,6 +19,7 @@ from ibidem.objects.block_json import json_default
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.repo.questions import Questions
 from ibidem.repo.revspec import HEAD, time_of
+from ibidem.repo.sync import wire
 from ibidem.retrieve.access.policy import ALL
 from ibidem.retrieve.answer.receipt import Receipt
 from ibidem.retrieve.query.options import TIMES_OF_RECORDS
@@ -84,6 +85,12 @@ def replay(call: Call) -> Answer:
     call.subject.root, call.subject.query = result.root, result.query
     body = result.to_json().encode()
     return Answer(body, tag=str(result.cid), is_immutable=is_cid(receipt))
+
+
+def work(call: Call) -> Answer:
+    """Answers a part of a question of another process, which merges it with others."""
+    call.options()
+    return Answer(call.served.repository.work(call.body), wire.PART)
 
 
 def _own_receipt(call: Call, text: str) -> Receipt:

@@ -68,6 +68,7 @@ ROUTES = {
         Route("GET", "/v1/diff", graph.diff),
         Route("POST", "/v1/transactions", changes.transaction, JSON, Scope.WRITE),
         Route("GET", "/v1/events", events.events),
+        Route("POST", wire.WORK, question.work, wire.PART),
         Route("GET", wire.REFS, remote.refs, is_copying=True),
         Route("POST", wire.KNOWN, remote.known, wire.CBOR, is_copying=True),
         Route("POST", wire.FETCH, remote.fetch, wire.CBOR, is_copying=True),

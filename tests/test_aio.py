@@ -29,7 +29,7 @@ PURE = {
     "secret_in",
     "set_proxies",
     "set_threads",
-    "facts_in",
+    "facts_from_messages",
     "summary_of",
     "thread_id",
     "without_secrets",

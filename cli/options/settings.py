@@ -20,6 +20,14 @@ import click
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.repo import index_settings
+from ibidem.repo.local_settings import (
+    LOG_QUESTIONS,
+    SLOW_DEFAULT,
+    SLOW_MILLISECONDS,
+    LogQuestions,
+    checked_log_questions,
+)
+from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.options import OF_CONVERSATIONS, Option
 from ibidem.retrieve.query.options import SETTINGS as OF_ROOT
 
@@ -90,6 +98,26 @@ SETTINGS = {
             ),
             LOCAL,
         ),
+        Setting(
+            Option(
+                LOG_QUESTIONS,
+                "str",
+                str(LogQuestions.RECEIPTS),
+                choices=tuple(map(str, LogQuestions)),
+                help="Where the text of a question is written: nowhere, in the log of receipts, or "
+                "in the log of slow questions too",
+            ),
+            LOCAL,
+        ),
+        Setting(
+            Option(
+                SLOW_MILLISECONDS,
+                "int",
+                SLOW_DEFAULT,
+                help="Milliseconds from which on `repo memory recall` records a question as slow",
+            ),
+            LOCAL,
+        ),
     )
 }
 """Every setting by name."""
@@ -123,6 +151,10 @@ def checked(name: str, value: object) -> Any:
         return index_settings.check_build(value)
     if name == index_settings.BUDGET_KEY:
         return index_settings.check_budget(value)
+    if name == LOG_QUESTIONS:
+        return str(checked_log_questions(value))
+    if name == SLOW_MILLISECONDS:
+        return checks.count(name, value)
     if found.scope == LOCAL:
         if not isinstance(value, str) or not value.strip():
             raise InvalidInputError(f"{name}: got {value!r:.80}, expected a text that is not empty")

@@ -6,7 +6,7 @@ Replay of a receipt is in `repo/receipts/replay.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
@@ -21,24 +21,29 @@ from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.retrieve.answer.answer import Answer, AnswerKind, receipt_of
 from ibidem.retrieve.answer.locator import Locator
 from ibidem.retrieve.answer.warning import AnswerWarning
+from ibidem.retrieve.filter import Universe
 from ibidem.retrieve.lane import LaneTop
-from ibidem.retrieve.pipeline import dense_tops
+from ibidem.retrieve.pipeline import dense_tops, run_lanes
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.options import TIMES_OF_RECORDS
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.query.settings import configured
 from ibidem.retrieve.rerank import Reranker, RerankRecord
 from ibidem.retrieve.semantics import resolve, rules
+from ibidem.retrieve.subquery_lane import RunLanes
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
     from ibidem.repo.core import Core
     from ibidem.repo.retrieval.signature import QuestionOptions
+    from ibidem.repo.workers.driver import Workers
     from ibidem.retrieve.answer.item import Item
 
 
 AnyAnswer = TypeVar("AnyAnswer", bound=Answer[Any])
+Lanes = Callable[["Snapshot"], RunLanes | None]
+"""Returns what ranks a snapshot by words and vectors; None for this process."""
 
 
 @record
@@ -75,7 +80,21 @@ def retrieve_many(
         questions: the options of each query.
     """
     prepared = [ask_nodes(repository, revision, **options) for options in questions]
-    queries = [one.query for one in prepared]
+    lanes = _lanes_of_one_scan(repository, revision, [one.query for one in prepared])
+    results = [
+        _checked(one, _of_nodes(execute_query(repository, revision, one, lanes=own)))
+        for one, own in zip(prepared, lanes, strict=True)
+    ]
+    return [_with_receipt(repository, revision, result) for result in results]
+
+
+def _lanes_of_one_scan(
+    repository: Core, revision: Graph, queries: Sequence[Query]
+) -> list[Lanes | None]:
+    """Returns for each query what ranks it with the result of a scan for all; if the snapshot has
+    been rebuilt since because files were damaged, its vectors are ranked again."""
+    if _workers_of(revision) is not None:
+        return [None] * len(queries)
     get = repository.store.get
     of, tops = revision.with_snapshot(
         lambda snapshot: (
@@ -83,11 +102,20 @@ def retrieve_many(
             dense_tops(snapshot, queries, lambda cid: Node.decode(get(cid))),
         )
     )
-    results = [
-        _checked(one, _of_nodes(execute_query(repository, revision, one, dense=(of, top))))
-        for one, top in zip(prepared, tops, strict=True)
-    ]
-    return [_with_receipt(repository, revision, result) for result in results]
+
+    def lanes_of(query: Query, top: LaneTop | None) -> Lanes:
+        def run(scope: Universe) -> list[LaneTop]:
+            return run_lanes(scope, top if scope.query is query else None)
+
+        return lambda snapshot: run if snapshot is of else None
+
+    return [lanes_of(query, top) for query, top in zip(queries, tops, strict=True)]
+
+
+def _workers_of(revision: Graph) -> Workers | None:
+    """Returns the workers that can rank a revision: others have its blocks only if it is published,
+    and what an erasure left of an old one is nowhere else."""
+    return None if revision.commit is None else revision.core.workers
 
 
 def ask(
@@ -214,26 +242,33 @@ def execute_query(
     revision: Graph,
     prepared: PreparedQuery,
     *,
-    dense: tuple[Snapshot, LaneTop | None] | None = None,
+    lanes: Lanes | None = None,
 ) -> Answer[Any]:
     """Returns the answer to a resolved query by the rules of its version, with what locates its
     items, without a receipt.
 
     Args:
-        dense: the top of the dense lane, and the snapshot from which it was computed; if the
-            snapshot has been rebuilt since because files were damaged, the lane is computed again.
+        lanes: returns what ranks a snapshot, None for this process; by default the workers of the
+            repository, if it has any.
     """
+    if lanes is None:
+        workers = _workers_of(revision)
+        lanes = _here if workers is None else workers.lanes
     result: Answer[Any] = revision.with_snapshot(
         lambda snapshot: rules(prepared.query.semantics).execute(
             snapshot,
             prepared.query,
             revision.node_source(prepared.estimator),
             reranker=prepared.reranker,
-            dense=dense[1] if dense is not None and dense[0] is snapshot else None,
+            lanes=lanes(snapshot),
             **_noted(repository, prepared.query),
         )
     )
     return replace(result, locator=Locator(lambda: revision.located(result)))
+
+
+def _here(snapshot: Snapshot) -> None:
+    """Returns that this process ranks."""
 
 
 def _noted(repository: Core, query: Query) -> dict[str, Any]:

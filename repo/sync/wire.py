@@ -36,6 +36,9 @@ from ibidem.repo.sync.report import Move, RefMove
 CBOR = "application/cbor"
 CAR = "application/vnd.ipld.car"
 PROBLEM = "application/problem+json"
+PART = "application/vnd.ibidem.part"
+"""A request to a worker, and its answer."""
+WORK = "/v1/work"
 REFS, KNOWN, FETCH, PUSH = "/v1/refs", "/v1/known", "/v1/fetch", "/v1/push"
 MESSAGE_BYTES_MAX = 1 << 20
 """Maximal size of a message that is not a CAR."""

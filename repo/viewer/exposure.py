@@ -58,7 +58,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Repository", Exposure.REFUSED, "delete_branch delete_tag merge rebase cherry_pick"),
     **_rows("Repository", Exposure.REFUSED, "revert resolve_conflict ingest"),
     **_rows("Repository", Exposure.VISIBLE, "conversations records recall feedback add"),
-    **_rows("Repository", Exposure.REFUSED, "show_progress"),
+    **_rows("Repository", Exposure.REFUSED, "show_progress use_workers work"),
     # -- its namespaces ------------------------------------------------------------------------
     **_rows(
         "History",
@@ -69,7 +69,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Stage", Exposure.REFUSED, "transaction commit_with commit changes clear"),
     **_rows("Sync", Exposure.REFUSED, "remotes export export_part load fetch fetched pull push"),
     **_rows("Receipts", Exposure.VISIBLE, "replay"),
-    **_rows("Receipts", Exposure.REFUSED, "keep list find drop"),
+    **_rows("Receipts", Exposure.REFUSED, "keep log_questions list find drop"),
     **_rows("Runs", Exposure.REFUSED, "start open check differences fork list load drop"),
     **_rows("NoteSpaces", Exposure.VISIBLE, "space"),
     **_rows("NoteSpaces", Exposure.EXEMPT, "spaces"),
@@ -117,7 +117,9 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
         Exposure.VISIBLE,
         "at threads thread messages view select context to_messages append save clear purge",
     ),
-    **_rows("Conversations", Exposure.REFUSED, "compact propose propose_by_rules"),
+    **_rows(
+        "Conversations", Exposure.REFUSED, "compact compact_by outgrown add_facts propose_by_rules"
+    ),
     **_rows("GraphMemory", Exposure.VISIBLE, "add relate supersede fork retract merge contest"),
     **_rows("GraphMemory", Exposure.VISIBLE, "retrieve_graph get list versions salience notes"),
     **_rows("GraphMemory", Exposure.VISIBLE, "update delete"),
@@ -145,10 +147,10 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_commands(Exposure.REFUSED, "status", "config", "embed", "embed install", "index stats"),
     **_commands(Exposure.REFUSED, "memory feedback vote", "memory feedback not-useful"),
     **_commands(Exposure.REFUSED, "memory feedback outcome"),
-    **_commands(Exposure.REFUSED, "thread compact", "thread propose"),
+    **_commands(Exposure.REFUSED, "thread compact", "thread extract"),
     **_commands(Exposure.REFUSED, "memory add", "memory consolidate", "memory contest"),
     **_commands(Exposure.REFUSED, "memory propose", "memory proposals", "memory accept"),
-    **_commands(Exposure.REFUSED, "memory maintain"),
+    **_commands(Exposure.REFUSED, "memory maintain", "memory slow"),
     **_commands(Exposure.REFUSED, "memory fork", "memory merge", "memory supersede"),
     **_commands(Exposure.REFUSED, "memory penalize", "memory prune", "memory reinforce"),
     **_commands(Exposure.REFUSED, "memory retract", "trust enable", "trust disable", "replay"),
@@ -195,7 +197,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("view", Exposure.VISIBLE, "ask node document graph threads thread"),
     **_rows("view", Exposure.REFUSED, "compare bisect history operations commit health runs run"),
     # -- the routes of a server ----------------------------------------------------------------
-    **_rows("", Exposure.REFUSED, "/v1/refs /v1/known /v1/fetch /v1/push"),
+    **_rows("", Exposure.REFUSED, "/v1/refs /v1/known /v1/fetch /v1/push /v1/work"),
     **_rows("", Exposure.VISIBLE, "/v1/retrieve /v1/context /v1/replay/{receipt}"),
     **_rows("", Exposure.VISIBLE, "/v1/nodes /v1/nodes/{id}"),
     **_rows("", Exposure.EXEMPT, "/v1/health /v1/openapi.json /v1/branches /v1/events"),

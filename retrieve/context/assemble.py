@@ -47,7 +47,6 @@ from ibidem.retrieve.context.sources import (
 from ibidem.retrieve.context.spans import Matcher, Span
 from ibidem.retrieve.context.window import fitting
 from ibidem.retrieve.filter import matches
-from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.node_source import Content, NodeSource
 from ibidem.retrieve.pipeline import Ranked, count_conflicted, coverage_warning, ranked
 from ibidem.retrieve.protocol import Snapshot
@@ -55,6 +54,7 @@ from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.ranking import SnapshotRanking
 from ibidem.retrieve.recall.factors import Opinions
 from ibidem.retrieve.rerank import Reranker, RerankRecord
+from ibidem.retrieve.subquery_lane import RunLanes
 from ibidem.retrieve.tokens import check_estimator
 
 
@@ -64,7 +64,7 @@ def execute_packs(
     nodes: NodeSource,
     *,
     reranker: Reranker | RerankRecord | None = None,
-    dense: LaneTop | None = None,
+    lanes: RunLanes | None = None,
     opinions: Opinions = EMPTY,
 ) -> Answer[Pack]:
     """Returns the packs that answer a query; the arguments and errors are those of `execute`.
@@ -82,8 +82,9 @@ def execute_packs(
     makings = []
     for source in sources_of(snapshot, query, options, nodes.load):
         scorer = reranker if source.query.rerank is not None else None
-        top = dense if source.name is None else None
-        found = ranked(snapshot, source.query, nodes, reranker=scorer, dense=top, opinions=opinions)
+        found = ranked(
+            snapshot, source.query, nodes, reranker=scorer, lanes=lanes, opinions=opinions
+        )
         makings.append(_Making(found.scope.view.snapshot, source, options.policy(), found))
     if not makings:
         return _empty(snapshot, query)

@@ -45,7 +45,8 @@ from ibidem.retrieve.protocol import Ordinals, Snapshot, VectorSegment
 from ibidem.retrieve.query.query import Query
 
 LANE = "dense"
-_FLOORS = {"cosine": -1.0, "dot": None, "euclidean": None}
+FLOORS = {"cosine": -1.0, "dot": None, "euclidean": None}
+"""By metric, the lowest score that there is; None if there is no such bound."""
 
 
 def rank_dense(universe: Universe) -> LaneTop:
@@ -152,7 +153,7 @@ def _rank_group(universes: Sequence[Universe]) -> list[LaneTop]:
         status = LaneStatus.OK
         if found.shape[0] == 0 and not has_rows(first.view, segments):
             status = LaneStatus.NO_VECTORS
-        tops.append(LaneTop(LANE, found, values, status, _FLOORS[metric]))
+        tops.append(LaneTop(LANE, found, values, status, FLOORS[metric]))
     return tops
 
 

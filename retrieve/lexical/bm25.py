@@ -145,49 +145,28 @@ class Scorer:
         return cached(self.view.snapshot, key, build).take(lengths)
 
 
-def forms(
-    lexical_view: LexicalView, statistics: Statistics, word: Word, query: Query
-) -> list[MergedPostings]:
-    """Returns the postings of each form of a word."""
-    return [lexical_view.term(text, statistics, query.k1, query.b) for text in word]
-
-
-def frequency(found: Sequence[MergedPostings], statistics: Statistics) -> int:
-    """Returns the df of a word: those of its forms added up, at most N."""
-    if len(found) == 1:
-        return found[0].frequency
-    return min(sum(term.frequency for term in found), statistics.documents)
-
-
-def weighted(
-    statistics: Statistics,
-    forms_of: Mapping[Word, Sequence[MergedPostings]],
-    factors: Mapping[Word, float],
-) -> list[WeightedTerm]:
-    """Returns the terms that some document of the view has, in ascending text order.
+def weights(
+    documents: int, frequencies: Mapping[str, int], factors: Mapping[Word, float]
+) -> dict[str, float]:
+    """Returns the weight of each term that some document of the view has, in ascending text order.
 
     Args:
-        statistics: document count and mean length of the view.
-        forms_of: by word, the postings of each of its forms.
+        documents: of the view (N).
+        frequencies: by form of a word, how many of these have it.
         factors: by word, the factor of its idf (qtf).
     """
-    if max(map(len, factors)) == 1:  # one analyser
-        return [
-            WeightedTerm(term, factors[word] * term.idf)
-            for word in sorted(factors)
-            if (term := forms_of[word][0]).frequency
-        ]
-    found: dict[str, WeightedTerm] = {}
+    found: dict[str, float] = {}
     for word in sorted(factors):
-        postings = forms_of[word]
-        if len(word) == 1:
-            idf = postings[0].idf
-        else:
-            df = frequency(postings, statistics)
-            idf = ln_ratio(2 * statistics.documents + 2, 2 * df + 1) if df else 0.0
-        weight = factors[word] * idf
-        for text, term in zip(word, postings, strict=True):
-            if term.frequency:
-                other = found.get(text)
-                found[text] = WeightedTerm(term, weight if other is None else other.weight + weight)
-    return [found[text] for text in sorted(found)]
+        df = frequency(word, frequencies, documents)
+        if not df:
+            continue
+        weight = factors[word] * ln_ratio(2 * documents + 2, 2 * df + 1)
+        for text in word:
+            if frequencies[text]:
+                found[text] = found[text] + weight if text in found else weight
+    return dict(sorted(found.items()))
+
+
+def frequency(word: Word, frequencies: Mapping[str, int], documents: int) -> int:
+    """Returns the df of a word: those of its forms added up, at most N."""
+    return min(sum(frequencies[text] for text in word), documents)

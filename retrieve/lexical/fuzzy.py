@@ -12,10 +12,9 @@ Spec: retrieval 4.1.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from ibidem.retrieve.lexical.bm25 import frequency
-from ibidem.retrieve.lexical.postings import MergedPostings
 from ibidem.retrieve.lexical.statistics import Statistics
 from ibidem.retrieve.lexical.view import LexicalView
 from ibidem.retrieve.lexical.words import Word
@@ -29,7 +28,8 @@ _SURROGATES = range(0xD800, 0xE000)
 def near_terms(
     lexical_view: LexicalView,
     statistics: Statistics,
-    words: Mapping[Word, Sequence[MergedPostings]],
+    words: Collection[Word],
+    frequencies: Mapping[str, int],
     query: Query,
 ) -> dict[Word, list[str]]:
     """Returns the terms that each word of the query brings in, for the words that may bring in any.
@@ -39,7 +39,8 @@ def near_terms(
     Args:
         lexical_view: the rows of the view.
         statistics: of the view.
-        words: by word of the query, the postings of each of its forms.
+        words: of the query.
+        frequencies: by form of these, how many documents have it.
         query: has the option `fuzzy`.
     """
     fuzzy = query.match.fuzzy
@@ -47,7 +48,9 @@ def near_terms(
     expanded: Iterable[Word] = words
     if fuzzy.rare is not None:
         expanded = [
-            word for word, postings in words.items() if frequency(postings, statistics) < fuzzy.rare
+            word
+            for word in words
+            if frequency(word, frequencies, statistics.documents) < fuzzy.rare
         ]
     found: dict[Word, list[str]] = {}
     for word in expanded:

@@ -24,13 +24,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
 from ibidem.index.arrays import firsts
 from ibidem.retrieve.filter import NodeSet, Universe
 from ibidem.retrieve.lane import LaneStatus, LaneTop, empty_top
-from ibidem.retrieve.lexical.bm25 import Scorer, forms, weighted
+from ibidem.retrieve.lexical.bm25 import Scorer, WeightedTerm, weights
 from ibidem.retrieve.lexical.exhaustive import rank_exhaustively
 from ibidem.retrieve.lexical.fuzzy import near_terms
 from ibidem.retrieve.lexical.heading import ranked_with_headings
@@ -46,7 +47,8 @@ from ibidem.retrieve.protocol import Bools
 from ibidem.retrieve.query.match import AND, Fuzzy
 
 LANE = "lexical"
-_FLOOR = 0.0
+FLOOR = 0.0
+"""No score is lower."""
 
 
 def rank_lexical(universe: Universe, tuning: Tuning = TUNING) -> LaneTop:
@@ -59,23 +61,63 @@ def rank_lexical(universe: Universe, tuning: Tuning = TUNING) -> LaneTop:
     statistics = statistics_of(view, include_tombstoned=flag)
     counts = words_of(query.text, view.snapshot.config.analyser, statistics.analysers)
     if not counts:
-        return empty_top(LANE, LaneStatus.NO_TERMS, floor=_FLOOR)
+        return empty_top(LANE, LaneStatus.NO_TERMS, floor=FLOOR)
     if statistics.documents == 0:
-        return empty_top(LANE, LaneStatus.OK, floor=_FLOOR)
+        return empty_top(LANE, LaneStatus.OK, floor=FLOOR)
     lexical_view = lexical_view_of(view, statistics, include_tombstoned=flag)
-    found = {word: forms(lexical_view, statistics, word, query) for word in counts}
+    frequencies = lexical_view.frequencies(
+        {text for word in counts for text in word}, statistics, query
+    )
     factors: dict[Word, float] = dict(counts)
     near: dict[Word, list[str]] = {}
     fuzzy = query.match.fuzzy
-    if fuzzy is not None and (near := near_terms(lexical_view, statistics, found, query)):
+    if fuzzy is not None:
+        near = near_terms(lexical_view, statistics, counts, frequencies, query)
         added = _factors(near, counts, fuzzy)
-        found |= {word: forms(lexical_view, statistics, word, query) for word in added}
+        frequencies |= lexical_view.frequencies({text for (text,) in added}, statistics, query)
         factors |= added
-    terms = weighted(statistics, found, factors)
-    if not terms:
-        return empty_top(LANE, LaneStatus.OK, floor=_FLOOR)
-    scorer = Scorer(view, lexical_view, statistics, terms, query, tuning)
-    slots = _required(universe, lexical_view, statistics, counts, near)
+    found = weights(statistics.documents, frequencies, factors)
+    if not found:
+        return empty_top(LANE, LaneStatus.OK, floor=FLOOR)
+    scorer = scorer_of(universe, statistics, found, tuning)
+    return ranked_with_headings(universe, scorer, rank_texts(universe, scorer, counts, near))
+
+
+def scorer_of(
+    universe: Universe,
+    statistics: Statistics,
+    weight_of: Mapping[str, float],
+    tuning: Tuning = TUNING,
+) -> Scorer:
+    """Returns the formula for a query.
+
+    Args:
+        statistics: of the view.
+        weight_of: by term, in ascending text order.
+    """
+    query, view = universe.query, universe.view
+    lexical_view = lexical_view_of(view, statistics, include_tombstoned=query.include_tombstoned)
+    terms = [
+        WeightedTerm(lexical_view.term(text, statistics, query.k1, query.b), weight)
+        for text, weight in weight_of.items()
+    ]
+    return Scorer(view, lexical_view, statistics, terms, query, tuning)
+
+
+def rank_texts(
+    universe: Universe,
+    scorer: Scorer,
+    words: Iterable[Word],
+    near: Mapping[Word, list[str]] = MappingProxyType({}),
+) -> LaneTop:
+    """Returns the best `query.depth` nodes by their own texts.
+
+    Args:
+        scorer: of the query, with at least one term.
+        words: of the query.
+        near: the terms that each word brings in beside its own.
+    """
+    slots = _required(universe, scorer.lexical_view, scorer.statistics, words, near)
     if slots is None:
         slots = _small_universe(universe, scorer)
     if slots is None:
@@ -83,8 +125,7 @@ def rank_lexical(universe: Universe, tuning: Tuning = TUNING) -> LaneTop:
     else:
         scores, matches = scorer.scores(slots)
         slots, scores = slots[matches], scores[matches]
-    top = _top(view, lexical_view, slots, scores, query.depth)
-    return ranked_with_headings(universe, scorer, top)
+    return _top(universe.view, scorer.lexical_view, slots, scores, universe.query.depth)
 
 
 def _top(
@@ -103,7 +144,7 @@ def _top(
         order = rank(scores, view.snapshot.node_ids(lexical_view.ordinals.take(slots)))
         best = scores.take(order)
     nodes = lexical_view.ordinals.take(slots.take(order[:depth]))
-    return LaneTop(LANE, nodes, best[:depth], LaneStatus.OK, _FLOOR)
+    return LaneTop(LANE, nodes, best[:depth], LaneStatus.OK, FLOOR)
 
 
 def _small_universe(universe: Universe, scorer: Scorer) -> Slots | None:

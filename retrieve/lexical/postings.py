@@ -88,21 +88,16 @@ class MergedPostings:
         "contributions",
         "count",
         "frequency",
-        "idf",
         "parts",
     )
 
-    def __init__(
-        self, parts: Sequence[tuple[int, int, Term]], count: int, frequency: int, idf: float
-    ) -> None:
+    def __init__(self, parts: Sequence[tuple[int, int, Term]], count: int, frequency: int) -> None:
         self.parts = parts
         """By segment that has it: the segment's index, its first slot, and the term there."""
         self.count = count
         """The number of postings, those outside the view included."""
         self.frequency = frequency
         """df: documents of the view that have the term."""
-        self.idf = idf
-        """0.0 where no document has it."""
         self.contributions: dict[float, Contributions | None] = {}
         """By weight; None where a weight was asked for once and nothing was cached."""
         self._slots: Slots | None = None

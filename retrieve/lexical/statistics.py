@@ -33,12 +33,20 @@ class Statistics:
     """Their lengths, added up."""
     longest: int
     """No row is longer."""
-    analysers: tuple[str, ...]
-    """Those of at least one document in `ANALYSER_SHARE`, in the order of `ANALYSERS`."""
+    by_analyser: Mapping[int, int]
+    """By position in `ANALYSERS`, how many documents have terms by it."""
     masks: Mapping[str, Bools]
     """By name of the segment, the rows that count; those where all do are left out."""
     gone: Mapping[str, npt.NDArray[np.intp]]
     """Likewise the rows that do not, ascending, where these are few."""
+
+    @property
+    def analysers(self) -> tuple[str, ...]:
+        """Those of at least one document in `ANALYSER_SHARE`, in the order of `ANALYSERS`."""
+        counts, least = self.by_analyser, self.documents
+        return tuple(
+            ANALYSERS[one] for one in sorted(counts) if counts[one] * ANALYSER_SHARE >= least
+        )
 
     @property
     def mean_length(self) -> float:
@@ -72,10 +80,7 @@ def statistics_of(view: NodeSet, *, include_tombstoned: bool) -> Statistics:
                 full = counted[0] == mask.shape[0]
                 left_out = _left_out(segment.lengths, ~mask, out if full else None)
             documents, terms = documents - left_out[0], terms - left_out[1]
-        names = tuple(
-            ANALYSERS[one] for one in sorted(held) if held[one] * ANALYSER_SHARE >= documents
-        )
-        return Statistics(documents, terms, longest, names, masks, gone)
+        return Statistics(documents, terms, longest, dict(held), masks, gone)
 
     return cached(view.snapshot, ("lexical", include_tombstoned), build)
 

@@ -18,7 +18,7 @@ Spec: retrieval 4.1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 
 import numpy as np
@@ -38,8 +38,9 @@ from ibidem.retrieve.lexical.postings import (
 )
 from ibidem.retrieve.lexical.row_layout import RowLayout, row_layout_of
 from ibidem.retrieve.lexical.statistics import Statistics
-from ibidem.retrieve.numbers import Float32s, Float64s, ln_ratio
+from ibidem.retrieve.numbers import Float32s, Float64s
 from ibidem.retrieve.protocol import Bools, LexicalSegment, Ordinals, Term
+from ibidem.retrieve.query.query import Query
 
 _DOWN = 1.0 - 2.0**-40
 _NO_BYTES = np.zeros(0, np.uint8)
@@ -146,6 +147,13 @@ class LexicalView:
             self._terms[text, k1, b] = found
         return found
 
+    def frequencies(
+        self, texts: Iterable[str], statistics: Statistics, query: Query
+    ) -> dict[str, int]:
+        """Returns by term how many documents of the view have it."""
+        k1, b = query.k1, query.b
+        return {text: self.term(text, statistics, k1, b).frequency for text in texts}
+
     def bounds(
         self, postings: MergedPostings, statistics: Statistics, k1: float, b: float
     ) -> TermBounds:
@@ -200,8 +208,7 @@ def _merge_postings(lexical_view: LexicalView, statistics: Statistics, text: str
             frequency += size
             if segment.name in statistics.masks:
                 frequency -= _postings_outside(statistics, segment.name, part)
-    idf = ln_ratio(2 * statistics.documents + 2, 2 * frequency + 1) if frequency else 0.0
-    return MergedPostings(parts, count, frequency, idf)
+    return MergedPostings(parts, count, frequency)
 
 
 def _ratio_bounds_of(

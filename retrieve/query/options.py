@@ -799,6 +799,14 @@ OF_CONVERSATIONS = {
             "thread_window", "int", none="all", low=1,
             help="Number of newest messages of each thread that are searched",
         ),
+        Option(
+            "compact_over", "int", none="never", low=1,
+            help="Tokens above which the beginning of a thread is summarised",
+        ),
+        Option(
+            "compact_recent", "int", 10, low=0,
+            help="Messages and units at the end of a thread that are never summarised",
+        ),
     )
 }  # fmt: skip
 """What a root's configuration says of conversations; no question has an option for it."""

@@ -51,6 +51,7 @@ from ibidem.retrieve.records.selector import Candidate, Selection, select
 from ibidem.retrieve.records.walk import id_of, walk
 from ibidem.retrieve.rerank import LANE as RERANK
 from ibidem.retrieve.rerank import Reranker, RerankRecord, RerankStatus
+from ibidem.retrieve.subquery_lane import RunLanes
 
 RETRIEVED, ENTITY, SALIENCE, SELECTOR = "retrieved", "entity", "salience", "selector"
 LANES: Mapping[str, float] = MappingProxyType(
@@ -68,7 +69,7 @@ def execute_records(
     nodes: NodeSource,
     *,
     reranker: Reranker | RerankRecord | None = None,
-    dense: LaneTop | None = None,
+    lanes: RunLanes | None = None,
     opinions: Opinions = EMPTY,
     events: Events = no_events,
 ) -> Answer[RecordItem]:
@@ -84,7 +85,7 @@ def execute_records(
     if options is None:
         raise InvalidInputError("records: got none, expected the options of records")
     view = restrict(snapshot, query.viewer, nodes.load)
-    found = ranked(view, query, nodes, reranker=reranker, dense=dense, opinions=opinions)
+    found = ranked(view, query, nodes, reranker=reranker, lanes=lanes, opinions=opinions)
     records = _Records(view, options, found.reader, events)
     tops, candidates, selection = _lanes(found, records)
     fused = added(tops, [reciprocal_ranks(top, RRF_K, LANES[top.lane]) for top in tops])

@@ -49,11 +49,13 @@ if TYPE_CHECKING:
     from ibidem.memory.conversation.compaction import Compaction as Compaction
     from ibidem.memory.conversation.context import Context as Context
     from ibidem.memory.conversation.conversations import Conversations as Conversations
+    from ibidem.memory.conversation.extracted_facts import (
+        facts_from_messages as facts_from_messages,
+    )
     from ibidem.memory.conversation.message import Message as Message
     from ibidem.memory.conversation.message import Stored as Stored
     from ibidem.memory.conversation.message import ThreadInfo as ThreadInfo
     from ibidem.memory.conversation.message import thread_id as thread_id
-    from ibidem.memory.conversation.proposals import facts_in as facts_in
     from ibidem.memory.conversation.selection import Selection as Selection
     from ibidem.memory.conversation.summary import summary_of as summary_of
     from ibidem.memory.conversation.units import Unit as Unit
@@ -238,7 +240,7 @@ _HOMES = {
     "memory.conversation.conversations": "Conversations",
     "memory.conversation.message": "Message Stored ThreadInfo thread_id",
     "memory.conversation.selection": "Selection",
-    "memory.conversation.proposals": "facts_in",
+    "memory.conversation.extracted_facts": "facts_from_messages",
     "memory.conversation.summary": "summary_of",
     "memory.conversation.units": "Unit",
     "memory.graph.consolidate": "Consolidated",

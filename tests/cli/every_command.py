@@ -126,7 +126,12 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("retrieve", "the mill of the engine", "--direct")
     run("retrieve", "Long Mill")
     _reads(run)
+    run("config", "set", "slow_milliseconds", "0")
+    run("config", "set", "log_questions", "always")
     recalled = run("memory", "recall", "the mill of the engine", "--direct", "--session", "s")
+    run("memory", "slow")
+    run("config", "unset", "slow_milliseconds")
+    run("config", "unset", "log_questions")
     run(
         "memory",
         "recall",
@@ -240,8 +245,8 @@ def _reads(run: Callable[..., dict[str, Any]]) -> None:
     run("thread", "append", "talk", "what is the answer")
     run("thread", "append", "talk", "--stdin", stdin=stdin)
     run("thread", "compact", "talk", "0", "0", "a question")
-    run("thread", "propose", "talk", "0", "0", "--rules", "--user", "ada")
-    run("thread", "propose", "talk", "0", "0", "Ada asks", "--made-by", "ada")
+    run("thread", "extract", "talk", "0", "0", "--rules", "--user", "ada")
+    run("thread", "extract", "talk", "0", "0", "Ada asks", "--made-by", "ada")
     run("undo", "--staged")
     run("thread", "show", "talk")
     run("thread", "show", "talk", "--raw")
@@ -250,6 +255,12 @@ def _reads(run: Callable[..., dict[str, Any]]) -> None:
     run("thread", "append", "talk", "a word " * 400 + "and 42")
     run("thread", "select", "talk", "42")
     run("config", "unset", "thread_window")
+    run("config", "set", "compact_recent", "1")
+    run("thread", "compact", "--over", "9", "--dry-run")
+    run("thread", "compact", "--over", "9")
+    run("config", "set", "compact_over", "9")
+    run("thread", "append", "talk", "one more")
+    run("config", "unset", "compact_over")
     run("thread", "list")
     run("thread", "clear", "talk", "--before", "1")
 

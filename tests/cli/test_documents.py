@@ -312,7 +312,20 @@ def _patched(text: str, lines: list[str]) -> str:
     return "\n".join(found) + ("\n" if newline and found else "")
 
 
-def test_a_pager_is_used_on_a_terminal(edited: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        (["diff", "HEAD~1"], "ten"),
+        (["log"], "ten"),
+        (["query"], "Passage"),
+        (["ask", "timeout deadline"], " tokens"),
+        (["packs", "timeout deadline"], " tokens"),
+    ],
+    ids=["diff", "log", "query", "ask", "packs"],
+)
+def test_a_pager_is_used_on_a_terminal(
+    edited: Run, tmp_path: Path, command: list[str], shown: str
+) -> None:
     script = (
         "import pty, sys, os; os.environ.update(PAGER='tee paged', TERM='xterm');"
         "sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
@@ -320,9 +333,9 @@ def test_a_pager_is_used_on_a_terminal(edited: Run, tmp_path: Path) -> None:
     del edited
     import sys
 
-    program = [sys.executable, "-m", "ibidem", "diff", "HEAD~1"]
+    program = [sys.executable, "-m", "ibidem", *command]
     subprocess.run([sys.executable, "-c", script, *program], check=True, capture_output=True)
-    assert "ten" in (tmp_path / "paged").read_text(encoding="utf-8")
+    assert shown in (tmp_path / "paged").read_text(encoding="utf-8")
     (tmp_path / "paged").unlink()
     program += ["--no-pager"]
     subprocess.run([sys.executable, "-c", script, *program], check=True, capture_output=True)

@@ -1,4 +1,5 @@
-"""The engine gives the oracle's bytes, whatever the repository, the query and the index layout."""
+"""The engine gives the oracle's bytes, whatever the repository, the query, the index layout and
+the workers that share it."""
 
 from __future__ import annotations
 
@@ -7,6 +8,9 @@ import random
 import pytest
 
 from ibidem.objects.node import Node
+from ibidem.repo.workers.driver import Workers
+from ibidem.repo.workers.messages import Request
+from ibidem.repo.workers.worker import answer_from
 from ibidem.retrieve.answer.answer import receipt_of
 from ibidem.retrieve.answer.receipt import Receipt
 from ibidem.retrieve.node_source import NodeSource
@@ -20,12 +24,34 @@ from .world import edited, layouts, random_facts, random_options, with_queries
 QUERIES_EACH = 4
 
 
+def random_workers(rng, snapshot, load):
+    """Returns workers that own random segments of a snapshot, some of which fail at random."""
+    failures = random.Random(rng.random())
+
+    def failing(message):
+        if failures.random() < 0.5:
+            raise OSError("the connection was lost")
+        return carried(message)
+
+    def carried(message):
+        return answer_from(snapshot, Request.decode(message), load)
+
+    names = [f"{rng.random()}" for _ in range(rng.randint(1, 5))]
+    failing_count = rng.randint(0, len(names) - 1)
+    carriers = dict.fromkeys(names, carried) | dict.fromkeys(names[:failing_count], failing)
+    return Workers(carriers, copies=len(names))
+
+
 def check(seed: int) -> None:
     rng = random.Random(seed)
     before = random_facts(rng)
     facts = edited(rng, before)
     world = World(facts.buffer, facts.root)
     snapshots = [FakeSnapshot(facts, rng), FakeSnapshot(facts, rng), *layouts(facts, before)]
+
+    def load(cid):
+        return Node.decode(facts.buffer.get(cid))
+
     for _ in range(QUERIES_EACH):
         options = random_options(rng, (None, before.root, facts.root))
         if rng.random() < 0.3:
@@ -38,19 +64,18 @@ def check(seed: int) -> None:
         expected = answer(world, query.form(), None if said is None else list(said.scores))
         for snapshot in snapshots:
 
-            def ask(reranker, snapshot=snapshot, query=query):
-                return execute(
-                    snapshot,
-                    query,
-                    NodeSource(lambda cid: Node.decode(facts.buffer.get(cid)), facts.content),
-                    reranker=reranker,
-                )
+            def ask(reranker, *, lanes=None, snapshot=snapshot, query=query):
+                source = NodeSource(load, facts.content)
+                return execute(snapshot, query, source, reranker=reranker, lanes=lanes)
 
             result = ask(said)
             assert result.to_bytes() == expected
             receipt = Receipt.decode(receipt_of(result).encode())
             assert receipt.result == result.cid
             assert ask(receipt.rerank).to_bytes() == expected
+            if rng.random() < 0.4:
+                workers = random_workers(rng, snapshot, load)
+                assert ask(said, lanes=workers.lanes(snapshot)).to_bytes() == expected
 
 
 @pytest.mark.parametrize(

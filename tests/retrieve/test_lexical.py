@@ -63,9 +63,9 @@ class Collection:
         statistics = statistics_of(everything.view, include_tombstoned=False)
         rows = lexical_view.lexical_view_of(everything.view, statistics, include_tombstoned=False)
         factors = {(word,): float(count) for word, count in Counter(query.text.split()).items()}
-        found = {word: bm25.forms(rows, statistics, word, query) for word in factors}
-        terms = bm25.weighted(statistics, found, factors)
-        scorer = bm25.Scorer(everything.view, rows, statistics, terms, query)
+        frequencies = rows.frequencies((word for (word,) in factors), statistics, query)
+        weights = bm25.weights(statistics.documents, frequencies, factors)
+        scorer = lane.scorer_of(everything, statistics, weights)
         every = np.concatenate(
             [
                 start + np.arange(len(segment.ordinals), dtype=np.uint32)

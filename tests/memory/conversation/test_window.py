@@ -21,8 +21,8 @@ def repo() -> Iterator[Repository]:
 
 def limited(repo: Repository, window: int) -> Conversations:
     memory = Conversations(repo)
-    memory.append("a", [("user", f"needle {place}") for place in range(10)])
-    memory.append("b", [("user", f"needle {place}") for place in range(4)])
+    memory.append("a", [("user", f"needle {index}") for index in range(10)])
+    memory.append("b", [("user", f"needle {index}") for index in range(4)])
     with repo.transaction() as tx:
         tx.configure(thread_window=window)
     return memory
@@ -40,8 +40,8 @@ def test_only_the_newest_messages_of_a_thread_are_searched(repo: Repository) -> 
     assert outside(chosen) == [("a", 7)]
     every = memory.select("needle", limit=None)
     assert {(one.thread, one.ord) for one in every.messages} == {
-        *(("a", place) for place in (7, 8, 9)),
-        *(("b", place) for place in (1, 2, 3)),
+        *(("a", index) for index in (7, 8, 9)),
+        *(("b", index) for index in (1, 2, 3)),
     }
     assert outside(every) == [("a", 7), ("b", 1)]
     assert repo.receipts.replay(every.result.receipt).cid == every.result.cid
