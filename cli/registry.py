@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
-from ibidem.store.backends import without_password
 
 _Change = Callable[[dict[str, str]], dict[str, str]]
 GLOBAL = "global"
@@ -141,6 +140,8 @@ def is_name(text: str) -> bool:
 
 def _check_free(known: Mapping[str, str], name: str, address: str) -> None:
     if known.get(name, address) != address:
+        from ibidem.store.backends import without_password
+
         raise InvalidInputError(
             f"name: {name!r} is registered as {without_password(known[name])}, and this is "
             f"{without_password(address)}",

@@ -9,7 +9,6 @@ import click
 from ibidem.cli.registry import Registry
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, color_option, json_option, pass_session, quiet_option
-from ibidem.store.backends import without_password
 
 
 @click.group("repos", invoke_without_command=True)
@@ -88,6 +87,8 @@ def remove(session: Session, *, name: str) -> None:
 
 
 def _show(session: Session) -> None:
+    from ibidem.store.backends import without_password
+
     known = {
         name: without_password(address)
         for name, address in Registry(session.environment).all().items()

@@ -12,7 +12,14 @@ from ibidem.cli.options import question
 from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import answer, output
-from ibidem.cli.session import Session, at_option, common_options, pager_option, pass_session
+from ibidem.cli.session import (
+    Session,
+    at_option,
+    common_options,
+    pager_option,
+    pass_session,
+    receipt_options,
+)
 from ibidem.objects.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -34,6 +41,7 @@ if TYPE_CHECKING:
 @viewer_option
 @at_option
 @pager_option
+@receipt_options
 @common_options
 @pass_session
 def command(

@@ -173,8 +173,10 @@ class Session:
         ibidem.set_threads(self._threads())
         found = ibidem.open(address, clock=self.clock(), finish_erasing=finish_erasing)
         found.core.embedder_for = self._embedder
-        found.core.agent = self.agent or self.environment.get("IBIDEM_AGENT") or None
-        found.core.task = self.task or self.environment.get("IBIDEM_TASK") or None
+        found.act_as(
+            self.agent or self.environment.get("IBIDEM_AGENT") or None,
+            self.task or self.environment.get("IBIDEM_TASK") or None,
+        )
         found.show_progress(self.meter)
         viewer = self.caller()
         if viewer is None or viewer.everything:
@@ -435,10 +437,17 @@ def author_option(function: Function) -> Function:
 def commit_options(function: Function) -> Function:
     """Adds `--author`, passed on as `author`, and `--agent` and `--task`, for commands that
     commit."""
-    for name, what in (
-        ("task", "Task of the commit"),
-        ("agent", "Agent that commits for the author"),
-    ):
+    function = _purpose(function, "Agent that commits for the author", "Task of the commit")
+    return author_option(function)
+
+
+def receipt_options(function: Function) -> Function:
+    """Adds `--agent` and `--task`, for commands whose answers have receipts."""
+    return _purpose(function, "Agent that asks, for the receipt", "Task that it asks for, likewise")
+
+
+def _purpose(function: Function, agent: str, task: str) -> Function:
+    for name, what in (("task", task), ("agent", agent)):
         function = click.option(
             f"--{name}",
             metavar="NAME",
@@ -446,7 +455,7 @@ def commit_options(function: Function) -> Function:
             callback=_set(name),
             help=f"{what} [env IBIDEM_{name.upper()}].",
         )(function)
-    return author_option(function)
+    return function
 
 
 def _revision(context: click.Context, _: click.Parameter, value: str) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
-from ibidem.store.backends import without_password
 
 if TYPE_CHECKING:
     from ibidem.cli.session import Session
@@ -52,6 +51,8 @@ def opened(
     Raises:
         NotFoundError: there is no repository of a name.
     """
+    from ibidem.store.backends import without_password
+
     addresses: list[tuple[str, str | Path]] = []
     try:
         addresses.append((session.name(), session.address()))

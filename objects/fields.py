@@ -577,6 +577,8 @@ RECEIPT = Table(
     Field("items", ROWS),
     Field("rerank", MAP, optional=True),
     Field("text_digest", DIGEST, optional=True, text=False),
+    Field("agent", TEXT, optional=True),
+    Field("task", TEXT, optional=True),
     is_record=True,
 )
 STEP = Table(

@@ -86,6 +86,10 @@ class Receipt:
     """The digest of each model's files, if it is known."""
     rerank: RerankRecord | None = None
     """The reranker's scores; a replay uses them instead of the model."""
+    agent: str | None = None
+    """Who asked; not part of the answer."""
+    task: str | None = None
+    """What for, likewise."""
 
     def __str__(self) -> str:
         return str(self.cid)
@@ -118,6 +122,9 @@ class Receipt:
             parts["notes_head"] = link_of(self.notes_head)
         if self.rerank is not None:
             parts["rerank"] = codec.encode(self.rerank.form())
+        for name, value in (("agent", self.agent), ("task", self.task)):
+            if value is not None:
+                parts[name] = text_of(value)
         block = map_of(parts)
         if len(block) > BLOCK_BYTES_MAX:
             raise InvalidInputError(
@@ -157,17 +164,19 @@ class Receipt:
         return receipt
 
     @classmethod
-    def _read(cls, kept: ReceiptBlock) -> Self:
-        query = read_query(kept.query)
+    def _read(cls, block: ReceiptBlock) -> Self:
+        query = read_query(block.query)
         receipt = cls(
-            root=kept.root,
+            root=block.root,
             query=query,
-            result=kept.result,
-            items=tuple(_item(row, query) for row in kept.items),
-            commit=kept.commit,
-            notes_head=kept.notes_head,
-            models=kept.models,
-            rerank=None if kept.rerank is None else RerankRecord.from_form(kept.rerank),
+            result=block.result,
+            items=tuple(_item(row, query) for row in block.items),
+            commit=block.commit,
+            notes_head=block.notes_head,
+            models=block.models,
+            rerank=None if block.rerank is None else RerankRecord.from_form(block.rerank),
+            agent=block.agent,
+            task=block.task,
         )
         if query.union is not None and receipt.root != query.union.roots[0]:
             raise CorruptError("root: got another than the first of the roots of the query")

@@ -104,6 +104,8 @@ OPTIONAL: dict[str, Fields] = {
         "notes_head": LINK,
         "rerank": {"status": "ok"},
         "text_digest": bytes(32),
+        "agent": "a",
+        "task": "b",
     },
     "conflict": {"base": OTHER, "fields": ["props.due", "summary"], "deleted": True, "nodes": PAIR},
     "step": {

@@ -262,6 +262,8 @@ OPTIONAL = {
         "notes_head": _is_link,
         "rerank": _is_map,
         "text_digest": _is_digest,
+        "agent": _is_text,
+        "task": _is_text,
     },
     "step": {
         "name": _is_text,
