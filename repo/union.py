@@ -27,6 +27,7 @@ from ibidem.repo.receipts.replay import check_same, found_receipt, opened, repla
 from ibidem.repo.retrieval.newest import newest_time
 from ibidem.repo.retrieval.retrieve import answered, ask_nodes
 from ibidem.repo.revision import Revision
+from ibidem.repo.viewer.exposure import not_permitted
 from ibidem.repo.viewer.repository import ViewerRepository
 from ibidem.repo.viewer.revision import ViewerRevision
 from ibidem.retrieve.node_source import NodeSource
@@ -199,16 +200,28 @@ class Union:
 
         Raises:
             ReplayError: kind `not-found`: it is of other roots.
+            InvalidInputError: kind `not-permitted`: to a restricted viewer, the receipt of another
+                one, or a CID instead of the receipt itself.
         """
+        caller = self._viewer
+        is_restricted = caller is not None and not caller.everything
+        if is_restricted and isinstance(receipt, (Cid, str)):
+            raise not_permitted("a receipt by its name")
         recorded = opened(found_receipt(self._core, receipt), text, key)
+        if is_restricted and recorded.query.viewer != caller:
+            raise not_permitted("the receipt of another viewer")
         graph = self._graph_for(recorded.query.viewer, None)
         result: Answer[Item] = replayed(self._core, graph, recorded, estimator)
         check_same(self._core, recorded, result, graph.config)
         return replace(result, receipt=recorded)
 
+    @property
+    def _viewer(self) -> Viewer | None:
+        """The caller for whom a revision was opened; None if none was."""
+        return next((one.viewer for one in self._graphs if one.viewer is not None), None)
+
     def _graph_for(self, viewer: Viewer | None, given: Mapping[str, Any] | None) -> _UnionGraph:
-        opened_for = (graph.viewer for graph in self._graphs if graph.viewer is not None)
-        caller = next(opened_for, None) if viewer is None else viewer
+        caller = self._viewer if viewer is None else viewer
         graphs = [graph.seen_by(caller) for graph in self._graphs]
         return _UnionGraph(self._core, graphs, given, self._snapshot_of)
 

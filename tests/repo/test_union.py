@@ -185,6 +185,16 @@ def test_a_viewer_gets_what_a_union_of_what_he_sees_gives():
     asked = ibidem.union(repos).retrieve("tea secret", viewer=viewer)
     proxied = ibidem.union([repo.as_viewer(viewer) for repo in repos]).retrieve("tea secret")
     assert asked == proxied
+    own = ibidem.union([repo.as_viewer(viewer) for repo in repos])
+    assert own.replay(proxied.receipt) == asked
+    for other in (
+        str(proxied.receipt.cid),
+        proxied.receipt.cid,
+        ibidem.union(repos).retrieve("tea", viewer=ALL).receipt,
+    ):
+        with pytest.raises(InvalidInputError) as caught:
+            own.replay(other)
+        assert caught.value.kind is ErrorKind.NOT_PERMITTED
     assert {item.node.props["level"] for item in asked} == {0, 1}
     whole = ibidem.union(repos).retrieve("tea secret", viewer=ALL)
     assert len(whole) == 7
