@@ -390,7 +390,9 @@ def _check_models(graphs: Sequence[Graph], vectors: Iterable[Any]) -> None:
                 _check_equal(having[0][0], graph, f"models.{name}.{part}", one, other)
 
 
-def union(sources: Iterable[Source]) -> Union:
+def union(
+    sources: Iterable[Repository | ViewerRepository | Revision | ViewerRevision],
+) -> Union:
     """Returns several repositories, or revisions of them, as one collection that can be asked.
 
     Raises:
