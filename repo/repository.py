@@ -168,6 +168,28 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
         """
         self.core.progress = progress
 
+    def act_as(self, agent: str | None, task: str | None = None) -> None:
+        """Names who uses this object, and what for: commits and notes get both unless their call
+        names others, and receipts of questions have them beside the answer. None for nobody.
+
+        Raises:
+            InvalidInputError: one is not a text, or too long.
+
+        Examples:
+            >>> import ibidem
+            >>> repo = ibidem.init("memory:")
+            >>> with repo.transaction() as tx:
+            ...     _ = tx.add_node("Fact", summary="the parcel arrives on Monday")
+            >>> repo.act_as("clerk", "track parcels")
+            >>> receipt = repo.retrieve("parcel").receipt
+            >>> receipt.agent, receipt.task
+            ('clerk', 'track parcels')
+        """
+        for name, value in (("agent", agent), ("task", task)):
+            if value is not None:
+                checks.name(name, value)
+        self.core.agent, self.core.task = agent, task
+
     def now(self, time: int | datetime | None = None) -> int:
         """Returns a time in microseconds since 1970 UTC: the one given, else the clock's."""
         return self.core.now(time)

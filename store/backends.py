@@ -81,7 +81,12 @@ class Location:
     @property
     def shown(self) -> str:
         """The address for messages, without a password."""
-        return self.address if self.is_folder else re.sub(_CREDENTIALS, r"\1:***@", self.address)
+        return self.address if self.is_folder else without_password(self.address)
+
+
+def without_password(address: str) -> str:
+    """Returns an address for messages."""
+    return re.sub(_CREDENTIALS, r"\1:***@", address)
 
 
 def is_address(text: object) -> bool:

@@ -18,12 +18,11 @@ from ibidem.repo.arguments import microseconds
 from ibidem.repo.graph import Graph
 from ibidem.repo.retrieval.rerank_timeout import limited
 from ibidem.repo.retrieval.token_estimators import estimator_of
-from ibidem.retrieve.answer.answer import Answer, AnswerKind, best_ids, receipt_of
+from ibidem.retrieve.answer.answer import Answer, AnswerKind, receipt_of
 from ibidem.retrieve.answer.locator import Locator
 from ibidem.retrieve.answer.warning import AnswerWarning
 from ibidem.retrieve.filter import Universe
 from ibidem.retrieve.lane import LaneTop
-from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import dense_tops, run_lanes
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.options import TIMES_OF_RECORDS
@@ -36,7 +35,6 @@ from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
-    from ibidem.objects.location import Location
     from ibidem.repo.core import Core
     from ibidem.repo.retrieval.answer_cache import Key
     from ibidem.repo.retrieval.signature import QuestionOptions
@@ -237,6 +235,8 @@ def ask(
         estimator=counter,
         **options,
     )
+    if revision.union is not None:
+        query = query.over(revision.union)
     if degraded is not None:
         query = replace(query, degraded=checks.name("model", degraded))
     return PreparedQuery(query, counter, limited(rerank, timeout), strict)
@@ -279,7 +279,11 @@ def _with_receipt(repository: Core, revision: Graph, result: AnyAnswer) -> AnyAn
     vectors = [query.vector, *(one.vector for one in query.queries or ())]
     used = {one.model for one in vectors if one is not None}
     models = {name: digest for name, digest in digests.items() if name in used}
-    receipt = receipt_of(result, commit=revision.commit_cid, notes_head=query.notes, models=models)
+    receipt = replace(
+        receipt_of(result, commit=revision.commit_cid, notes_head=query.notes, models=models),
+        agent=repository.agent,
+        task=repository.task,
+    )
     try:
         block = receipt.encode()
     except InvalidInputError:
@@ -325,7 +329,7 @@ def execute_query(
         lambda snapshot: rules(prepared.query.semantics).execute(
             snapshot,
             prepared.query,
-            _nodes_of(repository, prepared),
+            revision.node_source(prepared.estimator),
             reranker=prepared.reranker,
             lanes=lanes(snapshot),
             **_noted(repository, prepared.query),
@@ -349,7 +353,7 @@ def stream_packs(
         lambda snapshot: rules(prepared.query.semantics).stream_packs(
             snapshot,
             prepared.query,
-            _nodes_of(repository, prepared),
+            revision.node_source(prepared.estimator),
             reranker=prepared.reranker,
             lanes=lanes(snapshot),
             **_noted(repository, prepared.query),
@@ -359,25 +363,7 @@ def stream_packs(
 
 
 def _with_locator(revision: Graph, result: AnyAnswer) -> AnyAnswer:
-    return replace(result, locator=Locator(lambda: _located(revision, result)))
-
-
-def _nodes_of(repository: Core, prepared: PreparedQuery) -> NodeSource:
-    store = repository.store
-    return NodeSource(
-        lambda cid: Node.decode(store.get(cid)),
-        repository.content_of,
-        prepared.estimator,
-        lambda cids: list(map(Node.decode, store.get_many(cids))),
-    )
-
-
-def _located(revision: Graph, result: Answer[Any]) -> list[Location | None]:
-    """Returns the location of each item's best node, as the caller of the query sees it."""
-    return revision.seen_by(result.query.viewer).locate_many(
-        best_ids(result),
-        include_tombstoned=result.query.include_tombstoned,
-    )
+    return replace(result, locator=Locator(lambda: revision.located(result)))
 
 
 def _here(snapshot: Snapshot) -> None:

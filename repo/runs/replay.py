@@ -143,7 +143,7 @@ class Replay(Session):
         self._replayed(found)
         again = replace(question, reranker=receipt.rerank)
         result = replay.ask_again(self._repository, at, again)
-        replay.check_same(self._repository, receipt, result)
+        replay.check_same(self._repository, receipt, result, at.config)
         return replace(result, receipt=receipt)
 
     def _question(

@@ -62,7 +62,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Repository", Exposure.REFUSED, "delete_branch delete_tag merge rebase cherry_pick"),
     **_rows("Repository", Exposure.REFUSED, "revert resolve_conflict ingest"),
     **_rows("Repository", Exposure.VISIBLE, "conversations records recall feedback add"),
-    **_rows("Repository", Exposure.REFUSED, "show_progress use_workers work"),
+    **_rows("Repository", Exposure.REFUSED, "show_progress act_as use_workers work"),
     # -- its namespaces ------------------------------------------------------------------------
     **_rows(
         "History",
@@ -145,6 +145,8 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_commands(Exposure.VISIBLE, "thread append", "thread clear"),
     **_commands(Exposure.VISIBLE, "snapshot record", "mcp", "view"),
     **_commands(Exposure.EXEMPT, "init", "demo", "completion", "help", "mcp integrate"),
+    **_commands(Exposure.EXEMPT, "config repos", "config repos list", "config repos add"),
+    **_commands(Exposure.EXEMPT, "config repos remove"),
     **_commands(Exposure.REFUSED, "config list", "config get", "config set", "config unset"),
     **_commands(Exposure.REFUSED, "add", "node add", "node remove", "node tombstone"),
     **_commands(Exposure.REFUSED, "node untombstone", "edge add", "edge remove", "commit"),

@@ -419,7 +419,7 @@ class _Making:
         found = [self.hits[rank] for rank in group.hits]
         nodes = [self._node(hit.ordinal) for hit in found]
         ordinals = self.found.ranking.ordinals[[hit.place for hit in found]]
-        lanes = self.found.lane_scores(ordinals, [node.id for _, node in nodes])
+        lanes = self.found.lane_scores(ordinals)
         return tuple(
             Hit(
                 node.id,

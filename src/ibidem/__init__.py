@@ -165,6 +165,8 @@ if TYPE_CHECKING:
     from ibidem.repo.sync.fetched import FetchedRef as FetchedRef
     from ibidem.repo.sync.report import CopyReport as CopyReport
     from ibidem.repo.transaction.transaction import Transaction as Transaction
+    from ibidem.repo.union import Union as Union
+    from ibidem.repo.union import union as union
     from ibidem.repo.vector_audit import VectorAudit as VectorAudit
     from ibidem.repo.viewer.exposure import Exposure as Exposure
     from ibidem.repo.viewer.exposure import exposure_of as exposure_of
@@ -316,6 +318,7 @@ _HOMES = {
     "repo.sync.fetched": "FetchedRef",
     "repo.sync.report": "CopyReport",
     "repo.transaction.transaction": "Transaction",
+    "repo.union": "Union union",
     "repo.viewer.exposure": "Exposure exposure_of",
     "repo.viewer.notes": "ViewerNotes ViewerSpace",
     "repo.viewer.repository": "ViewerReceipts ViewerRepository",

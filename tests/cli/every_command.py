@@ -42,7 +42,9 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
         *arguments: str, code: int = 0, stdin: bytes = b"", env: dict[str, str] | None = None
     ) -> dict[str, Any]:
         line = [*arguments, "--json"]
-        result = CliRunner().invoke(cli, line, input=stdin, prog_name="repo", env=env)
+        result = CliRunner(env={"XDG_CONFIG_HOME": str(folder / "config")}).invoke(
+            cli, line, input=stdin, prog_name="repo", env=env
+        )
         assert result.exit_code == code, f"{arguments}: {result.output}"
         printed = result.stdout_bytes if code < 2 else result.stderr_bytes
         value = json.loads(printed)
@@ -59,7 +61,8 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     (folder / "notes" / ".env").write_text("TOKEN=1\n")
     lines = '{"node": {"ntype": "Note", "summary": "x"}}\nnot a record\n'
     (folder / "notes" / "bad.ndjson").write_text(lines)
-    run("init")
+    run("init", "--name", "engines")
+    run("config", "repos")
     run("add", "-", code=1, stdin=RECORDS)
     run("status")
     run("add", "notes", code=1)
@@ -78,6 +81,10 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("node", "add", "Person", "--summary", "Ada", "--prop", "born=1815")
     run("commit", "-m", "a person")
     run("retrieve", "When was Ada born?")
+    run("init", "other")
+    run("node", "add", "Note", "--summary", "another mill", "--repo", "other")
+    run("commit", "-m", "one", "--repo", "other")
+    run("retrieve", "mill", "--with", "other", "--limit", "2")
     run("retrieve", "store nowhere", "--also", "mill", "--summary", "1", "--assess")
     run("packs", "the Long Mill", "--limit", "1", "--summary", "1", "--assess")
     run("packs", "mill nowhere", "--limit", "1", "--assess")
