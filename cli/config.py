@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ibidem.cli import repos
 from ibidem.cli.options import parse, settings
 from ibidem.cli.render import output
 from ibidem.cli.session import (
@@ -49,6 +50,9 @@ def command(context: click.Context, session: Session, *, at: str) -> None:
     """
     if context.invoked_subcommand is None:
         _list(session, at)
+
+
+command.add_command(repos.command)
 
 
 @command.command("list")

@@ -10,7 +10,14 @@ from ibidem.cli.options import question
 from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import answer, output, packs
-from ibidem.cli.session import Session, at_option, common_options, pager_option, pass_session
+from ibidem.cli.session import (
+    Session,
+    at_option,
+    common_options,
+    pager_option,
+    pass_session,
+    receipt_options,
+)
 from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 
 
@@ -24,6 +31,7 @@ from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 @viewer_option
 @at_option
 @pager_option
+@receipt_options
 @common_options
 @pass_session
 def command(

@@ -13,7 +13,7 @@ from ibidem.cli.options import question
 from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.viewer import viewer_of, viewer_option, viewer_options
 from ibidem.cli.render import answer, output
-from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.session import Session, at_option, common_options, pass_session, receipt_options
 from ibidem.objects.printable import moment
 
 
@@ -31,6 +31,7 @@ from ibidem.objects.printable import moment
 @question.question_options
 @viewer_option
 @at_option
+@receipt_options
 @common_options
 @pass_session
 def command(

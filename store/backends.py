@@ -31,7 +31,8 @@ SCHEMES = {
 FOLDER_BACKEND = "ibidem.store.lmdb.backend:FOLDER"
 _URL = r"([a-z][a-z0-9+.-]*)://"
 _CREDENTIALS = r"(://[^/@:]*):[^/@]*@"
-_STALENESS = r"[?&]staleness=[^&]*"
+_NO_IDENTITY = ("staleness=", "blocks=")
+"""Options of an address that do not say which repository it is."""
 _NAME_CHARACTERS = 32
 
 
@@ -81,7 +82,12 @@ class Location:
     @property
     def shown(self) -> str:
         """The address for messages, without a password."""
-        return self.address if self.is_folder else re.sub(_CREDENTIALS, r"\1:***@", self.address)
+        return self.address if self.is_folder else without_password(self.address)
+
+
+def without_password(address: str) -> str:
+    """Returns an address for messages."""
+    return re.sub(_CREDENTIALS, r"\1:***@", address)
 
 
 def is_address(text: object) -> bool:
@@ -111,8 +117,10 @@ def local_folder(address: str) -> Path:
     """Returns the folder for what this machine keeps of the repository at a URL."""
     from platformdirs import user_data_path
 
-    # The password and the staleness of answers do not make another repository.
-    plain = re.sub(_STALENESS, "", re.sub(_CREDENTIALS, r"\1@", address)).rstrip("/")
+    # Neither does a password make another repository.
+    place, _, options = re.sub(_CREDENTIALS, r"\1@", address).partition("?")
+    telling = [one for one in options.split("&") if one and not one.startswith(_NO_IDENTITY)]
+    plain = "?".join((place, "&".join(telling)) if telling else (place,)).rstrip("/")
     name = blake3(plain.encode("utf-8", "surrogateescape")).hexdigest()[:_NAME_CHARACTERS]
     return user_data_path("ibidem") / "repositories" / name
 

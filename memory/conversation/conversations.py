@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ibidem.embed.language_model import LanguageModel
-    from ibidem.embed.protocol import Embedder
+    from ibidem.embed.protocol import Embedder, SparseEncoder
     from ibidem.objects.cid import CommitCid
     from ibidem.objects.ids import NodeId
     from ibidem.objects.node import Node
@@ -431,7 +431,7 @@ class Conversations:
         embedder: Embedder | None = None,
         degrade: bool = False,
         vector: tuple[str, Any] | None = None,
-        sparse: tuple[str, Any, Any] | None = None,
+        sparse: tuple[str, Any, Any] | SparseEncoder | None = None,
         operator: str | Configured = CONFIGURED,
         phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,
@@ -455,7 +455,7 @@ class Conversations:
         mmr: Mapping[str, float] | None = None,
         recency: bool | Mapping[str, Any] | None = None,
         importance: bool | str | None = None,
-        feedback: bool | None = None,
+        feedback: bool | Mapping[str, Any] | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         direct: bool | Mapping[str, Any] | None = None,
         notes: CommitCid | str | None = None,
@@ -528,7 +528,7 @@ class Conversations:
         embedder: Embedder | None = None,
         degrade: bool = False,
         vector: tuple[str, Any] | None = None,
-        sparse: tuple[str, Any, Any] | None = None,
+        sparse: tuple[str, Any, Any] | SparseEncoder | None = None,
         operator: str | Configured = CONFIGURED,
         phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,
@@ -552,7 +552,7 @@ class Conversations:
         mmr: Mapping[str, float] | None = None,
         recency: bool | Mapping[str, Any] | None = None,
         importance: bool | str | None = None,
-        feedback: bool | None = None,
+        feedback: bool | Mapping[str, Any] | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         direct: bool | Mapping[str, Any] | None = None,
         notes: CommitCid | str | None = None,

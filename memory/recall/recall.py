@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ibidem.embed.language_model import LanguageModel
-    from ibidem.embed.protocol import Embedder
+    from ibidem.embed.protocol import Embedder, SparseEncoder
     from ibidem.objects.cid import CommitCid
     from ibidem.repo.repository import Repository
     from ibidem.repo.revision import Revision
@@ -142,7 +142,7 @@ def recall(
     embedder: Embedder | None = None,
     degrade: bool = False,
     vector: tuple[str, Any] | None = None,
-    sparse: tuple[str, Any, Any] | None = None,
+    sparse: tuple[str, Any, Any] | SparseEncoder | None = None,
     operator: str | Configured = CONFIGURED,
     phrases: bool | Configured = CONFIGURED,
     fuzzy: bool | Mapping[str, float] | None = None,
@@ -167,7 +167,7 @@ def recall(
     mmr: Mapping[str, float] | None = None,
     recency: bool | Mapping[str, Any] | None = None,
     importance: bool | str | None = None,
-    feedback: bool | None = None,
+    feedback: bool | Mapping[str, Any] | None = None,
     worth: bool | Mapping[str, Any] | None = None,
     direct: bool | Mapping[str, Any] | None = None,
     notes: CommitCid | str | None = None,

@@ -53,12 +53,16 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     ),
     **_rows("Repository", Exposure.EXEMPT, "viewer author"),
     **_rows("Repository", Exposure.REFUSED, "core folder history stage sync runs keys maintenance"),
-    **_rows("Repository", Exposure.REFUSED, "commit_at use_embedder embed branch tag switch"),
+    **_rows(
+        "Repository",
+        Exposure.REFUSED,
+        "commit_at use_embedder embed embed_sparse branch tag switch",
+    ),
     **_rows("Repository", Exposure.REFUSED, "refs set_ref delete_ref"),
     **_rows("Repository", Exposure.REFUSED, "delete_branch delete_tag merge rebase cherry_pick"),
     **_rows("Repository", Exposure.REFUSED, "revert resolve_conflict ingest"),
     **_rows("Repository", Exposure.VISIBLE, "conversations records recall feedback add"),
-    **_rows("Repository", Exposure.REFUSED, "show_progress use_workers work"),
+    **_rows("Repository", Exposure.REFUSED, "show_progress act_as use_workers work"),
     # -- its namespaces ------------------------------------------------------------------------
     **_rows(
         "History",
@@ -90,7 +94,9 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Revision", Exposure.VISIBLE, "edges edges_of vector sparse tombstone content"),
     **_rows("Revision", Exposure.VISIBLE, "vectors sparse_vectors"),
     **_rows("Revision", Exposure.VISIBLE, "document locate locate_many newest moment paths"),
-    **_rows("Revision", Exposure.VISIBLE, "is_visible retrieve retrieve_many packs records"),
+    **_rows(
+        "Revision", Exposure.VISIBLE, "is_visible retrieve retrieve_many packs records stream_packs"
+    ),
     **_rows("Revision", Exposure.VISIBLE, "prompt context verify_citation query page count schema"),
     **_rows("Revision", Exposure.VISIBLE, "navigate neighbours communities"),
     **_rows("Revision", Exposure.EXEMPT, "root_cid commit_cid config trust_policy viewer"),
@@ -140,6 +146,8 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_commands(Exposure.VISIBLE, "thread append", "thread clear"),
     **_commands(Exposure.VISIBLE, "snapshot record", "mcp", "view"),
     **_commands(Exposure.EXEMPT, "init", "demo", "completion", "help", "mcp integrate"),
+    **_commands(Exposure.EXEMPT, "config repos", "config repos list", "config repos add"),
+    **_commands(Exposure.EXEMPT, "config repos remove"),
     **_commands(Exposure.REFUSED, "config list", "config get", "config set", "config unset"),
     **_commands(Exposure.REFUSED, "add", "node add", "node remove", "node tombstone"),
     **_commands(Exposure.REFUSED, "node untombstone", "edge add", "edge remove", "commit"),

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.locator import Locator
     from ibidem.retrieve.answer.stated import Stated
     from ibidem.retrieve.answer.summary import Summary
+    from ibidem.retrieve.query.union import RootSet
     from ibidem.retrieve.recall.direct_answer import DirectAnswer
     from ibidem.retrieve.records.item import RecordGraph
     from ibidem.retrieve.records.option import RecordOptions
@@ -243,6 +244,8 @@ class Answer(Drawn, TupleSequence[AnyItem]):
             "dropped": [fields_of(one, "id", "reason", "tokens", "score") for one in self.dropped],
             "warnings": [one.to_dict() for one in self.warnings],
         }
+        if self.query.union is not None:
+            found["roots"] = [str(root) for root in self.query.union.roots]
         if (value := self.stated) is not None:
             found["stated"] = value.to_dict()
         if self.direct is not None:
@@ -310,7 +313,7 @@ def receipt_of(
         root=answer.root,
         query=answer.query,
         result=answer.cid,
-        items=tuple(map(_receipt_item, answer.items)),
+        items=tuple(_receipt_item(item, answer.query.union) for item in answer.items),
         commit=commit,
         notes_head=notes_head,
         models=MappingProxyType(dict(models)),
@@ -322,15 +325,19 @@ def _best(item: AnswerItem) -> RankedNode:
     return item.hits[0]
 
 
-def _receipt_item(item: AnswerItem) -> ReceiptItem:
+def _receipt_item(item: AnswerItem, union: RootSet | None) -> ReceiptItem:
     best = _best(item)
     digest = blake3(item.rendered.encode()).digest()
-    return ReceiptItem(best.id, best.cid, item.score, digest, best.lanes)
+    root = None if union is None else cast("Item", item).root
+    origin = None if union is None or root is None else union.roots.index(root)
+    return ReceiptItem(best.id, best.cid, item.score, digest, best.lanes, origin)
 
 
 def _lines(answer: Answer[AnswerItem]) -> Iterator[str]:
     is_packs = answer.kind is AnswerKind.PACKS
-    yield f"root {answer.root}"
+    union = answer.query.union
+    for root in (answer.root,) if union is None else union.roots:
+        yield f"root {root}"
     if answer.query.records is not None:
         yield from _record_options(answer.query.records)
     yield from _pack_options(answer.query) if is_packs else _options(answer.query)

@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from ibidem.embed.local import SentenceTransformersEmbedder as SentenceTransformersEmbedder
     from ibidem.embed.minilm import ExactMiniLM as ExactMiniLM
     from ibidem.embed.protocol import Embedder as Embedder
+    from ibidem.embed.protocol import SparseEncoder as SparseEncoder
     from ibidem.embed.remote import OllamaEmbedder as OllamaEmbedder
     from ibidem.embed.remote import OpenAiEmbedder as OpenAiEmbedder
     from ibidem.embed.remote_reranker import RemoteReranker as RemoteReranker
+    from ibidem.embed.remote_sparse import RemoteSparseEncoder as RemoteSparseEncoder
     from ibidem.ingest.ingest import ingest_text as ingest_text
     from ibidem.ingest.ndjson import read_lines as read_lines
     from ibidem.ingest.record import ConfigRecord as ConfigRecord
@@ -123,6 +125,7 @@ if TYPE_CHECKING:
     from ibidem.repo.api.stage import Stage as Stage
     from ibidem.repo.api.sync import Sync as Sync
     from ibidem.repo.embed_nodes import EmbedReport as EmbedReport
+    from ibidem.repo.encode_nodes import SparseReport as SparseReport
     from ibidem.repo.erasure.erase import EraseReport as EraseReport
     from ibidem.repo.events import Event as Event
     from ibidem.repo.history.bisect import Bisection as Bisection
@@ -147,6 +150,7 @@ if TYPE_CHECKING:
     from ibidem.repo.repository import init as init
     from ibidem.repo.repository import open as open  # noqa: A004
     from ibidem.repo.retrieval.listing import Page as Page
+    from ibidem.repo.retrieval.pack_stream import PackStream as PackStream
     from ibidem.repo.retrieval.retriever import Retriever as Retriever
     from ibidem.repo.retrieval.token_estimators import TiktokenEstimator as TiktokenEstimator
     from ibidem.repo.retrieval.token_estimators import TokenizersEstimator as TokenizersEstimator
@@ -161,6 +165,8 @@ if TYPE_CHECKING:
     from ibidem.repo.sync.fetched import FetchedRef as FetchedRef
     from ibidem.repo.sync.report import CopyReport as CopyReport
     from ibidem.repo.transaction.transaction import Transaction as Transaction
+    from ibidem.repo.union import Union as Union
+    from ibidem.repo.union import union as union
     from ibidem.repo.vector_audit import VectorAudit as VectorAudit
     from ibidem.repo.viewer.exposure import Exposure as Exposure
     from ibidem.repo.viewer.exposure import exposure_of as exposure_of
@@ -222,9 +228,10 @@ _HOMES = {
     "embed.language_model": "LanguageModel RemoteLanguageModel",
     "embed.local": "OnnxEmbedder SentenceTransformersEmbedder",
     "embed.minilm": "ExactMiniLM",
-    "embed.protocol": "Embedder",
+    "embed.protocol": "Embedder SparseEncoder",
     "embed.remote": "OllamaEmbedder OpenAiEmbedder",
     "embed.remote_reranker": "RemoteReranker",
+    "embed.remote_sparse": "RemoteSparseEncoder",
     "ingest.ingest": "ingest_text",
     "ingest.ndjson": "read_lines",
     "ingest.record": (
@@ -280,6 +287,7 @@ _HOMES = {
     "repo.api.stage": "Stage",
     "repo.api.sync": "Sync",
     "repo.embed_nodes": "EmbedReport",
+    "repo.encode_nodes": "SparseReport",
     "repo.erasure.erase": "EraseReport",
     "repo.events": "Event",
     "repo.history.bisect": "Bisection",
@@ -298,6 +306,7 @@ _HOMES = {
     "repo.receipts.kept": "KeptReceipt",
     "repo.repository": "Repository init open",
     "repo.retrieval.listing": "Page",
+    "repo.retrieval.pack_stream": "PackStream",
     "repo.retrieval.retriever": "Retriever",
     "repo.retrieval.token_estimators": "TiktokenEstimator TokenizersEstimator",
     "repo.revision": "Revision",
@@ -311,6 +320,7 @@ _HOMES = {
     "repo.sync.fetched": "FetchedRef",
     "repo.sync.report": "CopyReport",
     "repo.transaction.transaction": "Transaction",
+    "repo.union": "Union union",
     "repo.viewer.exposure": "Exposure exposure_of",
     "repo.viewer.notes": "ViewerNotes ViewerSpace",
     "repo.viewer.repository": "ViewerReceipts ViewerRepository",

@@ -28,10 +28,26 @@ THREADS_MAX = 16
 _SHARE = 0.2
 """Weight of the newest measurement in the average round trip."""
 _PROBES = "probe"
+_VERSION_PROBE = f"{_PROBES}/version"
 _UNVERSIONED = "null"
 """The version in a bucket that does not keep old versions any more."""
 A = TypeVar("A")
 R = TypeVar("R")
+
+
+OLD_VERSIONS = (
+    "the bucket keeps old versions of objects, so that 'repo erase' will not end before versioning "
+    "is suspended and they are deleted"
+)
+
+
+def old_versions_stay() -> StorageError:
+    """Returns the error for destroying bytes in a bucket that keeps old versions of objects."""
+    return StorageError(
+        "object storage: the bucket keeps old versions of objects, so that nothing is destroyed by "
+        "deleting it",
+        hint="suspend versioning, delete the old versions, then run 'repo erase --finish'",
+    )
 
 
 class Created(Enum):
@@ -157,6 +173,13 @@ class Bucket:
             raise _storage_error("write", name, error) from error
         version: str | None = found["version"]
         return None if version == _UNVERSIONED else version
+
+    def keeps_versions(self) -> bool:
+        """Returns whether the bucket keeps old versions of objects, so that deleting one destroys
+        nothing."""
+        version = self.put(_VERSION_PROBE, b"")
+        self.delete([_VERSION_PROBE])
+        return version is not None
 
     def delete(self, names: Iterable[str]) -> None:
         """Deletes objects; absent ones are no error."""

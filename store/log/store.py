@@ -21,7 +21,7 @@ from ibidem.store.log.cleaning import ORPHAN_SECONDS, Cleaning
 from ibidem.store.log.entry import Span, is_entry, object_name
 from ibidem.store.log.local_copy import LocalCopy
 from ibidem.store.log.log import Log
-from ibidem.store.log.objects import Bucket
+from ibidem.store.log.objects import OLD_VERSIONS, Bucket, old_versions_stay
 from ibidem.store.log.state import LogState
 from ibidem.store.log.table import merged_rows
 from ibidem.store.log.writer import LogChange, Writer
@@ -45,7 +45,6 @@ _DROPS_MAX = 20_000
 """Blocks that one entry drops, at most."""
 _DEAD_SHARE = 0.5
 """A deletion copies the rest of a pack if more than this part of it was dropped."""
-_VERSION_PROBE = "probe/version"
 
 
 class LogStore(Closing):
@@ -265,28 +264,15 @@ class LogStore(Closing):
         self._check_open()
         if not (self.log.refreshed().dirty or self._cleaning.has_orphans()):
             return 0
-        if self._keeps_versions():
-            raise StorageError(
-                "object storage: the bucket keeps old versions of objects, so that nothing is "
-                "destroyed by deleting it",
-                hint="suspend versioning, delete the old versions, then run 'repo erase --finish'",
-            )
+        if self.bucket.keeps_versions():
+            raise old_versions_stay()
         return self._cleaning.clean(0.0) + self._cleaning.collect(0.0)
 
     def notes(self) -> tuple[str, ...]:
         """Returns that the bucket keeps old versions of objects, if it does; see
         `SupportsNotes`."""
         self._check_open()
-        note = (
-            "the bucket keeps old versions of objects, so that 'repo erase' will not end before "
-            "versioning is suspended and they are deleted"
-        )
-        return (note,) if self._keeps_versions() else ()
-
-    def _keeps_versions(self) -> bool:
-        version = self.bucket.put(_VERSION_PROBE, b"")
-        self.bucket.delete([_VERSION_PROBE])
-        return version is not None
+        return (OLD_VERSIONS,) if self.bucket.keeps_versions() else ()
 
     @property
     def shared_files(self) -> Bucket:

@@ -1,5 +1,8 @@
 """Repositories at `postgresql://user@host/database?schema=name`: a schema of its own for each.
 
+With `blocks=s3://bucket/prefix`, blocks are kept there (`split`). The schema knows it, so it need
+not be said again to open the repository.
+
 The rest of the address is as libpq reads it; what it does not say comes from the variables and
 files of libpq, such as `PGPASSWORD` and `~/.pgpass`.
 """
@@ -11,10 +14,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError, unknown_version
 from ibidem.store.backends import needs_extra
 from ibidem.store.cache import COPIES, BlockCache
+from ibidem.store.log.backend import bucket_at
+from ibidem.store.postgres.files import DatabaseFiles
+from ibidem.store.postgres.packs import PACKS_SCHEMA
+from ibidem.store.postgres.split import SplitStore
 from ibidem.store.postgres.store import PostgresStore
 from ibidem.store.protocol import LayoutReport, Store
 
@@ -22,10 +30,15 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 LAYOUT_VERSION = 1
+SPLIT_VERSION = 2
+"""Of a schema whose blocks are in a bucket."""
 DEFAULT_SCHEMA = "ibidem"
+_PLACE = "blocks"
+"""The file that says where the blocks are."""
 _TIMEOUTS = {"connect_timeout": 30, "tcp_user_timeout": 30_000}
 """In seconds and in milliseconds: a server that has gone away without a word is noticed."""
 _SCHEMA = re.compile(r"[?&]schema=([^&]*)")
+_BLOCKS = re.compile(r"[?&]blocks=([^&]*)")
 _SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
@@ -35,19 +48,30 @@ class PostgresBackend:
     @contextmanager
     def create(self, address: str, folder: Path) -> Iterator[Store]:
         """Yields a new store in a new schema, which is dropped again after an error."""
-        with _store(address, folder) as store:
+        place = blocks_at(address)
+        with _store(address, folder, place) as store:
             schema = schema_of(address)
-            if not store.database.create_schema(schema):
+            if isinstance(store, SplitStore) and store.bucket.listed(""):
+                raise InvalidInputError(
+                    f"blocks: {place} holds objects, expected a prefix without any"
+                )
+            if not store.database.create_schema(schema, "" if place is None else PACKS_SCHEMA):
                 raise InvalidInputError(
                     f"address: the schema {schema} exists, expected the name of a new one",
                     hint="open it, or name another one: ?schema=NAME",
                 )
             try:
                 yield store
+                if place is not None:
+                    DatabaseFiles(store.database).put(_PLACE, place.encode())
+                version = LAYOUT_VERSION if place is None else SPLIT_VERSION
                 store.database.change(
-                    "complete the schema", "update format set version = %s", LAYOUT_VERSION
+                    "complete the schema", "update format set version = %s", version
                 )
             except BaseException:
+                if isinstance(store, SplitStore):
+                    with suppress(Exception):
+                        store.bucket.delete(store.bucket.listed(""))
                 with suppress(Exception):  # a checked name
                     store.database.change("drop the schema", f"drop schema {schema} cascade")
                 raise
@@ -55,7 +79,8 @@ class PostgresBackend:
     def open(self, address: str, folder: Path) -> Store:
         """Opens a store; see `Backend`. The first reading of its cells, which has to follow at
         once, asks no second time."""
-        store = _store(address, folder)
+        place = blocks_at(address)
+        store = _store(address, folder, None)
         try:
             version = store.database.version()
             if version is None:
@@ -64,8 +89,21 @@ class PostgresBackend:
                     kind=ErrorKind.REPOSITORY_NOT_FOUND,
                     hint="create one with 'repo init', or copy one there with 'repo clone'",
                 )
-            if version != LAYOUT_VERSION:
-                raise unknown_version("format", version, (LAYOUT_VERSION,))
+            if version not in (LAYOUT_VERSION, SPLIT_VERSION):
+                raise unknown_version("format", version, (LAYOUT_VERSION, SPLIT_VERSION))
+            known = None
+            if version == SPLIT_VERSION:
+                (body,) = DatabaseFiles(store.database).get_all([_PLACE])
+                known = None if body is None else body.decode()
+            if place not in (None, known):
+                raise InvalidInputError(
+                    f"blocks: got {place}, expected none, or the place where they are: "
+                    f"{known or 'the database'}"
+                )
+            if known is not None:
+                store.close()
+                store = _store(address, folder, known)
+                store.database.refreshed()
         except BaseException:
             store.close()
             raise
@@ -96,8 +134,20 @@ def schema_of(address: str) -> str:
     return name
 
 
-def _store(address: str, folder: Path) -> PostgresStore:
-    return PostgresStore(_connector(address), cache=BlockCache(folder / COPIES))
+def blocks_at(address: str) -> str | None:
+    """Returns the place of the blocks that an address names, None if it names none."""
+    found = _BLOCKS.search(address)
+    return None if found is None else unquote(found[1]).rstrip("/")
+
+
+def _store(address: str, folder: Path, place: str | None) -> PostgresStore:
+    connect, cache = _connector(address), BlockCache(folder / COPIES)
+    if place is None:
+        return PostgresStore(connect, cache=cache)
+    if not place.startswith("s3://"):
+        raise InvalidInputError(f"blocks: got {place!r:.120}, expected s3://bucket/prefix")
+    bucket, _ = bucket_at(place)
+    return SplitStore(connect, bucket, cache=cache)
 
 
 def _connector(address: str) -> Callable[[], Connection[Any]]:
@@ -106,8 +156,10 @@ def _connector(address: str) -> Callable[[], Connection[Any]]:
     except ImportError as error:
         raise needs_extra("postgresql", "postgres", error) from error
     schema = schema_of(address)
-    plain = _SCHEMA.sub(lambda match: "?" if match[0].startswith("?") else "", address)
-    plain = plain.replace("?&", "?").rstrip("?")
+    plain = address
+    for option in (_SCHEMA, _BLOCKS):
+        plain = option.sub(lambda match: "?" if match[0].startswith("?") else "", plain)
+        plain = plain.replace("?&", "?").rstrip("?")
     try:
         given = psycopg.conninfo.conninfo_to_dict(plain)
     except psycopg.Error as error:

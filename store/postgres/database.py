@@ -145,10 +145,19 @@ class Database:
                     self._cache.follow(raw)
                 else:
                     found[Cid(raw)] = body or b""
+            found = self._blocks_in(found)
             for cid, block in found.items():
                 check_hash(cid, block)
             self._cache.add(found)
             return found
+
+    def _blocks_in(self, bodies: dict[Cid, bytes]) -> dict[Cid, bytes]:
+        """Returns the blocks whose rows have these bodies."""
+        return bodies
+
+    def _block_in(self, body: bytes) -> bytes | None:
+        """Returns the block whose row has this body; None if it is not in the row."""
+        return body
 
     def read(self, statement: str, *arguments: object) -> list[Any]:
         """Returns the rows of a statement that may be executed again; it is, if the connection was
@@ -191,7 +200,9 @@ class Database:
             elif kind == "cell":
                 cells[name or ""] = raw or b""
             elif kind == "block":
-                cid, block = Cid(raw or b""), body or b""
+                cid, block = Cid(raw or b""), self._block_in(body or b"")
+                if block is None:
+                    continue
                 with suppress(CorruptError):  # is raised to whoever wants it
                     check_hash(cid, block)
                     blocks[cid] = block
@@ -264,7 +275,7 @@ class Database:
                 raise failure("publish", error) from error
             if not self._was_made(error):
                 return None
-            self._cache.add(_few(blocks))
+            self._cache.add(self._few(blocks))
             self._look_again()
             return Outcome(is_done=True)
         took = time.monotonic() - started
@@ -293,7 +304,7 @@ class Database:
         with suppress(StorageError):  # of this machine's disk; the next look raises it
             self._take(rows[1:], started)
             if outcome.is_done:
-                self._cache.add(_few(blocks))
+                self._cache.add(self._few(blocks))
         return outcome
 
     def _publish_bulk(
@@ -314,6 +325,10 @@ class Database:
         self.leave_queue()
         self._look_again()
         return outcome
+
+    def _few(self, bodies: Mapping[Cid, bytes]) -> Mapping[Cid, bytes]:
+        """Returns the blocks in the bodies of rows if they are few enough to be kept in memory."""
+        return bodies if len(bodies) <= BULK_COUNT else {}
 
     def _look_again(self) -> None:
         """Reads the newest state after a change, which was made or not whether or not this
@@ -380,8 +395,9 @@ class Database:
 
     # -- the schema --------------------------------------------------------------------------------
 
-    def create_schema(self, schema: str) -> bool:
-        """Creates a schema with its tables and functions; returns False if it exists."""
+    def create_schema(self, schema: str, more: str = "") -> bool:
+        """Creates a schema with its tables and functions, and what more statements create; returns
+        False if it exists."""
         if self.read("select 1 from pg_namespace where nspname = %s", schema):
             return False
         with self._lock:
@@ -389,7 +405,7 @@ class Database:
             try:
                 with connection.transaction(), connection.cursor() as cursor:
                     cursor.execute(f"create schema {schema}")  # a checked name
-                    cursor.execute(SCHEMA)
+                    cursor.execute(SCHEMA + more)
             except _errors() as error:
                 raise failure("create the schema", error) from error
         return True
@@ -455,11 +471,6 @@ def _checked(blocks: Mapping[Cid, bytes], cid: Cid) -> bytes:
     if type(blocks) is not dict:  # those were checked before
         check_blocks({cid: block})
     return block
-
-
-def _few(blocks: Mapping[Cid, bytes]) -> Mapping[Cid, bytes]:
-    """Returns the blocks if they are few enough to be kept in memory."""
-    return blocks if len(blocks) <= BULK_COUNT else {}
 
 
 def _errors() -> tuple[type[Exception], ...]:

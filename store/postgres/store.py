@@ -20,6 +20,7 @@ from ibidem.store.postgres.writer import Writer
 from ibidem.store.protocol import (
     NO_CELLS,
     Guard,
+    SharedFiles,
     StoreStats,
     Swap,
     Unguarded,
@@ -33,6 +34,7 @@ from ibidem.store.queue import QueuePosition
 if TYPE_CHECKING:
     from psycopg import Connection
 
+Connect = Callable[[], "Connection[Any]"]
 TIMEOUT_SECONDS = 30.0
 """How long a writer tries to find out whether its change was made."""
 _PAGE_COUNT = 4096
@@ -44,10 +46,11 @@ class PostgresStore(Closing):
 
     def __init__(
         self,
-        connect: Callable[[], Connection[Any]],
+        connect: Connect,
         *,
         cache: BlockCache | None = None,
         timeout_seconds: float = TIMEOUT_SECONDS,
+        database: Callable[[Connect, BlockCache, float], Database] = Database,
     ) -> None:
         """Opens the store; reads nothing yet.
 
@@ -57,11 +60,12 @@ class PostgresStore(Closing):
                 in a forked process, and after the connection was lost.
             cache: of this machine; by default one in memory.
             timeout_seconds: how long a writer tries to find out whether its change was made.
+            database: returns the exchanges with the schema.
         """
         self.guard: Guard = Unguarded()
         self.cache = BlockCache(None) if cache is None else cache
-        self.database = Database(connect, self.cache, timeout_seconds)
-        self.shared_files = DatabaseFiles(self.database)
+        self.database = database(connect, self.cache, timeout_seconds)
+        self.shared_files: SharedFiles = DatabaseFiles(self.database)
         self._writer = Writer(self.database, self)
         self.is_just_opened = False
         """Whether the next reading of cells follows the opening at once, which looked."""

@@ -10,6 +10,7 @@ requests, then started again. The faults follow from the seed; which writer wins
     python -m tests.store.faulty_writers --count 10000 --seed 1 FOLDER
     python -m tests.store.faulty_writers --count 10000 --seed 1 s3://bucket/prefix
     python -m tests.store.faulty_writers --count 10000 --seed 1 'postgresql://...?schema=name'
+    python -m tests.store.faulty_writers --seed 1 'postgresql://...?schema=name&blocks=s3://...'
 
 In PostgreSQL, connections are cut before a statement is sent, while the server is at it, and before
 its answer arrives. The processes share the copies of blocks that this machine keeps.
@@ -35,7 +36,7 @@ from ibidem.store.cache import COPIES, BlockCache
 from ibidem.store.log import writer as writing
 from ibidem.store.log.objects import Bucket, Created, Listed
 from ibidem.store.log.store import LogStore
-from ibidem.store.postgres import database
+from ibidem.store.postgres import database, packs, split
 from ibidem.store.protocol import Store
 from ibidem.store.testing import environment
 
@@ -152,7 +153,8 @@ def faulty_database(address: str, copies: Path, seed: str) -> PostgresStore:
     """Opens a store whose connections fail, and kill the process that uses them."""
     import psycopg
 
-    from ibidem.store.postgres.backend import _connector
+    from ibidem.store.postgres.backend import _connector, blocks_at
+    from ibidem.store.postgres.split import SplitStore
     from ibidem.store.postgres.store import PostgresStore
 
     chance = random.Random(seed)
@@ -196,7 +198,11 @@ def faulty_database(address: str, copies: Path, seed: str) -> PostgresStore:
         connection.cursor_factory = FaultyCursor
         return connection
 
-    return PostgresStore(faulty, cache=BlockCache(copies), timeout_seconds=5.0)
+    place = blocks_at(address)
+    if place is None:
+        return PostgresStore(faulty, cache=BlockCache(copies), timeout_seconds=5.0)
+    bucket = FaultyBucket(bucket_at(place), seed, is_severe=True)
+    return SplitStore(faulty, bucket, cache=BlockCache(copies), timeout_seconds=5.0)
 
 
 def is_database(medium: str) -> bool:
@@ -362,10 +368,16 @@ def run(medium: str, folder: Path, *, count: int, writers: int, seed: int) -> di
         unnamed = 0
         if isinstance(store, LogStore):
             named = store.log.state().refs()
-            packs = store.bucket.listed("packs/")
-            unnamed = sum(bytes.fromhex(name[-64:]) not in named for name in packs)
+            listed = store.bucket.listed("packs/")
+            unnamed = sum(bytes.fromhex(name[-64:]) not in named for name in listed)
+        bucket = getattr(store, "bucket", None)
+        objects = [] if bucket is None else bucket.listed("")
+        if is_database(medium) and bucket is not None:
+            named = {packs.object_of(pack) for pack in store._used()}
+            unnamed = len(set(objects) - named)
     if is_database(medium):  # a mark says which copies are void, whoever was killed
         holding = sum(_GARBAGE in path.read_bytes() for path in folder.glob(f"{COPIES}/*"))
+        holding += sum(_GARBAGE in (bucket.get(name) or b"") for name in objects)
     else:
         bucket = bucket_at(medium)
         holding = sum(_GARBAGE in (bucket.get(name) or b"") for name in bucket.listed(""))
@@ -391,7 +403,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.write or given.collect:
         medium, place, seed, count = given.write or given.collect
-        writing.INLINE_BYTES_MAX = _INLINE_BYTES_MAX
+        writing.INLINE_BYTES_MAX = split.INLINE_BYTES_MAX = _INLINE_BYTES_MAX
         database.BULK_COUNT = _BULK_COUNT
         real, skew = time.time, random.Random(seed).uniform(-_SKEW_SECONDS, _SKEW_SECONDS)
         if "://" not in medium:  # signatures of requests have the time in them
