@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ibidem.embed.language_model import LanguageModel
-    from ibidem.embed.protocol import Embedder
+    from ibidem.embed.protocol import Embedder, SparseEncoder
     from ibidem.index.snapshot import Snapshot
     from ibidem.objects.location import Location
     from ibidem.repo.core import Core
