@@ -15,6 +15,7 @@ from ibidem.retrieve.filter import view_of
 from ibidem.retrieve.graph.leiden import Resolution
 from ibidem.retrieve.graph.partition import Communities, partition
 from ibidem.retrieve.node_source import NodeSource
+from ibidem.retrieve.query import checks
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
@@ -33,7 +34,7 @@ def communities(
     """Returns the communities of a graph as its caller sees it. The last ones are cached with the
     snapshot."""
     core, fraction = revision.core, _resolution(resolution)
-    given = None if groups is None else {name: check_ids(name, ids) for name, ids in groups.items()}
+    given = None if groups is None else _checked(groups)
 
     def found(snapshot: Snapshot) -> Communities:
         key = fraction, levels
@@ -63,9 +64,17 @@ def communities(
     return graph.with_snapshot(found)
 
 
+def _checked(groups: object) -> dict[str, list[NodeId]]:
+    if not isinstance(groups, Mapping):
+        raise InvalidInputError(f"groups: got {groups!r:.80}, expected ids by name")
+    return {checks.name("groups", name): check_ids("groups", ids) for name, ids in groups.items()}
+
+
 def _resolution(given: Any) -> Resolution:
     try:
-        found = Fraction(given)
+        found = Fraction(str(given) if isinstance(given, float) else given)
+        if isinstance(given, bool):
+            raise TypeError
     except (TypeError, ValueError, ZeroDivisionError, OverflowError):
         raise InvalidInputError(
             f'resolution: got {given!r:.80}, expected a number above 0, such as 1 or "3/2"'

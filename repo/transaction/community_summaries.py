@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from blake3 import blake3
@@ -10,7 +10,8 @@ from blake3 import blake3
 from ibidem.objects.config import Config
 from ibidem.retrieve.access.derived import derived
 from ibidem.retrieve.access.policy import policy_of
-from ibidem.retrieve.graph.partition import SUMMARY, Communities
+from ibidem.retrieve.graph.partition import SUMMARY, Communities, headline
+from ibidem.retrieve.query import checks
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
@@ -26,12 +27,16 @@ class Writer(Protocol):
         """The root that it begins on."""
         ...
 
-    def read_ahead(self, ids: Iterable[NodeId | str]) -> None:
-        """Reads nodes that are asked for next."""
-        ...
-
     def node(self, id: NodeId | str) -> Node:  # noqa: A002
         """Returns a node."""
+        ...
+
+    def nodes(self, *, label: str | None = None) -> Iterator[Node]:
+        """Yields the nodes of a label."""
+        ...
+
+    def remove_node(self, id: NodeId | str) -> None:  # noqa: A002
+        """Stages the removal of a node."""
         ...
 
     def add_node(
@@ -48,26 +53,29 @@ class Writer(Protocol):
 
 
 def add_summaries(
-    tx: Writer, found: Communities, *, sentences: int, method: str
+    tx: Writer, found: Communities, *, name: str, sentences: int, method: str
 ) -> tuple[NodeId, ...]:
-    """Stages a node for each community; see `Transaction.add_summaries`."""
-    policy = policy_of(Config.from_map(tx.base.config))
-    made = []
+    """Stages a node for each community in place of those of the name; see
+    `Transaction.add_summaries`."""
+    checks.name("name", name)
+    own = derived(policy_of(Config.from_map(tx.base.config)), found.labels)
+    made: dict[NodeId, None] = {}
     for one in (one for level in found.levels for one in level):
-        tx.read_ahead(one.members)
-        members = [tx.node(id_) for id_ in one.members]
         quotes = found.summary(one, sentences=sentences, method=method).sentences
         quoted = sorted({sentence.item for sentence in quotes})
         props = {
-            **derived(policy, (node.props for node in members)).props,
+            **own.props,
+            "name": name,
             "names": list(one.names),
-            "level_of_detail": one.level,
+            "division": one.level,
             "member_count": len(one),
-            "sources": [members[at].cid for at in quoted],
+            "sources": [tx.node(one.members[at]).cid for at in quoted],
         }
         digest = blake3(b"".join(sorted(id_.raw for id_ in one.members))).hexdigest()
-        text = " ".join([f"{', '.join(one.names)}:", *(one.text for one in quotes)]).strip(": ")
-        made.append(
-            tx.add_node(SUMMARY, summary=text, props=props, key=["community", digest], replace=True)
-        )
+        text = "\n".join([headline(one), *(sentence.text for sentence in quotes)])
+        key = ["community", name, one.level, digest]
+        made[tx.add_node(SUMMARY, summary=text, props=props, key=key, replace=True)] = None
+    for node in list(tx.nodes(label=SUMMARY)):
+        if node.props.get("name") == name and node.id not in made:
+            tx.remove_node(node.id)
     return tuple(made)

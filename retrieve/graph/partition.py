@@ -22,8 +22,10 @@ import numpy as np
 from ibidem.index.analysis.names import NAMED_CHARS, names_of
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.objects.text import node_text
+from ibidem.retrieve.access.policy import TrustPolicy, policy_of
 from ibidem.retrieve.answer.summary import CENTROID, Summary, summary_of
 from ibidem.retrieve.filter import NodeSet
 from ibidem.retrieve.graph.leiden import Resolution, WeightedGraph, communities, graph_of
@@ -41,8 +43,10 @@ LEVELS_MAX = 5
 PARTS_MAX = 1000
 """The greatest numerator and denominator of a resolution."""
 NAMES_SHOWN = 5
+TITLE_CHARS = 80
 MEMBERS_READ = 50
 """The most central members, whose text makes a summary."""
+_DOCUMENT = "Document"
 _BATCH = 1000
 
 Edge = tuple[int, int, int]
@@ -60,8 +64,11 @@ class Community:
     """The number of the community, one level above, that it is a part of; None at level 0."""
     members: tuple[NodeId, ...]
     """The most central first: by the weight that joins them to the others, ties by id."""
+    title: str
+    """How the most central document begins; without one empty if there are names, or else how the
+    most central member begins; of a given group its name."""
     names: tuple[str, ...]
-    """What its members name most, and others least; of given groups, first the group's own."""
+    """What its members name most, and others least."""
 
     def __len__(self) -> int:
         return len(self.members)
@@ -72,6 +79,7 @@ class Community:
             "level": self.level,
             "number": self.number,
             "parent": self.parent,
+            "title": self.title,
             "names": list(self.names),
             "members": [str(one) for one in self.members],
         }
@@ -85,12 +93,20 @@ class Communities:
     node_count: int
     """The nodes of the view."""
     _texts: Texts = field(repr=False, compare=False)
+    _labels: tuple[Mapping[str, Any], ...] = field(default=(), repr=False, compare=False)
+    """The properties with level and scope that nodes of the view have, each combination once."""
 
     def __iter__(self) -> Iterator[Community]:
         return iter(self.levels[0])
 
     def __len__(self) -> int:
         return len(self.levels[0])
+
+    @property
+    def labels(self) -> tuple[Mapping[str, Any], ...]:
+        """The properties with level and scope of the nodes of the view, each combination once:
+        those of everything that decided on the communities."""
+        return self._labels
 
     @property
     def alone(self) -> int:
@@ -124,11 +140,11 @@ class Communities:
         method: str = CENTROID,
         question: str = "",
     ) -> str:
-        """Returns a text of what the collection is about: the names of each community and sentences
-        of its members, the largest first, as far as the budget goes.
+        """Returns a text of what the collection is about: title and names of each community and
+        sentences of its members, the largest first, as far as the budget goes.
 
-        Half of the budget is for the names. Each community that is shown gets a first sentence
-        before any gets a second one.
+        Half of the budget is for titles and names. Each community that is shown gets a first
+        sentence before any gets a second one.
 
         Args:
             token_budget: of the whole text, by the heuristic estimator, 1 to 1,000,000.
@@ -141,7 +157,7 @@ class Communities:
         lines: list[list[str]] = []
         rest = token_budget
         for one in shown:
-            line = _headline(one)
+            line = headline(one)
             cost = HEURISTIC.estimate(f"{line}\n")
             if rest - cost < (token_budget // 2 if lines else 0):
                 break
@@ -204,23 +220,24 @@ def partition(
     if groups is not None and levels > 1:
         raise InvalidInputError(f"levels: got {levels}, expected 1 with groups")
     linked = _Linked.of(view, source)
-    texts = _texts_of(view, source)
+    rest = (len(linked.ids), _texts_of(view, source), linked.labels)
     if groups is not None:
-        return Communities((_given(linked, groups),), len(linked.ids), texts)
+        return Communities((_given(linked, groups),), *rest)
     found: list[tuple[Community, ...]] = []
-    above: list[tuple[int | None, Sequence[int]]] = [(None, range(linked.count))]
+    parts: list[tuple[int | None, Sequence[int]]] = [
+        (None, part) for part in _divided(linked, range(linked.count), resolution)
+    ]
     for level in range(levels):
-        parts = [
-            (parent, part)
-            for parent, nodes in above
-            for part in _divided(linked, nodes, resolution)
-        ]
         made = _ordered(linked, level, parts)
-        if found and len(made) == len(found[-1]):
-            break  # nothing was divided
         found.append(tuple(one for one, _ in made))
-        above = [(one.number, nodes) for one, nodes in made]
-    return Communities(tuple(found), len(linked.ids), texts)
+        parts = []
+        for one, nodes in made:
+            inner = _divided(linked, nodes, resolution) if level + 1 < levels else []
+            inner = [part for part in inner if linked.size(part) > 1]
+            parts += [(one.number, part) for part in (inner if len(inner) > 1 else [nodes])]
+        if len(parts) == len(made):
+            break  # nothing was divided
+    return Communities(tuple(found), *rest)
 
 
 @record
@@ -232,6 +249,15 @@ class _Linked:
     graph: WeightedGraph
     named: Sequence[int]
     """By name, how many nodes have it."""
+    titles: Sequence[str]
+    """How the text of each node begins."""
+    documents: frozenset[int]
+    labels: tuple[Mapping[str, Any], ...]
+    """See `Communities`."""
+
+    def size(self, part: Sequence[int]) -> int:
+        """Returns how many of the nodes of a part are no names."""
+        return sum(node < len(self.ids) for node in part)
 
     @property
     def count(self) -> int:
@@ -249,19 +275,34 @@ class _Linked:
         number = {int(ordinal): at for at, ordinal in enumerate(ordinals)}
         having: dict[tuple[str, ...], list[int]] = {}
         wording: dict[tuple[str, ...], str] = {}
-        for at, text in enumerate(_read(view, source, ordinals)):
+        labels: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+        documents, titles = set(), []
+        policy = policy_of(snapshot.config) or TrustPolicy()
+        labelled = policy.level, policy.scope
+        for at, (node, text) in enumerate(_read(view, source, ordinals)):
+            if node.ntype == _DOCUMENT:
+                documents.add(at)
+            titles.append(text.lstrip()[:TITLE_CHARS].split("\n")[0])
+            label = {key: node.props[key] for key in labelled if key in node.props}
+            labels.setdefault(tuple(map(repr, sorted(label.items()))), label)
             for name in names_of(text[:NAMED_CHARS], snapshot.config.analyser):
                 having.setdefault(name.terms, []).append(at)
                 wording.setdefault(name.terms, name.text)
         shared = sorted(terms for terms, own in having.items() if 2 <= len(own) <= NAMED_MAX)
         edges = list(_arcs(view, ordinals, number))
-        for at_name, terms in enumerate(shared, len(ordinals)):
+        for place, terms in enumerate(shared, len(ordinals)):
             own = having[terms]
-            edges += [(at, at_name, EDGE // len(own)) for at in own]
+            edges += [(at, place, EDGE // len(own)) for at in own]
         graph = graph_of(len(ordinals) + len(shared), edges)
         ids = [raw[at].tobytes() for at in order]
         return cls(
-            ids, [wording[terms] for terms in shared], graph, [len(having[t]) for t in shared]
+            ids,
+            [wording[terms] for terms in shared],
+            graph,
+            [len(having[terms]) for terms in shared],
+            titles,
+            frozenset(documents),
+            tuple(labels.values()),
         )
 
 
@@ -269,8 +310,10 @@ def _arcs(view: NodeSet, ordinals: np.ndarray, number: Mapping[int, int]) -> Ite
     """Yields the edges of a view, and the parts of its nodes."""
     for segment in view.snapshot.edges:
         arcs = segment.arcs(ordinals, outgoing=True)
-        for at, other in zip(arcs.places.tolist(), arcs.neighbours.tolist(), strict=True):
-            if other in number:
+        for at, other, weight in zip(
+            arcs.places.tolist(), arcs.neighbours.tolist(), arcs.weights.tolist(), strict=True
+        ):
+            if other in number and weight > 0:
                 yield at, number[other], EDGE
     for at in np.flatnonzero(view.snapshot.child_counts(ordinals)).tolist():
         for child in view.snapshot.children(int(ordinals[at])).ordinals.tolist():
@@ -301,17 +344,30 @@ def _ordered(
 ) -> list[tuple[Community, Sequence[int]]]:
     """Returns communities of two nodes or more, with the nodes and names of each."""
     found = [
-        (parent, part, _central(linked, part), _distinctive(linked, part)) for parent, part in parts
+        (parent, part, _central(linked, part)) for parent, part in parts if linked.size(part) > 1
     ]
-    found = [one for one in found if len(one[2]) > 1]
-    found.sort(key=lambda one: (-len(one[2]), one[2][0].raw))
-    return [
-        (Community(level, number, parent, members, names), part)
-        for number, (parent, part, members, names) in enumerate(found)
-    ]
+    found.sort(key=lambda one: (-len(one[2]), one[2][0]))
+    made = []
+    for number, (parent, part, members) in enumerate(found):
+        names = _distinctive(linked, part)
+        title = _title(linked, members, names)
+        one = Community(level, number, parent, _ids(linked, members), title, names)
+        made.append((one, part))
+    return made
 
 
-def _central(linked: _Linked, part: Sequence[int]) -> tuple[NodeId, ...]:
+def _ids(linked: _Linked, members: Iterable[int]) -> tuple[NodeId, ...]:
+    return tuple(NodeId(linked.ids[node]) for node in members)
+
+
+def _title(linked: _Linked, members: Sequence[int], names: Sequence[str]) -> str:
+    for node in members:
+        if node in linked.documents:
+            return linked.titles[node]
+    return "" if names else linked.titles[members[0]]
+
+
+def _central(linked: _Linked, part: Sequence[int]) -> list[int]:
     """Returns the nodes of a part, those first that most weight joins to the others."""
     inside = set(part)
     weights = {
@@ -319,8 +375,7 @@ def _central(linked: _Linked, part: Sequence[int]) -> tuple[NodeId, ...]:
         for node in part
         if node < len(linked.ids)
     }
-    order = sorted(weights, key=lambda node: (-weights[node], node))
-    return tuple(NodeId(linked.ids[node]) for node in order)
+    return sorted(weights, key=lambda node: (-weights[node], node))
 
 
 def _distinctive(linked: _Linked, part: Sequence[int]) -> tuple[str, ...]:
@@ -342,21 +397,23 @@ def _given(linked: _Linked, groups: Mapping[str, Iterable[NodeId]]) -> tuple[Com
     found = []
     for name, ids in groups.items():
         part = sorted({number[one.raw] for one in ids if one.raw in number})
-        names = tuple(one for one in _distinctive(linked, part) if one != name)
-        found.append((_central(linked, part), (name, *names)[: NAMES_SHOWN + 1]))
-    found = sorted((one for one in found if one[0]), key=lambda one: (-len(one[0]), one[1][0]))
+        if part:
+            found.append((name, _ids(linked, _central(linked, part)), _distinctive(linked, part)))
+    found.sort(key=lambda one: (-len(one[1]), one[0]))
     return tuple(
-        Community(0, at, None, members, names) for at, (members, names) in enumerate(found)
+        Community(0, at, None, members, name, names)
+        for at, (name, members, names) in enumerate(found)
     )
 
 
-def _headline(one: Community) -> str:
-    names = ", ".join(one.names) or f"community {one.number + 1}"
-    return f"{names} ({len(one)} nodes)"
+def headline(one: Community) -> str:
+    """Returns a line with the title, the names and the size of a community."""
+    names = ", ".join(one.names)
+    return f"{one.title}{': ' if one.title and names else ''}{names} ({len(one)} nodes)"
 
 
-def _read(view: NodeSet, source: NodeSource, ordinals: np.ndarray) -> Iterator[str]:
-    """Yields the searchable texts of some nodes."""
+def _read(view: NodeSet, source: NodeSource, ordinals: np.ndarray) -> Iterator[tuple[Node, str]]:
+    """Yields some nodes with their searchable texts."""
     snapshot = view.snapshot
     fields = snapshot.config.fields
     for start in range(0, len(ordinals), _BATCH):
@@ -365,12 +422,13 @@ def _read(view: NodeSet, source: NodeSource, ordinals: np.ndarray) -> Iterator[s
         nodes = [source.load(cid) for cid in cids] if many is None else many(cids)
         for node in nodes:
             own = source.content(node) if "content" in fields else None
-            yield node_text(node, fields, own)
+            yield node, node_text(node, fields, own)
 
 
 def _texts_of(view: NodeSet, source: NodeSource) -> Texts:
     def texts(ids: Sequence[NodeId]) -> list[str]:
         found = [view.snapshot.ordinal(one) for one in ids]
-        return list(_read(view, source, np.array([one for one in found if one is not None])))
+        present = np.array([one for one in found if one is not None], np.uint32)
+        return [text for _, text in _read(view, source, present)]
 
     return texts

@@ -82,6 +82,7 @@ def test_levels_divide_and_resolution_makes_smaller(repo: Any) -> None:
             assert set(one.members) <= set(above[one.parent].members)
     sizes = [len(at.communities(resolution=value)) for value in ("1/100", 1, 100, Fraction(3, 2))]
     assert sizes[0] < sizes[1] <= sizes[3]
+    assert at.communities(resolution=0.1)
     assert at.communities(resolution=0.5) == at.communities(resolution="1/2")
 
 
@@ -96,7 +97,10 @@ def test_levels_divide_and_resolution_makes_smaller(repo: Any) -> None:
         ({"levels": 0}, "levels"),
         ({"levels": 6}, "levels"),
         ({"levels": 2, "groups": {"a": []}}, "levels"),
-        ({"groups": {"a": ["no id"]}}, "a"),
+        ({"groups": {"a": ["no id"]}}, "groups"),
+        ({"groups": {1: []}}, "groups"),
+        ({"groups": [1]}, "groups"),
+        ({"resolution": True}, "resolution"),
     ],
 )
 def test_bad_arguments_are_named(repo: Any, options: Any, named: str) -> None:
@@ -111,8 +115,8 @@ def test_groups_of_the_caller(repo: Any) -> None:
     found = repo.at().communities(
         groups={"letters": [ids[FACTS[0]], str(ids[FACTS[1]])], "rivers": [ids[FACTS[3]]]}
     )
-    assert [one.names[0] for one in found] == ["letters", "rivers"]
-    assert found.levels[0][0].names == ("letters", "Byron", "Ada")
+    assert [one.title for one in found] == ["letters", "rivers"]
+    assert found.levels[0][0].names == ("Byron", "Ada")
 
 
 def test_an_overview_keeps_its_budget(repo: Any) -> None:
@@ -154,15 +158,51 @@ def test_a_kept_summary_has_the_highest_level_of_its_members() -> None:
     with ibidem.init("memory:") as repo:
         with repo.transaction() as tx:
             tx.set_trust_policy(ibidem.TrustPolicy())
-            for level, text in enumerate(FACTS[:3]):
+            for level, text in zip((0, 1, 2, 0, 0), FACTS, strict=True):
                 tx.add_node("Fact", summary=text, props={"level": level})
         policy = repo.at().trust_policy
         with repo.transaction() as tx:
             found = repo.at(viewer=ibidem.ALL).communities()
             made = tx.add_summaries(found)
         at = repo.at(viewer=ibidem.ALL)
-        levels = [at.node(one).props[policy.level] for one in next(iter(found)).members]
-        assert at.node(made[0]).props[policy.level] == max(levels) > min(levels)
+        assert {at.node(one).props[policy.level] for one in made} == {2}
+        with repo.transaction() as tx:
+            caller = repo.at(viewer=ibidem.Viewer(level=1, scopes=(), authenticated=True))
+            one, *_ = tx.add_summaries(caller.communities(), name="low")
+        assert repo.at(viewer=ibidem.ALL).node(one).props[policy.level] == 1
+        with repo.transaction() as tx:
+            tx.add_node("Fact", summary="in x", props={"scope": "x"})
+            tx.add_node("Fact", summary="in y", props={"scope": "y"})
+        with pytest.raises(InvalidInputError, match="scope"), repo.transaction() as tx:
+            tx.add_summaries(repo.at(viewer=ibidem.ALL).communities())
+
+
+def test_summaries_of_a_name_replace_those_before(repo: Any) -> None:
+    with repo.transaction() as tx:
+        tx.add_summaries(repo.at().communities(), name="one")
+        tx.add_summaries(repo.at().communities(), name="other")
+    with repo.transaction() as tx:
+        tx.add_node("Fact", summary="Ada and Byron and Bern on the Aare")
+    with repo.transaction() as tx:
+        made = tx.add_summaries(repo.at().communities(), name="one")
+    stored = repo.at().query(label=SUMMARY)
+    assert {node.id for node in stored if node.props["name"] == "one"} == set(made)
+    assert len([node for node in stored if node.props["name"] == "other"]) == 2
+
+
+def test_what_cannot_be_divided_stays_whole(repo: Any) -> None:
+    """[14.3-a]"""
+    with repo.transaction() as tx:
+        for clique in range(3):
+            ids = [tx.add_node("Fact", summary=f"x {clique} {at}") for at in range(5)]
+            for at, one in enumerate(ids):
+                for other in ids[:at]:
+                    tx.add_edge(one, "about", other)
+    for resolution in (1, 2, 8):
+        found = repo.at().communities(resolution=resolution, levels=5)
+        for level in found.levels:
+            assert {len(one) for one in level} >= {5} or resolution == 8
+            assert level
 
 
 def test_a_viewer_gets_the_communities_of_what_he_sees() -> None:
