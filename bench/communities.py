@@ -43,14 +43,14 @@ def main() -> None:
 
 
 def report(texts: dict[str, str], work: Path, budget: int) -> None:
-    place = work / "communities"
-    if not place.exists():
-        with ibidem.init(place) as repo:
+    folder = work / "communities"
+    if not folder.exists():
+        with ibidem.init(folder) as repo:
             for path, text in texts.items():
                 repo.ingest(text=text, path=f"{path}.rst")
     print(f"| way, {budget:,} tokens | topics | of |")
     print("|---|---|---|")
-    with ibidem.open(place) as repo:
+    with ibidem.open(folder) as repo:
         at = repo.at()
         started = time.process_time()
         found = at.communities()

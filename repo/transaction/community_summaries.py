@@ -10,7 +10,7 @@ from blake3 import blake3
 from ibidem.objects.config import Config
 from ibidem.retrieve.access.derived import derived
 from ibidem.retrieve.access.policy import policy_of
-from ibidem.retrieve.graph.partition import SUMMARY, Communities, headline
+from ibidem.retrieve.graph.partition import SUMMARY, Communities
 from ibidem.retrieve.query import checks
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def add_summaries(
             "sources": [tx.node(one.members[at]).cid for at in quoted],
         }
         digest = blake3(b"".join(sorted(id_.raw for id_ in one.members))).hexdigest()
-        text = "\n".join([headline(one), *(sentence.text for sentence in quotes)])
+        text = "\n".join([one.heading, *(sentence.text for sentence in quotes)])
         key = ["community", name, one.level, digest]
         made[tx.add_node(SUMMARY, summary=text, props=props, key=key, replace=True)] = None
     for node in list(tx.nodes(label=SUMMARY)):

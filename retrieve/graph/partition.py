@@ -5,8 +5,8 @@ beside those that have it, so that a name of many costs as much as it has nodes,
 come with the names that hold them together. Everything is counted over one view, so a restricted
 caller gets the communities of what they may see.
 
-An edge and a part weigh EDGE each, whatever the edge's own weight; all nodes of a name share EDGE,
-so a rare name joins more than a frequent one.
+An edge with a weight above zero and a part weigh EDGE each; all nodes of a name share EDGE, so a
+rare name joins more than a frequent one.
 
 Spec: retrieval 14.
 """
@@ -72,6 +72,12 @@ class Community:
 
     def __len__(self) -> int:
         return len(self.members)
+
+    @property
+    def heading(self) -> str:
+        """A line with the title, the names and the number of nodes."""
+        names = ", ".join(self.names)
+        return f"{self.title}{': ' if self.title and names else ''}{names} ({len(self)} nodes)"
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the community as plain data."""
@@ -157,7 +163,7 @@ class Communities:
         lines: list[list[str]] = []
         rest = token_budget
         for one in shown:
-            line = headline(one)
+            line = one.heading
             cost = HEURISTIC.estimate(f"{line}\n")
             if rest - cost < (token_budget // 2 if lines else 0):
                 break
@@ -279,20 +285,20 @@ class _Linked:
         documents, titles = set(), []
         policy = policy_of(snapshot.config) or TrustPolicy()
         labelled = policy.level, policy.scope
-        for at, (node, text) in enumerate(_read(view, source, ordinals)):
-            if node.ntype == _DOCUMENT:
+        for at, (value, text) in enumerate(_read(view, source, ordinals)):
+            if value.ntype == _DOCUMENT:
                 documents.add(at)
             titles.append(text.lstrip()[:TITLE_CHARS].split("\n")[0])
-            label = {key: node.props[key] for key in labelled if key in node.props}
+            label = {key: value.props[key] for key in labelled if key in value.props}
             labels.setdefault(tuple(map(repr, sorted(label.items()))), label)
             for name in names_of(text[:NAMED_CHARS], snapshot.config.analyser):
                 having.setdefault(name.terms, []).append(at)
                 wording.setdefault(name.terms, name.text)
         shared = sorted(terms for terms, own in having.items() if 2 <= len(own) <= NAMED_MAX)
         edges = list(_arcs(view, ordinals, number))
-        for place, terms in enumerate(shared, len(ordinals)):
+        for node, terms in enumerate(shared, len(ordinals)):
             own = having[terms]
-            edges += [(at, place, EDGE // len(own)) for at in own]
+            edges += [(at, node, EDGE // len(own)) for at in own]
         graph = graph_of(len(ordinals) + len(shared), edges)
         ids = [raw[at].tobytes() for at in order]
         return cls(
@@ -404,12 +410,6 @@ def _given(linked: _Linked, groups: Mapping[str, Iterable[NodeId]]) -> tuple[Com
         Community(0, at, None, members, name, names)
         for at, (name, members, names) in enumerate(found)
     )
-
-
-def headline(one: Community) -> str:
-    """Returns a line with the title, the names and the size of a community."""
-    names = ", ".join(one.names)
-    return f"{one.title}{': ' if one.title and names else ''}{names} ({len(one)} nodes)"
 
 
 def _read(view: NodeSet, source: NodeSource, ordinals: np.ndarray) -> Iterator[tuple[Node, str]]:

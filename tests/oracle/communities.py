@@ -7,8 +7,8 @@ Weights = dict[frozenset[int], int]
 
 
 def ordered(labels: list[int]) -> list[int]:
-    seen = list(dict.fromkeys(labels))
-    return [seen.index(label) for label in labels]
+    firsts = list(dict.fromkeys(labels))
+    return [firsts.index(label) for label in labels]
 
 
 class Plain:
