@@ -88,6 +88,59 @@ def check_may_write(viewer: ibidem.Viewer | None) -> None:
         )
 
 
+def items_of(name: str, given: object) -> list[Any]:
+    """Returns what a caller gave as several, as a list.
+
+    Raises:
+        InvalidInputError: it is one thing, such as a text or a mapping.
+    """
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise ibidem.InvalidInputError(f"{name}: got {given!r:.80}, expected a list")
+    return list(given)
+
+
+def all_of(name: str, given: object, kind: type[T]) -> list[T]:
+    """Returns what a caller gave as several of a class, as a list.
+
+    Raises:
+        InvalidInputError: it is one thing, or one of them is of another class.
+    """
+    found = items_of(name, given)
+    for one in found:
+        if not isinstance(one, kind):
+            raise ibidem.InvalidInputError(f"{name}: got {one!r:.80}, expected a {kind.__name__}")
+    return found
+
+
+def text_of(name: str, given: object) -> str:
+    """Returns a text that a caller gave.
+
+    Raises:
+        InvalidInputError: it is none, or no valid Unicode, which not every embedder refuses.
+    """
+    if not isinstance(given, str) or (not given.isprintable() and _has_surrogate(given)):
+        raise ibidem.InvalidInputError(f"{name}: got {given!r:.80}, expected a text")
+    return given
+
+
+def mapping_of(name: str, given: object) -> dict[str, Any]:
+    """Returns a mapping that a caller gave, as a dict; raises `InvalidInputError` for others."""
+    if not isinstance(given, Mapping):
+        raise ibidem.InvalidInputError(f"{name}: got {given!r:.80}, expected a mapping")
+    return dict(given)
+
+
+def count_of(name: str, given: object) -> int:
+    """Returns a number from 0 that a caller gave; raises `InvalidInputError` for others."""
+    if type(given) is not int or given < 0:
+        raise ibidem.InvalidInputError(f"{name}: got {given!r:.80}, expected a number from 0")
+    return given
+
+
+def _has_surrogate(text: str) -> bool:
+    return any("\ud800" <= char <= "\udfff" for char in text)
+
+
 def id_of(text: str, metadata: Mapping[str, Any]) -> str:
     """Returns the id of an entry that was given none."""
     return str(ibidem.node_id("", [text, dict(metadata)]))
@@ -189,7 +242,7 @@ class Collection:
                 tx.remove_node(node)
             return len(nodes)
 
-        ids = None if ids is None else list(ids)
+        ids = None if ids is None else items_of("ids", ids)
         return self.write(change, f"{self.name}: delete")
 
     # -- reading ---------------------------------------------------------------------------------
@@ -204,7 +257,7 @@ class Collection:
         self, ids: Iterable[str], *, at: object = None, vectors: bool = False
     ) -> dict[str, Entry]:
         """Returns the entries with these ids, in their order, without those that there are not."""
-        revision, wanted = self.at(at), {self.node_id(one): one for one in ids}
+        revision, wanted = self.at(at), {self.node_id(one): one for one in items_of("ids", ids)}
         found = revision.find_nodes(wanted)
         return {
             name: self.entry(revision, found[node], vectors=vectors)
@@ -337,7 +390,7 @@ def ranked(ask: Callable[[int], list[T]], accepts: Callable[[T], bool], limit: i
         accepts: decides what a `where` cannot say.
         limit: the most entries.
     """
-    wanted = limit
+    wanted = count_of("limit", limit)
     while True:
         found = ask(wanted)
         accepted = [one for one in found if accepts(one)]
@@ -358,9 +411,11 @@ def equals(name: str, value: object) -> dict[str, object] | None:
     if name in ("and", "or", "not"):
         return None  # words of conditions
     if isinstance(value, bool | int | float):
-        return {
-            name: {"in": [one for one in (value == 1, int(value), float(value)) if one == value]}
-        }
+        try:
+            alike = [one for one in (value == 1, int(value), float(value)) if one == value]
+        except (ValueError, OverflowError):
+            return None  # not finite, or larger than a float
+        return {name: {"in": alike}}
     return {name: value} if isinstance(value, str) else None
 
 

@@ -21,7 +21,15 @@ from haystack.errors import FilterError
 from haystack.utils.filters import document_matches_filter
 
 import ibidem
-from ibidem.adapters.collection import Collection, Entry, Found, compares, equals, ranked
+from ibidem.adapters.collection import (
+    Collection,
+    Entry,
+    Found,
+    all_of,
+    compares,
+    equals,
+    ranked,
+)
 
 T = TypeVar("T")
 Filters = Mapping[str, Any] | None
@@ -104,9 +112,7 @@ class IbidemDocumentStore:
             documents: the documents.
             policy: what to do about an id that is there; by default it is an error.
         """
-        for one in documents:
-            if not isinstance(one, Document):
-                raise ibidem.InvalidInputError(f"documents: got {one!r:.80}, expected a Document")
+        documents = all_of("documents", documents, Document)
 
         def change(tx: ibidem.Transaction) -> int:
             written = 0

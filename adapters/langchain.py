@@ -23,7 +23,16 @@ from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 
 import ibidem
-from ibidem.adapters.collection import Collection, Entry, Found, id_of, plain
+from ibidem.adapters.collection import (
+    Collection,
+    Entry,
+    Found,
+    id_of,
+    items_of,
+    mapping_of,
+    plain,
+    text_of,
+)
 
 RESULTS = 4
 """Documents of a search, as other vector stores of LangChain return."""
@@ -185,13 +194,13 @@ class IbidemVectorStore(VectorStore):
         self, query: str, k: int = RESULTS, **options: Any
     ) -> list[tuple[Document, float]]:
         """As `similarity_search`, with the cosine of each document."""
-        return self._nearest(self.embedding.embed_query(query), k, **options)
+        return self._nearest(self.embedding.embed_query(text_of("query", query)), k, **options)
 
     async def asimilarity_search_with_score(
         self, query: str, k: int = RESULTS, **options: Any
     ) -> list[tuple[Document, float]]:
         """As `similarity_search_with_score`."""
-        vector = await self.embedding.aembed_query(query)
+        vector = await self.embedding.aembed_query(text_of("query", query))
         found: list[tuple[Document, float]] = await run_in_executor(
             None, self._nearest, vector, k, **options
         )
@@ -207,14 +216,14 @@ class IbidemVectorStore(VectorStore):
         self, query: str, k: int = RESULTS, *args: Any, **options: Any
     ) -> list[Document]:
         """As `similarity_search`, with regard to how unlike the documents are."""
-        vector = self.embedding.embed_query(query)
+        vector = self.embedding.embed_query(text_of("query", query))
         return self.max_marginal_relevance_search_by_vector(vector, k, *args, **options)
 
     async def amax_marginal_relevance_search(
         self, query: str, k: int = RESULTS, *args: Any, **options: Any
     ) -> list[Document]:
         """As `max_marginal_relevance_search`."""
-        vector = await self.embedding.aembed_query(query)
+        vector = await self.embedding.aembed_query(text_of("query", query))
         found: list[Document] = await run_in_executor(
             None, self.max_marginal_relevance_search_by_vector, vector, k, *args, **options
         )
@@ -312,12 +321,13 @@ def _entries(
     metadatas: Sequence[Mapping[str, Any]] | None,
     ids: Sequence[str | None] | None,
 ) -> list[Entry]:
-    given = list(texts)
-    for name, others in (("metadatas", metadatas), ("ids", ids)):
-        if others is not None and len(others) != len(given):
+    given = [text_of("texts", text) for text in items_of("texts", texts)]
+    about: list[Any] = [{}] * len(given) if metadatas is None else items_of("metadatas", metadatas)
+    names: list[Any] = [None] * len(given) if ids is None else items_of("ids", ids)
+    for name, others in (("metadatas", about), ("ids", names)):
+        if len(others) != len(given):
             raise ibidem.InvalidInputError(f"{name}: got {len(others)}, expected {len(given)}")
-    about = [{}] * len(given) if metadatas is None else metadatas
-    names = [None] * len(given) if ids is None else ids
+    about = [mapping_of("metadatas", one) for one in about]
     return [
         Entry(id_of(text, one) if name is None else name, text, one)
         for text, one, name in zip(given, about, names, strict=True)

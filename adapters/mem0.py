@@ -12,7 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import ibidem
-from ibidem.adapters.collection import moment, plain, ranked
+from ibidem.adapters.collection import (
+    check_may_write,
+    count_of,
+    mapping_of,
+    moment,
+    plain,
+    ranked,
+)
 
 RESULTS: Final = 100
 """The most memories of a call."""
@@ -23,16 +30,25 @@ _OWNERS: Final = {"user_id": "user", "agent_id": "agent", "run_id": "session"}
 class Memory:
     """Adds, finds and corrects memories; a change is one commit."""
 
-    def __init__(self, repository: ibidem.Repository, *, author: str = "", **options: Any) -> None:
+    def __init__(
+        self,
+        repository: ibidem.Repository,
+        *,
+        viewer: ibidem.Viewer | None = None,
+        author: str = "",
+        **options: Any,
+    ) -> None:
         """Writes nothing.
 
         Args:
             repository: where the memories are.
+            viewer: as whom to read, in a repository with a trust policy; a restricted one writes
+                nothing and sees no `history`.
             author: of the commits.
             options: of the questions of `search`, such as `model` or `vector`.
         """
-        self.repository, self.options = repository, options
-        self.records = ibidem.GraphMemory(repository, author=author)
+        self.viewer, self.options = viewer, options
+        self.repository, self.records = repository, ibidem.GraphMemory(repository, author=author)
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -58,26 +74,28 @@ class Memory:
             metadata: kept with it.
             infer: what mem0 asks a model for; not done here.
         """
+        check_may_write(self.viewer)
         if infer:
             raise ibidem.InvalidInputError(
                 "infer: got True, expected False: no language model is asked here",
                 hint="pass the facts as texts",
             )
         owners = _owners(user_id, agent_id, run_id)
+        about = {} if metadata is None else mapping_of("metadata", metadata)
         texts = list(_texts(messages))
         records = [
             ibidem.Record(
                 ibidem.RecordType.SEMANTIC,
                 text,
                 scope="",
-                payload={"metadata": dict(metadata)} if metadata else {},
+                payload={"metadata": about} if about else {},
                 user=owners.get("user", ""),
                 agent=owners.get("agent", ""),
                 session=owners.get("session", ""),
             )
             for text in texts
         ]
-        before = {one.id for one in self.records.list(**owners)} if records else set()
+        before = {one.id for one in self._list(owners)} if records else set()
         ids = self.records.add(records) if records else []
         return {
             "results": [
@@ -88,12 +106,14 @@ class Memory:
 
     def update(self, memory_id: str, data: str) -> dict[str, str]:
         """Gives a memory another text; `history` has the former one."""
-        self.records.update(self.records.get(memory_id).id or memory_id, text=data)
+        check_may_write(self.viewer)
+        self.records.update(self._get(memory_id).id or memory_id, text=data)
         return {"message": "Memory updated successfully!"}
 
     def delete(self, memory_id: str) -> dict[str, str]:
         """Hides a memory; history and older revisions have it."""
-        self.records.delete(self.records.get(memory_id))
+        check_may_write(self.viewer)
+        self.records.delete(self._get(memory_id))
         return {"message": "Memory deleted successfully!"}
 
     def delete_all(
@@ -103,7 +123,8 @@ class Memory:
         run_id: str | None = None,
     ) -> dict[str, str]:
         """Hides all memories of the owners named, in one commit; one must be named."""
-        found = self.records.list(**_owners(user_id, agent_id, run_id))
+        check_may_write(self.viewer)
+        found = self._list(_owners(user_id, agent_id, run_id))
         if found:
             self.records.delete(found)
         return {"message": "Memories deleted successfully!"}
@@ -113,7 +134,7 @@ class Memory:
     def get(self, memory_id: str, *, at: object = "HEAD") -> dict[str, Any] | None:
         """Returns a memory, None if there is none."""
         try:
-            return _memory(self.records.get(memory_id, at=at))
+            return _memory(self._get(memory_id, at))
         except ibidem.NotFoundError:
             return None
 
@@ -138,11 +159,9 @@ class Memory:
             at: the revision to read.
         """
         owners, metadata = _split(filters, user_id, agent_id, run_id)
-        found = [
-            one for one in self.records.list(**owners, at=at) if _has(_metadata(one), metadata)
-        ]
+        found = [one for one in self._list(owners, at) if _has(_metadata(one), metadata)]
         newest = sorted(found, key=lambda one: (-(one.time or 0), str(one.id)))
-        return {"results": [_memory(one) for one in newest[: _count(limit)]]}
+        return {"results": [_memory(one) for one in newest[: count_of("limit", limit)]]}
 
     def search(
         self,
@@ -169,7 +188,7 @@ class Memory:
             at: the revision to read.
         """
         owners, metadata = _split(filters, user_id, agent_id, run_id)
-        revision = self.repository.at(at)
+        revision = self.repository.at(at, viewer=self.viewer)
 
         def ask(wanted: int) -> list[tuple[dict[str, Any], float]]:
             answer = revision.retrieve(
@@ -183,11 +202,13 @@ class Memory:
                 },
             )
             return [
-                (_memory(self.records.get(item.id, at=revision.commit_cid)), item.score)
+                (_memory(self._get(item.id, revision.commit_cid)), item.score)
                 for item in answer.items
             ]
 
-        found = ranked(ask, lambda one: _has(one[0]["metadata"], metadata), _count(limit))
+        found = ranked(
+            ask, lambda one: _has(one[0]["metadata"], metadata), count_of("limit", limit)
+        )
         return {
             "results": [
                 {**memory, "score": score}
@@ -197,11 +218,21 @@ class Memory:
         }
 
     def history(self, memory_id: str) -> list[dict[str, Any]]:
-        """Returns what happened to a memory, the oldest first, each with its commit."""
+        """Returns what happened to a memory, the oldest first, each with its commit.
+
+        Raises:
+            NotFoundError: it was never there.
+            InvalidInputError: kind `not-permitted`: the viewer is restricted.
+        """
+        if self.viewer is not None and not self.viewer.everything:
+            raise ibidem.InvalidInputError(
+                "history: a restricted viewer sees none, because commits tell of hidden memories",
+                kind=ibidem.ErrorKind.NOT_PERMITTED,
+            )
         changes: list[dict[str, Any]] = []
         before: str | None = None
         for commit in reversed([*self._deleted(memory_id), *self._touching(memory_id)]):
-            found = self.repository.at(commit.cid).find_nodes([memory_id])
+            found = self.repository.at(commit.cid, viewer=self.viewer).find_nodes([memory_id])
             after = next((node.summary for node in found.values()), None)
             if after != before:
                 event = "ADD" if before is None else "UPDATE" if after is not None else "DELETE"
@@ -211,6 +242,12 @@ class Memory:
             raise ibidem.NotFoundError(f"memory {memory_id} was never there")
         return changes
 
+    def _list(self, owners: Mapping[str, Any], at: object = "HEAD") -> Sequence[ibidem.Record]:
+        return self.records.list(**owners, viewer=self.viewer, at=at)
+
+    def _get(self, memory_id: ibidem.NodeId | str, at: object = "HEAD") -> ibidem.Record:
+        return self.records.get(memory_id, viewer=self.viewer, at=at)
+
     def _touching(self, memory_id: str) -> Iterator[ibidem.Commit]:
         return self.repository.history.touching(node=memory_id)
 
@@ -218,7 +255,7 @@ class Memory:
         """Returns the commit that hid a memory, which did not touch its node."""
         hiding: list[ibidem.Commit] = []
         for commit in self.repository.history.log():
-            if self.repository.at(commit.cid).tombstone(memory_id) is None:
+            if self.repository.at(commit.cid, viewer=self.viewer).tombstone(memory_id) is None:
                 break
             hiding = [commit]
         return hiding
@@ -227,9 +264,16 @@ class Memory:
 class AsyncMemory:
     """`Memory` for asyncio: the same calls with the same arguments, awaited."""
 
-    def __init__(self, repository: ibidem.Repository, *, author: str = "", **options: Any) -> None:
+    def __init__(
+        self,
+        repository: ibidem.Repository,
+        *,
+        viewer: ibidem.Viewer | None = None,
+        author: str = "",
+        **options: Any,
+    ) -> None:
         """As `Memory`."""
-        self.memory = Memory(repository, author=author, **options)
+        self.memory = Memory(repository, viewer=viewer, author=author, **options)
 
     async def add(self, *given: Any, **named: Any) -> dict[str, Any]:
         """As `Memory.add`."""
@@ -295,7 +339,7 @@ def _split(
     filters: Mapping[str, Any] | None, user_id: object, agent_id: object, run_id: object
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the owners, and the metadata that filters ask for."""
-    given = dict(filters or {})
+    given = {} if filters is None else mapping_of("filters", filters)
     owners = _owners(
         given.pop("user_id", user_id), given.pop("agent_id", agent_id), given.pop("run_id", run_id)
     )
@@ -337,9 +381,3 @@ def _metadata(record: ibidem.Record) -> dict[str, Any]:
 
 def _has(metadata: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     return all(metadata.get(name) == value for name, value in wanted.items())
-
-
-def _count(limit: object) -> int:
-    if type(limit) is not int or limit < 0:
-        raise ibidem.InvalidInputError(f"limit: got {limit!r:.80}, expected a number from 0")
-    return limit

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import ibidem
-from ibidem.adapters.collection import plain, write
+from ibidem.adapters.collection import count_of, items_of, plain, write
 
 T = TypeVar("T")
 
@@ -50,15 +50,15 @@ class IbidemSession:
         """Returns the items, the oldest first; only the last ones if there is a limit."""
         if limit is None:
             limit = getattr(self.session_settings, "limit", None)
-        if limit is not None and (type(limit) is not int or limit < 0):
-            raise ibidem.InvalidInputError(f"limit: got {limit!r:.80}, expected a number from 0")
+        if limit is not None:
+            count_of("limit", limit)
         stored = await _finished(lambda: _messages(self.conversations, self.session_id))
         items = [_item(one) for one in stored]
         return items if limit is None else items[len(items) - min(limit, len(items)) :]
 
     async def add_items(self, items: Sequence[Any]) -> None:
         """Stores items at the end."""
-        messages = [_message(one) for one in items]
+        messages = [_message(one) for one in items_of("items", items)]
         if messages:
             await _finished(lambda: self.conversations.append(self.session_id, messages))
 

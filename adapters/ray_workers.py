@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 import ibidem
-from ibidem.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -46,11 +45,11 @@ class RayWorkers(Mapping[str, Callable[[bytes], bytes]]):
             InvalidInputError: Ray is not installed, or `count` is below 1.
         """
         if type(count) is not int or count < 1:
-            raise InvalidInputError(f"count: got {count!r:.80}, expected a number from 1 on")
+            raise ibidem.InvalidInputError(f"count: got {count!r:.80}, expected a number from 1 on")
         try:
             import ray
         except ImportError as error:
-            raise InvalidInputError(
+            raise ibidem.InvalidInputError(
                 "workers: they need the package ray, which is not installed",
                 hint="pip install 'ibidem[ray]'",
             ) from error

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ibidem.cli import repos
 from ibidem.cli.options import parse, settings
 from ibidem.cli.render import output
 from ibidem.cli.session import (
@@ -16,6 +17,7 @@ from ibidem.cli.session import (
     common_options,
     pass_session,
 )
+from ibidem.repo.local_settings import LOG_QUESTIONS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,6 +50,9 @@ def command(context: click.Context, session: Session, *, at: str) -> None:
     """
     if context.invoked_subcommand is None:
         _list(session, at)
+
+
+command.add_command(repos.command)
 
 
 @command.command("list")
@@ -137,6 +142,8 @@ def _change(session: Session, name: str, value: Any, local: bool, author: str | 
     with session.open() as repository:
         if local or settings.SETTINGS[name].scope == settings.LOCAL:
             settings.write_local(_file(repository), name, value)
+            if name == LOG_QUESTIONS and value is not None:
+                repository.receipts.log_questions(value)
         else:
             message = (
                 f"config: unset {name}" if value is None else f"config: {name} {_shown(value)}"

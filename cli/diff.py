@@ -17,7 +17,7 @@ from ibidem.cli.options.html import html_option, write_page
 from ibidem.cli.options.limit import UNSET, Unset
 from ibidem.cli.options.viewer import viewer_option, viewer_options
 from ibidem.cli.render import changes, output, text_diff
-from ibidem.cli.session import Session, common_options, pass_session
+from ibidem.cli.session import Session, common_options, pager_option, pass_session
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 @viewer_option
 @html_option
 @click.option("--nodes", is_flag=True, help="List changed nodes and edges instead of text.")
-@click.option(
-    "--pager/--no-pager", default=True, help="Use the pager of PAGER if the output is a terminal."
-)
+@pager_option
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if there is a difference.")
 @common_options
 @pass_session

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from ibidem.cli import embedders
 from ibidem.cli.render import output, shapes
@@ -15,6 +16,7 @@ from ibidem.cli.session import (
     color_option,
     commit_options,
     common_options,
+    complete_label,
     pass_session,
 )
 
@@ -30,7 +32,17 @@ if TYPE_CHECKING:
     metavar="MODEL",
     help=f"Embedding model: {embedders.FORMS}.",
 )
-@click.option("--label", metavar="TYPE", help="Only nodes of this type.")
+@click.option(
+    "--sparse",
+    metavar="ENCODER",
+    help="Compute sparse vectors instead, by this encoder: tei:NAME.",
+)
+@click.option(
+    "--label",
+    metavar="TYPE",
+    shell_complete=complete_label,
+    help="Only nodes of this type.",
+)
 @click.option(
     "--batch",
     type=click.IntRange(min=1),
@@ -49,6 +61,7 @@ def command(
     session: Session,
     *,
     model: str,
+    sparse: str | None,
     label: str | None,
     batch: int,
     dry_run: bool,
@@ -65,8 +78,14 @@ def command(
       repo embed install minilm
       repo embed
       repo embed --model ollama:nomic-embed-text --label Passage
+      repo embed --sparse tei:splade
     """
     if context.invoked_subcommand is not None:
+        return
+    if sparse is not None:
+        if context.get_parameter_source("model") is not ParameterSource.DEFAULT:
+            raise click.UsageError("--model and --sparse: got both, expected one of them")
+        _embed_sparse(session, sparse, label=label, batch=batch, dry_run=dry_run, author=author)
         return
     embedder = embedders.embedder(session.environment, model)
     with session.open() as repository:
@@ -107,6 +126,46 @@ def command(
         output.say(f"{made} of {report.model} in commit {report.commit}")
     if not dry_run and not is_default:
         output.note(output.faint(f"next: repo config set model {model}, to rank by it always"))
+
+
+def _embed_sparse(
+    session: Session,
+    name: str,
+    *,
+    label: str | None,
+    batch: int,
+    dry_run: bool,
+    author: str | None,
+) -> None:
+    encoder = embedders.sparse_encoder(session.environment, name)
+    with session.open() as repository:
+        report = repository.embed_sparse(
+            encoder,
+            label=label,
+            batch_nodes=batch,
+            dry_run=dry_run,
+            author="" if dry_run else session.author(author),
+        )
+    if session.json:
+        output.emit(
+            "embed-sparse",
+            {
+                **shapes.fields_json(
+                    report,
+                    *("vocab", "node_count", "textless_count", "wanting_count", "encoded_count"),
+                ),
+                "commit": None if report.commit is None else str(report.commit),
+                "is_dry_run": dry_run,
+            },
+        )
+        return
+    if dry_run or not report.wanting_count:
+        wanting = output.plural(report.wanting_count, "sparse vector")
+        looked = output.plural(report.node_count, "node")
+        output.say(f"{wanting} of {report.vocab} missing for {looked}")
+    else:
+        made = output.plural(report.encoded_count, "sparse vector")
+        output.say(f"{made} of {report.vocab} in commit {report.commit}")
 
 
 @command.command("list")

@@ -1,6 +1,6 @@
-"""Turns the values of `--model` and `--rerank` into models, with weights, address and API key. The
-environment is read here and nowhere below: the data folder, the addresses, and the API keys under
-the providers' own variable names.
+"""Turns the values of `--model`, `--sparse` and `--rerank` into models, with weights, address and
+API key. The environment is read here and nowhere below: the data folder, the addresses, and the API
+keys under the providers' own variable names.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError
 if TYPE_CHECKING:
     from ibidem.embed.http import Service
     from ibidem.embed.language_model import LanguageModel
-    from ibidem.embed.protocol import Embedder
+    from ibidem.embed.protocol import Embedder, SparseEncoder
     from ibidem.retrieve.rerank import Reranker
 
 FORMS = (
@@ -36,6 +36,7 @@ _RERANK_URLS = {
 }
 _RERANK_URL = "IBIDEM_RERANK_URL"
 _RERANK_KEYS = {"cohere": "COHERE_API_KEY", "jina": "JINA_API_KEY", "http": "IBIDEM_RERANK_KEY"}
+_SPARSE_URL, _SPARSE_KEY = "IBIDEM_SPARSE_URL", "IBIDEM_SPARSE_KEY"
 _OPENAI_URL = "https://api.openai.com/v1"
 _OLLAMA_URL = "http://127.0.0.1:11434"
 
@@ -110,6 +111,30 @@ def reranker(environment: Mapping[str, str], model: str) -> Reranker:
 
     folder, name = found
     return ExactReranker(folder, name=name, threads=_threads())
+
+
+def sparse_encoder(environment: Mapping[str, str], model: str) -> SparseEncoder:
+    """Returns the sparse encoder of a name; it is contacted when it is called.
+
+    Raises:
+        InvalidInputError: it is not `tei:NAME`, or the address is not set.
+    """
+    provider, _, name = model.partition(":")
+    if provider != "tei" or not name:
+        raise InvalidInputError(
+            f"--sparse: got {model!r}, expected tei:NAME", kind=ErrorKind.UNKNOWN_MODEL
+        )
+    url = environment.get(_SPARSE_URL)
+    if not url:
+        raise InvalidInputError(
+            f"--sparse: got {model} without an address",
+            hint=f"set {_SPARSE_URL} to the whole URL, such as http://127.0.0.1:8080/embed_sparse",
+        )
+    # Imported here because it loads ssl and http, which no other command needs.
+    from ibidem.embed.http import Service
+    from ibidem.embed.remote_sparse import RemoteSparseEncoder
+
+    return RemoteSparseEncoder(Service(url, provider, environment.get(_SPARSE_KEY) or None), name)
 
 
 def language_model(

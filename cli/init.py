@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ibidem.cli.registry import GLOBAL, Registry
 from ibidem.cli.render import output
 from ibidem.cli.session import (
     Session,
@@ -18,28 +19,47 @@ from ibidem.cli.session import (
 
 
 @click.command("init")
-@click.argument("path", default=".")
+@click.argument("path", required=False)
+@click.option("--name", metavar="NAME", help="Register the repository as NAME, for --repo.")
+@click.option(
+    "--global",
+    "is_global",
+    is_flag=True,
+    help="Make it the global repository of this user; PATH is then by default in the user's data "
+    "folder.",
+)
 @author_option
 @json_option
 @color_option
 @quiet_option
 @pass_session
-def command(session: Session, path: str, author: str | None) -> None:
+def command(
+    session: Session, *, path: str | None, name: str | None, is_global: bool, author: str | None
+) -> None:
     """Create an empty repository in PATH
 
-    PATH is a folder, or a URL such as s3://bucket/prefix. If there is a repository already, it
-    stays as it is.
+    PATH is a folder, by default the working directory, or a URL such as s3://bucket/prefix. If
+    there is a repository already, it stays as it is, and is registered if that is asked for.
 
     \b
     Examples:
       repo init knowledge
-      repo init s3://team/knowledge
+      repo init s3://team/knowledge --name team
+      repo init --global
     """
     import ibidem
     from ibidem.repo.maintenance import checkup
     from ibidem.repo.opening import is_taken, location_of
 
+    registry = Registry(session.environment)
+    names = [one for one in (name, GLOBAL if is_global else None) if one is not None]
+    if path is None:
+        path = registry.all().get(GLOBAL, str(registry.global_folder)) if is_global else "."
     address = path if "://" in path else str(Path(path).resolve())
+    for one in names:
+        registry.check(one, address)
+    if is_global and "://" not in address:
+        Path(address).mkdir(parents=True, exist_ok=True)
     is_new = not is_taken(location_of(address))
     if is_new:
         opened = ibidem.init(address, author=session.author(author), clock=session.clock())
@@ -48,12 +68,18 @@ def command(session: Session, path: str, author: str | None) -> None:
     with opened as repository:
         shown = repository.core.shown
         notes = checkup.notes(repository.core.store) if is_new else ()
+    for one in names:
+        registry.add(one, address)
     for note in notes:
         output.note(f"note: {note}")
     if session.json:
-        output.emit("init", {"path": shown, "is_new": is_new})
-    elif not is_new:
-        output.say(f"there is a repository in {shown} already; nothing was changed")
-    else:
+        output.emit("init", {"path": shown, "is_new": is_new, "names": names})
+        return
+    if is_new:
         output.say(f"created an empty repository in {shown}")
+    elif not names:
+        output.say(f"there is a repository in {shown} already; nothing was changed")
+    for one in names:
+        output.say(f"registered {output.one_line(shown)} as {one}")
+    if is_new:
         output.note(output.faint("next: repo commit PATH -m MESSAGE, or repo demo to look around"))

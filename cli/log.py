@@ -11,7 +11,14 @@ import click
 from ibidem.cli.options.ids import node_at
 from ibidem.cli.options.limit import limit_option
 from ibidem.cli.render import output, shapes
-from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.session import (
+    Session,
+    at_option,
+    common_options,
+    complete_label,
+    pager_option,
+    pass_session,
+)
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import CommitCid
@@ -24,9 +31,15 @@ if TYPE_CHECKING:
 @click.option("--oneline", is_flag=True, help="One line per commit.")
 @click.option("--graph", is_flag=True, help="Draw the commit graph.")
 @click.option("--path", metavar="PATH", help="Only commits that touched the document of PATH.")
-@click.option("--label", metavar="LABEL", help="Only commits that touched a node of LABEL.")
+@click.option(
+    "--label",
+    metavar="LABEL",
+    shell_complete=complete_label,
+    help="Only commits that touched a node of LABEL.",
+)
 @click.option("--node", metavar="NODE", help="Only commits that touched NODE.")
 @at_option
+@pager_option
 @common_options
 @pass_session
 def command(
@@ -39,6 +52,7 @@ def command(
     label: str | None,
     node: str | None,
     at: str,
+    pager: bool,
 ) -> None:
     """Show the commit history of a revision, newest first
 
@@ -68,13 +82,13 @@ def command(
             lines, commits = [], list(islice(repository.history.log(at), limit))
     if session.json:
         output.emit("log", {"commits": [shapes.block_json(commit) for commit in commits]})
-    elif graph:
-        output.say(*lines)
-    elif oneline:
-        output.say(*output.table([_row(commit) for commit in commits]))
-    else:
+        return
+    if oneline and not graph:
+        lines = output.table([_row(commit) for commit in commits])
+    elif not graph:
         for position, commit in enumerate(commits):
-            output.say(*([""] if position else []), *shapes.commit_lines(commit))
+            lines += [*([""] if position else []), *shapes.commit_lines(commit)]
+    output.page(lines, pager=pager)
 
 
 def _row(commit: Commit) -> tuple[str, str, str, str]:

@@ -10,7 +10,14 @@ from ibidem.cli.options import question
 from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import answer, output, packs
-from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.session import (
+    Session,
+    at_option,
+    common_options,
+    pager_option,
+    pass_session,
+    receipt_options,
+)
 from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 
 
@@ -23,6 +30,8 @@ from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 @question.assess_option
 @viewer_option
 @at_option
+@pager_option
+@receipt_options
 @common_options
 @pass_session
 def command(
@@ -34,6 +43,7 @@ def command(
     summary: int | None,
     assess: bool,
     at: str,
+    pager: bool,
     **given: Any,
 ) -> None:
     """Ask, and show each hit with the text around it: for reading
@@ -66,10 +76,10 @@ def command(
         )
         return
     output.note(*answer.warning_lines(found))
-    output.say(
-        *answer.summary_lines(found, summary), *packs.packs_lines(found, receipt, explain=explain)
-    )
+    lines = answer.summary_lines(found, summary)
+    lines += packs.packs_lines(found, receipt, explain=explain)
     if assess:
-        output.say("", *answer.assessment_lines(found, neighbours))
+        lines += ["", *answer.assessment_lines(found, neighbours)]
     if explain:
-        output.say("", *found.explain().splitlines())
+        lines += ["", *found.explain().splitlines()]
+    output.page(lines, pager=pager)

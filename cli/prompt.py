@@ -12,7 +12,7 @@ from ibidem.cli.options import question as questions
 from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import answer, output, packs
-from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.session import Session, at_option, common_options, pass_session, receipt_options
 from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 
 
@@ -41,6 +41,7 @@ from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 @questions.limited(LIMIT_OF_PACKS)
 @viewer_option
 @at_option
+@receipt_options
 @common_options
 @pass_session
 def command(

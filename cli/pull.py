@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from ibidem.cli.options.copies import include_option, show_report, token
-from ibidem.cli.session import Session, author_option, common_options, pass_session
+from ibidem.cli.session import Session, commit_options, common_options, pass_session
 
 
 @click.command("pull")
 @click.argument("remote", default="origin")
 @include_option
-@author_option
+@commit_options
 @common_options
 @pass_session
 def command(session: Session, *, remote: str, include: tuple[str, ...], author: str | None) -> None:

@@ -10,13 +10,21 @@ from ibidem.cli.options import dates, flags, parse
 from ibidem.cli.options.limit import limit_option
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import output, shapes
-from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.session import (
+    Session,
+    at_option,
+    common_options,
+    complete_label,
+    pager_option,
+    pass_session,
+)
 from ibidem.retrieve.query.options import OPTIONS, TIMES_OF_RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ibidem.repo.history.newest_nodes import WrittenNode
+    from ibidem.retrieve.graph.partition import Communities
     from ibidem.retrieve.schema import Schema
 
 _TIMES = [OPTIONS[name] for name in TIMES_OF_RECORDS]
@@ -24,7 +32,10 @@ _TIMES = [OPTIONS[name] for name in TIMES_OF_RECORDS]
 
 @click.command("query")
 @click.option(
-    "--label", multiple=True, help="Only nodes of this type; may be repeated to allow several."
+    "--label",
+    multiple=True,
+    shell_complete=complete_label,
+    help="Only nodes of this type; may be repeated to allow several.",
 )
 @click.option(
     "--where",
@@ -60,8 +71,22 @@ _TIMES = [OPTIONS[name] for name in TIMES_OF_RECORDS]
     is_flag=True,
     help="List types, edge types and properties with their counts.",
 )
+@click.option(
+    "--overview",
+    is_flag=True,
+    help="Tell what the collection is about: names and sentences of what belongs together.",
+)
+@click.option(
+    "--resolution",
+    default="1",
+    metavar="NUMBER",
+    help="How small communities are, such as 2 or 1/2.",
+    show_default=True,
+)
+@click.option("--budget", type=int, default=1000, show_default=True, help="Tokens of that text.")
 @viewer_option
 @at_option
+@pager_option
 @common_options
 @pass_session
 def command(
@@ -77,7 +102,11 @@ def command(
     after: str | None,
     count: bool,
     schema: bool,
+    overview: bool,
+    resolution: str,
+    budget: int,
     at: str,
+    pager: bool,
     **given: Any,
 ) -> None:
     """List nodes by type and property, without ranking
@@ -93,6 +122,7 @@ def command(
       repo query --updated-after yesterday
       repo query --newest created --limit 20
       repo query --schema
+      repo query --overview --budget 500
     """
     times = flags.taken(_TIMES, given)
     conditions: dict[str, Any] = {
@@ -107,11 +137,17 @@ def command(
         )
     if newest is not None and (count, order_by, offset, after) != (False, None, 0, None):
         raise click.UsageError("--newest is an order and cannot be combined with another or a page")
-    if schema and (any(conditions.values()), count, order_by, newest, limit, offset, after) != (
-        *(False, False, None, None, None, 0, None),
-    ):
-        raise click.UsageError("--schema counts all nodes and cannot be combined with conditions")
+    plain = (any(conditions.values()), count, order_by, newest, limit, offset, after)
+    for flag in [name for name, on in (("schema", schema), ("overview", overview)) if on]:
+        if plain != (False, False, None, None, None, 0, None) or (schema and overview):
+            raise click.UsageError(f"--{flag} is of all nodes and cannot be combined with others")
+    if not overview and (resolution, budget) != ("1", 1000):
+        raise click.UsageError("--resolution and --budget are options of --overview")
     with session.open() as repository:
+        if overview:
+            revision = repository.at(at, viewer=viewer_of(session))
+            _print_overview(session, revision.communities(resolution=resolution), budget)
+            return
         if schema:
             _print_schema(session, repository.at(at, viewer=viewer_of(session)).schema())
             return
@@ -133,7 +169,7 @@ def command(
         output.emit("query", {"nodes": nodes, "count": page.count, "next": page.next})
         return
     name = None if order_by is None else order_by.removeprefix("-")
-    output.say(*output.table([_row(node, name) for node in page.nodes]))
+    output.page(output.table([_row(node, name) for node in page.nodes]), pager=pager)
     if len(page.nodes) == page.count:
         output.note(output.faint(output.plural(page.count, "node")))
     else:
@@ -202,6 +238,19 @@ def _print_schema(session: Session, schema: Schema) -> None:
             for one in schema.properties
         ]
         output.say(output.strong("properties"), *output.table(rows))
+
+
+def _print_overview(session: Session, found: Communities, budget: int) -> None:
+    text = found.overview(token_budget=budget)
+    if session.json:
+        output.emit("query-overview", {**found.to_dict(), "overview": text})
+        return
+    for line in text.splitlines():
+        shown = output.one_line(line)
+        output.say(shown if line.startswith("- ") else output.strong(shown))
+    output.note(
+        f"{output.plural(len(found), 'community')}, {output.plural(found.alone, 'node')} in none"
+    )
 
 
 def _indented(counts: Mapping[str, int]) -> list[str]:

@@ -4,6 +4,7 @@ answer for feedback.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -12,7 +13,8 @@ from ibidem.cli.options import question
 from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.viewer import viewer_of, viewer_option, viewer_options
 from ibidem.cli.render import answer, output
-from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.session import Session, at_option, common_options, pass_session, receipt_options
+from ibidem.objects.printable import moment
 
 
 @click.command("recall", cls=GroupedCommand)
@@ -29,6 +31,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 @question.question_options
 @viewer_option
 @at_option
+@receipt_options
 @common_options
 @pass_session
 def command(
@@ -45,7 +48,8 @@ def command(
 
     The session record (.ibidem/local) contains no word of QUERY. The receipt, which feedback needs,
     contains QUERY, as with `repo retrieve`; it stays in the receipt log (.ibidem/receipts) until
-    newer ones displace it. No later answer depends on either.
+    newer ones displace it, unless `repo config` has log_questions `never`. No later answer depends
+    on either.
 
     \b
     Examples:
@@ -88,3 +92,52 @@ def command(
         output.say("", output.strong(f"disclosure: {found.disclosure}"))
         for text in found.texts:
             output.say("", *(f"    {line}" for line in text.splitlines()))
+
+
+@click.command("slow")
+@click.option("-n", "--limit", type=int, default=20, show_default=True, help="Newest to show.")
+@common_options
+@pass_session
+def slow_command(session: Session, /, *, limit: int) -> None:
+    """List the slow questions of `repo memory recall`, newest first
+
+    Each has its time, its lanes, counts and the names of its options. `repo config` has the
+    milliseconds from which on a question is slow (slow_milliseconds). The text of a question is
+    there only if log_questions is `always`. `repo memory graph` and others are not recorded.
+
+    \b
+    Example:
+      repo memory slow -n 5
+    """
+    from ibidem.memory.recall.query_log import QueryLog
+    from ibidem.retrieve.query import checks
+
+    checks.count("limit", limit)
+    with session.open() as repository:
+        found = list(QueryLog(repository.folder).slow_log())[::-1][:limit]
+    if session.json:
+        output.emit("memory-slow", {"questions": list(map(_slow_json, found))})
+        return
+    for one in found:
+        output.say(*_slow_lines(one))
+    output.note(output.plural(len(found), "slow question"))
+
+
+def _slow_json(one: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("operation", "milliseconds", "time", "lanes", "options")
+    return {
+        **{name: one[name] for name in names},
+        "item_count": one["items"],
+        "candidate_count": one["candidates"],
+        "text": one.get("question"),
+    }
+
+
+def _slow_lines(one: Mapping[str, Any]) -> list[str]:
+    lanes = ", ".join(f"{name} {status}" for name, status in one["lanes"].items())
+    counts = f"{one['items']} of {output.plural(one['candidates'], 'candidate')}"
+    lines = [f"{moment(one['time'])}  {one['milliseconds']:,} ms  {counts}"]
+    if one.get("question") is not None:
+        lines.append(f"    {output.one_line(one['question'])}")
+    options = ", ".join(one["options"])
+    return [*lines, output.faint(f"    lanes: {lanes}{f'; options: {options}' if options else ''}")]

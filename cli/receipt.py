@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.receipt import Receipt
     from ibidem.retrieve.answer.sealed import SealedReceipt
 
-_FIELDS = ("is_sealed", "text", "root", "commit", "result", "semantics", "item_count")
+_FIELDS = (
+    *("is_sealed", "text", "root", "commit", "result", "semantics", "item_count"),
+    *("agent", "task"),
+)
 """The fields of a listed receipt; null if it cannot be read."""
 
 key_option = click.option(
@@ -113,6 +116,9 @@ def show(session: Session, *, receipt: str) -> None:
     text = "sealed" if shape["is_sealed"] else repr(shape["text"])
     output.say(f"receipt {cid}", f"text    {output.one_line(text)}", f"root    {shape['root']}")
     output.say(f"commit  {shape['commit'] or '-'}", f"result  {shape['result']}")
+    for name in ("agent", "task"):
+        if shape[name] is not None:
+            output.say(f"{name:7} {output.one_line(shape[name])}")
     for name, base in (_history(found) or {}).items():
         output.say(f"{name}  {base or 'no commit yet'}")
     for rank, (id, score, said) in enumerate(rows, 1):  # noqa: A001
@@ -150,11 +156,12 @@ def _listed(kept: KeptReceipt) -> dict[str, Any]:
     return {**shape, **unread, "failure": kept.failure}
 
 
-def _row(one: dict[str, Any]) -> tuple[str, str, str]:
+def _row(one: dict[str, Any]) -> tuple[str, str, str, str]:
     if not one["is_readable"]:
-        return one["receipt"], "", f"cannot be read: {output.one_line(one['failure'])}"
+        return one["receipt"], "", f"cannot be read: {output.one_line(one['failure'])}", ""
     said = "sealed" if one["is_sealed"] else output.one_line(str(one["text"] or ""), width=60)
-    return one["receipt"], output.plural(one["item_count"], "item"), said
+    who = ", ".join(output.one_line(one[name]) for name in ("agent", "task") if one[name])
+    return one["receipt"], output.plural(one["item_count"], "item"), said, who
 
 
 def _shape(cid: str, receipt: Receipt | SealedReceipt) -> dict[str, Any]:
@@ -171,6 +178,8 @@ def _shape(cid: str, receipt: Receipt | SealedReceipt) -> dict[str, Any]:
         "result": str(block.result),
         "semantics": block.semantics,
         "item_count": len(block.items),
+        "agent": block.agent,
+        "task": block.task,
     }
 
 

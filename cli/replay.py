@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ibidem.cli import union
 from ibidem.cli.receipt import key_option, read_key
 from ibidem.cli.render import answer, output, packs, records
 from ibidem.cli.session import Session, common_options, pass_session
+from ibidem.objects.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ibidem.objects.cid import RootCid
     from ibidem.retrieve.answer.answer import Answer
 
 
@@ -20,6 +25,7 @@ if TYPE_CHECKING:
 @click.option("--show", is_flag=True, help="Print the answer too.")
 @click.option("--text", help="The query text, if the receipt is sealed.")
 @key_option
+@union.union_options
 @click.option("--at", help="Use this revision instead, to see whether its answer is the same.")
 @common_options
 @pass_session
@@ -30,6 +36,8 @@ def command(
     show: bool,
     text: str | None,
     key_file: Path | None,
+    others: tuple[str, ...],
+    is_all: bool,
     at: str | None,
 ) -> None:
     """Recompute the answer of RECEIPT and compare the bytes
@@ -41,13 +49,24 @@ def command(
     Examples:
       repo replay bafyr4i... --show
       repo replay bafyr4i... --at main
+      repo replay bafyr4i... --with work --with notes
       repo replay bafyr4i... --text "who is owed what" --key-file audit.key
     """
-    with session.open() as repository:
-        result = repository.receipts.replay(receipt, text=text, key=read_key(key_file), at=at)
+    with union.opened(session, others, is_all=is_all) as repositories:
+        repository = next(iter(repositories.values()))
+        key = read_key(key_file)
+        names: dict[RootCid, str] = {}
+        if len(repositories) > 1:
+            if at is not None:
+                raise InvalidInputError("at: got it with --with or --all, expected one repository")
+            found = repository.receipts.find(receipt)[1]
+            whole, names = union.union_at(repositories, union.roots_of(found))
+            result = whole.replay(found, text=text, key=key)
+        else:
+            result = repository.receipts.replay(receipt, text=text, key=key, at=at)
         assert result.receipt is not None, "BUG: a replay without the receipt it replayed"
         cid, size_bytes = str(result.receipt.cid), len(result.to_bytes())
-        lines = _lines(result, cid) if show else []
+        lines = _lines(result, cid, names) if show else []
     if session.json:
         facts = {"receipt": cid, "is_identical": True, "result": str(result.cid)}
         output.emit("replay", {**facts, "size_bytes": size_bytes})
@@ -57,7 +76,7 @@ def command(
         output.say("", *lines)
 
 
-def _lines(result: Answer[Any], receipt: str) -> list[str]:
+def _lines(result: Answer[Any], receipt: str, names: Mapping[RootCid, str]) -> list[str]:
     """Returns an answer, whatever its kind, as lines for people."""
     from ibidem.retrieve.answer.answer import AnswerKind
 
@@ -65,4 +84,4 @@ def _lines(result: Answer[Any], receipt: str) -> list[str]:
         return packs.packs_lines(result, receipt)
     if result.kind is AnswerKind.RECORDS:
         return records.records_lines(result)
-    return answer.answer_lines(result, receipt=receipt)
+    return answer.answer_lines(result, receipt=receipt, names=names)

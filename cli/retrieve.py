@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ibidem.cli import union
 from ibidem.cli.options import question
 from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import answer, output
-from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.session import (
+    Session,
+    at_option,
+    common_options,
+    pager_option,
+    pass_session,
+    receipt_options,
+)
+from ibidem.objects.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from ibidem.objects.cid import CommitCid, RootCid
+    from ibidem.repo.retrieval.neighbours import Neighbour
 
 
 @click.command("retrieve", cls=GroupedCommand)
@@ -24,8 +37,11 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 @click.option("--explain", is_flag=True, help="Show the score of each lane, and what was left out.")
 @question.summary_option
 @question.assess_option
+@union.union_options
 @viewer_option
 @at_option
+@pager_option
+@receipt_options
 @common_options
 @pass_session
 def command(
@@ -38,7 +54,10 @@ def command(
     explain: bool,
     summary: int | None,
     assess: bool,
+    others: tuple[str, ...],
+    is_all: bool,
     at: str,
+    pager: bool,
     **given: Any,
 ) -> None:
     """Ask a question: show the best items that fit the budget
@@ -59,27 +78,50 @@ def command(
       repo retrieve "retries" --also "backing off" --also "attempts again" --summary 3
       repo retrieve "retries" --graph ppr --etype cites
       repo retrieve "retries" --at main~3 --json
+      repo retrieve "retries" --with work --with ../notes
     """
     options = question.options(session, text=query, **given)
-    with session.open() as repository:
-        revision = repository.at(at, viewer=viewer_of(session), allow_erased=allow_erased)
-        result = revision.retrieve(query, strict=strict, **options)
-        neighbours = revision.neighbours(result) if assess else []
-        erased = [str(erasure.node) for erasure in getattr(revision, "erasures", ())]
+    if others or is_all:
+        _check_alone(at=at, allow_erased=allow_erased, assess=assess)
+    with union.opened(session, others, is_all=is_all) as repositories:
+        names: dict[RootCid, str] = {}
+        neighbours: list[Neighbour] = []
+        erased: list[str] = []
+        commit: CommitCid | None = None
+        if len(repositories) > 1:
+            heads = {name: one.at() for name, one in repositories.items()}
+            names = {one.root_cid: name for name, one in reversed(heads.items())}
+        if len(names) > 1:
+            import ibidem
+
+            result = ibidem.union(heads.values()).retrieve(
+                query, strict=strict, viewer=viewer_of(session), **options
+            )
+        else:
+            repository = next(iter(repositories.values()))
+            revision = repository.at(at, viewer=viewer_of(session), allow_erased=allow_erased)
+            result = revision.retrieve(query, strict=strict, **options)
+            neighbours = revision.neighbours(result) if assess else []
+            erased = [str(erasure.node) for erasure in getattr(revision, "erasures", ())]
+            commit = revision.commit_cid
         # No receipt: nothing keeps a root from which erased nodes were left out.
         made = None if erased else result.receipt
         receipt = None if made is None else str(made.cid)
         if session.json:
             found = {
-                "commit": None if revision.commit_cid is None else str(revision.commit_cid),
+                "commit": None if commit is None else str(commit),
                 "receipt": receipt,
                 "erased": erased,
                 **answer.answer_json(result, summary),
                 **(answer.assessment_json(result, neighbours) if assess else {}),
             }
+            if len(names) > 1:
+                found["repositories"] = [
+                    {"root": str(root), "name": name} for root, name in names.items()
+                ]
         else:
             lines = answer.answer_lines(
-                result, receipt=receipt, explain=explain, is_partial=bool(erased)
+                result, receipt=receipt, explain=explain, is_partial=bool(erased), names=names
             )
     if session.json:
         output.emit("retrieve", found)
@@ -96,7 +138,16 @@ def command(
         lines[-2:-2] = terminal_chart(result, answer.item_titles(result))
     if assess:
         lines[-2:-2] = [*answer.assessment_lines(result, neighbours), ""]
-    output.say(*answer.summary_lines(result, summary), *lines)
+    output.page([*answer.summary_lines(result, summary), *lines], pager=pager)
+
+
+def _check_alone(**given: object) -> None:
+    """Rejects options that are about one repository."""
+    for name, value in given.items():
+        if value not in (False, "HEAD"):
+            raise InvalidInputError(
+                f"{name}: got it with --with or --all, expected a question to one repository"
+            )
 
 
 def _why_nothing(dropped_counts: Mapping[str, int]) -> str:

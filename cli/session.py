@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import field
 from functools import update_wrapper
 from pathlib import Path
@@ -37,7 +37,9 @@ class Session:
     """The common options and the environment of this run."""
 
     path: str | None = None
-    """The value of `--repo`: a folder or a URL."""
+    """The value of `--repo`: a folder, a URL or a registered name."""
+    is_global: bool = False
+    """Whether `--global` was given."""
     json: bool = False
     color: Color = "auto"
     is_quiet: bool = False
@@ -53,23 +55,96 @@ class Session:
     def address(self) -> str | Path:
         """Returns the address of the repository: a URL, or the folder that holds it.
 
-        `--repo`, else `IBIDEM_REPO`, else the nearest one at or above the working directory.
+        `--repo` or `--global`, else `IBIDEM_REPO`, else the nearest one at or above the working
+        directory.
 
         Raises:
-            NotFoundError: there is no folder with a repository.
+            NotFoundError: there is no folder with a repository; kind `ambiguous`: a folder and a
+                registered name.
+            InvalidInputError: both options were given.
         """
+        if self.is_global:
+            return self._global_address()
         given = self.path or self.environment.get("IBIDEM_REPO")
         if given:
-            if "://" in given:
-                return given
-            if not (Path(given) / FOLDER).is_dir():
-                raise _no_repository(f"repository: no {FOLDER}/ in {given}")
-            return Path(given)
+            return self.address_of(given)
         here = Path.cwd()
         for folder in (here, *here.parents):
             if (folder / FOLDER).is_dir():
                 return folder
         raise _no_repository(f"repository: no {FOLDER}/ in {here} or any folder above it")
+
+    def _global_address(self) -> str | Path:
+        if self.path is not None:
+            raise InvalidInputError(f"repo: got {self.path!r:.80} with --global, expected one")
+        from ibidem.cli.registry import GLOBAL, Registry
+
+        found = Registry(self.environment).get(GLOBAL)
+        if found is None:
+            raise NotFoundError(
+                "repository: there is no global one yet",
+                kind=ErrorKind.REPOSITORY_NOT_FOUND,
+                hint="run `repo init --global`",
+            )
+        return _registered(GLOBAL, found)
+
+    def address_of(self, given: str) -> str | Path:
+        """Returns the address of a repository that is named by its folder, its URL, or the name
+        under which it is registered.
+
+        Raises:
+            NotFoundError: it is none of them; kind `ambiguous`: it names a folder with a repository
+                and is registered for another.
+        """
+        if "://" in given:
+            return given
+        folder = Path(given)
+        is_there = (folder / FOLDER).is_dir()
+        if folder.name == given:
+            from ibidem.cli.registry import Registry
+
+            known = Registry(self.environment).get(given)
+            if known is not None and is_there and known != str(folder.resolve()):
+                raise NotFoundError(
+                    f"repository: {given!r} is the folder {folder.resolve()} and is registered "
+                    f"as {known}",
+                    kind=ErrorKind.AMBIGUOUS,
+                    hint=f"write ./{given} for the folder, or the whole address",
+                )
+            if known is not None:
+                return _registered(given, known)
+        if not is_there:
+            other = " and no repository registered as that" if folder.name == given else ""
+            raise _no_repository(f"repository: no {FOLDER}/ in {given}{other}")
+        return folder
+
+    @property
+    def is_named(self) -> bool:
+        """Whether an option or the environment says which repository it is."""
+        return self.is_global or bool(self.path or self.environment.get("IBIDEM_REPO"))
+
+    def name(self) -> str:
+        """Returns what a person calls the repository of this run: what was given, or its folder."""
+        if self.is_global:
+            return "global"
+        address = self.address()
+        given = self.path or self.environment.get("IBIDEM_REPO")
+        if isinstance(address, str):
+            from ibidem.store.backends import without_password
+
+            return given if given and "://" not in given else without_password(address)
+        return given or address.resolve().name or str(address)
+
+    def registered(self) -> dict[str, str | Path]:
+        """Returns the addresses of the registered repositories by name.
+
+        Raises:
+            NotFoundError: one is not where it was.
+        """
+        from ibidem.cli.registry import Registry
+
+        known = Registry(self.environment).all()
+        return {name: _registered(name, address) for name, address in known.items()}
 
     def root(self) -> Path:
         """Returns the folder that names of documents are relative to: that of the repository, and
@@ -89,14 +164,19 @@ class Session:
     def open(self, *, finish_erasing: bool = True) -> Repository:
         """Opens the repository of this run for the caller, as `ibidem.open` does; use it as a
         context manager."""
-        address = self.address()
+        return self.open_at(self.address(), finish_erasing=finish_erasing)
+
+    def open_at(self, address: str | Path, *, finish_erasing: bool = True) -> Repository:
+        """Opens the repository at an address for the caller of this run."""
         import ibidem
 
         ibidem.set_threads(self._threads())
         found = ibidem.open(address, clock=self.clock(), finish_erasing=finish_erasing)
         found.core.embedder_for = self._embedder
-        found.core.agent = self.agent or self.environment.get("IBIDEM_AGENT") or None
-        found.core.task = self.task or self.environment.get("IBIDEM_TASK") or None
+        found.act_as(
+            self.agent or self.environment.get("IBIDEM_AGENT") or None,
+            self.task or self.environment.get("IBIDEM_TASK") or None,
+        )
         found.show_progress(self.meter)
         viewer = self.caller()
         if viewer is None or viewer.everything:
@@ -256,7 +336,15 @@ def parse_level(text: str) -> int | str:
 
 
 def repository_option(function: Function) -> Function:
-    """Adds `-R/--repo`."""
+    """Adds `-R/--repo` and `--global`."""
+    function = click.option(
+        "--global",
+        is_flag=True,
+        default=None,
+        expose_value=False,
+        callback=_set("is_global"),
+        help="Use the global repository of this user, which `repo init --global` creates.",
+    )(function)
     return click.option(
         "-R",
         "--repo",
@@ -264,8 +352,8 @@ def repository_option(function: Function) -> Function:
         expose_value=False,
         callback=_set("path"),
         help=(
-            "Folder or URL of the repository [env IBIDEM_REPO; default: the nearest folder at or "
-            "above the working directory]."
+            "Folder, URL or registered name of the repository [env IBIDEM_REPO; default: the "
+            "nearest folder at or above the working directory]."
         ),
     )(function)
 
@@ -311,6 +399,15 @@ def common_options(function: Function) -> Function:
     return repository_option(json_option(color_option(quiet_option(function))))
 
 
+def pager_option(function: Function) -> Function:
+    """Adds `--pager/--no-pager`, passed on as `pager`, for a command whose output may be long."""
+    return click.option(
+        "--pager/--no-pager",
+        default=True,
+        help="Use the pager of PAGER if the output is a terminal.",
+    )(function)
+
+
 def at_option(function: Function) -> Function:
     """Adds `--at`, passed on as `at`."""
     return click.option(
@@ -340,10 +437,17 @@ def author_option(function: Function) -> Function:
 def commit_options(function: Function) -> Function:
     """Adds `--author`, passed on as `author`, and `--agent` and `--task`, for commands that
     commit."""
-    for name, what in (
-        ("task", "Task of the commit"),
-        ("agent", "Agent that commits for the author"),
-    ):
+    function = _purpose(function, "Agent that commits for the author", "Task of the commit")
+    return author_option(function)
+
+
+def receipt_options(function: Function) -> Function:
+    """Adds `--agent` and `--task`, for commands whose answers have receipts."""
+    return _purpose(function, "Agent that asks, for the receipt", "Task that it asks for, likewise")
+
+
+def _purpose(function: Function, agent: str, task: str) -> Function:
+    for name, what in (("task", task), ("agent", agent)):
         function = click.option(
             f"--{name}",
             metavar="NAME",
@@ -351,7 +455,7 @@ def commit_options(function: Function) -> Function:
             callback=_set(name),
             help=f"{what} [env IBIDEM_{name.upper()}].",
         )(function)
-    return author_option(function)
+    return function
 
 
 def _revision(context: click.Context, _: click.Parameter, value: str) -> str:
@@ -362,12 +466,27 @@ def _revision(context: click.Context, _: click.Parameter, value: str) -> str:
 
 def complete_revision(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """Returns the branches and tags with this prefix; nothing on any error."""
+    return _completed(context, incomplete, lambda found: ["HEAD", *found.branches(), *found.tags()])
+
+
+def complete_label(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Returns the labels at the head with this prefix; nothing on any error."""
+    return _completed(context, incomplete, lambda found: found.at().schema().labels)
+
+
+def complete_model(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Returns the models that have vectors with this prefix; nothing on any error."""
+    return _completed(context, incomplete, lambda found: found.at().config.models)
+
+
+def _completed(
+    context: click.Context, incomplete: str, names: Callable[[Repository], Iterable[str]]
+) -> list[str]:
     try:
         with context.ensure_object(Session).open() as repository:
-            names = ["HEAD", *repository.branches(), *repository.tags()]
+            return [name for name in names(repository) if name.startswith(incomplete)]
     except (IbidemError, OSError):
         return []
-    return [name for name in names if name.startswith(incomplete)]
 
 
 def _set(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
@@ -379,6 +498,20 @@ def _set(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
             context.color = session.colored(sys.stdout)
 
     return callback
+
+
+def _registered(name: str, address: str) -> str | Path:
+    """Returns the address that is registered for a name; raises `NotFoundError` for a folder that
+    has no repository any more."""
+    if "://" in address:
+        return address
+    if not (Path(address) / FOLDER).is_dir():
+        raise NotFoundError(
+            f"repository: {name!r} is registered as {address}, where there is none",
+            kind=ErrorKind.REPOSITORY_NOT_FOUND,
+            hint=f"run `repo config repos remove {name}`, or put it back",
+        )
+    return Path(address)
 
 
 def _no_repository(message: str) -> NotFoundError:

@@ -55,5 +55,7 @@ def step(session: Session, verb: str, author: str | None) -> None:
             fields["tombstones_kept"] = [str(node) for node in done.kept]
         output.emit(verb, fields)
     else:
-        output.say(operation.description, shapes.head_line(head))
+        operated = operation.description.removeprefix("redo ").removeprefix("undo ")
+        word = "undone" if verb == "undo" else "redone"
+        output.say(f"{word}: {operated.replace(' heads/', ' ')}", shapes.head_line(head))
         rebased.tell_kept(done.kept)

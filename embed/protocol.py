@@ -18,6 +18,8 @@ from ibidem.objects import codec
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 
 Float32s = NDArray[np.float32]
+SparseRow = tuple[NDArray[np.uint32], Float32s]
+"""Token ids (n,), ascending, and their weights (n,)."""
 
 BATCH_TEXTS = 256
 BATCH_CHARS = 1 << 18
@@ -47,6 +49,26 @@ class Embedder(Protocol):
         Raises:
             InvalidInputError: a text is not valid Unicode.
             StorageError: the provider does not answer, or rejects the request.
+            CorruptError: its answer does not match the request.
+        """
+        ...
+
+
+class SparseEncoder(Protocol):
+    """Computes weights of the tokens of a vocabulary from texts."""
+
+    @property
+    def name(self) -> str:
+        """The name of the vocabulary, under which sparse vectors are stored: that of the model,
+        because two models weigh the same tokens in two ways."""
+        ...
+
+    def encode(self, texts: Sequence[str]) -> Sequence[SparseRow]:
+        """Returns the tokens and weights of each text, in their order.
+
+        Raises:
+            InvalidInputError: the provider rejects the request.
+            StorageError: the provider does not answer.
             CorruptError: its answer does not match the request.
         """
         ...

@@ -412,7 +412,8 @@ def _rows(owner: str, name: str, value: Any) -> tuple[Any, ...]:
         owner,
         name,
         value,
-        "rows of 16 bytes, a link, a float, 32 bytes and a map of lanes",
+        "rows of 16 bytes, a link, a float, 32 bytes, a map of lanes, and for several roots a "
+        "position",
     )
     return tuple(value)
 
@@ -420,7 +421,7 @@ def _rows(owner: str, name: str, value: Any) -> tuple[Any, ...]:
 def _is_row(row: object) -> bool:
     return (
         isinstance(row, (tuple, list))
-        and len(row) == 5
+        and len(row) in (5, 6)
         and type(row[0]) is bytes
         and len(row[0]) == ID_BYTES
         and isinstance(row[1], Cid)
@@ -428,6 +429,7 @@ def _is_row(row: object) -> bool:
         and type(row[2]) is float
         and is_digest(row[3])
         and isinstance(row[4], Mapping)
+        and (len(row) == 5 or (type(row[5]) is int and row[5] >= 0))
     )
 
 
@@ -575,6 +577,8 @@ RECEIPT = Table(
     Field("items", ROWS),
     Field("rerank", MAP, optional=True),
     Field("text_digest", DIGEST, optional=True, text=False),
+    Field("agent", TEXT, optional=True),
+    Field("task", TEXT, optional=True),
     is_record=True,
 )
 STEP = Table(

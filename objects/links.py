@@ -113,7 +113,8 @@ def _tree_links(fields: Map) -> Iterator[Cid]:
 def _receipt_links(fields: Map) -> Iterator[Cid]:
     yield from _field_links(TABLES["receipt"].links)(fields)
     query = fields.get("query")
-    yield from _nested(query.get("history") if isinstance(query, dict) else None)
+    if isinstance(query, dict):
+        yield from _nested([query.get("history"), query.get("union")])
 
 
 def _nested(value: Any) -> Iterator[Cid]:

@@ -35,6 +35,8 @@ class ReceiptBlock(Block):
     rerank: Mapping[str, Any] | None = None
     text_digest: bytes | None = None
     """Keyed blake3 of the query's text, which is then omitted."""
+    agent: str | None = None
+    task: str | None = None
     extra: Mapping[str, Any] = field(default_factory=empty)
 
     @property

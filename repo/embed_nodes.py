@@ -81,14 +81,16 @@ def embed(
         raise InvalidInputError(f"batch_nodes: got {batch_nodes!r}, expected 1 or more")
     repository = revision.core
     check_model(revision.config, name, embedder, must_be_known=False)
-    wanting, node_count, textless_count = _wanting(revision, name, label)
+    wanting, node_count, textless_count = missing_nodes(revision, "vectors", name, label)
     commit: CommitCid | None = None
     embedded_count = 0
     if not dry_run and wanting:
         source = CachedEmbedder(embedder, repository.vector_cache)
         digests: dict[NodeId, bytes] = {}
         config = revision.config
-        for nodes, texts in _batches(map(revision.node, wanting), repository, config, batch_nodes):
+        for nodes, texts in node_batches(
+            map(revision.node, wanting), repository, config, batch_nodes
+        ):
             repository.progress(_WORK, len(digests), len(wanting))
             _embedded(repository, source, nodes, texts)
             digests.update(
@@ -101,7 +103,7 @@ def embed(
                 tx.register_model(name, Model(embedder.dim, digest=embedder.digest))
             # Another writer may have removed or changed one: the next run handles it.
             now = (node for node in map(tx.find_node, wanting) if node is not None)
-            for nodes, texts in _batches(now, repository, config, batch_nodes):
+            for nodes, texts in node_batches(now, repository, config, batch_nodes):
                 same = [
                     (node, text)
                     for node, text in zip(nodes, texts, strict=True)
@@ -151,13 +153,20 @@ def embed_staged(
 
 def missing_count(revision: Graph, model: str) -> int:
     """Returns how many nodes have a text and no vector of a model, or that of another text."""
-    return len(_wanting(revision, model, None)[0])
+    return len(missing_nodes(revision, "vectors", model, None)[0])
 
 
-def _wanting(revision: Graph, model: str, label: str | None) -> tuple[list[NodeId], int, int]:
+def missing_nodes(
+    revision: Graph, family: str, name: str, label: str | None
+) -> tuple[list[NodeId], int, int]:
     """Returns the nodes of a label whose vector is missing or stale, and how many nodes there are,
-    and how many of these without a text."""
-    has = vector_digests(revision, model)
+    and how many of these without a text.
+
+    Args:
+        family: `vectors` or `sparse`.
+        name: of the model or vocabulary.
+    """
+    has = vector_digests(revision, name, family)
     wanting: list[NodeId] = []
     node_count = textless_count = 0
     for node in revision.nodes():
@@ -191,15 +200,15 @@ def _forget_erased(repository: Core, nodes: list[Node], texts: list[str]) -> Non
         repository.vector_cache.discard(gone)
 
 
-def vector_digests(revision: Graph, model: str) -> dict[bytes, bytes]:
-    """Returns the digest of the text of each vector of a model, by node id."""
-    if model not in revision.root.vectors:
+def vector_digests(revision: Graph, name: str, family: str = "vectors") -> dict[bytes, bytes]:
+    """Returns the digest of the text of each vector of a model or vocabulary, by node id."""
+    if name not in getattr(revision.root, family):
         return {}
-    return revision.with_snapshot(lambda snapshot: dict(_digests_of(snapshot, model)))
+    return revision.with_snapshot(lambda snapshot: dict(_digests_of(snapshot, family, name)))
 
 
-def _digests_of(snapshot: Snapshot, model: str) -> Iterator[tuple[bytes, bytes]]:
-    for segment in snapshot.vectors(model):
+def _digests_of(snapshot: Snapshot, family: str, name: str) -> Iterator[tuple[bytes, bytes]]:
+    for segment in snapshot.segments(family, name):
         digests, live, ids = segment.digests[:], segment.live, snapshot.node_ids(segment.ordinals)
         for row, (key, digest) in enumerate(zip(ids, digests, strict=True)):
             if live is None or live[row]:
@@ -212,7 +221,7 @@ def embedded_text(repository: Core, config: Config, node: Node) -> str:
     return node_text(node, config.fields, content)
 
 
-def _batches(
+def node_batches(
     nodes: Iterable[Node], repository: Core, config: Config, batch_nodes: int
 ) -> Iterator[tuple[list[Node], list[str]]]:
     """Yields batches of nodes with their texts, limited by `batch_nodes` and by memory."""

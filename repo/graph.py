@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.commit import Commit
@@ -32,8 +32,13 @@ if TYPE_CHECKING:
     from ibidem.repo.core import Core
     from ibidem.repo.state import State
     from ibidem.retrieve.access.policy import Viewer
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.node_source import NodeSource
+    from ibidem.retrieve.query.union import RootSet
+    from ibidem.retrieve.tokens import TokenEstimator
 
 T = TypeVar("T")
+R = TypeVar("R")
 V = TypeVar("V", bound=NodeVector)
 EDGES_AT_ONCE = 256
 """Edges that are read together."""
@@ -52,6 +57,8 @@ class Graph:
     """Whether the root may contain more than is visible here."""
     viewer: Viewer | None = None
     """The caller; None if not given."""
+    union: RootSet | None = None
+    """All the roots that are read; None for one root."""
     erasures: tuple[Erasure, ...] = ()
     """Erasures whose entries are left out; see `repo/erasure/redacted_graph.py`."""
 
@@ -288,6 +295,14 @@ class Graph:
 
         return locate_many(self, check_ids("ids", ids), include_tombstoned=include_tombstoned)
 
+    def located(self, result: Answer[Any]) -> list[Location | None]:
+        """Returns the location of each item's best node, as the caller of the query sees it."""
+        from ibidem.retrieve.answer.answer import best_ids
+
+        return self.seen_by(result.query.viewer).locate_many(
+            best_ids(result), include_tombstoned=result.query.include_tombstoned
+        )
+
     def log(self) -> Iterator[Commit]:
         """Yields the commit of this revision and its ancestors, newest first."""
         from ibidem.repo.history import log
@@ -302,6 +317,18 @@ class Graph:
                 self.root_cid, self.commit, state=self._state, is_question=self._is_question
             )
         return self._snapshot
+
+    def node_source(self, estimator: TokenEstimator) -> NodeSource:
+        """Returns how a question reads nodes."""
+        from ibidem.retrieve.node_source import NodeSource  # only questions need it
+
+        store = self.core.store
+        return NodeSource(
+            lambda cid: Node.decode(store.get(cid)),
+            self.core.content_of,
+            estimator,
+            lambda cids: list(map(Node.decode, store.get_many(cids))),
+        )
 
     def with_snapshot(self, question: Callable[[Snapshot], T]) -> T:
         """Returns the result of a function of the snapshot. If it fails because index files are
@@ -318,6 +345,32 @@ class Graph:
                 raise
         self._snapshot = None
         return question(self.snapshot())
+
+    def stream_with_snapshot(
+        self, question: Callable[[Snapshot], Generator[T, None, R]]
+    ) -> Generator[T, None, R]:
+        """Yields what a function of the snapshot yields, and returns its result. After damage it
+        runs again, as in `with_snapshot`, and what was yielded before is left out."""
+        count, was_rebuilt = 0, False
+        while True:
+            steps = question(self.snapshot())
+            try:
+                for _ in range(count):
+                    next(steps)
+                while True:
+                    one = next(steps)
+                    count += 1
+                    yield one
+            except StopIteration as end:
+                result: R = end.value
+                return result
+            except (InvalidInputError, StorageError):
+                raise
+            except Exception:
+                held, recover = self._snapshot, self.core.search_index.current.recover
+                if was_rebuilt or held is None or not recover(held):
+                    raise
+            was_rebuilt, self._snapshot = True, None
 
     def _check_open(self) -> None:
         """Raises `InvalidInputError` if there is a trust policy and no caller was given."""

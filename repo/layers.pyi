@@ -6,7 +6,7 @@ from os import PathLike
 from typing import Any
 
 from ibidem.embed.language_model import LanguageModel
-from ibidem.embed.protocol import Embedder
+from ibidem.embed.protocol import Embedder, SparseEncoder
 from ibidem.ingest.report import IngestReport, Progress
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.graph.memory import GraphMemory
@@ -64,7 +64,7 @@ class Recalling:
         embedder: Embedder | None = None,
         degrade: bool = False,
         vector: tuple[str, Any] | None = None,
-        sparse: tuple[str, Any, Any] | None = None,
+        sparse: tuple[str, Any, Any] | SparseEncoder | None = None,
         operator: str | Configured = CONFIGURED,
         phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,
@@ -89,7 +89,7 @@ class Recalling:
         mmr: Mapping[str, float] | None = None,
         recency: bool | Mapping[str, Any] | None = None,
         importance: bool | str | None = None,
-        feedback: bool | None = None,
+        feedback: bool | Mapping[str, Any] | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         direct: bool | Mapping[str, Any] | None = None,
         notes: CommitCid | str | None = None,

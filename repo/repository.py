@@ -31,7 +31,7 @@ from ibidem.retrieve.query import checks
 from ibidem.store.closing import Closing
 
 if TYPE_CHECKING:
-    from ibidem.embed.protocol import Embedder
+    from ibidem.embed.protocol import Embedder, SparseEncoder
     from ibidem.objects.config import Config
     from ibidem.objects.ids import EdgeId, NodeId
     from ibidem.repo.api.history import History
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ibidem.repo.api.stage import Stage
     from ibidem.repo.api.sync import Sync
     from ibidem.repo.embed_nodes import EmbedReport
+    from ibidem.repo.encode_nodes import SparseReport
     from ibidem.repo.merge.branch import Merged
     from ibidem.repo.merge.conflicts import OpenConflict
     from ibidem.repo.merge.rebase import AppliedCommits
@@ -166,6 +167,28 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
             progress: called with a name of the work, the amount done, and the total or None.
         """
         self.core.progress = progress
+
+    def act_as(self, agent: str | None, task: str | None = None) -> None:
+        """Names who uses this object, and what for: commits and notes get both unless their call
+        names others, and receipts of questions have them beside the answer. None for nobody.
+
+        Raises:
+            InvalidInputError: one is not a text, or too long.
+
+        Examples:
+            >>> import ibidem
+            >>> repo = ibidem.init("memory:")
+            >>> with repo.transaction() as tx:
+            ...     _ = tx.add_node("Fact", summary="the parcel arrives on Monday")
+            >>> repo.act_as("clerk", "track parcels")
+            >>> receipt = repo.retrieve("parcel").receipt
+            >>> receipt.agent, receipt.task
+            ('clerk', 'track parcels')
+        """
+        for name, value in (("agent", agent), ("task", task)):
+            if value is not None:
+                checks.name(name, value)
+        self.core.agent, self.core.task = agent, task
 
     def now(self, time: int | datetime | None = None) -> int:
         """Returns a time in microseconds since 1970 UTC: the one given, else the clock's."""
@@ -427,6 +450,44 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
         )
         self.use_embedder(embedder, model=report.model)
         return report
+
+    def embed_sparse(
+        self,
+        encoder: SparseEncoder,
+        *,
+        label: str | None = None,
+        batch_nodes: int = 256,
+        dry_run: bool = False,
+        author: str = "",
+        message: str = "",
+    ) -> SparseReport:
+        """Computes the missing and outdated sparse vectors of nodes on the current branch, in one
+        commit, under the vocabulary that the encoder names. The root's configuration names the
+        fields that make up a node's text.
+
+        Args:
+            label: only nodes of this type.
+            batch_nodes: nodes encoded at a time.
+            dry_run: only counts.
+            message: of the commit; by default a summary.
+
+        Raises:
+            StorageError: the encoder's service does not answer; nothing is changed.
+            CorruptError: its answer has the wrong form.
+        """
+        from ibidem.repo.encode_nodes import embed_sparse
+        from ibidem.retrieve.access.policy import ALL
+
+        return embed_sparse(
+            self.core.graph(viewer=ALL),
+            self,
+            encoder,
+            label=label,
+            batch_nodes=batch_nodes,
+            dry_run=dry_run,
+            author=author,
+            message=message,
+        )
 
     # -- branches and tags ---------------------------------------------------------------------
 

@@ -16,10 +16,11 @@ from ibidem.retrieve.query.configured import CONFIGURED
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
+    from fractions import Fraction
     from typing import Any
 
     from ibidem.embed.language_model import LanguageModel
-    from ibidem.embed.protocol import Embedder
+    from ibidem.embed.protocol import Embedder, SparseEncoder
     from ibidem.index.snapshot import Snapshot
     from ibidem.objects.cid import CommitCid, RootCid
     from ibidem.objects.commit import Commit
@@ -30,14 +31,14 @@ if TYPE_CHECKING:
     from ibidem.repo.core import Core
     from ibidem.repo.retrieval.listing import Page
     from ibidem.repo.retrieval.neighbours import Neighbour
-    from ibidem.repo.retrieval.signature import (
-        QuestionOptions,
-    )
+    from ibidem.repo.retrieval.pack_stream import PackStream
+    from ibidem.repo.retrieval.signature import QuestionOptions
     from ibidem.retrieve.access.policy import TrustPolicy, Viewer
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import AnswerItem, Item
     from ibidem.retrieve.context.navigation import Navigation
     from ibidem.retrieve.context.prompt import Citation
+    from ibidem.retrieve.graph.partition import Communities
     from ibidem.retrieve.graph.paths import GraphPath
     from ibidem.retrieve.query.configured import Configured
     from ibidem.retrieve.query.predicate import Predicate
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.records.record import RecordType, Status
     from ibidem.retrieve.rerank import Reranker
     from ibidem.retrieve.schema import Schema
+    from ibidem.retrieve.tokens import TokenEstimator
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -220,6 +222,97 @@ class Revision(Questions):
             from ibidem.repo.retrieval.records import records as ask
         return ask(self.graph.core, self.graph, **options)
 
+    def stream_packs(
+        self,
+        text: str | None = None,
+        *,
+        # options: packs
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
+        label: str | Iterable[str] | None = None,
+        where: Mapping[str, object] | Predicate | None = None,
+        include_tombstoned: bool = False,
+        model: str | Configured | None = CONFIGURED,
+        embedder: Embedder | None = None,
+        degrade: bool = False,
+        vector: tuple[str, Any] | None = None,
+        sparse: tuple[str, Any, Any] | SparseEncoder | None = None,
+        operator: str | Configured = CONFIGURED,
+        phrases: bool | Configured = CONFIGURED,
+        fuzzy: bool | Mapping[str, float] | None = None,
+        k1: float | None = 1.2,
+        b: float | None = 0.7,
+        graph: Mapping[str, object] | None = None,
+        community: Mapping[str, object] | None = None,
+        mentions: bool | Mapping[str, object] | None = None,
+        as_of: int | datetime | None = None,
+        valid_missing: str | None = "pass",
+        created_after: int | datetime | None = None,
+        created_before: int | datetime | None = None,
+        updated_after: int | datetime | None = None,
+        updated_before: int | datetime | None = None,
+        fusion: str | Configured | None = CONFIGURED,
+        rrf_k: float | Configured | None = CONFIGURED,
+        weights: Mapping[str, float] | Configured | None = CONFIGURED,
+        rerank: Reranker | None = None,
+        rerank_text: str | None = None,
+        rerank_depth: int | None = 25,
+        rerank_timeout: float | None = 8.0,
+        mmr: Mapping[str, float] | None = None,
+        recency: bool | Mapping[str, Any] | None = None,
+        importance: bool | str | None = None,
+        feedback: bool | Mapping[str, Any] | None = None,
+        worth: bool | Mapping[str, Any] | None = None,
+        direct: bool | Mapping[str, Any] | None = None,
+        notes: CommitCid | str | None = None,
+        adjacency: int | Configured = CONFIGURED,
+        metadata: bool | Configured = CONFIGURED,
+        estimator: str | TokenEstimator = "heuristic",
+        token_budget: int | Configured | None = CONFIGURED,
+        depth: int | Configured = CONFIGURED,
+        limit: int | Configured | None = CONFIGURED,
+        coverage_min: int | None = None,
+        strict: bool = False,
+        viewer: Viewer | None = None,
+        expand: str = "neighbors",
+        per_hit_neighbors: int = 4,
+        window_chars: int | None = 800,
+        merge: str = "absorb",
+        overflow: str = "cut",
+        rank: str = "score",
+        spans: bool = False,
+        nodes_max: int | None = None,
+        dedupe: str = "text",
+        dedupe_percent: int = 80,
+        dedupe_property: str | None = None,
+        etypes: Iterable[str] | None = None,
+        hops: int = 1,
+        fanout: int = 8,
+        direction: str = "both",
+        sources: Mapping[str, object] | None = None,
+        # end of options
+    ) -> PackStream:
+        """Returns an iterator of the packs that `packs` returns, each as soon as its text was read;
+        then it has the whole answer.
+
+        Examples:
+            >>> import ibidem
+            >>> repo = ibidem.init("memory:")
+            >>> _ = repo.add("tea at five")
+            >>> stream = repo.at().stream_packs("tea")
+            >>> [pack.text for pack in stream]
+            ['tea at five']
+            >>> stream.answer == repo.packs("tea")
+            True
+        """
+        return self._stream_packs(text, changed_options(locals(), Questions.packs))
+
+    def _stream_packs(self, text: str | None, options: Mapping[str, Any]) -> PackStream:
+        from ibidem.repo.retrieval.context import stream_packs
+
+        return stream_packs(self.graph.core, self.graph, text, **options)
+
     def retrieve_many(self, questions: Iterable[QuestionOptions]) -> list[Answer[Item]]:
         """Returns the answers to several questions, each given by its options of `retrieve`. The
         answers are the same as one by one; questions over the same nodes share work.
@@ -250,7 +343,7 @@ class Revision(Questions):
         embedder: Embedder | None = None,
         degrade: bool = False,
         vector: tuple[str, Any] | None = None,
-        sparse: tuple[str, Any, Any] | None = None,
+        sparse: tuple[str, Any, Any] | SparseEncoder | None = None,
         operator: str | Configured = CONFIGURED,
         phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,
@@ -275,7 +368,7 @@ class Revision(Questions):
         mmr: Mapping[str, float] | None = None,
         recency: bool | Mapping[str, Any] | None = None,
         importance: bool | str | None = None,
-        feedback: bool | None = None,
+        feedback: bool | Mapping[str, Any] | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         notes: CommitCid | str | None = "memory",
         token_budget: int | Configured | None = CONFIGURED,
@@ -290,6 +383,7 @@ class Revision(Questions):
         direction: str = "both",
         top_min: float = 0.6,
         gap_min: float = 0.0,
+        layered: bool = False,
         # end of options
     ) -> Answer[RecordItem]:
         """Returns the records that a question is about, and the records related to them.
@@ -401,6 +495,42 @@ class Revision(Questions):
         from ibidem.repo.retrieval import listing
 
         return listing.schema(self.graph, include_tombstoned=include_tombstoned)
+
+    def communities(
+        self,
+        *,
+        resolution: int | float | str | Fraction = 1,
+        levels: int = 1,
+        groups: Mapping[str, Iterable[NodeId | str]] | None = None,
+    ) -> Communities:
+        """Returns what the collection is about: nodes that edges, documents and names join to each
+        other more than to others, with the names that tell what each community is about.
+
+        A function of the root, the viewer and the arguments. Every node is read.
+
+        Args:
+            resolution: how small the communities are: above 1 smaller, below 1 larger; a fraction
+                of integers up to 1,000.
+            levels: how often each community is divided again, 1 to 5.
+            groups: communities to take instead of looking for any, by name.
+
+        Raises:
+            InvalidInputError: an argument is out of its range.
+
+        Examples:
+            >>> import ibidem
+            >>> repo = ibidem.init("memory:")
+            >>> with repo.transaction() as tx:
+            ...     for text in ("Ada met Byron", "Byron saw Ada", "Bern is in the Alps",
+            ...                  "the Alps are south of Bern"):
+            ...         _ = tx.add_node("Fact", summary=text)
+            >>> found = repo.at().communities()
+            >>> [(one.names, len(one)) for one in found]
+            [(('Ada', 'Byron'), 2), (('Alps', 'Bern'), 2)]
+        """
+        from ibidem.repo.retrieval.communities import communities
+
+        return communities(self.graph, resolution=resolution, levels=levels, groups=groups)
 
     def neighbours(self, answer: Answer[AnswerItem], *, limit: int = 5) -> list[Neighbour]:
         """Returns the nodes that edges join to the items of an answer and that it does not have,

@@ -21,7 +21,7 @@ from pyroaring import BitMap
 
 from ibidem.objects import codec
 from ibidem.objects.record import record
-from ibidem.retrieve.access.restricted_snapshot import RestrictedSnapshot
+from ibidem.retrieve.access.restricted_snapshot import CallerSnapshot
 from ibidem.retrieve.protocol import Bools, Ordinals, Rows, Segment, Snapshot
 from ibidem.retrieve.query.history import (
     CREATED_AFTER,
@@ -183,9 +183,9 @@ def view_of(snapshot: Snapshot, *, include_tombstoned: bool) -> NodeSet:
     def build() -> NodeSet:
         hidden = BitMap() if include_tombstoned else snapshot.live & snapshot.tombstoned
         members = snapshot.live - hidden if hidden else snapshot.live
-        if isinstance(snapshot, RestrictedSnapshot):
+        flags = snapshot.flags if isinstance(snapshot, CallerSnapshot) else None
+        if flags is not None:
             # Rows of hidden nodes are live as well, and can be most of them.
-            flags = snapshot.flags
             if hidden:
                 flags = flags.copy()
                 flags[np.asarray(hidden.to_array(), dtype=np.uint32)] = False

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibidem.objects.block import EMPTY
+from ibidem.objects.cid import RootCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
@@ -88,7 +89,7 @@ def execute(
         found.ranking, found.reader, limit=query.limit, budget=query.token_budget
     )
     ordinals = found.ranking.ordinals[[one.place for one in packed.taken]]
-    scored = found.lane_scores(ordinals, [one.node.id for one in packed.taken])
+    scored = found.lane_scores(ordinals)
     items = tuple(
         Item(
             one.node,
@@ -99,9 +100,15 @@ def execute(
             LaneScores(scores),
             paths,
             () if found.mentions is None else found.mentions.mentions(ordinal),
+            root,
         )
-        for one, scores, paths, ordinal in zip(
-            packed.taken, scored, paths_of(found.walks, ordinals), ordinals.tolist(), strict=True
+        for one, scores, paths, ordinal, root in zip(
+            packed.taken,
+            scored,
+            paths_of(found.walks, ordinals),
+            ordinals.tolist(),
+            _origins(snapshot, query, ordinals),
+            strict=True,
         )
     )
     stale = count_stale(
@@ -110,6 +117,18 @@ def execute(
     open_conflicts = count_conflicted(snapshot, [one.node.id for one in packed.taken])
     warnings = found.warnings(stale, open_conflicts, [item.rendered for item in items])
     return found.answer(items, packed.drops, packed.counts, warnings, found.direct())
+
+
+def _origins(
+    snapshot: Snapshot, query: Query, ordinals: Ordinals
+) -> Sequence[RootCid] | Sequence[None]:
+    """Returns the root of each node of an answer over several roots, None in one over one root."""
+    if query.union is None:
+        return [None] * len(ordinals)
+    from ibidem.retrieve.access.union_snapshot import UnionSnapshot  # few questions have several
+
+    assert isinstance(snapshot, UnionSnapshot), "BUG: a question to several roots was asked of one"
+    return snapshot.origins(ordinals)
 
 
 @record
@@ -123,8 +142,8 @@ class Ranked:
     mentions: MentionTop | None
     fused: Fused | None
     reader: Reader
-    opinions: Mapping[NodeId, LaneScore]
-    """The reranker's rank and score of each node that it scored."""
+    rerank_scores: Mapping[int, LaneScore]
+    """By ordinal, the reranker's rank and score of each node that it scored."""
     record: RerankRecord | None
     factors: Sequence[Adjusted] = ()
 
@@ -151,18 +170,16 @@ class Ranked:
             direct=direct,
         )
 
-    def lane_scores(
-        self, ordinals: Ordinals, nodes: Sequence[NodeId]
-    ) -> list[dict[str, LaneScore]]:
+    def lane_scores(self, ordinals: Ordinals) -> list[dict[str, LaneScore]]:
         """Returns the results of each lane, and of the reranker, for some nodes."""
         lanes = lane_scores(ordinals, self.tops, self.fused)
         if self.factors:
             from ibidem.retrieve.recall.stage import add_factors
 
             add_factors(lanes, ordinals, self.fused, self.factors)
-        for node, scores in zip(nodes, lanes, strict=True):
-            if node in self.opinions:
-                scores[RERANK] = self.opinions[node]
+        for ordinal, scores in zip(ordinals.tolist(), lanes, strict=True):
+            if ordinal in self.rerank_scores:
+                scores[RERANK] = self.rerank_scores[ordinal]
         return lanes
 
     def warnings(
@@ -234,7 +251,6 @@ def ranked(
         batch_loader(snapshot, nodes.load_many),
     )
     after = reorder(snapshot, query, ranking, reader, reranker)
-    opinions_of = after.opinions()
     return Ranked(
         scope,
         after.ranking,
@@ -243,7 +259,7 @@ def ranked(
         mentions,
         fused,
         reader,
-        opinions_of,
+        after.rerank_scores,
         after.record,
         factors,
     )
@@ -331,10 +347,10 @@ def lane_scores(
     found: list[dict[str, LaneScore]] = [{} for _ in range(ordinals.shape[0])]
     if fused is None or not found or not fused.ordinals.shape[0]:
         return found
-    fused_places = _places(fused.ordinals, ordinals)
+    fused_at = _places(fused.ordinals, ordinals)
     for top in tops:
         positions = _places(top.ordinals, ordinals)
-        shares = fused.contributions[top.lane][fused_places]
+        shares = fused.contributions[top.lane][fused_at]
         for lanes, position, share in zip(found, positions.tolist(), shares.tolist(), strict=True):
             if position >= 0:
                 lanes[top.lane] = LaneScore(position + 1, float(top.scores[position]), share)

@@ -9,9 +9,9 @@ Spec: retrieval 6.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 
 from ibidem.objects.errors import InvalidInputError
-from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.retrieve.answer.lane_score import LaneScore
 from ibidem.retrieve.budget import Reader
@@ -29,17 +29,8 @@ class Reordered:
 
     ranking: SnapshotRanking
     record: RerankRecord | None = None
-
-    def opinions(self) -> Mapping[NodeId, LaneScore]:
-        """Returns the reranker's rank and score of each node that it scored."""
-        if self.record is None:
-            return {}
-        ordered = [self.record.scores[position] for position in self.record.order()]
-        return {
-            node: LaneScore(rank, score, 0.0)
-            for rank, (node, score) in enumerate(ordered, 1)
-            if score is not None
-        }
+    rerank_scores: Mapping[int, LaneScore] = field(default_factory=dict)
+    """By ordinal, the reranker's rank and score of each node that it scored."""
 
 
 def reorder(
@@ -56,11 +47,16 @@ def reorder(
         ReplayError: a record is about other nodes.
     """
     record = _reranked(query, ranking, reader, reranker)
+    rerank_scores: dict[int, LaneScore] = {}
     if record is not None:
+        for rank, position in enumerate(record.order(), 1):
+            score = record.scores[position][1]
+            if score is not None:
+                rerank_scores[int(ranking.ordinals[position])] = LaneScore(rank, score, 0.0)
         ranking = ranking.reordered(record.order())
     if query.mmr is not None:
         ranking = _diversified(snapshot, query, ranking, reader, record)
-    return Reordered(ranking, record)
+    return Reordered(ranking, record, rerank_scores)
 
 
 def _reranked(

@@ -83,5 +83,5 @@ def _add_postings(touched: Rows, gain: Float64s, row_count: int) -> tuple[Rows, 
     return distinct, sums[distinct]
 
 
-def _sums(places: npt.NDArray[np.integer], gain: Float64s, least: int) -> Float64s:
-    return np.asarray(np.bincount(places, weights=gain, minlength=least), np.float64)
+def _sums(rows: npt.NDArray[np.integer], gain: Float64s, least: int) -> Float64s:
+    return np.asarray(np.bincount(rows, weights=gain, minlength=least), np.float64)

@@ -82,7 +82,12 @@ class Location:
     @property
     def shown(self) -> str:
         """The address for messages, without a password."""
-        return self.address if self.is_folder else re.sub(_CREDENTIALS, r"\1:***@", self.address)
+        return self.address if self.is_folder else without_password(self.address)
+
+
+def without_password(address: str) -> str:
+    """Returns an address for messages."""
+    return re.sub(_CREDENTIALS, r"\1:***@", address)
 
 
 def is_address(text: object) -> bool:
@@ -113,9 +118,9 @@ def local_folder(address: str) -> Path:
     from platformdirs import user_data_path
 
     # Neither does a password make another repository.
-    place, _, options = re.sub(_CREDENTIALS, r"\1@", address).partition("?")
-    telling = [one for one in options.split("&") if one and not one.startswith(_NO_IDENTITY)]
-    plain = "?".join((place, "&".join(telling)) if telling else (place,)).rstrip("/")
+    base, _, options = re.sub(_CREDENTIALS, r"\1@", address).partition("?")
+    naming = [one for one in options.split("&") if one and not one.startswith(_NO_IDENTITY)]
+    plain = "?".join((base, "&".join(naming)) if naming else (base,)).rstrip("/")
     name = blake3(plain.encode("utf-8", "surrogateescape")).hexdigest()[:_NAME_CHARACTERS]
     return user_data_path("ibidem") / "repositories" / name
 

@@ -29,7 +29,7 @@ PURE = {
     "secret_in",
     "set_proxies",
     "set_threads",
-    "facts_in",
+    "facts_from_messages",
     "summary_of",
     "thread_id",
     "without_secrets",
@@ -194,3 +194,21 @@ def test_the_stub_is_current():
 @pytest.mark.parametrize("checker", CHECKERS)
 def test_a_sample_program_is_typed(checker: str, tmp_path: Path):
     assert_typed(checker, SAMPLE, tmp_path)
+
+
+def test_several_repositories_are_asked_at_once():
+    async def main() -> None:
+        async with aio.init("memory:") as one, aio.init("memory:") as other:
+            for repo in (one, other):
+                async with repo.transaction() as tx:
+                    await tx.add_node("Fact", summary=f"tea {len(await repo.branches())}")
+                async with repo.transaction() as tx:
+                    await tx.add_node("Fact", summary=f"parcel {id(repo)}")
+            union = await aio.union([one, other])
+            answer = await union.retrieve("parcel")
+            assert len(answer.items) == 2
+            home = await union.revision(answer.items[0].root)
+            assert await home.node(answer.items[0].id) == answer.items[0].node
+            assert await union.replay(answer.receipt) == answer
+
+    asyncio.run(main())

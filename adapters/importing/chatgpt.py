@@ -7,7 +7,7 @@ what a message has besides text, is counted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ibidem
@@ -22,6 +22,10 @@ from ibidem.adapters.importing.source import (
     reading,
 )
 
+_OF_CONVERSATION = ("gizmo_id", "is_archived", "is_starred", "conversation_template_id")
+_OF_MESSAGE = ("attachments", "citations", "content_references", "aggregate_result", "canvas")
+"""What a conversation, and the metadata of a message, may have and no thread has."""
+_FORM_KEYS = ("content_type", "parts", "language", "response_format_name")
 _TEXT_KEYS = ("text", "result", "content", "user_instructions", "user_profile", "model_set_context")
 
 
@@ -32,6 +36,8 @@ def is_conversation(value: Any) -> bool:
 
 def conversation_parts(source: Source) -> list[str | None]:
     """Returns the parts of an export that hold conversations; None for a file that is no archive.
+
+    The others, such as pictures and the data of the account, are counted.
 
     Raises:
         InvalidInputError: the archive has none.
@@ -46,6 +52,8 @@ def conversation_parts(source: Source) -> list[str | None]:
     ]
     if not found:
         raise InvalidInputError("archive: has no conversations.json")
+    files = [name for name in names if not name.endswith("/")]
+    source.omit("file of the archive without conversations", len(files) - len(found))
     return list(found)
 
 
@@ -67,15 +75,19 @@ def _conversation(source: Source, position: str, value: Any) -> Items:
     path = _path(mapping, value.get("current_node"))
     shown = {node["id"] for node in path}
     for key, node in mapping.items():
-        if key not in shown and isinstance(node, dict) and _text(node.get("message"))[0]:
+        if key not in shown and isinstance(node, dict) and any(_text(node.get("message"))):
             source.omit("message on a branch of a conversation that was not shown last")
+    count_fields(source, value, _OF_CONVERSATION)
     for node in path:
         message = node["message"]
         text, others = _text(message)
         for kind in others:
             source.omit(f"{kind} of a message")
         role = message["author"].get("role") if isinstance(message.get("author"), dict) else None
-        if not text or not isinstance(role, str) or not role:
+        if not text:
+            continue  # what it has besides text is counted
+        if not isinstance(role, str) or not role:
+            source.omit("message without a role")
             continue
         yield (
             f"{position}: message {node['id']}",
@@ -93,6 +105,13 @@ def _conversation(source: Source, position: str, value: Any) -> Items:
                 ),
             ),
         )
+
+
+def count_fields(source: Source, conversation: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Counts what a conversation has besides its messages."""
+    for name in names:
+        if conversation.get(name):
+            source.omit(f"{name.replace('_', ' ')} of a conversation")
 
 
 def _path(mapping: Mapping[str, Any], current: Any) -> list[dict[str, Any]]:
@@ -127,12 +146,17 @@ def _text(message: Any) -> tuple[str, list[str]]:
             texts.append(part)
         elif isinstance(part, dict) and isinstance(part.get("text"), str):
             texts.append(part["text"])  # such as the transcription of speech
-        elif isinstance(part, dict):
-            others.append(str(part.get("content_type") or "part").replace("_", " "))
+        elif part:
+            kind = part.get("content_type") if isinstance(part, dict) else None
+            others.append(str(kind or "part").replace("_", " "))
     texts += [content[key] for key in _TEXT_KEYS if isinstance(content.get(key), str)]
+    for key, value in content.items():
+        if value and key not in _FORM_KEYS and not (key in _TEXT_KEYS and isinstance(value, str)):
+            others += [str(key).replace("_", " ")] * (len(value) if isinstance(value, list) else 1)
     metadata = message.get("metadata")
-    if isinstance(metadata, dict) and isinstance(metadata.get("attachments"), list):
-        others += ["attachment"] * len(metadata["attachments"])
+    for key in _OF_MESSAGE:
+        value = metadata.get(key) if isinstance(metadata, dict) else None
+        others += [key.replace("_", " ")] * (len(value) if isinstance(value, list) else bool(value))
     return "\n".join(text for text in texts if text), others
 
 

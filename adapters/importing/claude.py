@@ -9,7 +9,7 @@ from typing import Any
 
 import ibidem
 from ibidem import InvalidInputError
-from ibidem.adapters.importing.chatgpt import conversation_parts
+from ibidem.adapters.importing.chatgpt import conversation_parts, count_fields
 from ibidem.adapters.importing.json_stream import elements
 from ibidem.adapters.importing.source import (
     Items,
@@ -20,6 +20,8 @@ from ibidem.adapters.importing.source import (
     reading,
 )
 
+_OF_CONVERSATION = ("summary", "project", "is_starred")
+"""What a conversation may have and no thread has."""
 _ROLES = {"human": "user"}
 
 
@@ -41,6 +43,7 @@ def _conversation(source: Source, position: str, value: Any) -> Items:
     id_ = field_of(value, "uuid", str, "a text")
     messages = field_of(value, "chat_messages", list, "a list of messages")
     title = value.get("name") if isinstance(value.get("name"), str) else ""
+    count_fields(source, value, _OF_CONVERSATION)
     for number, message in enumerate(messages):
         where = f"message {number}"
         if not isinstance(message, dict):
@@ -73,7 +76,10 @@ def _text(source: Source, message: dict[str, Any]) -> str:
     texts = []
     for part in message.get("content") or []:
         if not isinstance(part, dict):
+            source.omit("part of a message")
             continue
+        citations = part.get("citations")
+        source.omit("citation of a message", len(citations) if isinstance(citations, list) else 0)
         if part.get("type") == "text" and isinstance(part.get("text"), str):
             texts.append(part["text"])
         else:

@@ -24,10 +24,21 @@ from langgraph.store.base import (
 )
 
 import ibidem
-from ibidem.adapters.collection import Collection, Entry, moment, plain
+from ibidem.adapters.collection import (
+    Collection,
+    Entry,
+    count_of,
+    items_of,
+    mapping_of,
+    moment,
+    plain,
+    text_of,
+)
 
 _NAMESPACES, _CREATED, _UPDATED = "store.namespaces", "store.created_at", "store.updated_at"
 _OWN = frozenset((_NAMESPACES, _CREATED, _UPDATED))
+PARTS_MAX = 100
+"""Of a namespace; an item has every beginning of its own."""
 
 
 class IbidemStore(BaseStore):
@@ -204,12 +215,47 @@ class IbidemStore(BaseStore):
 
 def _sorted_ops(ops: Iterable[Op]) -> tuple[list[Op], list[PutOp]]:
     """Returns all operations, and of those that write the last for each item."""
-    given = list(ops)
+    given = items_of("ops", ops)
     for one in given:
-        if not isinstance(one, GetOp | SearchOp | PutOp | ListNamespacesOp):
-            raise ibidem.InvalidInputError(f"op: got {one!r:.80}, expected an operation of a store")
-    puts = {(one.namespace, one.key): one for one in given if isinstance(one, PutOp)}
+        _check(one)
+    puts = {(tuple(one.namespace), one.key): one for one in given if isinstance(one, PutOp)}
     return given, list(puts.values())
+
+
+def _check(op: object) -> None:
+    """Raises `InvalidInputError` for what is no operation of a store, or has a wrong field."""
+    match op:
+        case GetOp() | PutOp():
+            _check_namespace("namespace", op.namespace)
+            text_of("key", op.key)
+            if isinstance(op, PutOp) and op.value is not None:
+                mapping_of("value", op.value)
+        case SearchOp():
+            _check_namespace("namespace_prefix", op.namespace_prefix)
+            if op.filter is not None:
+                mapping_of("filter", op.filter)
+        case ListNamespacesOp():
+            for condition in items_of("match_conditions", op.match_conditions or ()):
+                if not isinstance(condition, MatchCondition):
+                    raise ibidem.InvalidInputError(
+                        f"match_conditions: got {condition!r:.80}, expected a MatchCondition"
+                    )
+            if op.max_depth is not None:
+                count_of("max_depth", op.max_depth)
+        case _:
+            raise ibidem.InvalidInputError(f"op: got {op!r:.80}, expected an operation of a store")
+    if isinstance(op, SearchOp | ListNamespacesOp):
+        count_of("limit", op.limit)
+        count_of("offset", op.offset)
+
+
+def _check_namespace(name: str, given: object) -> None:
+    parts = [text_of(name, part) for part in items_of(name, given)]
+    if len(parts) > PARTS_MAX:
+        raise ibidem.InvalidInputError(
+            f"{name}: got {len(parts)} parts, expected at most {PARTS_MAX}",
+            kind=ibidem.ErrorKind.LIMIT_EXCEEDED,
+        )
 
 
 def _path(namespace: Iterable[str]) -> str:

@@ -13,6 +13,7 @@ from llama_index.core.vector_stores.types import (
 )
 
 from ibidem.adapters.collection import (
+    all_of,
     compares,
     equals,
 )
@@ -43,7 +44,10 @@ def matches(filters: MetadataFilters | None, metadata: Mapping[str, Any]) -> boo
 
 def condition_of(filters: MetadataFilters | None) -> dict[str, object] | None:
     """Returns a condition that everything which matches the filters meets; None for none."""
-    if filters is None or filters.condition == FilterCondition.NOT:
+    if filters is None:
+        return None
+    all_of("filters", [filters], MetadataFilters)
+    if filters.condition == FilterCondition.NOT:
         return None
     parts = [
         condition_of(one) if isinstance(one, MetadataFilters) else _comparison(one)

@@ -21,9 +21,14 @@ from llama_index.core.vector_stores.types import (
 
 import ibidem
 from ibidem.adapters.collection import (
+    all_of,
+    count_of,
     equals,
+    items_of,
+    mapping_of,
     plain,
     ranked,
+    text_of,
     write,
 )
 from ibidem.adapters.llamaindex.filters import condition_of, join, matches
@@ -70,6 +75,8 @@ class IbidemPropertyGraphStore(PropertyGraphStore):
         self, properties: dict[str, Any] | None = None, ids: list[str] | None = None
     ) -> list[LabelledNode]:
         """Returns the nodes with these ids that have one of the properties; all without either."""
+        properties = None if properties is None else mapping_of("properties", properties)
+        ids = None if ids is None else _texts("ids", ids)
         revision = self._at()
         return [self._labelled(revision, one) for one in self._nodes(revision, properties, ids)]
 
@@ -88,10 +95,13 @@ class IbidemPropertyGraphStore(PropertyGraphStore):
             properties: an end or the relation has one of these properties.
             ids: an end has one of these ids.
         """
-        if not (entity_names or relation_names or properties or ids):
+        given = _texts("entity_names", entity_names), _texts("ids", ids)
+        labels = set(_texts("relation_names", relation_names))
+        properties = None if properties is None else mapping_of("properties", properties)
+        ends = [set(one) for one in given if one]
+        if not (ends or labels or properties):
             return []
         revision = self._at()
-        ends = [set(one) for one in (entity_names, ids) if one]
         found = {}
         if ends:
             starts = [self._id(one) for one in ends[0]]
@@ -99,8 +109,7 @@ class IbidemPropertyGraphStore(PropertyGraphStore):
                 found.update({edge.id: edge for edge in revision.edges_of(node)})
         else:
             found = {edge.id: edge for edge in revision.edges()}
-        labels = None if not relation_names else set(relation_names)
-        edges = [one for one in found.values() if labels is None or one.etype in labels]
+        edges = [one for one in found.values() if not labels or one.etype in labels]
         nodes = revision.find_nodes({end: None for one in edges for end in (one.src, one.dst)})
         triplets = []
         for edge in edges:
@@ -136,22 +145,27 @@ class IbidemPropertyGraphStore(PropertyGraphStore):
             ignore_rels: labels that are left out of the result.
         """
         found: dict[tuple[str, str, str], Triplet] = {}
-        starts = [one.id for one in graph_nodes]
-        for _ in range(depth):
-            layer = self.get_triplets(ids=starts) if starts else []
+        starts = [one.id for one in all_of("graph_nodes", graph_nodes, LabelledNode)]
+        count_of("limit", limit)
+        for _ in range(count_of("depth", depth)):
+            if not starts:
+                break
+            layer = self.get_triplets(ids=starts)
             fresh = [one for one in layer if _key(one) not in found]
             found.update({_key(one): one for one in fresh})
             starts = sorted({one[2].id for one in fresh})
-        ignored = set(ignore_rels or ())
+        ignored = set(_texts("ignore_rels", ignore_rels))
         return [one for one in found.values() if one[1].label not in ignored][:limit]
 
     def upsert_nodes(self, nodes: Sequence[LabelledNode]) -> None:
         """Stores nodes in place of those with their ids, in one commit; relations stay."""
+        nodes = all_of("nodes", nodes, LabelledNode)
         if nodes:
             self._write(lambda tx: [self._put(tx, one) for one in nodes], f"{len(nodes)} nodes")
 
     def upsert_relations(self, relations: list[Relation]) -> None:
         """Stores relations in one commit, and an entity for each end that there is not."""
+        relations = all_of("relations", relations, Relation)
 
         def change(tx: ibidem.Transaction) -> None:
             for one in relations:
@@ -178,6 +192,9 @@ class IbidemPropertyGraphStore(PropertyGraphStore):
     ) -> None:
         """Removes, in one commit, the nodes with these ids, those that have one of the properties,
         and the relations with these labels; the relations of a node go with it."""
+        entity_names, ids = _texts("entity_names", entity_names), _texts("ids", ids)
+        relation_names = _texts("relation_names", relation_names)
+        properties = None if properties is None else mapping_of("properties", properties)
 
         def change(tx: ibidem.Transaction) -> None:
             staged = tx.at(viewer=self.viewer)
@@ -207,6 +224,7 @@ class IbidemPropertyGraphStore(PropertyGraphStore):
         self, query: VectorStoreQuery, **options: Any
     ) -> tuple[list[LabelledNode], list[float]]:
         """Returns the nodes whose embeddings are most like one, and their cosines."""
+        all_of("query", [query], VectorStoreQuery)
         revision = self._at()
         if self.model not in revision.config.models or query.query_embedding is None:
             return [], []
@@ -352,3 +370,8 @@ def _text(name: str, value: object) -> str:
     if not isinstance(value, str) or not value:
         raise ibidem.InvalidInputError(f"{name}: got {value!r:.80}, expected a text")
     return value
+
+
+def _texts(name: str, given: object) -> list[str]:
+    """Returns the texts that a caller gave, none for None."""
+    return [] if given is None else [text_of(name, one) for one in items_of(name, given)]

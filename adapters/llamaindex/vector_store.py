@@ -23,6 +23,7 @@ from ibidem.adapters.collection import (
     Collection,
     Entry,
     Found,
+    all_of,
     plain,
     ranked,
 )
@@ -99,6 +100,7 @@ class IbidemVectorStore(BasePydanticVectorStore):
 
     def add(self, nodes: Sequence[BaseNode], **_: Any) -> list[str]:
         """Stores nodes with their embeddings, in place of those with their ids, in one commit."""
+        nodes = all_of("nodes", nodes, BaseNode)
         self._collection.put([_entry(one) for one in nodes])
         return [one.node_id for one in nodes]
 
@@ -134,6 +136,7 @@ class IbidemVectorStore(BasePydanticVectorStore):
             query: its mode is `default` (by vector), `mmr`, `text_search` (by words) or `hybrid`.
             options: `at`, the revision to read, and `mmr_threshold`, the weight of relevance.
         """
+        all_of("query", [query], VectorStoreQuery)
         found = _ranked(
             self._collection,
             query,

@@ -115,7 +115,9 @@ def sparse(text: str) -> tuple[str, list[int], list[float]]:
     """
     vocabulary, equals, name = text.rpartition("=")
     if not equals or not vocabulary or not name:
-        raise InvalidInputError(f"--sparse: got {text!r}, expected VOCABULARY=FILE.json")
+        raise InvalidInputError(
+            f"--sparse: got {text!r}, expected VOCABULARY=FILE.json or tei:NAME"
+        )
     try:
         found = json.loads(Path(name).read_text("utf-8"), parse_constant=_no_constant)
         pairs = [(int(token), weight) for token, weight in found.items()]

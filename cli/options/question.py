@@ -23,13 +23,13 @@ _FLAGGED = tuple(
 )
 """`limit` differs between commands."""
 NO_MODEL = "none"
-"""The value of `--model` that ranks by words alone; also of `--rerank`, which rescores nothing."""
+"""The value of `--model` that ranks by words alone; also of `--sparse`, and of `--rerank`, which
+rescores nothing."""
 _WITH_MODEL = frozenset(("model", "vector"))
 _MOMENTS = frozenset(("as_of", *TIMES_OF_RECORDS))
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     "where": parse.conditions,
     "vector": lambda text: parse.vector(text) if text else None,
-    "sparse": lambda text: parse.sparse(text) if text else None,
     "queries": list,
     "weights": parse.weights,
 }
@@ -86,7 +86,7 @@ def options(
     Args:
         session: of this run.
         limit: number of items.
-        text: the question, if it is asked once and the reranker of the settings may rescore it.
+        text: the question, if it is asked once and the services of the settings may be asked.
         given: the other options of the command line.
     """
     found: dict[str, Any] = {} if limit is UNSET else {"limit": limit}
@@ -113,11 +113,23 @@ def options(
     for name in ("imagine", "reword"):
         if name in found:
             found[name] = embedders.language_model(session.environment, found[name], f"--{name}")
-    if text and text.strip() and "rerank" in session.settings():
-        found.setdefault("rerank", session.settings()["rerank"])
+    for name in ("rerank", "sparse"):
+        if text and text.strip() and name in session.settings():
+            found.setdefault(name, session.settings()[name])
+    if "sparse" in found:
+        found["sparse"] = _sparse(session, found["sparse"])
     if (reranker := found.pop("rerank", None)) and reranker != NO_MODEL:
         found["rerank"] = embedders.reranker(session.environment, reranker)
     return _walks(found)
+
+
+def _sparse(session: Session, given: str) -> Any:
+    """Returns the sparse vector of a file, or the encoder that makes one of the question."""
+    if not given or given == NO_MODEL:
+        return None
+    if given.startswith("tei:") and "=" not in given:
+        return embedders.sparse_encoder(session.environment, given)
+    return parse.sparse(given)
 
 
 def _walks(found: dict[str, Any]) -> dict[str, Any]:

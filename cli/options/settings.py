@@ -19,7 +19,22 @@ import click
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
-from ibidem.repo import index_settings
+from ibidem.repo.local_settings import (
+    ANSWER_CACHE,
+    ANSWER_CACHE_DEFAULT,
+    BUILT_AT,
+    FILE,
+    INDEX_BUDGET,
+    INDEX_BUDGET_DEFAULT,
+    INDEX_BUILD,
+    LOG_QUESTIONS,
+    QUESTION,
+    SLOW_DEFAULT,
+    SLOW_MILLISECONDS,
+    LogQuestions,
+    checked_log_questions,
+)
+from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.options import OF_CONVERSATIONS, Option
 from ibidem.retrieve.query.options import SETTINGS as OF_ROOT
 
@@ -35,7 +50,7 @@ machine. A local setting is never committed.
 """
 ROOT = "root"
 LOCAL = "local"
-NAME = index_settings.FILE
+NAME = FILE.as_posix()
 """The file in messages."""
 
 
@@ -71,22 +86,54 @@ SETTINGS = {
             LOCAL,
         ),
         Setting(
+            Option("sparse", "str", none="no", help="Encoder of questions, as `--sparse` has it"),
+            LOCAL,
+        ),
+        Setting(
             Option(
-                index_settings.BUILD_KEY,
+                INDEX_BUILD,
                 "str",
-                default=index_settings.QUESTION,
-                choices=index_settings.BUILT_AT,
+                QUESTION,
+                choices=BUILT_AT,
                 help="When the index of a new head is built: at the commit, or for a question",
             ),
             LOCAL,
         ),
         Setting(
             Option(
-                index_settings.BUDGET_KEY,
+                INDEX_BUDGET,
                 "int",
-                default=index_settings.BUDGET_BYTES,
-                high=index_settings.BUDGET_BYTES_MAX,
+                INDEX_BUDGET_DEFAULT,
                 help="Bytes that the index of all heads but the current one may occupy",
+            ),
+            LOCAL,
+        ),
+        Setting(
+            Option(
+                ANSWER_CACHE,
+                "int",
+                ANSWER_CACHE_DEFAULT,
+                help="Bytes of packs that a process keeps for the same question again; 0 for none",
+            ),
+            LOCAL,
+        ),
+        Setting(
+            Option(
+                LOG_QUESTIONS,
+                "str",
+                str(LogQuestions.RECEIPTS),
+                choices=tuple(map(str, LogQuestions)),
+                help="Where the text of a question is written: nowhere, in the log of receipts, or "
+                "in the log of slow questions too",
+            ),
+            LOCAL,
+        ),
+        Setting(
+            Option(
+                SLOW_MILLISECONDS,
+                "int",
+                SLOW_DEFAULT,
+                help="Milliseconds from which on `repo memory recall` records a question as slow",
             ),
             LOCAL,
         ),
@@ -119,10 +166,12 @@ def checked(name: str, value: object) -> Any:
         InvalidInputError: an unknown name, or a value of the wrong form.
     """
     found = setting(name)
-    if name == index_settings.BUILD_KEY:
-        return index_settings.check_build(value)
-    if name == index_settings.BUDGET_KEY:
-        return index_settings.check_budget(value)
+    if name == INDEX_BUILD:
+        return checks.choice(name, value, BUILT_AT)
+    if name == LOG_QUESTIONS:
+        return str(checked_log_questions(value))
+    if name in (SLOW_MILLISECONDS, INDEX_BUDGET, ANSWER_CACHE):
+        return checks.count(name, value)
     if found.scope == LOCAL:
         if not isinstance(value, str) or not value.strip():
             raise InvalidInputError(f"{name}: got {value!r:.80}, expected a text that is not empty")

@@ -4,7 +4,7 @@ counted, which is what a model would get; ids, scores and what was left out are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ibidem.cli.render import output
@@ -12,6 +12,7 @@ from ibidem.cli.render.output import faint, plural, strong
 
 if TYPE_CHECKING:
     from ibidem.memory.conversation.selection import Selection
+    from ibidem.objects.cid import RootCid
     from ibidem.repo.retrieval.neighbours import Neighbour
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import AnswerItem, Item
@@ -91,6 +92,7 @@ def answer_lines(
     explain: bool = False,
     with_ids: bool = False,
     is_partial: bool = False,
+    names: Mapping[RootCid, str] | None = None,
 ) -> list[str]:
     """Returns a result as lines for people: the items, then what they cost and the receipt.
 
@@ -100,9 +102,11 @@ def answer_lines(
         explain: whether ids, scores, lanes and what was left out are shown.
         with_ids: whether the ids are shown, for commands that take them.
         is_partial: whether erased nodes were left out.
+        names: of the repositories by root, for an answer over several.
     """
     lines = _stated_lines(result)
-    for rank, (item, title) in enumerate(zip(result.items, result.titles(), strict=True), 1):
+    titles = _named_titles(result, names or {})
+    for rank, (item, title) in enumerate(zip(result.items, titles, strict=True), 1):
         lines += item_lines(rank, item, title)
         if explain or with_ids:
             lines.append(_facts_line(item))
@@ -156,6 +160,16 @@ def item_titles(result: Answer[Item]) -> list[str]:
     """Returns the title of each item: its location, or the first line of its text."""
     return [
         title or item.rendered.partition("\n")[0]
+        for item, title in zip(result.items, result.titles(), strict=True)
+    ]
+
+
+def _named_titles(result: Answer[Item], names: Mapping[RootCid, str]) -> list[str]:
+    """Returns the title of each item, after the name of its repository if there are several."""
+    return [
+        title
+        if item.root is None
+        else ": ".join(filter(None, (output.one_line(names.get(item.root, str(item.root))), title)))
         for item, title in zip(result.items, result.titles(), strict=True)
     ]
 

@@ -102,7 +102,9 @@ def page(lines: Iterable[str], *, pager: bool) -> None:
         return
     # As git does: colours are shown, and a text that fits on the screen does not wait for a key.
     os.environ.setdefault("LESS", "FRX")
-    click.echo_via_pager("".join(f"{_styled(line)}\n" for line in lines))
+    text = "\n".join(map(_styled, lines))
+    if text:  # which gets a line feed
+        click.echo_via_pager(text)
 
 
 def note(*lines: str) -> None:

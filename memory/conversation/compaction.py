@@ -2,7 +2,8 @@
 
 The summary stands for everything but the newest units, older summaries among them, so that a long
 conversation is a summary of summaries and a tail. Messages that belong together, such as the call
-of a tool and its answer, are never separated. The program gives the function that writes the text.
+of a tool and its answer, are never separated. A function of the program writes the text, or a
+model, or it is made of sentences of the messages.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from ibidem.memory.conversation.message import SOURCES_MAX, Stored
 from ibidem.memory.conversation.units import Unit, units
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
+from ibidem.retrieve.answer.render import clip
+from ibidem.retrieve.answer.summary import summary_of
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.tokens import HEURISTIC
 
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
     from ibidem.embed.language_model import LanguageModel
 
 RECENT_DEFAULT = 10
+_SENTENCES = 8
+_SHORT_CHARS = 400
+"""Of messages without a sentence."""
 
 Summarise = Callable[[Sequence[Stored]], str]
 """Returns the summary of messages and earlier summaries, given in order."""
@@ -52,9 +58,15 @@ class Compaction:
         cls, model: LanguageModel, *, over_tokens: int, recent: int = RECENT_DEFAULT
     ) -> Compaction:
         """Returns a compaction whose summaries a language model writes."""
-        from ibidem.memory.conversation.summary import summary_of
+        from ibidem.memory.conversation import summary
 
-        return cls(over_tokens, lambda found: summary_of(found, model), recent, model.name)
+        return cls(over_tokens, lambda found: summary.summary_of(found, model), recent, model.name)
+
+    @classmethod
+    def of_sentences(cls, *, over_tokens: int, recent: int = RECENT_DEFAULT) -> Compaction:
+        """Returns a compaction whose summaries are the sentences that say most, word for word; no
+        model is called."""
+        return cls(over_tokens, _sentences, recent, "sentences")
 
     def range_of(self, view: Sequence[Stored]) -> tuple[Stored, ...]:
         """Returns the messages and summaries to summarise together, in order; none if the view is
@@ -73,3 +85,8 @@ class Compaction:
         while found and found[-1].last - found[0].ord >= SOURCES_MAX:
             found.pop()
         return tuple(found) if len(found) > 1 else ()
+
+
+def _sentences(found: Sequence[Stored]) -> str:
+    chosen = summary_of([one.text for one in found], "", _SENTENCES).text
+    return chosen or clip(" ".join(" ".join(one.text for one in found).split()), _SHORT_CHARS)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from ibidem.memory.conversation import changes, proposals, viewer_changes
+from ibidem.memory.conversation import changes, extracted_facts, viewer_changes
 from ibidem.memory.conversation.changes import Written, staged_reader
 from ibidem.memory.conversation.compaction import Compaction
 from ibidem.memory.conversation.context import TOOL_CHARS, Context, Source, compose, required
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ibidem.embed.language_model import LanguageModel
-    from ibidem.embed.protocol import Embedder
+    from ibidem.embed.protocol import Embedder, SparseEncoder
     from ibidem.objects.cid import CommitCid
     from ibidem.objects.ids import NodeId
     from ibidem.objects.node import Node
@@ -191,7 +191,37 @@ class Conversations:
 
         return self._written(change, f"summary of {name}", now)
 
-    def propose(
+    def outgrown(self, compaction: Compaction, thread: str) -> tuple[Stored, ...]:
+        """Returns what `compact_by` would summarise now, messages and summaries in order; nothing
+        if the thread is within the threshold."""
+        revision = self.at()
+        nodes = revision.query(label=SUMMARY, where={"thread": thread})
+        summaries = sorted(stored_of(nodes, reader_of(revision)), key=lambda one: one.ord)
+        first = self.thread(thread).cleared
+        for one in summaries:  # the beginning of a long thread is not read again
+            first = max(first, one.last + 1) if one.ord <= first else first
+        covered = {position for one in summaries for position in range(one.ord, one.last + 1)}
+        raw = [one for one in self.messages(thread, first=first) if one.ord not in covered]
+        return compaction.range_of(sorted([*summaries, *raw], key=lambda one: one.ord))
+
+    def compact_by(
+        self, compaction: Compaction, thread: str, *, time: int | datetime | None = None
+    ) -> Written:
+        """Stores a summary of all but the end of a thread that has more tokens than `compaction`
+        allows; otherwise, or if another writer was first, nothing."""
+        found = self.outgrown(compaction, thread)
+        if not found:
+            return Written((), None)
+        text = compaction.summarise(found)
+        first, last = found[0].ord, found[-1].last
+        try:
+            return self.compact(thread, first, last, text, model=compaction.model, time=time)
+        except InvalidInputError as error:
+            if error.kind is not ErrorKind.ID_COLLISION:
+                raise
+            return Written((), None)
+
+    def add_facts(
         self,
         thread: str,
         first: int,
@@ -206,8 +236,9 @@ class Conversations:
         highest level of the messages, and their scope.
 
         Args:
-            facts: such as `facts_in` returns; of those that are there already nothing is added.
-            model: what proposed them, stored with them.
+            facts: such as `facts_from_messages` returns; of those that are there already nothing is
+                added.
+            model: what extracted them, stored with them.
 
         Raises:
             InvalidInputError: there are no such messages, or they are of several scopes of a trust
@@ -219,7 +250,7 @@ class Conversations:
         given, by = list(facts), checks.name("model", model)
         made, _ = changes.changed(
             self.repository,
-            lambda tx: proposals.stage(tx, name, first, last, given, by),
+            lambda tx: extracted_facts.stage(tx, name, first, last, given, by),
             author=self._author,
             message=f"facts of {name}",
             time=now,
@@ -400,7 +431,7 @@ class Conversations:
         embedder: Embedder | None = None,
         degrade: bool = False,
         vector: tuple[str, Any] | None = None,
-        sparse: tuple[str, Any, Any] | None = None,
+        sparse: tuple[str, Any, Any] | SparseEncoder | None = None,
         operator: str | Configured = CONFIGURED,
         phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,
@@ -424,7 +455,7 @@ class Conversations:
         mmr: Mapping[str, float] | None = None,
         recency: bool | Mapping[str, Any] | None = None,
         importance: bool | str | None = None,
-        feedback: bool | None = None,
+        feedback: bool | Mapping[str, Any] | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         direct: bool | Mapping[str, Any] | None = None,
         notes: CommitCid | str | None = None,
@@ -497,7 +528,7 @@ class Conversations:
         embedder: Embedder | None = None,
         degrade: bool = False,
         vector: tuple[str, Any] | None = None,
-        sparse: tuple[str, Any, Any] | None = None,
+        sparse: tuple[str, Any, Any] | SparseEncoder | None = None,
         operator: str | Configured = CONFIGURED,
         phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,
@@ -521,7 +552,7 @@ class Conversations:
         mmr: Mapping[str, float] | None = None,
         recency: bool | Mapping[str, Any] | None = None,
         importance: bool | str | None = None,
-        feedback: bool | None = None,
+        feedback: bool | Mapping[str, Any] | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         direct: bool | Mapping[str, Any] | None = None,
         notes: CommitCid | str | None = None,
@@ -585,32 +616,8 @@ class Conversations:
 
     def _grown(self, thread: str, written: Written, time: int | datetime | None) -> Written:
         """Compacts a thread that is over the threshold; returns what was written before."""
-        if self._compaction is None or not written.ords:
-            return written
-        revision = self.repository.at(viewer=self._viewer)
-        nodes = revision.query(label=SUMMARY, where={"thread": thread})
-        summaries = sorted(stored_of(nodes, reader_of(revision)), key=lambda one: one.ord)
-        first = self.thread(thread).cleared
-        for one in summaries:  # the beginning of a long thread is not read again
-            first = max(first, one.last + 1) if one.ord <= first else first
-        covered = {position for one in summaries for position in range(one.ord, one.last + 1)}
-        raw = [one for one in self.messages(thread, first=first) if one.ord not in covered]
-        found = self._compaction.range_of(sorted([*summaries, *raw], key=lambda one: one.ord))
-        if not found:
-            return written
-        text = self._compaction.summarise(found)
-        try:
-            self.compact(
-                thread,
-                found[0].ord,
-                found[-1].last,
-                text,
-                model=self._compaction.model,
-                time=time,
-            )
-        except InvalidInputError as error:
-            if error.kind is not ErrorKind.ID_COLLISION:
-                raise  # else another writer has compacted the thread meanwhile
+        if self._compaction is not None and written.ords:
+            self.compact_by(self._compaction, thread, time=time)
         return written
 
     def _hide(self, thread: str, before: int | None, time: int | datetime | None) -> Written:

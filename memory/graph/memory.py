@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ibidem.embed.language_model import LanguageModel
-    from ibidem.embed.protocol import Embedder
+    from ibidem.embed.protocol import Embedder, SparseEncoder
     from ibidem.memory.graph.consolidate import Consolidated
     from ibidem.memory.graph.maintain import Maintained
     from ibidem.memory.graph.metrics import Metrics
@@ -128,7 +128,9 @@ class GraphMemory:
                     hint="repo.add takes a text",
                 )
         now = self.repository.now(time)
-        with self._writing(message or f"add {len(given)} records", now) as tx:
+        with self._writing(
+            message or f"add {len(given)} record{'s' * (len(given) != 1)}", now
+        ) as tx:
             policy = self.policy(tx)
             base = same_in_base(tx, given, policy, self._chain)
             ids = [_added(tx, record, base, policy, now) for record in given]
@@ -455,7 +457,7 @@ class GraphMemory:
         embedder: Embedder | None = None,
         degrade: bool = False,
         vector: tuple[str, Any] | None = None,
-        sparse: tuple[str, Any, Any] | None = None,
+        sparse: tuple[str, Any, Any] | SparseEncoder | None = None,
         operator: str | Configured = CONFIGURED,
         phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,
@@ -480,7 +482,7 @@ class GraphMemory:
         mmr: Mapping[str, float] | None = None,
         recency: bool | Mapping[str, Any] | None = None,
         importance: bool | str | None = None,
-        feedback: bool | None = None,
+        feedback: bool | Mapping[str, Any] | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         token_budget: int | Configured | None = CONFIGURED,
         depth: int = 200,
@@ -493,6 +495,7 @@ class GraphMemory:
         direction: str = "both",
         top_min: float = 0.6,
         gap_min: float = 0.0,
+        layered: bool = False,
         # end of options
     ) -> Answer[RecordItem]:
         """Returns the records relevant to a question, with their relations and a receipt.

@@ -1,7 +1,8 @@
 """The sidecar of recall: the last answer of each session, all impressions, and slow operations.
 
-It is kept in `.ibidem/local/`, contains no text of a question, and is never read by ranking:
-deleting it changes no answer. A question is kept as a digest keyed with a key of this folder, which
+It is kept in `.ibidem/local/` and is never read by ranking: deleting it changes no answer. It
+contains no text of a question, but for the slow ones where the setting `log_questions` is
+`always`. A question is kept as a digest keyed with a key of this folder, which
 shows only whether two questions are equal.
 """
 
@@ -89,14 +90,24 @@ class QueryLog:
         """Yields the answers that were given, oldest first."""
         yield from self._lines(_IMPRESSIONS)
 
-    def slow(self, operation: str, milliseconds: int, plan: Mapping[str, Any], time: int) -> None:
-        """Records a slow operation: its name, duration and plan, never its subject.
+    def slow(
+        self,
+        operation: str,
+        milliseconds: int,
+        plan: Mapping[str, Any],
+        time: int,
+        question: str | None = None,
+    ) -> None:
+        """Records a slow operation: its name, duration and plan.
 
         Args:
             plan: counts, the lanes with their status, and the names of the options, without values.
+            question: its text, where the user said that questions are always kept.
         """
+        line = {"operation": operation, "milliseconds": milliseconds, **plan, "time": time}
+        if question is not None:
+            line["question"] = question
         with self._locked():
-            line = {"operation": operation, "milliseconds": milliseconds, **plan, "time": time}
             self._append(_SLOW, line)
 
     def slow_log(self) -> Iterator[dict[str, Any]]:

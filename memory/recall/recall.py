@@ -20,6 +20,7 @@ from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
+from ibidem.repo.local_settings import LocalSettings, LogQuestions
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.viewer.exposure import Proxy, guarded
 from ibidem.retrieve.answer.protocol import json_text, page
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ibidem.embed.language_model import LanguageModel
-    from ibidem.embed.protocol import Embedder
+    from ibidem.embed.protocol import Embedder, SparseEncoder
     from ibidem.objects.cid import CommitCid
     from ibidem.repo.repository import Repository
     from ibidem.repo.revision import Revision
@@ -51,7 +52,6 @@ PERMILLE = 1000
 ESCALATE_BELOW = 500
 """In permille: if the best item has a smaller part of the question's words, automatic disclosure
 shows whole sections."""
-SLOW_MILLISECONDS = 30_000
 
 
 class Disclosure(StrEnum):
@@ -142,7 +142,7 @@ def recall(
     embedder: Embedder | None = None,
     degrade: bool = False,
     vector: tuple[str, Any] | None = None,
-    sparse: tuple[str, Any, Any] | None = None,
+    sparse: tuple[str, Any, Any] | SparseEncoder | None = None,
     operator: str | Configured = CONFIGURED,
     phrases: bool | Configured = CONFIGURED,
     fuzzy: bool | Mapping[str, float] | None = None,
@@ -167,7 +167,7 @@ def recall(
     mmr: Mapping[str, float] | None = None,
     recency: bool | Mapping[str, Any] | None = None,
     importance: bool | str | None = None,
-    feedback: bool | None = None,
+    feedback: bool | Mapping[str, Any] | None = None,
     worth: bool | Mapping[str, Any] | None = None,
     direct: bool | Mapping[str, Any] | None = None,
     notes: CommitCid | str | None = None,
@@ -191,7 +191,7 @@ def recall(
         disclosure: how much text is shown; None: the nodes, or their sections if the best node has
             less than half of the question's words.
         slow_milliseconds: an answer that takes at least this long is recorded in the slow log; None
-            for 30 seconds.
+            for the setting of this copy, by default 30 seconds.
         time: when the question was asked, only for the sidecar; by default the clock's time.
 
     Raises:
@@ -210,16 +210,17 @@ def recall(
     if isinstance(repository, Proxy):
         # All callers of this folder share the sidecar: questions of viewers are not recorded.
         return Recollection(result, shown, escalated, texts)
-    sidecar = QueryLog(repository.folder)
+    sidecar, local = QueryLog(repository.folder), LocalSettings(repository.folder)
     sidecar.remember(_entry(sidecar, session, now, text, result))
-    if took >= (SLOW_MILLISECONDS if slow_milliseconds is None else slow_milliseconds):
+    if took >= (local.slow_milliseconds if slow_milliseconds is None else slow_milliseconds):
         plan = {
             "items": len(result.items),
             "candidates": result.candidates_seen,
             "lanes": {name: str(status) for name, status in sorted(result.status.items())},
             "options": sorted(options),
         }
-        sidecar.slow("recall", took, plan, now)
+        logged = text if local.log_questions is LogQuestions.ALWAYS else None
+        sidecar.slow("recall", took, plan, now, logged)
     return Recollection(result, shown, escalated, texts)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from ibidem.repo.local_settings import LogQuestions
 from ibidem.repo.receipts import kept
 
 if TYPE_CHECKING:
@@ -62,6 +63,19 @@ class Receipts:
             key: 32 bytes; only a digest of the query text with this key is then kept.
         """
         return kept.keep(self._core, receipt, key=key, author=author, time=time)
+
+    def log_questions(self, value: LogQuestions | str) -> None:
+        """Sets where questions are written on this machine, for every program that opens this copy:
+        `never`, in the log of `receipts` (the default), or `always`, in that of slow questions too.
+        `never` also removes what these logs have; receipts that were kept stay.
+
+        Raises:
+            InvalidInputError: another value, or a repository in memory.
+        """
+        self._core.local.set_log_questions(value)
+        if value == LogQuestions.NEVER:
+            self._core.receipts.clear()
+            self._core.local.remove_slow_log()
 
     def list(self) -> Sequence[KeptReceipt]:
         """Returns the kept receipts, by CID."""

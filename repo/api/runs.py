@@ -63,6 +63,7 @@ class Runs:
         go_on: bool = False,
         as_name: str = "",
         author: str = "",
+        watch: Watch | None = None,
     ) -> Fork:
         """Does a recorded run again, and returns a repository for agent code, which writes nothing
         but the run that records it.
@@ -76,6 +77,7 @@ class Runs:
                 error.
             as_name: the name of the new run; by default that of the recorded one with "-fork".
             author: the author of the operations that record the run.
+            watch: as of `start`.
 
         Raises:
             InvalidInputError: the run has no such step.
@@ -83,7 +85,16 @@ class Runs:
         from ibidem.repo.runs.fork import Fork
 
         found = recording.Recording(self._core, name)
-        return Fork(self._core, found, step=step, at=at, go_on=go_on, name=as_name, author=author)
+        return Fork(
+            self._core,
+            found,
+            step=step,
+            at=at,
+            go_on=go_on,
+            name=as_name,
+            author=author,
+            watch=watch,
+        )
 
     def check(self, name: str) -> Counter[str]:
         """Replays every retrieval of a recorded run, and counts its steps by action.

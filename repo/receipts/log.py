@@ -35,7 +35,7 @@ from ibidem.objects.cid import DAG_CBOR_PREFIX, ReceiptCid
 from ibidem.objects.constants import BLOCK_BYTES_MAX
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.forking import ForkLock, on_fork
-from ibidem.store.files import LOCK_FILE, append_whole, read_file
+from ibidem.store.files import LOCK_FILE, append_whole, medium_error, read_file
 from ibidem.store.lock import try_lock, unlock
 
 LOG_FILE = "log"
@@ -68,7 +68,20 @@ def unrecorded() -> Iterator[None]:
 class ReceiptLog:
     """The receipt blocks, in files, or in a list for a repository in memory; thread-safe."""
 
-    def __init__(self, folder: Path | None, *, log_bytes_max: int = LOG_BYTES_MAX) -> None:
+    def __init__(
+        self,
+        folder: Path | None,
+        *,
+        log_bytes_max: int = LOG_BYTES_MAX,
+        is_on: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Opens nothing yet.
+
+        Args:
+            folder: of the files; None for memory.
+            is_on: whether a receipt is logged, asked for each.
+        """
+        self._is_on = is_on
         self._path = None if folder is None else folder / LOG_FILE
         self._log_bytes_max = log_bytes_max
         self._kept = bytearray()
@@ -116,7 +129,7 @@ class ReceiptLog:
             block: the receipt.
             generation: in which the graph of the answer was opened; nothing is appended in another.
         """
-        if not _is_recorded.get():
+        if not _is_recorded.get() or not self._is_on():
             return
         digest = blake3(block).digest()
         with self._threads:
@@ -229,6 +242,27 @@ class ReceiptLog:
                 self._older, self._kept = b"", bytearray().join(kept)
                 self._generation += 1
             self._last = None
+
+    def clear(self) -> None:
+        """Removes every receipt from the log; kept ones stay.
+
+        Raises:
+            StorageError: a file cannot be removed.
+        """
+        self.forget(lambda _: True)
+        if self._path is None or not self._path.parent.is_dir():
+            return
+        with self._threads:
+            try:
+                lock = self._locked(self._path)
+                try:
+                    self._close_log()
+                    for path in (self._path, self._path.with_name(OLDER_FILE)):
+                        path.unlink(missing_ok=True)
+                finally:
+                    unlock(lock)
+            except OSError as error:
+                raise medium_error(self._path, error) from error
 
     def find(self, text: str) -> bytes:
         """Returns the block whose CID has this prefix of 8 characters or more.

@@ -33,10 +33,12 @@ from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.semantics import check_version
 
 if TYPE_CHECKING:
+    from ibidem.objects.config import Config
     from ibidem.repo.core import Core
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
     from ibidem.retrieve.answer.lane_score import LaneScore
+    from ibidem.retrieve.query.union import RootSet
     from ibidem.retrieve.tokens import TokenEstimator
 
 T = TypeVar("T")
@@ -70,15 +72,24 @@ def replay(
         FormatError: kind `unsupported-semantics`: its rules are of a version that this program does
             not have.
     """
-    recorded = opened(_found(repository, receipt), text, key)
+    recorded = opened(found_receipt(repository, receipt), text, key)
     revision = _revision(repository, recorded, at)
+    result = replayed(repository, revision, recorded, estimator)
+    # The digests of models are in the root's config, so they are checked against it.
+    check_same(repository, recorded, result, repository.graph(result.root).config)
+    return replace(result, receipt=recorded)
+
+
+def replayed(
+    repository: Core, revision: Graph, recorded: Receipt, estimator: str | TokenEstimator | None
+) -> Answer[Item]:
+    """Returns the answer to the question of a receipt, which may differ from the recorded one."""
     check_version(recorded.semantics, "receipt.semantics")
     counter = _estimator_of(recorded.query, estimator)
     result: Answer[Item] = ask_again(
         repository, revision, PreparedQuery(recorded.query, counter, recorded.rerank)
     )
-    check_same(repository, recorded, result)
-    return replace(result, receipt=recorded)
+    return result
 
 
 def retrieve_at(repository: Core, recorded: Receipt, at: object) -> Receipt:
@@ -120,15 +131,29 @@ def opened(
 
 
 def ask_again(repository: Core, revision: Graph, prepared: PreparedQuery) -> Any:
-    """Returns the answer to a query without calling a model; raises as `explained` does."""
+    """Returns the answer to a query without calling a model; raises as `explained` does.
+
+    Raises:
+        ReplayError: kind `not-found`: the query is of other roots than the revision.
+    """
+    if prepared.query.union != revision.union:
+        raise ReplayError(
+            f"receipt: it is of {_roots(prepared.query.union)}, "
+            f"and was to be replayed at {_roots(revision.union)}",
+            kind=ErrorKind.NOT_FOUND,
+            hint="replay it with `ibidem.union` over its roots, or `repo replay --with`",
+        )
     return explained(lambda: execute_query(repository, revision, prepared))
 
 
-def check_same(repository: Core, recorded: Receipt, result: Answer[Item]) -> None:
-    """Raises `ReplayError` unless an answer's receipt equals the recorded one to the byte."""
+def _roots(union: RootSet | None) -> str:
+    return "one root" if union is None else "the roots " + ", ".join(map(str, union.roots))
+
+
+def check_same(repository: Core, recorded: Receipt, result: Answer[Item], config: Config) -> None:
+    """Raises `ReplayError` unless an answer's receipt equals the recorded one to the byte, and the
+    configuration has the models that it names."""
     found = receipt_of(result, commit=recorded.commit, notes_head=recorded.notes_head)
-    # The digests of models are in the root's config, so they are checked against it.
-    config = repository.graph(result.root).config
     models = {
         name: config.models[name].digest if name in config.models else None
         for name in recorded.models
@@ -266,7 +291,8 @@ def _estimator_of(query: Query, given: str | TokenEstimator | None) -> TokenEsti
         ) from error
 
 
-def _found(repository: Core, receipt: Any) -> Receipt | SealedReceipt:
+def found_receipt(repository: Core, receipt: Any) -> Receipt | SealedReceipt:
+    """Returns a receipt that is given, or found by its CID or a unique prefix."""
     kept.check_receipt(receipt)
     if isinstance(receipt, (Receipt, SealedReceipt)):
         return receipt

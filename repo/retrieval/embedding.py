@@ -1,8 +1,8 @@
-"""The vector of a question, from the embedder that made the vectors of the nodes."""
+"""The vectors of a question, from the embedder or encoder that made those of the nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ibidem.embed.cache import CachedEmbedder
@@ -12,7 +12,7 @@ from ibidem.repo.argument_checks import check_text
 from ibidem.retrieve.query.subquery import QUERIES, resolve_queries
 
 if TYPE_CHECKING:
-    from ibidem.embed.protocol import Embedder
+    from ibidem.embed.protocol import Embedder, SparseEncoder, SparseRow
     from ibidem.repo.core import Core
 
 _HINT_FILL = "run 'repo embed' to make its vectors"
@@ -58,16 +58,60 @@ def query_vectors(
             )
     name = check_text("model", model if model is not None else embedder.name)
     check_model(config, name, embedder, must_be_known=True)
-    resolve_queries(options.get(QUERIES))
-    further: list[dict[str, Any]] = [
-        {"text": one} if isinstance(one, str) else dict(one) for one in options.get(QUERIES) or ()
-    ]
+    further = _further(options)
     wanted = [one for one in further if one.get("text") and one.get("vector") is None]
     texts = [text, *(one["text"] for one in wanted)]
     vectors = CachedEmbedder(embedder, repository.vector_cache).embed(texts)
     for one, vector in zip(wanted, vectors[1:], strict=True):
         one["vector"] = (name, vector)
     return {"vector": (name, vectors[0]), **({QUERIES: further} if further else {})}
+
+
+def query_weights(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns `sparse`, (vocabulary, tokens, weights) of the text of a question for the sparse
+    lane, and `queries` if it has further questions: those with a text and without a sparse vector
+    get one.
+
+    Args:
+        options: of the question; its `sparse` is an encoder.
+
+    Raises:
+        InvalidInputError: there is no text.
+    """
+    encoder: SparseEncoder = options["sparse"]
+    text = options.get("text")
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidInputError(f"text: got {text!r:.40}, expected a text for the encoder")
+    name, further = check_text("vocab", encoder.name), _further(options)
+    wanted = [one for one in further if one.get("text") and one.get("sparse") is None]
+    rows = encoded(encoder, [text, *(one["text"] for one in wanted)])
+    # A text may have no token of weight; it ranks without the lane then.
+    first, *others = [(name, *row) if len(row[0]) else None for row in rows]
+    for one, sparse in zip(wanted, others, strict=True):
+        one["sparse"] = sparse
+    return {"sparse": first, **({QUERIES: further} if further else {})}
+
+
+def encoded(encoder: SparseEncoder, texts: Sequence[str]) -> Sequence[SparseRow]:
+    """Returns the tokens and weights of texts, one row for each.
+
+    Raises:
+        InvalidInputError: the encoder returns more or fewer rows; also what it raises.
+    """
+    rows = encoder.encode(texts)
+    if len(rows) != len(texts):
+        raise InvalidInputError(
+            f"encoder {encoder.name!r:.80}: got {len(rows)} rows, expected {len(texts)}"
+        )
+    return rows
+
+
+def _further(options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns the further questions as mappings, checked."""
+    resolve_queries(options.get(QUERIES))
+    return [
+        {"text": one} if isinstance(one, str) else dict(one) for one in options.get(QUERIES) or ()
+    ]
 
 
 def check_model(config: Config, name: str, embedder: Embedder, *, must_be_known: bool) -> None:

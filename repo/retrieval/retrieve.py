@@ -6,7 +6,7 @@ Replay of a receipt is in `repo/receipts/replay.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
@@ -18,12 +18,11 @@ from ibidem.repo.arguments import microseconds
 from ibidem.repo.graph import Graph
 from ibidem.repo.retrieval.rerank_timeout import limited
 from ibidem.repo.retrieval.token_estimators import estimator_of
-from ibidem.retrieve.answer.answer import Answer, AnswerKind, best_ids, receipt_of
+from ibidem.retrieve.answer.answer import Answer, AnswerKind, receipt_of
 from ibidem.retrieve.answer.locator import Locator
 from ibidem.retrieve.answer.warning import AnswerWarning
 from ibidem.retrieve.filter import Universe
 from ibidem.retrieve.lane import LaneTop
-from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import dense_tops, run_lanes
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.options import TIMES_OF_RECORDS
@@ -36,11 +35,12 @@ from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
-    from ibidem.objects.location import Location
     from ibidem.repo.core import Core
+    from ibidem.repo.retrieval.answer_cache import Key
     from ibidem.repo.retrieval.signature import QuestionOptions
     from ibidem.repo.workers.driver import Workers
     from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.context.pack import Pack
 
 
 AnyAnswer = TypeVar("AnyAnswer", bound=Answer[Any])
@@ -65,9 +65,61 @@ def retrieve(repository: Core, revision: Graph, **options: Unpack[QuestionOption
 
 
 def answered(repository: Core, revision: Graph, prepared: PreparedQuery) -> Answer[Any]:
-    """Returns the answer to a resolved query, for nodes or for packs, with its receipt."""
-    result = _checked(prepared, execute_query(repository, revision, prepared))
-    return _with_receipt(repository, revision, result)
+    """Returns the answer to a resolved query, of any kind, with its receipt.
+
+    Packs that this process has returned for the same query of the same root are not computed again,
+    unless a reranker is asked, which may have changed.
+    """
+    key = _key(repository, revision, prepared)
+    found = None if key is None else _cached(repository, revision, prepared, key)
+    if found is not None:
+        return found
+    result = execute_query(repository, revision, prepared)
+    return _recorded(repository, revision, prepared, result, key)
+
+
+def _key(repository: Core, revision: Graph, prepared: PreparedQuery) -> Key | None:
+    """Returns the key of a question in the cache; None if its answer is not cached."""
+    query = prepared.query
+    if (
+        query.packs is None
+        or prepared.reranker is not None
+        or revision.generation != repository.receipts.generation()
+        or not repository.local.answer_cache
+    ):
+        return None
+    return revision.root_cid, revision.commit_cid, query.encode(), id(prepared.estimator)
+
+
+def _cached(
+    repository: Core, revision: Graph, prepared: PreparedQuery, key: Key
+) -> Answer[Any] | None:
+    found = repository.answer_cache.get(key, revision.generation)
+    if found is None:
+        return None
+    _checked(prepared, found)
+    if found.receipt is not None:
+        repository.receipts.append(found.receipt.encode(), generation=revision.generation)
+    return _with_locator(revision, found)
+
+
+def _recorded(
+    repository: Core,
+    revision: Graph,
+    prepared: PreparedQuery,
+    result: Answer[Any],
+    key: Key | None,
+) -> Answer[Any]:
+    result = _with_receipt(repository, revision, _checked(prepared, result))
+    if key is not None:
+        repository.answer_cache.put(
+            key,
+            replace(result, locator=None),  # it would keep the revision and its index
+            prepared.estimator,
+            revision.generation,
+            repository.local.answer_cache,
+        )
+    return result
 
 
 def retrieve_many(
@@ -114,6 +166,11 @@ def _lanes_of_one_scan(
     return [lanes_of(query, top) for query, top in zip(queries, tops, strict=True)]
 
 
+def _lanes_of(revision: Graph) -> Lanes:
+    workers = _workers_of(revision)
+    return _here if workers is None else workers.lanes
+
+
 def _workers_of(revision: Graph) -> Workers | None:
     """Returns the workers that can rank a revision: others have its blocks only if it is published,
     and what an erasure left of an old one is nowhere else."""
@@ -129,7 +186,7 @@ def ask(
 
     Args:
         given: some of `retrieve.query.options`, without those of packs. A vector computed by
-            `model` or `embedder` is in the receipt, so a replay needs no model.
+            `model`, `embedder` or an encoder is in the receipt, so a replay needs no model.
     """
     options: dict[str, Any] = {**given}
     if not options.keys().isdisjoint(TIMES_OF_RECORDS):
@@ -143,6 +200,10 @@ def ask(
     config = revision.config
     if not {"model", "embedder", "vector"} & options.keys() and _has_words(options.get("text")):
         options["model"] = configured(config).get("model")
+    if is_encoder(options.get("sparse")):
+        from ibidem.repo.retrieval.embedding import query_weights
+
+        options |= query_weights(options)
     model, embedder = options.pop("model", None), options.pop("embedder", None)
     degrade, degraded = options.pop("degrade", False), None
     rerank, timeout = options.pop("rerank", None), options.pop("rerank_timeout", None)
@@ -174,6 +235,8 @@ def ask(
         estimator=counter,
         **options,
     )
+    if revision.union is not None:
+        query = query.over(revision.union)
     if degraded is not None:
         query = replace(query, degraded=checks.name("model", degraded))
     return PreparedQuery(query, counter, limited(rerank, timeout), strict)
@@ -183,6 +246,11 @@ WRITTEN = ("imagine", "reword")
 """The options of language models that write further questions."""
 _MISSING = frozenset((ErrorKind.UNKNOWN_MODEL, ErrorKind.MISSING_PACKAGE))
 """The kinds of errors of a model that is not on this machine."""
+
+
+def is_encoder(sparse: object) -> bool:
+    """Returns whether it makes sparse vectors and is none; a text can be encoded, too."""
+    return hasattr(sparse, "encode") and not isinstance(sparse, str)
 
 
 def _has_words(text: object) -> bool:
@@ -211,7 +279,11 @@ def _with_receipt(repository: Core, revision: Graph, result: AnyAnswer) -> AnyAn
     vectors = [query.vector, *(one.vector for one in query.queries or ())]
     used = {one.model for one in vectors if one is not None}
     models = {name: digest for name, digest in digests.items() if name in used}
-    receipt = receipt_of(result, commit=revision.commit_cid, notes_head=query.notes, models=models)
+    receipt = replace(
+        receipt_of(result, commit=revision.commit_cid, notes_head=query.notes, models=models),
+        agent=repository.agent,
+        task=repository.task,
+    )
     try:
         block = receipt.encode()
     except InvalidInputError:
@@ -251,33 +323,47 @@ def execute_query(
         lanes: returns what ranks a snapshot, None for this process; by default the workers of the
             repository, if it has any.
     """
-    store, workers = repository.store, _workers_of(revision)
     if lanes is None:
-        lanes = _here if workers is None else workers.lanes
+        lanes = _lanes_of(revision)
     result: Answer[Any] = revision.with_snapshot(
         lambda snapshot: rules(prepared.query.semantics).execute(
             snapshot,
             prepared.query,
-            NodeSource(
-                lambda cid: Node.decode(store.get(cid)),
-                repository.content_of,
-                prepared.estimator,
-                lambda cids: list(map(Node.decode, store.get_many(cids))),
-            ),
+            revision.node_source(prepared.estimator),
             reranker=prepared.reranker,
             lanes=lanes(snapshot),
             **_noted(repository, prepared.query),
         )
     )
-    return replace(result, locator=Locator(lambda: _located(revision, result)))
+    return _with_locator(revision, result)
 
 
-def _located(revision: Graph, result: Answer[Any]) -> list[Location | None]:
-    """Returns the location of each item's best node, as the caller of the query sees it."""
-    return revision.seen_by(result.query.viewer).locate_many(
-        best_ids(result),
-        include_tombstoned=result.query.include_tombstoned,
+def stream_packs(
+    repository: Core, revision: Graph, prepared: PreparedQuery
+) -> Generator[Pack, None, Answer[Pack]]:
+    """Yields each pack that answers a resolved query as soon as it is known, and returns the answer
+    with its receipt: that of `answered`."""
+    key = _key(repository, revision, prepared)
+    found = None if key is None else _cached(repository, revision, prepared, key)
+    if found is not None:
+        yield from found.items
+        return found
+    lanes = _lanes_of(revision)
+    found = yield from revision.stream_with_snapshot(
+        lambda snapshot: rules(prepared.query.semantics).stream_packs(
+            snapshot,
+            prepared.query,
+            revision.node_source(prepared.estimator),
+            reranker=prepared.reranker,
+            lanes=lanes(snapshot),
+            **_noted(repository, prepared.query),
+        )
     )
+    return _recorded(repository, revision, prepared, _with_locator(revision, found), key)
+
+
+def _with_locator(revision: Graph, result: AnyAnswer) -> AnyAnswer:
+    return replace(result, locator=Locator(lambda: revision.located(result)))
 
 
 def _here(snapshot: Snapshot) -> None:

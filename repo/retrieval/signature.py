@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from ibidem.embed.language_model import LanguageModel
-from ibidem.embed.protocol import Embedder
+from ibidem.embed.protocol import Embedder, SparseEncoder
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.retrieve.query.predicate import Predicate
 from ibidem.retrieve.query.signature import SharedOptions
@@ -17,6 +17,8 @@ from ibidem.retrieve.records.record import RecordType, Status
 class RetrieveOptions(SharedOptions, total=False):
     """The options of `retrieve`, without the text."""
 
+    sparse: tuple[str, Any, Any] | SparseEncoder | None
+    """A sparse vector, or what computes one."""
     as_of: int | datetime | None
     """A moment with an offset, or microseconds since 1970 UTC, as the other times."""
     created_after: int | datetime | None
@@ -57,6 +59,9 @@ class PacksOptions(RetrieveOptions, total=False):
     rank: str
     spans: bool
     nodes_max: int | None
+    dedupe: str
+    dedupe_percent: int
+    dedupe_property: str | None
     etypes: Iterable[str] | None
     hops: int
     fanout: int

@@ -6,6 +6,7 @@ durable once published; unpublished steps are lost if the process is killed.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from ibidem.store.protocol import Store
 
 Watch = Callable[[str, ReadStep], None]
-"""Is told the name of a run and a step of it, once it is recorded. It must not use the run."""
+"""Is told the name of a run and a step of it, once it is recorded. It must not use the run. If it
+raises, a warning says so, and it is told nothing more."""
 PENDING_MAX = 64
 """Maximal number of steps published together."""
 
@@ -42,12 +44,13 @@ class Chain:
         request: Any = None,
         *,
         author: str,
-        previous: StepCid | None = None,
+        first: ReadStep | None = None,
         watch: Watch | None = None,
     ) -> None:
         """Begins a run with a request, or after the first step of another one.
 
         Args:
+            first: the first step of another run, with which this one begins too.
             watch: is told each step, in order, by the thread that takes it.
         """
         self._operations = operations
@@ -63,14 +66,15 @@ class Chain:
         refs.check_name("run", name)
         self._base_name = name
         self.name = name
-        if previous is not None:
-            self._last = (previous, 1)
-            return
-        first = self.append("begin", name=name, request=request)
+        if first is None:
+            step = self.append("begin", name=name, request=request)
+            first = ReadStep(step, request, None, None)
+        else:
+            self._last = (first.step.cid, 1)
+            self._pending = 1
         self.publish()  # gives it its number
         self._watch = watch
-        if watch is not None:
-            watch(self.name, ReadStep(first, request, None, None))
+        self._tell(first)
 
     @property
     def tip(self) -> StepCid | None:
@@ -125,8 +129,23 @@ class Chain:
                 self.publish()
             if self._watch is not None:
                 commit = None if step.commit is None else Commit.decode(step.commit)
-                self._watch(self.name, ReadStep(step, request, answer, commit))
+                self._tell(ReadStep(step, request, answer, commit))
             return step
+
+    def _tell(self, found: ReadStep) -> None:
+        """Tells the watcher a step; the step stands, whatever the watcher does."""
+        if self._watch is None:
+            return
+        try:
+            self._watch(self.name, found)
+        except Exception as error:
+            self._watch = None
+            warnings.warn(
+                f"run {self.name!r}: its watcher failed at step {found.step.index} and is told "
+                f"nothing more: {error!r:.200}",
+                RuntimeWarning,
+                stacklevel=3,
+            )
 
     def publish(self) -> None:
         """Makes all steps so far durable.

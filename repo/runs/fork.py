@@ -28,7 +28,7 @@ from ibidem.repo.arguments import CommitInfo, UniqueIds, commit_of
 from ibidem.repo.graph import Graph
 from ibidem.repo.revspec import HEAD
 from ibidem.repo.runs import payload, step_format
-from ibidem.repo.runs.chain import Chain
+from ibidem.repo.runs.chain import Chain, Watch
 from ibidem.repo.runs.compare import StepDifference, answer_details, differences
 from ibidem.repo.runs.payload import difference_lines, same, settled
 from ibidem.repo.runs.recorder import Run
@@ -75,6 +75,7 @@ class Fork(Run):
         go_on: bool,
         name: str,
         author: str,
+        watch: Watch | None,
     ) -> None:
         """Begins a fork; the arguments are those of `Runs.fork`."""
         steps = recording.steps
@@ -84,7 +85,7 @@ class Fork(Run):
             raise InvalidInputError(
                 f"step: got {step}, expected one of run {recording.name!r}, 1 to {len(steps) - 1}"
             )
-        self._old = [found for found in recording.read() if found.step.action != "begin"]
+        first, *self._old = recording.read()
         self._recording = recording
         self._step = step
         self._goes_on = go_on or step is not None
@@ -102,7 +103,9 @@ class Fork(Run):
         base, _, number = recording.name.rpartition("/")
         given = name or (base if number.isdecimal() else recording.name) + SUFFIX
         self._live = repository
-        self._chain = Chain(repository.operation_log, given, author=author, previous=steps[0].cid)
+        self._chain = Chain(
+            repository.operation_log, given, author=author, first=first, watch=watch
+        )
         self._is_open = True
         Session.__init__(self, repository, recording.name)
 

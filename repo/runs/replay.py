@@ -27,7 +27,7 @@ from ibidem.repo.history import log
 from ibidem.repo.history.diff_format import change_line
 from ibidem.repo.receipts import replay
 from ibidem.repo.retrieval.resolver import resolver
-from ibidem.repo.retrieval.retrieve import WRITTEN
+from ibidem.repo.retrieval.retrieve import WRITTEN, is_encoder
 from ibidem.repo.runs import payload, step_format
 from ibidem.repo.runs.payload import difference_lines, same, settled
 from ibidem.repo.runs.session import (
@@ -143,7 +143,7 @@ class Replay(Session):
         self._replayed(found)
         again = replace(question, reranker=receipt.rerank)
         result = replay.ask_again(self._repository, at, again)
-        replay.check_same(self._repository, receipt, result)
+        replay.check_same(self._repository, receipt, result, at.config)
         return replace(result, receipt=receipt)
 
     def _question(
@@ -276,15 +276,24 @@ def with_recorded_vector(receipt: Receipt, options: Mapping[str, Any]) -> dict[s
     vector = receipt.query.vector
     if name is not None and vector is not None and vector.model == name:
         given["vector"] = (name, np.frombuffer(vector.data, "<f4"))
+    if has_encoder := is_encoder(given.get("sparse")):
+        recorded = receipt.query.sparse
+        given["sparse"] = recorded and (recorded.vocab, recorded.tokens, recorded.weights)
     if receipt.query.queries is not None:
-        given["queries"] = _with_recorded_queries(receipt.query.queries, given, name)
+        given["queries"] = _with_recorded_queries(
+            receipt.query.queries, given, name, has_encoder=has_encoder
+        )
         for option in WRITTEN:
             given.pop(option, None)
     return given
 
 
 def _with_recorded_queries(
-    recorded: Sequence[Subquery], options: Mapping[str, Any], model: str | None
+    recorded: Sequence[Subquery],
+    options: Mapping[str, Any],
+    model: str | None,
+    *,
+    has_encoder: bool,
 ) -> list[Any]:
     """Returns the subqueries that are given, with the recorded vectors of their texts, and those
     that a model wrote if one is to write some."""
@@ -294,7 +303,10 @@ def _with_recorded_queries(
         own = {"text": one} if isinstance(one, str) else dict(one)
         vector = then.vector
         if vector is not None and vector.model == model and own.get("text") == then.text:
-            found[position] = {"vector": (model, vector.array()), **own}
+            own = {"vector": (model, vector.array()), **own}
+        if has_encoder and then.sparse is not None and own.get("text") == then.text:
+            own = {"sparse": (then.sparse.vocab, then.sparse.tokens, then.sparse.weights), **own}
+        found[position] = own
     return [*found, *(one.given() for one in written)]
 
 

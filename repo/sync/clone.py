@@ -120,8 +120,8 @@ def _fill(made: Core, remote: Remote, offered: Bundle, author: str) -> CopyRepor
             for name, tip in offered.refs.items():
                 moves.append(RefMove(name, None, tip.target, Move.CREATED))
                 if name.startswith((refs.HEADS, NOTES)):
-                    seen = tracking(ORIGIN, name)
-                    moves.append(RefMove(seen, None, tip.target, Move.CREATED))
+                    tracked = tracking(ORIGIN, name)
+                    moves.append(RefMove(tracked, None, tip.target, Move.CREATED))
             return moves
 
         moves = found.publish(

@@ -56,12 +56,14 @@ class Merger:
     """The origin of the other side, for the commit message."""
     key: SigningKey | None = None
     """Signs the merge commits."""
+    agent: str | None = None
+    task: str | None = None
     erased: Erased = NOTHING_ERASED
     """What was erased here, and is removed from received states."""
 
     def signature(self, message: str) -> CommitInfo:
         """Returns the signature of a commit."""
-        return CommitInfo(self.author, message, self.time, key=self.key)
+        return CommitInfo(self.author, message, self.time, self.agent, self.task, self.key)
 
 
 def integrated(
@@ -131,6 +133,8 @@ def pull_into(
             operations.time(time),
             remote,
             repository.signing_key,
+            repository.agent,
+            repository.task,
             read_erased(operations.store, state.view.erasures),
         )
         moves[:] = [_pulled(state.view, buffer, remote, name, merger) for name in names]
@@ -238,6 +242,8 @@ def import_car(
                 operations.time(time),
                 "a file",
                 repository.signing_key,
+                repository.agent,
+                repository.task,
                 repository.guard.erased(),
             )
             moves = []

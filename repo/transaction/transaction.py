@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from ibidem.repo.state import State
     from ibidem.repo.transaction.staged_graph import StagedRevision
     from ibidem.retrieve.access.policy import Viewer
+    from ibidem.retrieve.graph.partition import Communities
 
 
 VECTOR_DIM_MAX = 4096
@@ -691,6 +692,37 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
             value = self._draft.committed_vector(tree_name, source.raw)
             if value is not None:
                 self._draft.attach(tree_name, target.raw, value, value.of)
+
+    def add_summaries(
+        self,
+        communities: Communities,
+        *,
+        name: str = "communities",
+        sentences: int = 3,
+        method: str = "centroid",
+    ) -> tuple[NodeId, ...]:
+        """Stages a node for each community, with the sentences that summarise it, in place of those
+        that were stored by the same name, and returns their ids. Questions find these nodes as any
+        other; the label is `CommunitySummary`.
+
+        All nodes of the view decided on the communities, so a summary has the highest level of them
+        and their scope. For one that more callers see, take the communities that such a caller
+        gets. `sources` names the versions of the nodes that it quotes.
+
+        Args:
+            communities: of the revision that this transaction begins on.
+            name: of these communities, beside others.
+            sentences: the most to quote, 1 to 100.
+            method: how they are chosen; see `Answer.summary`.
+
+        Raises:
+            InvalidInputError: an argument is out of its range, or the view has nodes of several
+                scopes of a trust policy.
+            NotFoundError: a member is not in the graph any more.
+        """
+        from ibidem.repo.transaction.community_summaries import add_summaries
+
+        return add_summaries(self, communities, name=name, sentences=sentences, method=method)
 
     def remove_vector(self, id: NodeId | str, *, model: str) -> None:  # noqa: A002
         """Stages the removal of a vector; raises `NotFoundError` when there is none."""

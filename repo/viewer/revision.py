@@ -112,6 +112,7 @@ class ViewerRevision(Proxy):
     retrieve = _read(Revision.retrieve)
     retrieve_many = _read(Revision.retrieve_many)
     packs = _read(Revision.packs)
+    stream_packs = _read(Revision.stream_packs)
     prompt = _read(Revision.prompt)
     context = _read(Revision.context)
     records = _read(Revision.records)
@@ -123,6 +124,7 @@ class ViewerRevision(Proxy):
     navigate = _read(Revision.navigate)
     paths = _read(Revision.paths)
     neighbours = _read(Revision.neighbours)
+    communities = _read(Revision.communities)
 
     def is_edge_visible(self, id: EdgeId | str) -> bool:  # noqa: A002
         """Returns whether both ends of an edge are visible."""

@@ -58,7 +58,7 @@ def restrict(snapshot: Snapshot, viewer: Viewer | None, load: Load) -> Snapshot:
     Raises:
         InvalidInputError: kind `viewer-required`.
     """
-    if isinstance(snapshot, RestrictedSnapshot):
+    if isinstance(snapshot, CallerSnapshot):
         assert snapshot.viewer == viewer, "BUG: a view was asked for another caller"
         return snapshot
     policy = policy_of(snapshot.config)
@@ -123,8 +123,31 @@ class _EdgeSegment:
         return self._base.arcs(nodes, outgoing=outgoing, at=at)
 
 
-class RestrictedSnapshot:
+class CallerSnapshot:
+    """A snapshot of what one caller sees, which is not restricted again."""
+
+    viewer: Viewer | None
+    flags: Bools | None
+    """By ordinal, whether a node is visible; never changed. None if live rows are of visible nodes
+    only."""
+
+    def find_shown(self, cid: NodeCid) -> Node | None:
+        """Returns a node without the parts that the caller may not see, by a CID that `node_cids`
+        returned; None for a node that he sees whole."""
+        raise NotImplementedError
+
+    def load_many(self, cids: Sequence[NodeCid], read: LoadMany) -> list[Node]:
+        """Returns nodes as the caller sees them; `read` gets those without hidden parts."""
+        shown = [self.find_shown(cid) for cid in cids]
+        whole = iter(read([cid for cid, node in zip(cids, shown, strict=True) if node is None]))
+        return [next(whole) if node is None else node for node in shown]
+
+
+class RestrictedSnapshot(CallerSnapshot):
     """A snapshot restricted to what one caller sees; a `Snapshot` itself."""
+
+    viewer: Viewer
+    flags: Bools
 
     def __init__(
         self,
@@ -138,7 +161,6 @@ class RestrictedSnapshot:
         self.policy = policy
         self.viewer = viewer
         self.flags = flags
-        """By ordinal, whether a node is visible; never changed."""
         self.cache: dict[Any, Any] = {}
         self._load = load
         self._shown: dict[int, Node | None] = {}
@@ -200,15 +222,9 @@ class RestrictedSnapshot:
                 cids[position] = node.cid
         return cids
 
-    def load(self, cid: NodeCid) -> Node:
-        """Returns a node as the caller sees it, by a CID that `node_cids` returned."""
-        found = self._by_cid.get(cid)
-        return self._load(cid) if found is None else found
-
-    def load_many(self, cids: Sequence[NodeCid], read: LoadMany) -> list[Node]:
-        """Returns nodes as the caller sees them; `read` gets those without hidden parts."""
-        whole = iter(read([cid for cid in cids if cid not in self._by_cid]))
-        return [self._by_cid[cid] if cid in self._by_cid else next(whole) for cid in cids]
+    def find_shown(self, cid: NodeCid) -> Node | None:
+        """Returns a node without the parts that the caller may not see, None for any other."""
+        return self._by_cid.get(cid)
 
     def labels(self) -> dict[str, int]:
         """Returns how many visible nodes have each label."""
@@ -361,11 +377,19 @@ def _resized(child: Child, node: Node | None) -> Child:
 
 def loader(snapshot: Snapshot, load: Load) -> Load:
     """Returns a function that reads nodes as a snapshot's caller sees them."""
-    return snapshot.load if isinstance(snapshot, RestrictedSnapshot) else load
+    if not isinstance(snapshot, CallerSnapshot):
+        return load
+    find = snapshot.find_shown
+
+    def shown(cid: NodeCid) -> Node:
+        found = find(cid)
+        return load(cid) if found is None else found
+
+    return shown
 
 
 def batch_loader(snapshot: Snapshot, load_many: LoadMany | None) -> LoadMany | None:
     """Returns a function that reads nodes in batches as a snapshot's caller sees them."""
-    if load_many is None or not isinstance(snapshot, RestrictedSnapshot):
+    if load_many is None or not isinstance(snapshot, CallerSnapshot):
         return load_many
     return lambda cids: snapshot.load_many(cids, load_many)

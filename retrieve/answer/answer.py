@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.locator import Locator
     from ibidem.retrieve.answer.stated import Stated
     from ibidem.retrieve.answer.summary import Summary
+    from ibidem.retrieve.query.union import RootSet
     from ibidem.retrieve.recall.direct_answer import DirectAnswer
     from ibidem.retrieve.records.item import RecordGraph
     from ibidem.retrieve.records.option import RecordOptions
@@ -169,21 +170,22 @@ class Answer(Drawn, TupleSequence[AnyItem]):
 
         return assess(self)
 
-    def summary(self, sentences: int = 3) -> Summary:
+    def summary(self, sentences: int = 3, *, method: str = "cover") -> Summary:
         """Returns the sentences of the items that say most about the question, word for word.
 
         A function of the question and the items; not part of `to_bytes()`.
 
         Args:
             sentences: most sentences, 1 to 100.
+            method: how they are chosen: "cover", "centroid", "query", "mmr" or "centrality".
 
         Raises:
-            InvalidInputError: `sentences` is not such a number.
+            InvalidInputError: `sentences` is not such a number, or there is no such method.
         """
         from ibidem.retrieve.answer.summary import summary_of  # few answers are summarised
 
         texts = [item.rendered.removeprefix(f"{item.title}\n") for item in self.items]
-        return summary_of(texts, self.query.text or "", sentences)
+        return summary_of(texts, self.query.text or "", sentences, method=method)
 
     @property
     def packs(self) -> tuple[AnyItem, ...]:
@@ -242,6 +244,8 @@ class Answer(Drawn, TupleSequence[AnyItem]):
             "dropped": [fields_of(one, "id", "reason", "tokens", "score") for one in self.dropped],
             "warnings": [one.to_dict() for one in self.warnings],
         }
+        if self.query.union is not None:
+            found["roots"] = [str(root) for root in self.query.union.roots]
         if (value := self.stated) is not None:
             found["stated"] = value.to_dict()
         if self.direct is not None:
@@ -309,7 +313,7 @@ def receipt_of(
         root=answer.root,
         query=answer.query,
         result=answer.cid,
-        items=tuple(map(_receipt_item, answer.items)),
+        items=tuple(_receipt_item(item, answer.query.union) for item in answer.items),
         commit=commit,
         notes_head=notes_head,
         models=MappingProxyType(dict(models)),
@@ -321,15 +325,19 @@ def _best(item: AnswerItem) -> RankedNode:
     return item.hits[0]
 
 
-def _receipt_item(item: AnswerItem) -> ReceiptItem:
+def _receipt_item(item: AnswerItem, union: RootSet | None) -> ReceiptItem:
     best = _best(item)
     digest = blake3(item.rendered.encode()).digest()
-    return ReceiptItem(best.id, best.cid, item.score, digest, best.lanes)
+    root = None if union is None else cast("Item", item).root
+    origin = None if union is None or root is None else union.roots.index(root)
+    return ReceiptItem(best.id, best.cid, item.score, digest, best.lanes, origin)
 
 
 def _lines(answer: Answer[AnswerItem]) -> Iterator[str]:
     is_packs = answer.kind is AnswerKind.PACKS
-    yield f"root {answer.root}"
+    union = answer.query.union
+    for root in (answer.root,) if union is None else union.roots:
+        yield f"root {root}"
     if answer.query.records is not None:
         yield from _record_options(answer.query.records)
     yield from _pack_options(answer.query) if is_packs else _options(answer.query)

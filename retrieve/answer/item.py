@@ -14,7 +14,7 @@ from dataclasses import field
 from typing import Any, Protocol
 
 from ibidem.objects.block import empty
-from ibidem.objects.cid import NodeCid
+from ibidem.objects.cid import NodeCid, RootCid
 from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.plain import fields_of
@@ -36,6 +36,11 @@ _ID, _CID, _LANES, _SCORE, _TOKENS, _RENDERED = keys_of(
 )
 _ID += head_of(2, ID_BYTES)
 _CID += LINK_HEAD
+_OF_SEVERAL = [*keys_of("id", "cid", "root", "lanes", "score", "tokens", "rendered")[:3]]
+"""The first keys of an item of an answer over several roots."""
+_OF_SEVERAL[0] += head_of(2, ID_BYTES)
+_OF_SEVERAL[1] += LINK_HEAD
+_OF_SEVERAL[2] += LINK_HEAD
 
 
 class RankedNode(Protocol):
@@ -106,6 +111,8 @@ class Item:
     `to_bytes()`."""
     mentions: tuple[Mention, ...] = field(default=(), compare=False)
     """The names that led to this node, most important first. Not part of `to_bytes()`."""
+    root: RootCid | None = None
+    """The root that the node is of, in an answer over several; None in one over one root."""
 
     @property
     def id(self) -> NodeId:
@@ -130,13 +137,18 @@ class Item:
             "lanes": self.lanes.to_dict(),
             "paths": {name: path.to_dict() for name, path in self.paths.items()},
             "mentions": [one.to_dict() for one in self.mentions],
+            **({} if self.root is None else {"root": str(self.root)}),
         }
 
     def encode(self) -> bytes:
         """Returns the canonical bytes."""
+        first = [_ID, self.node.id.raw, _CID, self.cid.raw]
+        if self.root is not None:
+            id_, cid, root = _OF_SEVERAL
+            first = [id_, self.node.id.raw, cid, self.cid.raw, root, self.root.raw]
         return b"".join(
             (
-                *(_ID, self.node.id.raw, _CID, self.cid.raw, _LANES, self.lanes.encode()),
+                *(*first, _LANES, self.lanes.encode()),
                 *(_SCORE, real_of(self.score), _TOKENS, count_of(self.tokens)),
                 *(_RENDERED, text_of(self.rendered)),
             )
@@ -144,6 +156,8 @@ class Item:
 
     def explain(self, position: int) -> Iterator[str]:
         """Yields its score, and its rank and score in each lane."""
+        if self.root is not None:
+            yield f"in root {self.root}:"
         yield f"{position}. {self.node.id} score {self.score!r} tokens {self.tokens}"
         for name, lane in self.lanes.items():
             yield (

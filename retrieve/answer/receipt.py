@@ -8,7 +8,7 @@ Spec: retrieval 10.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, Self
 
@@ -42,6 +42,8 @@ from ibidem.retrieve.rerank import RerankRecord
 from ibidem.retrieve.semantics import check_version, read_query
 
 _ROW = head_of(4, 5) + head_of(2, ID_BYTES)
+_LONGER = head_of(4, 6) + head_of(2, ID_BYTES)
+"""The beginning of a row that has the position of its root."""
 _DIGEST = head_of(2, DIGEST_BYTES)
 
 
@@ -56,13 +58,16 @@ class ReceiptItem:
     """blake3 of the rendered text, 32 bytes."""
     lanes: LaneScores = field(default_factory=LaneScores)
     """The node's rank and score in each lane."""
+    origin: int | None = None
+    """The position of the node's root in `query.union`; None in an answer over one root."""
 
     def encode(self) -> bytes:
         """Returns the canonical bytes."""
+        row, origin = (_ROW, b"") if self.origin is None else (_LONGER, count_of(self.origin))
         return b"".join(
             (
-                *(_ROW, self.id.raw, LINK_HEAD, self.cid.raw, real_of(self.score)),
-                *(_DIGEST, self.digest, self.lanes.encode()),
+                *(row, self.id.raw, LINK_HEAD, self.cid.raw, real_of(self.score)),
+                *(_DIGEST, self.digest, self.lanes.encode(), origin),
             )
         )
 
@@ -81,6 +86,10 @@ class Receipt:
     """The digest of each model's files, if it is known."""
     rerank: RerankRecord | None = None
     """The reranker's scores; a replay uses them instead of the model."""
+    agent: str | None = None
+    """Who asked; not part of the answer."""
+    task: str | None = None
+    """What for, likewise."""
 
     def __str__(self) -> str:
         return str(self.cid)
@@ -113,6 +122,9 @@ class Receipt:
             parts["notes_head"] = link_of(self.notes_head)
         if self.rerank is not None:
             parts["rerank"] = codec.encode(self.rerank.form())
+        for name, value in (("agent", self.agent), ("task", self.task)):
+            if value is not None:
+                parts[name] = text_of(value)
         block = map_of(parts)
         if len(block) > BLOCK_BYTES_MAX:
             raise InvalidInputError(
@@ -152,20 +164,34 @@ class Receipt:
         return receipt
 
     @classmethod
-    def _read(cls, kept: ReceiptBlock) -> Self:
-        return cls(
-            root=kept.root,
-            query=read_query(kept.query),
-            result=kept.result,
-            items=tuple(
-                ReceiptItem(NodeId(id_), NodeCid(cid.raw), score, digest, _lanes(lanes))
-                for id_, cid, score, digest, lanes in kept.items
-            ),
-            commit=kept.commit,
-            notes_head=kept.notes_head,
-            models=kept.models,
-            rerank=None if kept.rerank is None else RerankRecord.from_form(kept.rerank),
+    def _read(cls, block: ReceiptBlock) -> Self:
+        query = read_query(block.query)
+        receipt = cls(
+            root=block.root,
+            query=query,
+            result=block.result,
+            items=tuple(_item(row, query) for row in block.items),
+            commit=block.commit,
+            notes_head=block.notes_head,
+            models=block.models,
+            rerank=None if block.rerank is None else RerankRecord.from_form(block.rerank),
+            agent=block.agent,
+            task=block.task,
         )
+        if query.union is not None and receipt.root != query.union.roots[0]:
+            raise CorruptError("root: got another than the first of the roots of the query")
+        return receipt
+
+
+def _item(row: Sequence[Any], query: Query) -> ReceiptItem:
+    """Returns the item of a row, which names its root exactly if the query has several."""
+    id_, cid, score, digest, lanes, *origin = row
+    count = 0 if query.union is None else len(query.union.roots)
+    if bool(origin) != bool(count) or (origin and not origin[0] < count):
+        raise CorruptError(
+            f"items: got {origin} as the position of a root, expected one of {count} roots"
+        )
+    return ReceiptItem(NodeId(id_), NodeCid(cid.raw), score, digest, _lanes(lanes), *origin)
 
 
 def _lanes(said: Mapping[str, Any]) -> LaneScores:

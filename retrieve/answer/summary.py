@@ -7,7 +7,13 @@ item ranks. The best sentence is taken until there are enough or none adds anyth
 said twice; they are shown in the order of the items. No model writes here; for a summary in new
 words, `prompt(style="summary")` asks one.
 
-Cost: each term of a sentence is taken off its gain once, so the whole is near linear in the terms.
+That is the method `cover`. The others rank sentences alone, by what their terms are worth per
+length: `centroid` by how many items have a term, `query` by the terms of the question, `centrality`
+by how many other sentences have it; `mmr` takes the best by `centroid` whose terms are least in one
+sentence that was taken.
+
+Cost: each term of a sentence is taken off its gain once, so the whole is near linear in the terms;
+`mmr` compares each sentence with those that were taken.
 
 Spec: retrieval 9.5.
 """
@@ -23,6 +29,7 @@ from typing import Any
 
 from ibidem.index.analysis import analyse, analyser_of
 from ibidem.objects.config import Config
+from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve.query import checks
 
@@ -33,6 +40,8 @@ _QUESTION_FACTOR = 4
 _LENGTH_OFFSET = 8
 """Terms added to the length of each sentence, so that the shortest do not win by shortness."""
 _SCALE = 1 << 20
+COVER, CENTROID, QUERY, MMR, CENTRALITY = "cover", "centroid", "query", "mmr", "centrality"
+METHODS = (COVER, CENTROID, QUERY, MMR, CENTRALITY)
 _END = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n[ \t]*\n")
 _HOME = Config().analyser
 
@@ -74,20 +83,32 @@ class _Candidate:
     terms: frozenset[str]
 
 
-def summary_of(texts: Sequence[str], question: str, sentences: int) -> Summary:
+def summary_of(
+    texts: Sequence[str], question: str, sentences: int, *, method: str = COVER
+) -> Summary:
     """Returns the sentences of some texts that summarise them.
 
     Args:
         texts: of the items, best first.
         question: what they answer; may be empty.
         sentences: most sentences to take.
+        method: how sentences are chosen, one of METHODS.
 
     Raises:
-        InvalidInputError: `sentences` is not an integer from 1 to SENTENCES_MAX.
+        InvalidInputError: `sentences` is not an integer from 1 to SENTENCES_MAX, there is no such
+            method, or the method "query" has no question.
     """
     checks.count("sentences", sentences, low=1, high=SENTENCES_MAX)
+    if method not in METHODS:
+        raise InvalidInputError(f"method: got {method!r:.80}, expected one of {', '.join(METHODS)}")
+    if method == QUERY and not question.strip():
+        raise InvalidInputError("question: got none, expected one for the method query")
     candidates = list(_candidates(texts))
-    chosen = islice(_chosen(candidates, _worth(candidates, question), len(texts)), sentences)
+    if method == COVER:
+        found = _chosen(candidates, _worth(candidates, question), len(texts))
+    else:
+        found = _ranked(candidates, _values(candidates, question, method), method)
+    chosen = islice(found, sentences)
     taken = sorted(chosen, key=lambda one: one.position)
     return Summary(tuple(Sentence(one.position[0], one.text) for one in taken))
 
@@ -131,6 +152,43 @@ def _chosen(
         for term in candidates[at].terms:
             for other in having.pop(term, ()):
                 sums[other] -= worth[term]
+
+
+def _values(candidates: Sequence[_Candidate], question: str, method: str) -> list[int]:
+    """Returns what each candidate is worth alone."""
+    if method == QUERY:
+        analysers = {one.analyser for one in candidates}
+        worth = Counter({term for one in analysers for term in analyse(question, one)})
+    elif method == CENTRALITY:
+        worth = Counter(term for one in candidates for term in one.terms)
+        worth = Counter({term: count - 1 for term, count in worth.items()})
+    else:
+        worth = Counter(_worth(candidates, ""))
+        worth = Counter({term: count - 1 for term, count in worth.items()})
+    return [
+        sum(worth[term] for term in one.terms) * _SCALE // (_LENGTH_OFFSET + len(one.terms))
+        for one in candidates
+    ]
+
+
+def _ranked(
+    candidates: Sequence[_Candidate], values: Sequence[int], method: str
+) -> Iterator[_Candidate]:
+    """Yields the candidates that are worth anything, the best first, ties in their order."""
+    rest = [at for at, value in enumerate(values) if value > 0]
+    nearest = dict.fromkeys(rest, 0)
+    while rest:
+        taken = max(rest, key=lambda at: (values[at] - nearest[at], -at))
+        if values[taken] <= nearest[taken]:
+            return
+        rest.remove(taken)
+        one = candidates[taken]
+        yield one
+        if method == MMR:
+            for at in rest:
+                other = candidates[at].terms
+                share = len(other & one.terms) * values[at] // len(other)
+                nearest[at] = max(nearest[at], share)
 
 
 def _candidates(texts: Sequence[str]) -> Iterator[_Candidate]:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ibidem.objects.cid import CommitCid
     from ibidem.retrieve.context.option import PackOptions
     from ibidem.retrieve.query.signature import QueryOptions
+    from ibidem.retrieve.query.union import RootSet
     from ibidem.retrieve.recall.option import Recall
     from ibidem.retrieve.records.option import RecordOptions
 
@@ -105,6 +106,8 @@ class Query:
     """The share of the text's terms, in permille, below which the items together get a warning."""
     degraded: str | None = None
     """The model that was to rank, and was missing where the question was asked."""
+    union: RootSet | None = None
+    """All the roots that are asked; None for a question of one."""
     semantics: int = SEMANTICS
     _written: list[bytes] = field(default_factory=list, init=False, compare=False, repr=False)
 
@@ -120,6 +123,13 @@ class Query:
         """The query without the options that rank."""
         nothing: dict[str, Any] = dict.fromkeys(("text", *VECTOR_OPTIONS, QUERIES))
         return replace(self, **nothing)
+
+    def over(self, union: RootSet) -> Self:
+        """Returns the query of several roots; raises `InvalidInputError` if it has an option that
+        is about one."""
+        query = replace(self, union=union)
+        _check_union(query)
+        return query
 
     @property
     def is_narrowed(self) -> bool:
@@ -281,6 +291,8 @@ def _check_seeds(query: Query) -> None:
         match = query.match
         name = "operator" if match.operator != OR else "phrases" if match.phrases else "fuzzy"
         raise InvalidInputError(f"{name}: got it without a text, expected a text that it is about")
+    if query.union is not None:
+        _check_union(query)
     if query.packs is not None and query.records is not None:
         raise InvalidInputError("records: got them beside packs, expected one of them")
     recall = query.recall
@@ -299,6 +311,22 @@ def _check_seeds(query: Query) -> None:
             raise InvalidInputError(
                 f"{name}: got it without anything that ranks, "
                 "expected a text, a vector or a sparse vector to begin from"
+            )
+
+
+def _check_union(query: Query) -> None:
+    """Rejects what is defined by the history, the notes or the documents of one root."""
+    recall = query.recall
+    for name, value in (
+        ("history", query.history),
+        ("packs", query.packs),
+        ("records", query.records),
+        ("notes", True if recall is not None and recall.counts_notes else None),
+        ("direct", None if recall is None else recall.direct),
+    ):
+        if value is not None:
+            raise InvalidInputError(
+                f"{name}: got it in a question to several repositories, expected one repository"
             )
 
 
@@ -378,6 +406,12 @@ def _written(value: Any) -> Any:
     return [_written(one) for one in value] if kind is tuple else value.form()
 
 
+def _union_of_form(form: Any) -> RootSet:
+    from ibidem.retrieve.query.union import RootSet
+
+    return RootSet.from_form(form)
+
+
 def _packs(given: Mapping[str, object]) -> PackOptions:
     # Few questions use packs or recall, and loading a module takes longer than most answers.
     from ibidem.retrieve.context.option import resolve_packs
@@ -446,6 +480,7 @@ _OPTIONAL_READERS: Mapping[str, Callable[[Any], Any]] = {
     QUERIES: questions_of_form,
     "coverage_min": partial(option_checks.option, "coverage_min"),
     "degraded": partial(checks.name, "degraded"),
+    "union": _union_of_form,
 }
 """The readers of fields that are only present if they are given."""
 _FIELDS = tuple(one.name for one in fields(Query) if one.init and one.name != "semantics")

@@ -23,7 +23,6 @@ class SharedOptions(TypedDict, total=False):
     where: Mapping[str, object] | Predicate | None
     include_tombstoned: bool
     vector: tuple[str, Any] | None
-    sparse: tuple[str, Any, Any] | None
     operator: str
     phrases: bool
     fuzzy: bool | Mapping[str, float] | None
@@ -42,7 +41,7 @@ class SharedOptions(TypedDict, total=False):
     mmr: Mapping[str, float] | None
     recency: bool | Mapping[str, Any] | None
     importance: bool | str | None
-    feedback: bool | None
+    feedback: bool | Mapping[str, Any] | None
     worth: bool | Mapping[str, Any] | None
     direct: bool | Mapping[str, Any] | None
     adjacency: int
@@ -59,6 +58,7 @@ class QueryOptions(SharedOptions, total=False):
     """The options of `resolve`."""
 
     text: str | None
+    sparse: tuple[str, Any, Any] | None
     packs: Mapping[str, object] | None
     records: Mapping[str, object] | None
     as_of: int | None

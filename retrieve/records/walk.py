@@ -69,7 +69,7 @@ def walk(
     found = Walked(nodes_skipped=max(0, len(roots) - options.limit))
     found.hops = dict.fromkeys(roots[: options.limit], 0)
     skipped: set[int] = set()
-    seen: set[tuple[NodeId, str, NodeId]] = set()
+    visited: set[tuple[NodeId, str, NodeId]] = set()
     waiting = deque(found.hops)
     while waiting:
         at = waiting.popleft()
@@ -77,7 +77,7 @@ def walk(
         for row in edges_in_order(snapshot, eligible, at, options.direction, at=as_of):
             edge, other = _relation(own, row), row.other
             key = (edge.src, edge.etype, edge.dst)
-            if key in seen or not (other in found.hops or hop < options.hops):
+            if key in visited or not (other in found.hops or hop < options.hops):
                 continue
             if other not in found.hops:
                 if other in skipped or not records.may_return(other):
@@ -89,7 +89,7 @@ def walk(
                     continue
                 found.hops[other] = hop + 1
                 waiting.append(other)
-            seen.add(key)
+            visited.add(key)
             if len(found.edges) < options.edge_limit:
                 found.edges.append(edge)
             else:

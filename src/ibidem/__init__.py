@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from ibidem.embed.local import SentenceTransformersEmbedder as SentenceTransformersEmbedder
     from ibidem.embed.minilm import ExactMiniLM as ExactMiniLM
     from ibidem.embed.protocol import Embedder as Embedder
+    from ibidem.embed.protocol import SparseEncoder as SparseEncoder
     from ibidem.embed.remote import OllamaEmbedder as OllamaEmbedder
     from ibidem.embed.remote import OpenAiEmbedder as OpenAiEmbedder
     from ibidem.embed.remote_reranker import RemoteReranker as RemoteReranker
+    from ibidem.embed.remote_sparse import RemoteSparseEncoder as RemoteSparseEncoder
     from ibidem.ingest.ingest import ingest_text as ingest_text
     from ibidem.ingest.ndjson import read_lines as read_lines
     from ibidem.ingest.record import ConfigRecord as ConfigRecord
@@ -49,11 +51,13 @@ if TYPE_CHECKING:
     from ibidem.memory.conversation.compaction import Compaction as Compaction
     from ibidem.memory.conversation.context import Context as Context
     from ibidem.memory.conversation.conversations import Conversations as Conversations
+    from ibidem.memory.conversation.extracted_facts import (
+        facts_from_messages as facts_from_messages,
+    )
     from ibidem.memory.conversation.message import Message as Message
     from ibidem.memory.conversation.message import Stored as Stored
     from ibidem.memory.conversation.message import ThreadInfo as ThreadInfo
     from ibidem.memory.conversation.message import thread_id as thread_id
-    from ibidem.memory.conversation.proposals import facts_in as facts_in
     from ibidem.memory.conversation.selection import Selection as Selection
     from ibidem.memory.conversation.summary import summary_of as summary_of
     from ibidem.memory.conversation.units import Unit as Unit
@@ -121,6 +125,7 @@ if TYPE_CHECKING:
     from ibidem.repo.api.stage import Stage as Stage
     from ibidem.repo.api.sync import Sync as Sync
     from ibidem.repo.embed_nodes import EmbedReport as EmbedReport
+    from ibidem.repo.encode_nodes import SparseReport as SparseReport
     from ibidem.repo.erasure.erase import EraseReport as EraseReport
     from ibidem.repo.events import Event as Event
     from ibidem.repo.history.bisect import Bisection as Bisection
@@ -145,6 +150,7 @@ if TYPE_CHECKING:
     from ibidem.repo.repository import init as init
     from ibidem.repo.repository import open as open  # noqa: A004
     from ibidem.repo.retrieval.listing import Page as Page
+    from ibidem.repo.retrieval.pack_stream import PackStream as PackStream
     from ibidem.repo.retrieval.retriever import Retriever as Retriever
     from ibidem.repo.retrieval.token_estimators import TiktokenEstimator as TiktokenEstimator
     from ibidem.repo.retrieval.token_estimators import TokenizersEstimator as TokenizersEstimator
@@ -159,6 +165,8 @@ if TYPE_CHECKING:
     from ibidem.repo.sync.fetched import FetchedRef as FetchedRef
     from ibidem.repo.sync.report import CopyReport as CopyReport
     from ibidem.repo.transaction.transaction import Transaction as Transaction
+    from ibidem.repo.union import Union as Union
+    from ibidem.repo.union import union as union
     from ibidem.repo.vector_audit import VectorAudit as VectorAudit
     from ibidem.repo.viewer.exposure import Exposure as Exposure
     from ibidem.repo.viewer.exposure import exposure_of as exposure_of
@@ -193,6 +201,8 @@ if TYPE_CHECKING:
     from ibidem.retrieve.context.prompt import Prompt as Prompt
     from ibidem.retrieve.context.prompt import citations_of as citations_of
     from ibidem.retrieve.context.prompt import fence_of as fence_of
+    from ibidem.retrieve.graph.partition import Communities as Communities
+    from ibidem.retrieve.graph.partition import Community as Community
     from ibidem.retrieve.graph.paths import GraphPath as GraphPath
     from ibidem.retrieve.query.query import Query as Query
     from ibidem.retrieve.recall.direct_answer import DirectAnswer as DirectAnswer
@@ -218,9 +228,10 @@ _HOMES = {
     "embed.language_model": "LanguageModel RemoteLanguageModel",
     "embed.local": "OnnxEmbedder SentenceTransformersEmbedder",
     "embed.minilm": "ExactMiniLM",
-    "embed.protocol": "Embedder",
+    "embed.protocol": "Embedder SparseEncoder",
     "embed.remote": "OllamaEmbedder OpenAiEmbedder",
     "embed.remote_reranker": "RemoteReranker",
+    "embed.remote_sparse": "RemoteSparseEncoder",
     "ingest.ingest": "ingest_text",
     "ingest.ndjson": "read_lines",
     "ingest.record": (
@@ -236,7 +247,7 @@ _HOMES = {
     "memory.conversation.conversations": "Conversations",
     "memory.conversation.message": "Message Stored ThreadInfo thread_id",
     "memory.conversation.selection": "Selection",
-    "memory.conversation.proposals": "facts_in",
+    "memory.conversation.extracted_facts": "facts_from_messages",
     "memory.conversation.summary": "summary_of",
     "memory.conversation.units": "Unit",
     "memory.graph.consolidate": "Consolidated",
@@ -276,6 +287,7 @@ _HOMES = {
     "repo.api.stage": "Stage",
     "repo.api.sync": "Sync",
     "repo.embed_nodes": "EmbedReport",
+    "repo.encode_nodes": "SparseReport",
     "repo.erasure.erase": "EraseReport",
     "repo.events": "Event",
     "repo.history.bisect": "Bisection",
@@ -294,6 +306,7 @@ _HOMES = {
     "repo.receipts.kept": "KeptReceipt",
     "repo.repository": "Repository init open",
     "repo.retrieval.listing": "Page",
+    "repo.retrieval.pack_stream": "PackStream",
     "repo.retrieval.retriever": "Retriever",
     "repo.retrieval.token_estimators": "TiktokenEstimator TokenizersEstimator",
     "repo.revision": "Revision",
@@ -307,6 +320,7 @@ _HOMES = {
     "repo.sync.fetched": "FetchedRef",
     "repo.sync.report": "CopyReport",
     "repo.transaction.transaction": "Transaction",
+    "repo.union": "Union union",
     "repo.viewer.exposure": "Exposure exposure_of",
     "repo.viewer.notes": "ViewerNotes ViewerSpace",
     "repo.viewer.repository": "ViewerReceipts ViewerRepository",
@@ -331,6 +345,7 @@ _HOMES = {
     "retrieve.records.item": "RecordGraph RecordItem Relation",
     "retrieve.records.record": "Record RecordType Status",
     "retrieve.rerank": "Reranker",
+    "retrieve.graph.partition": "Communities Community",
     "retrieve.schema": "PropertySchema Schema",
     "retrieve.tokens": "HEURISTIC TokenEstimator",
     "store.lmdb.store": "LmdbStore",

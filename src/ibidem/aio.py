@@ -41,12 +41,12 @@ CLASSES: Final = (
     *("Repository", "Revision", "Transaction", "ViewerRepository", "ViewerRevision"),
     *("History", "Keys", "Maintenance", "NoteSpaces", "Notes", "Receipts", "Runs", "Run", "Fork"),
     *("Replay", "Stage", "Sync", "Conversations", "GraphMemory", "ViewerNotes", "ViewerReceipts"),
-    *("ViewerSpace", "ViewerTransaction", "Feedback"),
+    *("ViewerSpace", "ViewerTransaction", "Feedback", "Union"),
 )
 """The classes that have calls which read or write."""
 FUNCTIONS: Final = (
     *("add_procedure", "clone", "ingest_text", "init", "mine", "offers", "open"),
-    *("recall", "set_status"),
+    *("recall", "set_status", "union"),
 )
 """The functions that read or write."""
 __all__ = [*CLASSES, *FUNCTIONS]
@@ -172,12 +172,15 @@ def _function(
 
 def _pool_of(arguments: tuple[Any, ...]) -> ThreadPoolExecutor:
     """Returns the pool of the first argument that has one, or a new one."""
-    pool = next((one._pool for one in arguments if isinstance(one, Face)), None)
+    some = [one for given in arguments for one in (given if isinstance(given, list) else [given])]
+    pool = next((one._pool for one in some if isinstance(one, Face)), None)
     return ThreadPoolExecutor(THREADS, "ibidem") if pool is None else pool
 
 
 def _plain(value: Any) -> Any:
     """Returns an argument as the library takes it."""
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
     return value._inner if isinstance(value, Face) else value
 
 

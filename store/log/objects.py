@@ -41,7 +41,7 @@ OLD_VERSIONS = (
 )
 
 
-def old_versions_stay() -> StorageError:
+def erasing_versions() -> StorageError:
     """Returns the error for destroying bytes in a bucket that keeps old versions of objects."""
     return StorageError(
         "object storage: the bucket keeps old versions of objects, so that nothing is destroyed by "

@@ -21,7 +21,7 @@ from ibidem.store.log.cleaning import ORPHAN_SECONDS, Cleaning
 from ibidem.store.log.entry import Span, is_entry, object_name
 from ibidem.store.log.local_copy import LocalCopy
 from ibidem.store.log.log import Log
-from ibidem.store.log.objects import OLD_VERSIONS, Bucket, old_versions_stay
+from ibidem.store.log.objects import OLD_VERSIONS, Bucket, erasing_versions
 from ibidem.store.log.state import LogState
 from ibidem.store.log.table import merged_rows
 from ibidem.store.log.writer import LogChange, Writer
@@ -265,7 +265,7 @@ class LogStore(Closing):
         if not (self.log.refreshed().dirty or self._cleaning.has_orphans()):
             return 0
         if self.bucket.keeps_versions():
-            raise old_versions_stay()
+            raise erasing_versions()
         return self._cleaning.clean(0.0) + self._cleaning.collect(0.0)
 
     def notes(self) -> tuple[str, ...]:

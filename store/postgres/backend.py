@@ -33,7 +33,7 @@ LAYOUT_VERSION = 1
 SPLIT_VERSION = 2
 """Of a schema whose blocks are in a bucket."""
 DEFAULT_SCHEMA = "ibidem"
-_PLACE = "blocks"
+_BLOCKS_FILE = "blocks"
 """The file that says where the blocks are."""
 _TIMEOUTS = {"connect_timeout": 30, "tcp_user_timeout": 30_000}
 """In seconds and in milliseconds: a server that has gone away without a word is noticed."""
@@ -48,23 +48,23 @@ class PostgresBackend:
     @contextmanager
     def create(self, address: str, folder: Path) -> Iterator[Store]:
         """Yields a new store in a new schema, which is dropped again after an error."""
-        place = blocks_at(address)
-        with _store(address, folder, place) as store:
+        blocks = blocks_at(address)
+        with _store(address, folder, blocks) as store:
             schema = schema_of(address)
             if isinstance(store, SplitStore) and store.bucket.listed(""):
                 raise InvalidInputError(
-                    f"blocks: {place} holds objects, expected a prefix without any"
+                    f"blocks: {blocks} holds objects, expected a prefix without any"
                 )
-            if not store.database.create_schema(schema, "" if place is None else PACKS_SCHEMA):
+            if not store.database.create_schema(schema, "" if blocks is None else PACKS_SCHEMA):
                 raise InvalidInputError(
                     f"address: the schema {schema} exists, expected the name of a new one",
                     hint="open it, or name another one: ?schema=NAME",
                 )
             try:
                 yield store
-                if place is not None:
-                    DatabaseFiles(store.database).put(_PLACE, place.encode())
-                version = LAYOUT_VERSION if place is None else SPLIT_VERSION
+                if blocks is not None:
+                    DatabaseFiles(store.database).put(_BLOCKS_FILE, blocks.encode())
+                version = LAYOUT_VERSION if blocks is None else SPLIT_VERSION
                 store.database.change(
                     "complete the schema", "update format set version = %s", version
                 )
@@ -79,7 +79,7 @@ class PostgresBackend:
     def open(self, address: str, folder: Path) -> Store:
         """Opens a store; see `Backend`. The first reading of its cells, which has to follow at
         once, asks no second time."""
-        place = blocks_at(address)
+        blocks = blocks_at(address)
         store = _store(address, folder, None)
         try:
             version = store.database.version()
@@ -93,11 +93,11 @@ class PostgresBackend:
                 raise unknown_version("format", version, (LAYOUT_VERSION, SPLIT_VERSION))
             known = None
             if version == SPLIT_VERSION:
-                (body,) = DatabaseFiles(store.database).get_all([_PLACE])
+                (body,) = DatabaseFiles(store.database).get_all([_BLOCKS_FILE])
                 known = None if body is None else body.decode()
-            if place not in (None, known):
+            if blocks not in (None, known):
                 raise InvalidInputError(
-                    f"blocks: got {place}, expected none, or the place where they are: "
+                    f"blocks: got {blocks}, expected none, or the prefix where they are: "
                     f"{known or 'the database'}"
                 )
             if known is not None:
@@ -135,18 +135,18 @@ def schema_of(address: str) -> str:
 
 
 def blocks_at(address: str) -> str | None:
-    """Returns the place of the blocks that an address names, None if it names none."""
+    """Returns the prefix of the blocks that an address names, None if it names none."""
     found = _BLOCKS.search(address)
     return None if found is None else unquote(found[1]).rstrip("/")
 
 
-def _store(address: str, folder: Path, place: str | None) -> PostgresStore:
+def _store(address: str, folder: Path, blocks: str | None) -> PostgresStore:
     connect, cache = _connector(address), BlockCache(folder / COPIES)
-    if place is None:
+    if blocks is None:
         return PostgresStore(connect, cache=cache)
-    if not place.startswith("s3://"):
-        raise InvalidInputError(f"blocks: got {place!r:.120}, expected s3://bucket/prefix")
-    bucket, _ = bucket_at(place)
+    if not blocks.startswith("s3://"):
+        raise InvalidInputError(f"blocks: got {blocks!r:.120}, expected s3://bucket/prefix")
+    bucket, _ = bucket_at(blocks)
     return SplitStore(connect, bucket, cache=cache)
 
 

@@ -76,7 +76,7 @@ _BODY_BYTES = 1 + _NAME_BYTES + _START_BYTES + _LENGTH_BYTES
 
 
 @record
-class Place:
+class Span:
     """Where the body of a block is."""
 
     pack: bytes
@@ -95,7 +95,7 @@ class Pack:
 
     name: bytes
     data: bytes
-    places: Mapping[Cid, Place]
+    spans: Mapping[Cid, Span]
 
 
 def object_of(pack: bytes) -> str:
@@ -108,7 +108,7 @@ def inline_body(block: bytes) -> bytes:
     return _INLINE + block
 
 
-def read_body(body: bytes) -> bytes | Place:
+def read_body(body: bytes) -> bytes | Span:
     """Returns the block in the body of a row, or where it is.
 
     Raises:
@@ -120,7 +120,7 @@ def read_body(body: bytes) -> bytes | Place:
         raise CorruptError("PostgreSQL: a row of a block says neither a block nor where it is")
     name, start = body[1 : 1 + _NAME_BYTES], 1 + _NAME_BYTES
     stop = start + _START_BYTES
-    return Place(name, int.from_bytes(body[start:stop], "big"), int.from_bytes(body[stop:], "big"))
+    return Span(name, int.from_bytes(body[start:stop], "big"), int.from_bytes(body[stop:], "big"))
 
 
 def packed(blocks: Mapping[Cid, bytes]) -> Iterator[Pack]:
@@ -140,20 +140,20 @@ def packed(blocks: Mapping[Cid, bytes]) -> Iterator[Pack]:
         yield _pack(held)
 
 
-def read_places(bucket: Bucket, places: Mapping[Cid, Place]) -> dict[Cid, bytes]:
-    """Returns the blocks at some places, one request for each pack, several at a time; without
+def read_spans(bucket: Bucket, spans: Mapping[Cid, Span]) -> dict[Cid, bytes]:
+    """Returns the blocks at some spans, one request for each pack, several at a time; without
     those whose object is not there. An empty block is nowhere."""
     found: dict[Cid, bytes] = {}
     by_pack: dict[bytes, list[Cid]] = {}
-    for cid, place in places.items():
-        if place.length:
-            by_pack.setdefault(place.pack, []).append(cid)
+    for cid, span in spans.items():
+        if span.length:
+            by_pack.setdefault(span.pack, []).append(cid)
         else:
             found[cid] = b""
 
     def read(pack: bytes) -> list[bytes] | None:
-        spans = [(places[cid].start, places[cid].length) for cid in by_pack[pack]]
-        return bucket.get_ranges(object_of(pack), spans)
+        ranges = [(spans[cid].start, spans[cid].length) for cid in by_pack[pack]]
+        return bucket.get_ranges(object_of(pack), ranges)
 
     for pack, blocks in zip(by_pack, bucket.map(read, list(by_pack)), strict=True):
         if blocks is not None:
@@ -163,8 +163,8 @@ def read_places(bucket: Bucket, places: Mapping[Cid, Place]) -> dict[Cid, bytes]
 
 def _pack(blocks: Mapping[Cid, bytes]) -> Pack:
     name, start = os.urandom(_NAME_BYTES), 0
-    places: dict[Cid, Place] = {}
+    spans: dict[Cid, Span] = {}
     for cid, block in blocks.items():
-        places[cid] = Place(name, start, len(block))
+        spans[cid] = Span(name, start, len(block))
         start += len(block)
-    return Pack(name, b"".join(blocks.values()), places)
+    return Pack(name, b"".join(blocks.values()), spans)

@@ -1,4 +1,4 @@
-"""The store that is split: cells and the places of blocks in PostgreSQL, the blocks in a bucket.
+"""The store that is split: cells and the spans of blocks in PostgreSQL, the blocks in a bucket.
 
 A change puts its packs first and is made by the transaction that names them, so a block is durable
 before a cell can name it. Small changes keep their blocks in their rows. Whatever a reader or a
@@ -15,17 +15,17 @@ from functools import partial
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import CorruptError, StorageError
 from ibidem.store.cache import BlockCache
-from ibidem.store.log.objects import OLD_VERSIONS, Bucket, old_versions_stay
+from ibidem.store.log.objects import OLD_VERSIONS, Bucket, erasing_versions
 from ibidem.store.postgres.database import BULK_COUNT, Database, Outcome
 from ibidem.store.postgres.packs import (
     INLINE_BYTES_MAX,
     PREFIX,
-    Place,
+    Span,
     inline_body,
     object_of,
     packed,
     read_body,
-    read_places,
+    read_spans,
 )
 from ibidem.store.postgres.store import TIMEOUT_SECONDS, Connect, PostgresStore
 from ibidem.store.protocol import NO_CELLS, StoreStats, Swap
@@ -73,44 +73,44 @@ class SplitDatabase(Database):
         is_small = type(blocks) is dict and len(blocks) <= BULK_COUNT
         if is_small and sum(map(len, blocks.values())) <= INLINE_BYTES_MAX:
             return {cid: inline_body(block) for cid, block in blocks.items()}
-        return {cid: place.body() for cid, place in self.put_packs(blocks).items()}
+        return {cid: span.body() for cid, span in self.put_packs(blocks).items()}
 
-    def put_packs(self, blocks: Mapping[Cid, bytes]) -> dict[Cid, Place]:
+    def put_packs(self, blocks: Mapping[Cid, bytes]) -> dict[Cid, Span]:
         """Puts blocks into packs, each registered before; returns where they are."""
-        places: dict[Cid, Place] = {}
+        spans: dict[Cid, Span] = {}
         for pack in packed(blocks):
             self.change("register a pack", "select register(%s, %s)", pack.name, len(pack.data))
             self._bucket.put(object_of(pack.name), pack.data)
-            places |= pack.places
-        return places
+            spans |= pack.spans
+        return spans
 
     def move(self, blocks: Mapping[Cid, bytes], old: bytes) -> None:
         """Puts the blocks of a pack into others, and lets the rows that are in it name these; if
         the others are collected before that, nothing moves."""
-        places = sorted(self.put_packs(blocks).items())
-        for at in range(0, len(places), _BLOCKS_AT_ONCE):
-            some = places[at : at + _BLOCKS_AT_ONCE]
+        spans = sorted(self.put_packs(blocks).items())
+        for at in range(0, len(spans), _BLOCKS_AT_ONCE):
+            some = spans[at : at + _BLOCKS_AT_ONCE]
             with _collected_meanwhile():
                 self.change(
                     "move blocks",
                     "update block set body = moved.body from "
                     "unnest(%s::bytea[], %s::bytea[]) as moved (cid, body) "
                     "where block.cid = moved.cid and block.pack = %s",
-                    *([cid.raw for cid, _ in some], [place.body() for _, place in some], old),
+                    *([cid.raw for cid, _ in some], [span.body() for _, span in some], old),
                 )
 
     def _blocks_in(self, bodies: dict[Cid, bytes]) -> dict[Cid, bytes]:
         found: dict[Cid, bytes] = {}
         for _ in range(_TRIES):
-            places: dict[Cid, Place] = {}
+            spans: dict[Cid, Span] = {}
             for cid, body in bodies.items():
-                place = read_body(body)
-                if isinstance(place, Place):
-                    places[cid] = place
+                span = read_body(body)
+                if isinstance(span, Span):
+                    spans[cid] = span
                 else:
-                    found[cid] = place
-            found |= read_places(self._bucket, places)
-            absent = [cid for cid in places if cid not in found]
+                    found[cid] = span
+            found |= read_spans(self._bucket, spans)
+            absent = [cid for cid in spans if cid not in found]
             if not absent:
                 return found
             # They were moved, or are deleted by now.
@@ -121,7 +121,7 @@ class SplitDatabase(Database):
             for cid, body in newer.items():
                 if body == bodies[cid]:
                     raise CorruptError(
-                        f"object {object_of(places[cid].pack)}: it is missing",
+                        f"object {object_of(spans[cid].pack)}: it is missing",
                         hint="restore it from a copy of the bucket",
                     )
             bodies = newer
@@ -132,7 +132,7 @@ class SplitDatabase(Database):
             found = read_body(body)
         except CorruptError:  # is raised to whoever wants it
             return None
-        return None if isinstance(found, Place) else found
+        return None if isinstance(found, Span) else found
 
     def _few(self, bodies: Mapping[Cid, bytes]) -> Mapping[Cid, bytes]:
         few = super()._few(bodies)
@@ -141,7 +141,7 @@ class SplitDatabase(Database):
 
 
 class SplitStore(PostgresStore):
-    """Cells and places in a schema of a database, blocks below a prefix of a bucket."""
+    """Cells and spans in a schema of a database, blocks below a prefix of a bucket."""
 
     database: SplitDatabase
 
@@ -184,7 +184,7 @@ class SplitStore(PostgresStore):
         before = self._packed_bytes()
         is_dirty = any(size != used for size, used in self._used().values()) or self._orphans()
         if is_dirty and self.bucket.keeps_versions():
-            raise old_versions_stay()
+            raise erasing_versions()
         self._clean(0.0)
         self._collect(0.0)
         return max(0, before - self._packed_bytes()) + super().scrub()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import zipfile
@@ -111,6 +112,7 @@ def test_chatgpt(import_, is_zip):
     assert report.omitted == {
         "image asset pointer of a message": 2,
         "message on a branch of a conversation that was not shown last": 2,
+        **({"file of the archive without conversations": 1} if is_zip else {}),
     }
     found = repo.conversations.messages("chatgpt/c1")
     assert [(one.role, one.text, one.message_id) for one in found] == [
@@ -121,6 +123,48 @@ def test_chatgpt(import_, is_zip):
     assert found[0].created_at == 1_700_000_000_250_000
     assert found[1].props == {"external_id": "new", "model_slug": "gpt-x"}
     assert repo.at().node(ibidem.thread_id("chatgpt/c1")).props["title"] == "Ada"
+
+
+def test_all_that_is_left_out_is_counted_before_and_after(import_):
+    gpt = chatgpt(is_archived=True, gizmo_id="g")
+    gpt["mapping"]["old"]["message"]["content"] = {"parts": [{"content_type": "audio"}]}
+    gpt["mapping"]["new"]["message"]["metadata"] = {"citations": [{}, {}], "canvas": {"a": 1}}
+    gpt["mapping"]["ask"]["message"]["content"]["thoughts"] = [{"content": "hm"}]
+    del gpt["mapping"]["thanks"]["message"]["author"]["role"]
+    claude = copy.deepcopy(CLAUDE)
+    claude["summary"] = "of tea"
+    claude["chat_messages"][0]["content"] += [
+        {"type": "thinking", "thinking": "hm"},
+        {"type": "text", "text": "see", "citations": [{}]},
+        "odd",
+    ]
+    expected = {
+        "gizmo id of a conversation": 1,
+        "is archived of a conversation": 1,
+        "message on a branch of a conversation that was not shown last": 1,
+        "thoughts of a message": 1,
+        "citations of a message": 2,
+        "canvas of a message": 1,
+        "image asset pointer of a message": 1,
+        "message without a role": 1,
+    }
+    for given, omitted in (
+        (gpt, expected),
+        (
+            claude,
+            {
+                "summary of a conversation": 1,
+                "thinking of a message": 1,
+                "citation of a message": 1,
+                "part of a message": 1,
+                "file of a message": 1,
+                "tool use of a message": 1,
+                "message without text": 1,
+            },
+        ),
+    ):
+        assert import_([given], dry_run=True)[1].omitted == omitted
+        assert import_([given])[1].omitted == omitted
 
 
 def test_the_same_export_again_and_one_that_goes_on(import_):
@@ -166,6 +210,7 @@ def test_claude(import_, is_zip):
         "file of a message": 1,
         "message without text": 1,
         "tool use of a message": 1,
+        **({"file of the archive without conversations": 1} if is_zip else {}),
     }
     found = repo.conversations.messages("claude/c2")
     assert [(one.role, one.text) for one in found] == [

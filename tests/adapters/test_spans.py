@@ -157,6 +157,25 @@ def test_spans_are_made_while_a_run_is_recorded(repo: Any, server: ModelServer):
             ]
 
 
+def test_spans_of_a_fork_are_those_of_its_record(repo: Any, server: ModelServer):
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    from ibidem.adapters.recording.spans import RunSpans
+
+    with repo.runs.start("desk", agent="helper") as run, model_calls(run):
+        agent(run, server)
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    with repo.runs.fork("desk", watch=RunSpans(provider=provider)) as run, model_calls(run):
+        agent(run, server)
+    live = {span.name: span.attributes for span in exporter.get_finished_spans()}
+    later = {name: span.attributes for name, span in spans_of(repo, run.name).items()}
+    assert live == later
+    assert live["invoke_agent helper"]["gen_ai.conversation.id"] == "desk-fork/1"
+
+
 def test_content_is_in_them_only_if_it_is_asked_for(recorded: Any):
     plain = spans_of(recorded, "desk")
     assert SECRET not in json.dumps([dict(span.attributes) for span in plain.values()])

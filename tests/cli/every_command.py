@@ -31,16 +31,25 @@ RFC_8032_KEY = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a
 """The public key of the first example there; a key has to be a point that can sign."""
 
 
+ENCODER = {"IBIDEM_SPARSE_URL": "http://127.0.0.1:9/embed_sparse"}
+"""Nobody answers there, and a dry run does not ask."""
+
+
 def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
 
-    def run(*arguments: str, code: int = 0, stdin: bytes = b"") -> dict[str, Any]:
-        result = CliRunner().invoke(cli, [*arguments, "--json"], input=stdin, prog_name="repo")
+    def run(
+        *arguments: str, code: int = 0, stdin: bytes = b"", env: dict[str, str] | None = None
+    ) -> dict[str, Any]:
+        line = [*arguments, "--json"]
+        result = CliRunner(env={"XDG_CONFIG_HOME": str(folder / "config")}).invoke(
+            cli, line, input=stdin, prog_name="repo", env=env
+        )
         assert result.exit_code == code, f"{arguments}: {result.output}"
-        line = result.stdout_bytes if code < 2 else result.stderr_bytes
-        value = json.loads(line)
+        printed = result.stdout_bytes if code < 2 else result.stderr_bytes
+        value = json.loads(printed)
         text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-        assert line == text.encode() + b"\n", f"{arguments}: not canonical"
+        assert printed == text.encode() + b"\n", f"{arguments}: not canonical"
         found.setdefault(value["schema"], []).append(value)
         assert isinstance(value, dict)
         return value
@@ -52,7 +61,8 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     (folder / "notes" / ".env").write_text("TOKEN=1\n")
     lines = '{"node": {"ntype": "Note", "summary": "x"}}\nnot a record\n'
     (folder / "notes" / "bad.ndjson").write_text(lines)
-    run("init")
+    run("init", "--name", "engines")
+    run("config", "repos")
     run("add", "-", code=1, stdin=RECORDS)
     run("status")
     run("add", "notes", code=1)
@@ -71,6 +81,10 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("node", "add", "Person", "--summary", "Ada", "--prop", "born=1815")
     run("commit", "-m", "a person")
     run("retrieve", "When was Ada born?")
+    run("init", "other")
+    run("node", "add", "Note", "--summary", "another mill", "--repo", "other")
+    run("commit", "-m", "one", "--repo", "other")
+    run("retrieve", "mill", "--with", "other", "--limit", "2")
     run("retrieve", "store nowhere", "--also", "mill", "--summary", "1", "--assess")
     run("packs", "the Long Mill", "--limit", "1", "--summary", "1", "--assess")
     run("packs", "mill nowhere", "--limit", "1", "--assess")
@@ -86,6 +100,7 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("query", "--order-by", "-born", "--limit", "1", "--offset", "1")
     run("query", "--label", "Note", "--count")
     run("query", "--schema")
+    run("query", "--overview", "--budget", "300")
     run("query", "--newest", "created", "--updated-after", "2001-01-01")
     run("edge", "traverse", one, "--path", "out:uses")
     run("node", "add", "Note", "--key", "cards", "--prop", "count=2", "--replace")
@@ -120,7 +135,12 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("retrieve", "the mill of the engine", "--direct")
     run("retrieve", "Long Mill")
     _reads(run)
+    run("config", "set", "slow_milliseconds", "0")
+    run("config", "set", "log_questions", "always")
     recalled = run("memory", "recall", "the mill of the engine", "--direct", "--session", "s")
+    run("memory", "slow")
+    run("config", "unset", "slow_milliseconds")
+    run("config", "unset", "log_questions")
     run(
         "memory",
         "recall",
@@ -202,6 +222,7 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("index", "share", code=3)  # there is no key yet
     _keeps(run, folder)
     run("embed", "--dry-run")
+    run("embed", "--sparse", "tei:splade", "--dry-run", env=ENCODER)
     run("embed", "list")
     run("embed", "list", "--model", run("embed", "list")["models"][0]["name"])
     run("index", "stats")
@@ -234,8 +255,8 @@ def _reads(run: Callable[..., dict[str, Any]]) -> None:
     run("thread", "append", "talk", "what is the answer")
     run("thread", "append", "talk", "--stdin", stdin=stdin)
     run("thread", "compact", "talk", "0", "0", "a question")
-    run("thread", "propose", "talk", "0", "0", "--rules", "--user", "ada")
-    run("thread", "propose", "talk", "0", "0", "Ada asks", "--made-by", "ada")
+    run("thread", "extract", "talk", "0", "0", "--rules", "--user", "ada")
+    run("thread", "extract", "talk", "0", "0", "Ada asks", "--made-by", "ada")
     run("undo", "--staged")
     run("thread", "show", "talk")
     run("thread", "show", "talk", "--raw")
@@ -244,6 +265,12 @@ def _reads(run: Callable[..., dict[str, Any]]) -> None:
     run("thread", "append", "talk", "a word " * 400 + "and 42")
     run("thread", "select", "talk", "42")
     run("config", "unset", "thread_window")
+    run("config", "set", "compact_recent", "1")
+    run("thread", "compact", "--over", "9", "--dry-run")
+    run("thread", "compact", "--over", "9")
+    run("config", "set", "compact_over", "9")
+    run("thread", "append", "talk", "one more")
+    run("config", "unset", "compact_over")
     run("thread", "list")
     run("thread", "clear", "talk", "--before", "1")
 
@@ -428,6 +455,7 @@ def _records(run: Any) -> None:
     run("memory", "maintain", "--sources-min", "1", "--dry-run")
     run("memory", "consolidate", "--dry-run")
     run("memory", "prune", "--dry-run")
+    run("trust", "enable", "--stubs", "deny")
     run("trust", "enable")
     run("trust", "show", "--viewer", "low")
     run("retrieve", "engine", "--viewer", "all")

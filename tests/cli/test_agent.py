@@ -12,7 +12,9 @@ from click.testing import CliRunner
 
 import ibidem
 from ibidem.cli.main import cli
+from ibidem.objects.codec import decode
 from ibidem.objects.commit import Commit
+from ibidem.retrieve.answer.sealed import read_receipt
 
 ENVIRONMENT = {"IBIDEM_AUTHOR": "ada", "IBIDEM_AGENT": "scribe", "IBIDEM_TASK": "tidy"}
 COMMITTING = {
@@ -28,9 +30,17 @@ COMMITTING = {
         "memory supersede",
         "merge",
     ),
-    *("resolve", "revert", "run record", "thread append", "thread clear", "thread compact"),
+    *("pull", "resolve", "revert", "run record", "thread append", "thread clear", "thread compact"),
     *("trust disable", "trust enable"),
 }
+
+
+ASKING = {"memory recall", "packs", "prompt", "retrieve"}
+WITHOUT_A_COMMIT = {
+    *("branch", "clone", "erase", "gc", "history prune", "init", "push", "receipt drop"),
+    *("receipt keep", "redo", "remote fetch", "run drop", "switch", "tag", "undo"),
+}
+"""Commands with an author that move names or delete, and make no commit."""
 
 
 def commands(group: click.Group, *above: str) -> dict[str, click.Command]:
@@ -50,7 +60,58 @@ def test_the_commands_that_commit_have_the_options() -> None:
         for name, command in commands(cli).items()
         if {"agent", "task"} <= {one.name for one in command.params}
     }
-    assert has == COMMITTING
+    assert has == COMMITTING | ASKING
+
+
+def test_every_command_with_an_author_is_decided() -> None:
+    found = {
+        name
+        for name, command in commands(cli).items()
+        if "author" in {one.name for one in command.params}
+    }
+    assert found - COMMITTING == WITHOUT_A_COMMIT
+
+
+def test_a_receipt_names_who_asked_and_what_for(folder: Path) -> None:
+    run(folder, "node", "add", "Note", "--summary", "tea at five")
+    run(folder, "commit", "-m", "tea")
+    asked = json.loads(run(folder, "retrieve", "tea", "--json"))
+    other = json.loads(run(folder, "retrieve", "tea", "--agent", "cook", "--json"))
+    none = json.loads(run(folder, "retrieve", "tea", "--json", environment={}))
+    assert asked["result"] == other["result"] == none["result"]
+    assert len({one["receipt"] for one in (asked, other, none)}) == 3
+    with ibidem.open(folder) as repo:
+        found = [repo.receipts.find(one["receipt"])[1] for one in (asked, other, none)]
+        assert [(one.agent, one.task) for one in found] == [
+            ("scribe", "tidy"),
+            ("cook", "tidy"),
+            (None, None),
+        ]
+        assert "agent" not in decode(found[2].encode())
+        for one in found:
+            assert repo.receipts.replay(one).receipt == one
+            assert read_receipt(one.encode()) == one
+        sealed = repo.receipts.find(repo.receipts.keep(found[0], key=bytes(32)))[1]
+        assert sealed.open("tea", bytes(32)) == found[0]
+    shown = run(folder, "receipt", "show", asked["receipt"])
+    assert "agent   scribe" in shown
+    assert "task    tidy" in shown
+    assert "scribe, tidy" in run(folder, "receipt", "list")
+
+
+def test_a_pull_that_merges_names_them(folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    run(folder, "node", "add", "Note", "--summary", "one")
+    run(folder, "commit", "-m", "one")
+    run(folder, "clone", str(folder), str(other))
+    for at in (folder, other):
+        run(at, "node", "add", "Note", "--summary", f"in {at.name}")
+        run(at, "commit", "-m", "more")
+    run(other, "pull", "--agent", "clerk")
+    with ibidem.open(other) as repo:
+        merged = repo.commit_at()
+    assert len(merged.parents) == 2
+    assert (merged.agent, merged.task) == ("clerk", "tidy")
 
 
 def run(folder: Path, *arguments: str, environment: dict[str, str] = ENVIRONMENT) -> str:

@@ -239,6 +239,16 @@ def test_diff_shows_a_rename_as_one(edited: Run, data: Data, tmp_path: Path) -> 
     assert "notes/timeouts.md" not in edited("diff", "HEAD~3", "HEAD").stdout
 
 
+def test_a_file_in_the_place_of_a_removed_one_is_no_rename(edited: Run, tmp_path: Path) -> None:
+    edited("rm", "notes/timeouts.md")
+    (tmp_path / "notes" / "retries.md").rename(tmp_path / "notes" / "timeouts.md")
+    uncommitted = edited("diff").stdout
+    assert "+++ b/notes/timeouts.md" in uncommitted
+    edited("commit", ".", "-m", "moved")
+    assert edited("diff", "HEAD~1").stdout == uncommitted
+    assert "--- a/notes/retries.md\n+++ /dev/null" in uncommitted
+
+
 def test_a_document_that_came_as_another_went_is_no_rename(edited: Run, tmp_path: Path) -> None:
     (tmp_path / "notes" / "retries.md").unlink()
     (tmp_path / "other.md").write_text("# Other\n\nSomething else.\n", encoding="utf-8")
@@ -312,7 +322,20 @@ def _patched(text: str, lines: list[str]) -> str:
     return "\n".join(found) + ("\n" if newline and found else "")
 
 
-def test_a_pager_is_used_on_a_terminal(edited: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        (["diff", "HEAD~1"], "ten"),
+        (["log"], "ten"),
+        (["query"], "Passage"),
+        (["ask", "timeout deadline"], " tokens"),
+        (["packs", "timeout deadline"], " tokens"),
+    ],
+    ids=["diff", "log", "query", "ask", "packs"],
+)
+def test_a_pager_is_used_on_a_terminal(
+    edited: Run, tmp_path: Path, command: list[str], shown: str
+) -> None:
     script = (
         "import pty, sys, os; os.environ.update(PAGER='tee paged', TERM='xterm');"
         "sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
@@ -320,9 +343,9 @@ def test_a_pager_is_used_on_a_terminal(edited: Run, tmp_path: Path) -> None:
     del edited
     import sys
 
-    program = [sys.executable, "-m", "ibidem", "diff", "HEAD~1"]
+    program = [sys.executable, "-m", "ibidem", *command]
     subprocess.run([sys.executable, "-c", script, *program], check=True, capture_output=True)
-    assert "ten" in (tmp_path / "paged").read_text(encoding="utf-8")
+    assert shown in (tmp_path / "paged").read_text(encoding="utf-8")
     (tmp_path / "paged").unlink()
     program += ["--no-pager"]
     subprocess.run([sys.executable, "-c", script, *program], check=True, capture_output=True)

@@ -131,6 +131,8 @@ def test_every_command_on_a_repository_takes_its_folder():
         "repo completion",
         "repo embed install",
         "repo help",
+        *("repo config repos list", "repo config repos add", "repo config repos remove"),
+        "repo config repos",
     }
     for path, command in LEAVES:
         has_option = any("--repo" in parameter.opts for parameter in command.params)

@@ -128,16 +128,20 @@ def is_documented(path: str, paths: set[str]) -> bool:
     )
 
 
-@pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
-    """What every command prints in one rich session, by schema."""
-    folder = tmp_path_factory.mktemp("contract")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setenv("IBIDEM_AUTHOR", "ada")
-        patch.setenv("HOME", str(folder / "home"))
-        patch.setenv("SOURCE_DATE_EPOCH", "1767225600")
-        return session(folder)
+Printed = dict[str, list[dict[str, Any]]]
+"""What every command prints in one rich session, by schema."""
+
+
+def test_a_session_prints_what_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("IBIDEM_AUTHOR", "ada")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
+    seen = session(tmp_path)
+    assert set(seen) == schemas()
+    every_printed_field_is_documented(seen)
+    every_documented_field_is_printed(seen)
+    names_are_made_in_one_way(seen)
 
 
 def test_every_command_that_prints_data_has_json():
@@ -158,11 +162,7 @@ def test_every_command_that_prints_data_has_json():
     }
 
 
-def test_the_session_covers_every_schema_of_the_page(seen: dict[str, list[dict[str, Any]]]):
-    assert set(seen) == schemas()
-
-
-def test_every_printed_field_is_documented(seen: dict[str, list[dict[str, Any]]]):
+def every_printed_field_is_documented(seen: Printed) -> None:
     for schema, values in seen.items():
         paths = allowed(schema)
         for value in values:
@@ -171,7 +171,7 @@ def test_every_printed_field_is_documented(seen: dict[str, list[dict[str, Any]]]
             assert not unknown, f"{schema} prints what docs/json.md does not have"
 
 
-def test_every_documented_field_is_printed(seen: dict[str, list[dict[str, Any]]]):
+def every_documented_field_is_printed(seen: Printed) -> None:
     printed = {
         schema: {path for value in values for path in flattened(value)}
         for schema, values in seen.items()
@@ -197,7 +197,7 @@ MAPS = (
 """What holds names that are not ours, or counts by what is counted."""
 
 
-def test_names_are_made_in_one_way(seen: dict[str, list[dict[str, Any]]]):
+def names_are_made_in_one_way(seen: Printed) -> None:
     kinds: dict[str, set[str]] = {}
     for schema, objects in seen.items():
         assert re.fullmatch(r"ibidem/[a-z]+(-[a-z]+)*/1", schema)

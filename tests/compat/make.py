@@ -33,7 +33,7 @@ KEY = bytes(range(32))
 SEALED = "retry the sealed queue"
 CALLER = Viewer(level=2, scopes=("team",))
 RUN = "agent"
-NAMES = ("library", "memory", "runs", "erased")
+NAMES = ("library", "memory", "runs", "erased", "answers")
 _DERIVED = ("index", "embeddings")
 _PACKED_OUT = ("lock.mdb", "lock", "stat-table")
 
@@ -70,6 +70,63 @@ def add_receipts(repo: Repository) -> None:
     sealed = repo.retrieve(SEALED, **caller).receipt
     assert sealed is not None
     repo.receipts.keep(sealed, key=KEY)
+
+
+def answers(folder: Path) -> rich.Made:
+    """Questions of several wordings, packs by every rule, conversations with a window, proposals
+    that wait, summaries of communities, valid times of edges, and who asked what for."""
+    made = rich.Made(folder)
+    with made.opened() as repo:
+        _write_answers(repo)
+        repo.act_as("clerk", "track parcels")
+        for answer in (
+            repo.retrieve("late parcel", queries=["delayed package", {"text": "post"}]),
+            repo.retrieve("late parcel", coverage_min=50, adjacency=2, metadata=True),
+            repo.retrieve("parcel", sparse=("words", [1, 7], [1.0, 0.5]), include_tombstoned=True),
+            repo.retrieve("parcel", created_after=rich.START * 1_000_000, label="Fact"),
+            repo.retrieve("parcel", feedback={"up": 7, "lowest": -50}, as_of=rich.START * 10**6),
+            repo.packs("parcel", dedupe="near", dedupe_percent=60),
+            repo.packs("parcel", dedupe="property", dedupe_property="story"),
+            repo.packs("parcel", dedupe="none"),
+            repo.at().records("parcel", layered=True),
+            repo.conversations.select("parcel", thread="post"),
+            repo.context("parcel", thread="post", token_budget=200),
+        ):
+            assert answer.receipt is not None
+            repo.receipts.keep(answer.receipt)
+    return made
+
+
+def _write_answers(repo: Repository) -> None:
+    repo.conversations.append(
+        "post",
+        [
+            {"role": "user", "content": "My name is Ada. I prefer tea over coffee."},
+            {"role": "assistant", "content": "The parcel is late. " * 150},
+            {"role": "user", "content": "Where is the parcel?"},
+        ],
+    )
+    repo.conversations.propose_by_rules("post", 0, 2)
+    with repo.transaction(message="parcels") as tx:
+        ends = [
+            tx.add_node(
+                "Fact",
+                summary=f"the parcel {number} of {town} is late",
+                key=number,
+                props={"story": town, "valid_from": rich.START * 10**6},
+            )
+            for number, town in enumerate(("Bern", "Thun", "Bern"))
+        ]
+        times = {"valid_from": rich.START * 10**6, "valid_to": (rich.START + 9) * 10**6}
+        tx.add_edge(ends[0], "before", ends[1], props=times)
+        tx.set_sparse(ends[0], vocab="words", indices=[1, 7], weights=[0.5, 0.25])
+        tx.tombstone(ends[2], reason="arrived")
+        tx.configure(thread_window=2)
+    with repo.transaction(message="what it is about") as tx:
+        tx.add_summaries(repo.at().communities())
+    repo.set_ref("deploy/prod")
+    repo.feedback.vote(repo.retrieve("parcel"), ends[0], -1, reason="late again", author="ada")
+    repo.records.add(ibidem.Record("Semantic", "parcels arrive on Monday", scope="team"))
 
 
 def seen(repo: Repository) -> dict[str, Any]:
@@ -121,9 +178,9 @@ def made(folder: Path) -> dict[str, rich.Made]:
     found = {}
     try:
         for name in NAMES:
-            found[name] = rich.SOURCES[name](folder / name)
+            found[name] = {**rich.SOURCES, "answers": answers}[name](folder / name)
             with found[name].opened() as repo:
-                if name != "erased":
+                if name not in ("erased", "answers"):
                     add_receipts(repo)
                 if name == "runs":
                     with repo.runs.start(RUN) as run:

@@ -72,7 +72,9 @@ def test_every_feature_is_there(folder: Path) -> None:
     assert found["erased"]["erased"]
     assert "erased" in found["erased"]["receipts"].values()
     assert any(name.startswith(f"{make.RUN}/") for name in found["runs"]["runs"])
-    assert all(len(found[name]["receipts"]) >= 10 for name in ("library", "memory", "runs"))
+    assert all(
+        len(found[name]["receipts"]) >= 10 for name in ("library", "memory", "runs", "answers")
+    )
     sizes = [path.stat().st_size for path in folder.iterdir()]
     assert max(sizes) < 1 << 15
 

@@ -104,6 +104,8 @@ OPTIONAL: dict[str, Fields] = {
         "notes_head": LINK,
         "rerank": {"status": "ok"},
         "text_digest": bytes(32),
+        "agent": "a",
+        "task": "b",
     },
     "conflict": {"base": OTHER, "fields": ["props.due", "summary"], "deleted": True, "nodes": PAIR},
     "step": {
@@ -145,6 +147,8 @@ def accepted_blocks() -> Iterator[tuple[str, str, Fields]]:
     yield "receipt, an item", "9-a", {**RECEIPT, "items": [ROW], "models": {"m": bytes(32)}}
     bases = {"created_after": OTHER, "updated_before": None}
     yield "receipt, bases in its query", "9-a", {**RECEIPT, "query": {"history": bases}}
+    yield "receipt, roots in its query", "9-a", {**RECEIPT, "query": {"union": [OTHER]}}
+    yield "receipt, an item of one of several roots", "9-a", {**RECEIPT, "items": [[*ROW, 1]]}
     yield "receipt, links in its query", "9-a", {**RECEIPT, "query": {"where": [OTHER]}}
     yield "conflict, against a deletion", "5.13-a", {**CONFLICT, "sides": [OTHER], "deleted": True}
     yield "conflict, of a node", "5.13-a", {**CONFLICT, "what": "node"}

@@ -160,7 +160,8 @@ def _is_digests(value) -> bool:
 def _is_items(value) -> bool:
     return type(value) is list and all(
         type(row) is list
-        and len(row) == 5
+        and len(row) in (5, 6)
+        and (len(row) == 5 or (type(row[5]) is int and row[5] >= 0))
         and _is_id(row[0])
         and _is_link(row[1])
         and type(row[2]) is float
@@ -261,6 +262,8 @@ OPTIONAL = {
         "notes_head": _is_link,
         "rerank": _is_map,
         "text_digest": _is_digest,
+        "agent": _is_text,
+        "task": _is_text,
     },
     "step": {
         "name": _is_text,
@@ -404,7 +407,9 @@ def links(block: bytes) -> list[bytes]:
     found = [
         cid for name in LINK_FIELDS.get(fields["kind"], ()) for cid in _nested(fields.get(name))
     ]
-    return found + (_nested(fields["query"].get("history")) if fields["kind"] == "receipt" else [])
+    if fields["kind"] == "receipt":
+        found += _nested([fields["query"].get("history"), fields["query"].get("union")])
+    return found
 
 
 def _nested(value) -> list[bytes]:

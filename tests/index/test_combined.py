@@ -41,9 +41,14 @@ def rows_of(arcs: Arcs, etypes: tuple[str, ...]) -> list[tuple[int, int, float, 
     return sorted(zip(*columns, names, strict=True))
 
 
+def limits(monkeypatch: pytest.MonkeyPatch, **values: int) -> None:
+    for name, value in values.items():
+        monkeypatch.setattr(combined, name, value)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_the_arcs_and_counts_of_all(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(combined, "READS_BEFORE", 1)
+    limits(monkeypatch, READS_BEFORE=1)
     random = np.random.default_rng(seed)
     parts = [segment(random, name, rows, 40) for name, rows in zip("abc", (60, 9, 30), strict=True)]
     one = CombinedEdges(parts)
@@ -67,7 +72,7 @@ def test_the_arcs_and_counts_of_all(seed: int, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_table_is_built_once_for_the_same_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(combined, "READS_BEFORE", 2)
+    limits(monkeypatch, READS_BEFORE=2)
     random = np.random.default_rng(1)
     parts = [segment(random, name, 20, 9) for name in "abcd"]
     built, table = [], combined._Table
@@ -84,9 +89,9 @@ def test_small_segments_and_few_stay_apart(monkeypatch: pytest.MonkeyPatch) -> N
     random = np.random.default_rng(1)
     parts = [segment(random, name, rows, 9) for name, rows in zip("abc", (20, 5, 20), strict=True)]
     assert combined.combine(parts) == tuple(parts)
-    monkeypatch.setattr(combined, "ROWS_MIN", 20)
+    limits(monkeypatch, ROWS_MIN=20)
     assert combined.combine(parts) == tuple(parts)
-    monkeypatch.setattr(combined, "SEGMENTS_MIN", 2)
+    limits(monkeypatch, SEGMENTS_MIN=2)
     large, small = combined.combine(parts)
     assert isinstance(large, CombinedEdges)
     assert small is parts[1]

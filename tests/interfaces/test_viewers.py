@@ -141,3 +141,37 @@ def test_openai_agents(repo: ibidem.Repository):
         assert await session.get_items() == []
 
     asyncio.run(used())
+
+
+def test_mem0(repo: ibidem.Repository):
+    from ibidem.adapters.mem0 import AsyncMemory, Memory
+
+    records = [
+        ibidem.Record(
+            ibidem.RecordType.SEMANTIC, f"a {name} parcel", scope="", level=level, user="u"
+        )
+        for name, level in (("seen", 0), ("hidden", 4))
+    ]
+    seen, hidden = map(str, ibidem.GraphMemory(repo).add(records))
+    whole, low = Memory(repo, viewer=ALL), Memory(repo, viewer=LOW)
+    for memory, count in ((low, 1), (whole, 2)):
+        assert len(memory.get_all(user_id="u")["results"]) == count
+        assert len(memory.search("parcel", user_id="u")["results"]) == count
+        assert memory.get(seen)["memory"] == "a seen parcel"
+    assert low.get(hidden) is None
+    assert whole.get(hidden)["memory"] == "a hidden parcel"
+    assert [one["event"] for one in whole.history(hidden)] == ["ADD"]
+    assert asyncio.run(AsyncMemory(repo, viewer=LOW).get(hidden)) is None
+    before = repo.head
+    for change in (
+        lambda: low.add("mine", user_id="u"),
+        lambda: low.update(seen, "mine"),
+        lambda: low.delete(seen),
+        lambda: low.delete(hidden),
+        lambda: low.delete_all(user_id="u"),
+        lambda: low.history(seen),
+    ):
+        with pytest.raises(ibidem.InvalidInputError) as refused:
+            change()
+        assert refused.value.kind is ibidem.ErrorKind.NOT_PERMITTED
+    assert repo.head == before

@@ -18,12 +18,14 @@ import dag_cbor
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.retrieve.query.query import resolve
+from ibidem.retrieve.query.union import RootSet
 
-from .graph_world import random_walk_options, with_edges
+from .graph_world import random_walk_options, set_edges, with_edges
 from .mention_world import named_facts, random_mention_options
 from .oracle import World, answer, exact, measure
 from .shown import contain, estimate, render
-from .world import edited, random_facts, random_history, random_options, with_queries
+from .union_world import of_several, part, split
+from .world import WORDS, edited, random_facts, random_history, random_options, with_queries
 
 FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "retrieval"
 STATE_BYTES_MAX = 12_000
@@ -31,6 +33,8 @@ STATES, QUERIES_EACH = 14, 6
 WALK_STATES = 8
 MENTION_STATES = 6
 HISTORY_STATES = 4
+UNION_STATES = 2
+UNION_BYTES_MAX = 24_000
 QUERIES_STATES = 4
 MENTION_ANCHORS = ["5.6-a", "5.6.1-a", "5.6.1-b", "5.6.2-a", "5.6.2-b", "5.6.2-c", "5.6.2-d"]
 WALK_ANCHORS = [
@@ -62,6 +66,7 @@ def main() -> None:
     write("mentions", mentions())
     write("history", histories())
     write("queries", subqueries())
+    write("union", unions())
 
 
 def write(name: str, cases: list[dict[str, Any]]) -> None:
@@ -281,6 +286,44 @@ def histories() -> list[dict[str, Any]]:
                 "spec": ["3.2-g"],
                 "input": {
                     "root": str(facts.root),
+                    "blocks": {cid: block.hex() for cid, block in sorted(blocks.items())},
+                },
+                "output": queries,
+            }
+        )
+    return cases
+
+
+def unions() -> list[dict[str, Any]]:
+    cases: list[dict[str, Any]] = []
+    seed = 0
+    while len(cases) < UNION_STATES:
+        seed += 1
+        rng = random.Random(seed)
+        facts = with_edges(rng, random_facts(rng, node_count_max=9), [])
+        parts, edges = split(rng, facts, 2)
+        whole = set_edges(facts, edges)
+        several = [part(whole, parts, index, edges) for index in range(2)]
+        blocks = {str(cid): block for cid, block in facts.buffer.new.items()}
+        few = min(len(one.nodes) for one in several)
+        if sum(map(len, blocks.values())) > UNION_BYTES_MAX or few < 2:
+            continue
+        world = World(whole.buffer, whole.root)
+        home = {node.id.raw: one.root for one in several for node in one.nodes}
+        union = RootSet.of(one.root for one in several)
+        queries = []
+        for _ in range(QUERIES_EACH):
+            text = " ".join(rng.choices(WORDS, k=3))
+            query = resolve(whole.config, text=text, limit=rng.choice((2, None)))
+            over = query.over(union)
+            result = of_several(answer(world, query.form()), over, home).hex()
+            queries.append({"query": over.encode().hex(), "result": result})
+        cases.append(
+            {
+                "name": f"union {len(cases)}",
+                "spec": ["3.5-a", "3.5-b", "3.5-c"],
+                "input": {
+                    "roots": [str(root) for root in union.roots],
                     "blocks": {cid: block.hex() for cid, block in sorted(blocks.items())},
                 },
                 "output": queries,

@@ -14,6 +14,7 @@ from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.node import Node
 from ibidem.retrieve import numbers
+from ibidem.retrieve.access.union_snapshot import UnionSnapshot
 from ibidem.retrieve.answer.render import contain, render
 from ibidem.retrieve.dense.lane import canonical_scores
 from ibidem.retrieve.node_source import NodeSource
@@ -97,6 +98,26 @@ def test_answers(case):
             reranker=None if scores is None else Says(query.rerank, scores),
         )
         assert result.to_bytes().hex() == pair["result"]
+
+
+@pytest.mark.parametrize("case", cases("union"))
+def test_unions(case):
+    buffer = WriteBatch()
+    for text, block in case["input"]["blocks"].items():
+        buffer.put(Cid.parse(text), bytes.fromhex(block))
+    roots = [RootCid.parse(text) for text in case["input"]["roots"]]
+    parts = [Index(None, buffer).snapshot(root) for root in roots]
+    worlds = [oracle.World(buffer, root) for root in roots]
+    for pair in case["output"]:
+        query = Query.decode(bytes.fromhex(pair["query"]))
+        assert query.form()["union"] == roots
+        for some in (parts, parts[::-1]):
+            result = execute(
+                UnionSnapshot(some, parts[0].config, None),
+                query,
+                NodeSource(lambda cid: Node.decode(buffer.get(cid)), worlds[0].content),
+            )
+            assert result.to_bytes().hex() == pair["result"]
 
 
 def test_every_statement_of_the_spec_is_tested():

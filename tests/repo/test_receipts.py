@@ -15,6 +15,7 @@ from ibidem.objects.cid import ReceiptCid
 from ibidem.objects.codec import encode
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.repo.receipts.log import HEAD_BYTES, LOG_FILE, OLDER_FILE, ReceiptLog
+from ibidem.retrieve.answer.receipt import Receipt
 from ibidem.store.lock import writer_lock
 
 SOURCE = str(Path(__file__).parents[2] / "src")
@@ -257,3 +258,28 @@ def test_an_answer_does_not_wait_long_for_a_writer_that_holds_the_log(tmp_path: 
         assert not thread.is_alive()
     receipts.append(BLOCKS[1])
     assert [block for _, block in receipts.blocks()] == BLOCKS[:2]
+
+
+def test_who_asked_is_beside_the_answer():
+    """[10-h]"""
+    repo = ibidem.init("memory:")
+    with repo.transaction() as tx:
+        tx.add_node("Fact", summary="tea")
+    plain = repo.retrieve("tea")
+    repo.act_as("clerk", "count")
+    named = repo.retrieve("tea")
+    assert named.to_bytes() == plain.to_bytes()
+    assert plain.receipt is not None
+    assert named.receipt is not None
+    assert (named.receipt.agent, named.receipt.task) == ("clerk", "count")
+    assert Receipt.decode(named.receipt.encode()) == named.receipt
+    repo.act_as(None)
+    assert repo.retrieve("tea").receipt == plain.receipt
+    for receipt in (plain.receipt, named.receipt):
+        assert repo.receipts.replay(receipt).to_bytes() == plain.to_bytes()
+    with repo.transaction() as tx:
+        tx.add_node("Fact", summary="milk")
+    assert repo.commit_at().agent is None
+    for wrong in ("", 3):
+        with pytest.raises(InvalidInputError, match="agent: got"):
+            repo.act_as(wrong)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ import pytest
 import ibidem
 from ibidem.index.analysis import ENGLISH, analyse
 from ibidem.objects.errors import InvalidInputError
-from ibidem.retrieve.answer.summary import SENTENCES_MAX, summary_of
+from ibidem.retrieve.answer.summary import METHODS, SENTENCES_MAX, summary_of
 
 TEXTS = (
     "Retries back off between attempts. They say so. The queue keeps its order while it waits.",
@@ -107,3 +107,52 @@ def test_every_answer_has_one():
         assert found.to_dict()["text"] == found.text == str(found)
         for one in found.sentences:
             assert one.text in " ".join(answer[one.item].rendered.split())
+
+
+WORDS = ("gate", "lock", "river", "mill", "wheel", "stone", "bread", "flour", "grain")
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_other_methods_are_those_of_the_spec(seed: int) -> None:
+    """[9.5-c]"""
+    rng = random.Random(seed)
+    texts = [
+        " ".join(
+            " ".join(rng.choices(WORDS, k=rng.randint(2, 7))) + "."
+            for _ in range(rng.randint(0, 4))
+        )
+        for _ in range(rng.randint(1, 6))
+    ]
+    rows: list[tuple[int, str, set[str]]] = []
+    for item, text in enumerate(texts):
+        for part in text.split(". "):
+            sentence = part if part.endswith(".") or not part else f"{part}."
+            terms = set(analyse(sentence, "english-1"))
+            if len(terms) >= 3 and sentence not in [one for _, one, _ in rows]:
+                rows.append((item, sentence, terms))
+    for method in METHODS[1:]:
+        values = []
+        for _, _, terms in rows:
+            if method == "query":
+                worth = dict.fromkeys(analyse("gate of the mill", "english-1"), 1)
+            elif method == "centrality":
+                worth = {t: sum(t in other for _, _, other in rows) - 1 for t in terms}
+            else:
+                worth = {t: len({i for i, _, other in rows if t in other}) - 1 for t in terms}
+            values.append(sum(worth.get(t, 0) for t in terms) * 2**20 // (8 + len(terms)))
+        rest, chosen = [at for at, value in enumerate(values) if value > 0], []
+        while rest and len(chosen) < 3:
+            left = {}
+            for at in rest:
+                same = [
+                    len(rows[at][2] & rows[one][2]) * values[at] // len(rows[at][2])
+                    for one in chosen
+                ]
+                left[at] = values[at] - (max(same, default=0) if method == "mmr" else 0)
+            best = max(rest, key=lambda at: (left[at], -at))
+            if left[best] <= 0:
+                break
+            chosen.append(best)
+            rest.remove(best)
+        found = summary_of(texts, "gate of the mill", 3, method=method)
+        assert [one.text for one in found.sentences] == [rows[at][1] for at in sorted(chosen)]

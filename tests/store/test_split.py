@@ -57,8 +57,9 @@ class TestPackedBlocks(StoreSuite):
     def store(self, split: SplitStore, monkeypatch: pytest.MonkeyPatch) -> Store:
         from ibidem.store.postgres import split as module
 
-        monkeypatch.setattr(module, "INLINE_BYTES_MAX", -1)
-        monkeypatch.setattr(packs, "PACK_BYTES", 50_000)
+        limits = (module, "INLINE_BYTES_MAX", -1), (packs, "PACK_BYTES", 50_000)
+        for owner, name, value in limits:
+            monkeypatch.setattr(owner, name, value)
         return split
 
 
@@ -227,15 +228,15 @@ def test_a_reader_finds_a_block_that_is_moved_meanwhile(
     first, *rest = blocks
     split.publish(blocks, {})
     split.delete([first])
-    read = module.read_places
+    read = module.read_spans
     with other(address, tmp_path / "there") as there:
 
         def moved(bucket: Bucket, places: Any) -> Any:
-            monkeypatch.setattr(module, "read_places", read)
+            monkeypatch.setattr(module, "read_spans", read)
             split.scrub()
             return read(bucket, places)
 
-        monkeypatch.setattr(module, "read_places", moved)
+        monkeypatch.setattr(module, "read_spans", moved)
         assert there.get_many(rest) == [blocks[cid] for cid in rest]
 
 

@@ -231,6 +231,7 @@ def test_without_a_repository_the_test_is_told(project: pytest.Pytester, run: Ru
     result.stdout.fnmatch_lines(["retrieval_repository: there is none at or above*"])
 
 
+@pytest.mark.slow
 def test_goldens_work_under_xdist(
     project: pytest.Pytester, repo: Repository, monkeypatch: pytest.MonkeyPatch
 ):

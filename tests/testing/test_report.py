@@ -74,6 +74,7 @@ def test_no_text_of_a_repository_becomes_markup(edited: pytest.Pytester, run: Ru
         assert word not in bare, bare
 
 
+@pytest.mark.slow
 def test_processes_write_the_same_bytes(
     edited: pytest.Pytester, run: Run, repo: Repository, monkeypatch: pytest.MonkeyPatch
 ):

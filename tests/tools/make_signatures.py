@@ -26,6 +26,7 @@ FILES = (
     "repo/questions.py",
     "repo/retrieval/retriever.py",
     "repo/revision.py",
+    "repo/union.py",
 )
 NOT_OF_RECORDS = frozenset(("adjacency", "direct", "estimator", "label", "metadata", "strict"))
 """Options of `retrieve` that would have no effect on records, or have another name there."""

@@ -1,8 +1,9 @@
 """The API under schemathesis: whatever is sent, the answer is one that the description has.
 
-Left out, with their reasons: `/v1/events`, whose answer has no end; the three routes of copies that
-take a CAR or CBOR, which `tests/fuzz/copies.py` sends; and the check that everything that fits the
-schema is accepted, because a schema cannot say which revisions and models there are.
+Left out, with their reasons: `/v1/events`, whose answer has no end; `/v1/work` and the three
+routes of copies, which take no JSON (`tests/fuzz/copies.py` sends CARs and CBOR); and the check
+that everything that fits the schema is accepted, because a schema cannot say which revisions and
+models there are.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ pytest.importorskip("schemathesis", reason="pip install 'ibidem[interfaces]'")
 
 TOKEN = "a-token-of-forty-characters-0123456789ab"
 DESCRIPTION = Path(__file__).parents[3] / "docs" / "openapi.json"
-LEFT_OUT = ("/v1/events", "/v1/known", "/v1/fetch", "/v1/push")
+LEFT_OUT = ("/v1/events", "/v1/work", "/v1/known", "/v1/fetch", "/v1/push")
 SECONDS = int(os.environ.get("IBIDEM_FUZZ_SECONDS", "60"))
 
 

@@ -242,7 +242,7 @@ import ibidem
 with ibidem.open(sys.argv[1]) as repo:
     print("ready", flush=True)
     for number in range(40):
-        repo.add(f"the gate of court {number} is blue", author="writer")
+        repo.add(f"the gate {number} of {sys.argv[2]} is blue", author=sys.argv[2])
 """
 
 
@@ -267,24 +267,30 @@ def agent(run, saver):
     return graph.compile(checkpointer=saver)
 
 
-def test_an_agent_beside_another_process_replays_to_the_same_bytes(tmp_path):
+def test_an_agent_beside_two_processes_replays_to_the_same_bytes(tmp_path):
     given = {"question": "what colour is the gate", "said": []}
     with ibidem.init(tmp_path) as repo:
         repo.add("the gate is green")
-        other = subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE, text=True
-        )
+        others = [
+            subprocess.Popen(
+                [sys.executable, "-c", WRITER, str(tmp_path), name],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for name in ("ada", "bob")
+        ]
         try:
-            assert other.stdout is not None
-            assert other.stdout.readline() == "ready\n"
+            for other in others:
+                assert other.stdout.readline() == "ready\n"
             with repo.runs.start("agent") as run:
                 said = agent(run, IbidemSaver(repo)).invoke(given, config("live"))["said"]
-            assert other.wait(60) == 0
+            assert [other.wait(60) for other in others] == [0, 0]
         finally:
-            other.kill()
-            other.stdout.close()
-            other.wait()
-        assert repo.at().count() == 1 + 40 + 6
+            for other in others:
+                other.kill()
+                other.stdout.close()
+                other.wait()
+        assert repo.at().count() == 1 + 2 * 40 + 6
         assert repo.conflicts() == []
         for name in ("first", "second"):
             with repo.runs.open("agent").replay() as replay:

@@ -145,3 +145,19 @@ def test_another_writer_may_compact_first(repo: Repository) -> None:
     memory = Conversations(repo, compaction=Compaction(0, second, recent=1))
     memory.append("a", said(*"abc"))
     assert view(memory) == [(0, 0, "a"), (1, 2, "the other's")]
+
+
+def test_a_thread_is_compacted_on_request_by_its_sentences(repo: Repository) -> None:
+    rule = Compaction.of_sentences(over_tokens=60, recent=1)
+    memory = Conversations(repo)
+    told = [f"The gate number {index} was painted red in May." for index in range(9)]
+    memory.append("a", said(*told))
+    assert [one.ord for one in memory.outgrown(rule, "a")] == list(range(8))
+    assert memory.view("a")[0].is_summary is False  # to look changes nothing
+    assert memory.compact_by(rule, "a").ords == tuple(range(8))
+    [summary, last] = memory.view("a")
+    assert summary.text.split(". ")[0] in " ".join(told)
+    assert (last.ord, repo.query(label="Summary")[0].props["model"]) == (8, "sentences")
+    assert memory.compact_by(rule, "a").commit is None
+    memory.append("b", said(*["ok"] * 90))
+    assert memory.compact_by(rule, "b").ords[0] == 0  # without a sentence

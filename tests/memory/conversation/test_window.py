@@ -21,8 +21,8 @@ def repo() -> Iterator[Repository]:
 
 def limited(repo: Repository, window: int) -> Conversations:
     memory = Conversations(repo)
-    memory.append("a", [("user", f"needle {place}") for place in range(10)])
-    memory.append("b", [("user", f"needle {place}") for place in range(4)])
+    memory.append("a", [("user", f"needle {index}") for index in range(10)])
+    memory.append("b", [("user", f"needle {index}") for index in range(4)])
     with repo.transaction() as tx:
         tx.configure(thread_window=window)
     return memory
@@ -40,8 +40,8 @@ def test_only_the_newest_messages_of_a_thread_are_searched(repo: Repository) -> 
     assert outside(chosen) == [("a", 7)]
     every = memory.select("needle", limit=None)
     assert {(one.thread, one.ord) for one in every.messages} == {
-        *(("a", place) for place in (7, 8, 9)),
-        *(("b", place) for place in (1, 2, 3)),
+        *(("a", index) for index in (7, 8, 9)),
+        *(("b", index) for index in (1, 2, 3)),
     }
     assert outside(every) == [("a", 7), ("b", 1)]
     assert repo.receipts.replay(every.result.receipt).cid == every.result.cid
@@ -96,6 +96,24 @@ def test_a_viewer_has_the_newest_that_he_sees(repo: Repository) -> None:
         chosen = low.select("needle", thread=thread, limit=None)
         assert {one.ord for one in chosen.messages} == {1, 2}
         assert outside(chosen) == [("a", 1)]
+
+
+def test_a_viewer_who_does_not_see_the_thread_has_its_newest_messages(repo: Repository) -> None:
+    with repo.transaction() as tx:
+        tx.set_trust_policy(TrustPolicy())
+        tx.configure(thread_window=1)
+    owner = Conversations(repo, viewer=ALL)
+    for thread in ("a", "b", "é"):
+        said = [ibidem.Message("user", f"needle {at}", props={"level": 0}) for at in range(3)]
+        owner.append(thread, said)
+    with repo.transaction() as tx:  # somebody else's, of another form
+        for given in (["z", "a"], 3, ""):
+            tx.add_node("Message", summary="x", props={"thread": given, "level": 0}, unique=True)
+    public = Conversations(repo, viewer=Viewer(level=0, scopes=()))
+    assert public.threads() == []
+    chosen = public.select("needle", limit=None)
+    assert {(one.thread, one.ord) for one in chosen.messages} == {("a", 2), ("b", 2), ("é", 2)}
+    assert outside(chosen) == [("a", 2), ("b", 2), ("é", 2)]
 
 
 @pytest.mark.parametrize("value", [0, -1, True, "3", 2.5])

@@ -14,7 +14,7 @@ from tests.memory.conversation.test_summary import KEY, MESSAGES, model, wrote
 
 import ibidem
 from ibidem.cli.main import cli
-from ibidem.memory.conversation.proposals import FACTS_MAX
+from ibidem.memory.conversation.extracted_facts import FACTS_MAX
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 
 
@@ -43,22 +43,24 @@ def repo() -> ibidem.Repository:
 )
 def test_each_line_is_a_fact(server: Server, repo: Any, answer: str, expected: tuple[str, ...]):
     server.answers = [wrote(answer)]
-    assert ibidem.facts_in(repo.conversations.messages("desk"), model(server)) == expected
+    assert (
+        ibidem.facts_from_messages(repo.conversations.messages("desk"), model(server)) == expected
+    )
     assert "never instructions" in server.asked[0][2]["messages"][0]["content"]
 
 
 def test_too_many_facts_are_refused(server: Server, repo: Any):
     server.answers = [wrote("\n".join(f"fact {one}" for one in range(FACTS_MAX + 1)))]
     with pytest.raises(InvalidInputError) as error:
-        ibidem.facts_in(repo.conversations.messages("desk"), model(server))
+        ibidem.facts_from_messages(repo.conversations.messages("desk"), model(server))
     assert error.value.kind is ErrorKind.LIMIT_EXCEEDED
 
 
 def test_a_fact_has_its_messages_and_is_one_however_often_it_is_proposed(repo: Any):
     talk = repo.conversations
-    first = talk.propose("desk", 0, 1, ["The printer burnt."], model="m")
+    first = talk.add_facts("desk", 0, 1, ["The printer burnt."], model="m")
     head = repo.head
-    assert talk.propose("desk", 0, 1, ["The printer burnt."], model="m") == first
+    assert talk.add_facts("desk", 0, 1, ["The printer burnt."], model="m") == first
     assert repo.head == head
     props = repo.at().node(first[0]).props
     messages = talk.messages("desk")
@@ -82,7 +84,7 @@ def test_bad_input_is_an_error_and_changes_nothing(repo: Any, given: dict[str, A
     values = {"thread": "desk", "first": 0, "last": 1, "facts": ["x"], "model": "m"} | given
     head = repo.head
     with pytest.raises((InvalidInputError, NotFoundError)):
-        repo.conversations.propose(**values)
+        repo.conversations.add_facts(**values)
     assert repo.head == head
 
 
@@ -90,14 +92,14 @@ def test_a_fact_is_as_secret_as_its_messages(repo: Any):
     with repo.transaction(author="ada") as tx:
         tx.set_trust_policy(ibidem.TrustPolicy())
     repo.conversations.append("secret", [ibidem.Message("user", "x", props={"level": 4})])
-    [fact] = repo.conversations.propose("secret", 0, 0, ["Gold."], model="m")
+    [fact] = repo.conversations.add_facts("secret", 0, 0, ["Gold."], model="m")
     node = repo.at(viewer=ibidem.ALL).node(fact)
     [message] = ibidem.Conversations(repo, viewer=ibidem.ALL).messages("secret")
     source = repo.at(viewer=ibidem.ALL).node(message.id)
     assert node.props["level"] == source.props["level"] == 4
     viewer = repo.as_viewer(ibidem.Viewer(level="low", scopes=()), author="eve")
     with pytest.raises(InvalidInputError) as error:
-        viewer.conversations.propose("secret", 0, 0, ["Gold."], model="m")
+        viewer.conversations.add_facts("secret", 0, 0, ["Gold."], model="m")
     assert error.value.kind is ErrorKind.NOT_PERMITTED
 
 
@@ -123,9 +125,9 @@ def test_the_command_stages_and_a_commit_accepts(
         ("desk", "0", "1", "--made-by", "me"),
         ("desk", "7", "9", "--model", "openai:m"),
     ):
-        assert run("thread", "propose", *wrong).exit_code == 2, wrong
+        assert run("thread", "extract", *wrong).exit_code == 2, wrong
     assert server.asked == []
-    done = run("thread", "propose", "desk", "0", "2", "--model", "openai:m", "--json")
+    done = run("thread", "extract", "desk", "0", "2", "--model", "openai:m", "--json")
     assert done.exit_code == 0, done.output
     facts = json.loads(done.output)["facts"]
     assert [one["text"] for one in facts] == ["The printer burnt.", "A new one was sent."]

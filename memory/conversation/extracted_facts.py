@@ -1,7 +1,7 @@
-"""Facts that a language model proposes from messages, and their place in the graph.
+"""Facts that a language model extracts from messages, and their place in the graph.
 
-A proposal is not knowledge: it is staged, or shown, and somebody accepts it with a commit. What is
-committed has the messages that it is from and the name of the model, so nothing is asked again.
+They are not knowledge yet: they are staged, or shown, and somebody accepts them with a commit. What
+is committed has the messages that it is from and the name of the model, so nothing is asked again.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _SYSTEM = (
 )
 
 
-def facts_in(messages: Sequence[Stored], model: LanguageModel) -> tuple[str, ...]:
+def facts_from_messages(messages: Sequence[Stored], model: LanguageModel) -> tuple[str, ...]:
     """Returns the facts that a model finds in messages, which it gets between lines of a fence.
 
     Args:
-        messages: in order; `Conversations.propose` stores facts as from them.
+        messages: in order; `Conversations.add_facts` stores facts as from them.
         model: is called once.
 
     Raises:
@@ -56,7 +56,7 @@ def facts_in(messages: Sequence[Stored], model: LanguageModel) -> tuple[str, ...
     ...         return "- Ada uses a Brother printer."
     >>> memory = Conversations(ibidem.init("memory:", author="ada"))
     >>> written = memory.append("support", [{"role": "user", "content": "My Brother jams."}])
-    >>> facts_in(memory.messages("support"), Model())
+    >>> facts_from_messages(memory.messages("support"), Model())
     ('Ada uses a Brother printer.',)
     """
     answer = model.complete(_SYSTEM, fenced(messages))
@@ -74,7 +74,7 @@ def stage(
     scope.
 
     Args:
-        model: the name of what proposed them.
+        model: the name of what extracted them.
 
     Raises:
         InvalidInputError: not a range of messages, or they are of several scopes of a trust policy.

@@ -1,0 +1,82 @@
+"""The communities of a revision as its caller sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
+from ibidem.repo.argument_checks import check_ids
+from ibidem.retrieve.access.restricted_snapshot import batch_loader, loader
+from ibidem.retrieve.filter import view_of
+from ibidem.retrieve.graph.leiden import Resolution
+from ibidem.retrieve.graph.partition import Communities, partition
+from ibidem.retrieve.node_source import NodeSource
+from ibidem.retrieve.query import checks
+
+if TYPE_CHECKING:
+    from ibidem.index.snapshot import Snapshot
+    from ibidem.repo.graph import Graph
+
+_CACHE = ("communities",)
+
+
+def communities(
+    revision: Graph,
+    *,
+    resolution: Any,
+    levels: int,
+    groups: Mapping[str, Iterable[NodeId | str]] | None,
+) -> Communities:
+    """Returns the communities of a graph as its caller sees it. The last ones are cached with the
+    snapshot."""
+    core, fraction = revision.core, _resolution(resolution)
+    given = None if groups is None else _checked(groups)
+
+    def found(snapshot: Snapshot) -> Communities:
+        key = fraction, levels
+        cached: dict[Any, Communities] = snapshot.cache.setdefault(_CACHE, {})
+        if given is None and key in cached:
+            return cached[key]
+        get, get_many = core.store.get, core.store.get_many
+        made = partition(
+            view_of(snapshot, include_tombstoned=False),
+            NodeSource(
+                loader(snapshot, lambda cid: Node.decode(get(cid))),
+                core.content_of,
+                load_many=batch_loader(
+                    snapshot, lambda cids: list(map(Node.decode, get_many(cids)))
+                ),
+            ),
+            resolution=fraction,
+            levels=levels,
+            groups=given,
+        )
+        if given is None:
+            cached.clear()
+            cached[key] = made
+        return made
+
+    graph = revision.seen_by(revision.viewer)
+    return graph.with_snapshot(found)
+
+
+def _checked(groups: object) -> dict[str, list[NodeId]]:
+    if not isinstance(groups, Mapping):
+        raise InvalidInputError(f"groups: got {groups!r:.80}, expected ids by name")
+    return {checks.name("groups", name): check_ids("groups", ids) for name, ids in groups.items()}
+
+
+def _resolution(given: Any) -> Resolution:
+    try:
+        found = Fraction(str(given) if isinstance(given, float) else given)
+        if isinstance(given, bool):
+            raise TypeError
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+        raise InvalidInputError(
+            f'resolution: got {given!r:.80}, expected a number above 0, such as 1 or "3/2"'
+        ) from None
+    return Resolution(found.numerator, found.denominator)

@@ -1,0 +1,147 @@
+"""Where questions are written: one setting for all of it, seen by looking into every file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import ibidem
+from ibidem.cli.main import cli
+from ibidem.memory.recall.feedback import Feedback
+from ibidem.memory.recall.query_log import QueryLog
+from ibidem.memory.recall.recall import recall
+from ibidem.objects.errors import InvalidInputError, NotFoundError
+
+from .helpers import NOW, add
+
+CANARY = "zyzzogeton"
+QUESTION = f"alpha {CANARY}"
+
+
+def files_with(folder: Path) -> set[str]:
+    """Returns the files of a repository that have the question's word."""
+    secret = CANARY.encode()
+    return {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file() and secret in path.read_bytes()
+    }
+
+
+def ask_everything(repo: ibidem.Repository) -> None:
+    """Asks in every way that the library has."""
+    (node,) = add(repo, "alpha")
+    repo.conversations.append("talk", [("user", "alpha beta")])
+    found = recall(repo, QUESTION, session="s", slow_milliseconds=0)
+    Feedback(repo).vote(found.result, node, 1, author="ada")
+    Feedback(repo).not_useful(found.result, [node], author="ada")
+    repo.retrieve(QUESTION)
+    repo.packs(QUESTION)
+    repo.prompt(QUESTION)
+    repo.context(QUESTION, thread="talk")
+    repo.records.retrieve_graph(QUESTION)
+    repo.conversations.select(QUESTION)
+    repo.conversations.context(QUESTION, thread="talk", token_budget=100)
+    repo.at().retrieve(QUESTION, queries=[QUESTION])
+    repo.retrieve(None, where={"name": CANARY})
+
+
+def test_never_means_nowhere(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        repo.receipts.log_questions("never")
+        ask_everything(repo)
+        assert files_with(tmp_path) == set()
+    with ibidem.open(tmp_path, clock=lambda: NOW) as repo:  # for every program, from now on
+        ask_everything(repo)
+        receipt = repo.retrieve(QUESTION).receipt
+        assert receipt is not None
+        with pytest.raises(NotFoundError, match="not in the log"):
+            repo.receipts.find(str(receipt.cid))
+        assert repo.receipts.replay(receipt).receipt == receipt
+        assert list(QueryLog(repo.folder).slow_log())
+    assert files_with(tmp_path) == set()
+
+
+def test_the_command_line_keeps_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        add(repo, "alpha")
+        repo.conversations.append("talk", [("user", "alpha beta")])
+
+    def run(*arguments: str) -> None:
+        done = CliRunner().invoke(cli, list(arguments), prog_name="repo")
+        assert done.exit_code == 0, (arguments, done.output)
+
+    asked = (
+        ("retrieve", QUESTION),
+        ("packs", QUESTION),
+        ("prompt", QUESTION, "--thread", "talk"),
+        ("memory", "recall", QUESTION, "--session", "s"),
+        ("memory", "graph", QUESTION),
+        ("thread", "select", "talk", QUESTION),
+        ("diff", "--query", QUESTION, "HEAD~1", "HEAD"),
+    )
+    run("config", "set", "slow_milliseconds", "0")
+    run("config", "set", "log_questions", "never")
+    for arguments in asked:
+        run(*arguments)
+    assert files_with(tmp_path) == set()
+    run("config", "set", "log_questions", "receipts")
+    for arguments in asked:
+        run(*arguments)
+    assert files_with(tmp_path) == {".ibidem/receipts/log"}
+    run("config", "set", "log_questions", "always")
+    run("memory", "recall", QUESTION)
+    shown = CliRunner().invoke(cli, ["memory", "slow", "-n", "1"], prog_name="repo").output
+    assert QUESTION in shown
+    assert "lanes: lexical ok" in shown
+    assert files_with(tmp_path) == {".ibidem/receipts/log", ".ibidem/local/slow.jsonl"}
+    run("config", "set", "log_questions", "never")  # and what was written before is gone
+    assert files_with(tmp_path) == set()
+    run("config", "unset", "log_questions")
+    run("retrieve", QUESTION)
+    assert files_with(tmp_path) == {".ibidem/receipts/log"}
+
+
+def test_a_receipt_that_somebody_wanted_stays(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        add(repo, "alpha")
+        cid = repo.receipts.keep(repo.retrieve(QUESTION).receipt)
+        repo.receipts.log_questions("never")
+        assert repo.receipts.find(cid)[0] == cid
+        repo.receipts.drop(cid)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"log_questions": "maybe"}', "\x00"])
+def test_a_setting_that_cannot_be_read_keeps_nothing(tmp_path: Path, text: str) -> None:
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        add(repo, "alpha")
+        file = tmp_path / ".ibidem" / "local" / "settings.json"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+        repo.retrieve(QUESTION)
+    assert files_with(tmp_path) == set()
+
+
+def test_another_value_is_named_and_changes_nothing(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        for wrong in ("no", True, None):
+            with pytest.raises(InvalidInputError, match="log_questions: got"):
+                repo.receipts.log_questions(wrong)  # type: ignore[arg-type]
+        assert not (tmp_path / ".ibidem" / "local" / "settings.json").exists()
+    with ibidem.init("memory:") as repo, pytest.raises(InvalidInputError, match="in memory"):
+        repo.receipts.log_questions("never")
+
+
+def test_a_slow_question_is_one_of_so_many_milliseconds(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        add(repo, "alpha")
+        recall(repo, QUESTION)
+        assert list(QueryLog(repo.folder).slow_log()) == []
+        file = tmp_path / ".ibidem" / "local" / "settings.json"
+        file.write_text('{"slow_milliseconds": 0}')
+        recall(repo, QUESTION)
+        [line] = QueryLog(repo.folder).slow_log()
+        assert "question" not in line

@@ -1,0 +1,237 @@
+"""Communities of a repository: what joins nodes, who sees what, overviews and kept summaries."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import ibidem
+from ibidem.objects.errors import InvalidInputError
+from ibidem.retrieve.graph.partition import MEMBERS_READ, NAMED_MAX, SUMMARY
+from ibidem.retrieve.tokens import HEURISTIC
+
+FACTS = (
+    "Ada wrote to Byron about engines.",
+    "Byron answered Ada in verse.",
+    "Engines of Ada were never built.",
+    "Bern lies on the Aare below the Alps.",
+    "The Aare leaves the Alps near Bern.",
+)
+
+
+@pytest.fixture
+def repo() -> Any:
+    with ibidem.init("memory:") as repo:
+        with repo.transaction() as tx:
+            for number, text in enumerate(FACTS):
+                tx.add_node("Fact", summary=text, key=number)
+            tx.add_node("Fact", summary="nothing joins this one", key=9)
+        yield repo
+
+
+def names(found: ibidem.Communities) -> list[tuple[str, ...]]:
+    return [one.names for one in found]
+
+
+def test_names_join_what_has_them(repo: Any) -> None:
+    """[14.1-b] [14.3-b] [14.3-c]"""
+    found = repo.at().communities()
+    assert [(one.names[:2], len(one)) for one in found] == [
+        (("Ada", "Byron"), 3),
+        (("Aare", "Alps"), 2),
+    ]
+    assert (found.node_count, found.alone) == (6, 1)
+    assert found == repo.at().communities()
+
+
+def test_edges_and_parts_join_too(repo: Any) -> None:
+    """[14.1-c]"""
+    with repo.transaction() as tx:
+        ends = [tx.add_node("Fact", summary=text) for text in ("one thing", "another thing")]
+        tx.add_edge(*ends[:1], "about", ends[1], weight=0.1)
+    repo.ingest(text="# title\n\nfirst words\n\nother words\n", path="a.md")
+    found = repo.at().communities()
+    groups = {frozenset(str(one) for one in community.members) for community in found}
+    assert frozenset(map(str, ends)) in groups
+    document = repo.at().query(label="Document")[0]
+    (own,) = [one for one in found if document.id in one.members]
+    assert len(own) == 4
+
+
+def test_a_name_of_many_joins_nobody(repo: Any) -> None:
+    with repo.transaction() as tx:
+        for number in range(NAMED_MAX):
+            tx.add_node("Fact", summary=f"they saw Ada in {number:03}", key=["many", number])
+    assert "Ada" not in [name for one in repo.at().communities() for name in one.names]
+
+
+def test_levels_divide_and_resolution_makes_smaller(repo: Any) -> None:
+    """[14.3-a]"""
+    with repo.transaction() as tx:
+        for town in ("Bern", "Thun", "Ada"):
+            for number in range(4):
+                tx.add_node("Fact", summary=f"people of {town} know {town}hall", key=[town, number])
+    at = repo.at()
+    large = at.communities(resolution="1/4", levels=3)
+    assert len(large.levels) <= 3
+    for level, above in zip(large.levels[1:], large.levels, strict=False):
+        for one in level:
+            assert one.parent is not None
+            assert set(one.members) <= set(above[one.parent].members)
+    sizes = [len(at.communities(resolution=value)) for value in ("1/100", 1, 100, Fraction(3, 2))]
+    assert sizes[0] < sizes[1] <= sizes[3]
+    assert at.communities(resolution=0.1)
+    assert at.communities(resolution=0.5) == at.communities(resolution="1/2")
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"resolution": 0}, "resolution"),
+        ({"resolution": "much"}, "resolution"),
+        ({"resolution": float("nan")}, "resolution"),
+        ({"resolution": 1001}, "resolution"),
+        ({"resolution": None}, "resolution"),
+        ({"levels": 0}, "levels"),
+        ({"levels": 6}, "levels"),
+        ({"levels": 2, "groups": {"a": []}}, "levels"),
+        ({"groups": {"a": ["no id"]}}, "groups"),
+        ({"groups": {1: []}}, "groups"),
+        ({"groups": [1]}, "groups"),
+        ({"resolution": True}, "resolution"),
+    ],
+)
+def test_bad_arguments_are_named(repo: Any, options: Any, named: str) -> None:
+    with pytest.raises(InvalidInputError, match=named):
+        repo.at().communities(**options)
+
+
+def test_groups_of_the_caller(repo: Any) -> None:
+    """[14.3-d]"""
+    nodes = repo.at().query(label="Fact")
+    ids = {node.summary: node.id for node in nodes}
+    found = repo.at().communities(
+        groups={"letters": [ids[FACTS[0]], str(ids[FACTS[1]])], "rivers": [ids[FACTS[3]]]}
+    )
+    assert [one.title for one in found] == ["letters", "rivers"]
+    assert found.levels[0][0].names == ("Byron", "Ada")
+
+
+def test_an_overview_keeps_its_budget(repo: Any) -> None:
+    """[14.3-e]"""
+    found = repo.at().communities()
+    for budget in (1, 10, 20, 40, 80, 1000):
+        text = found.overview(token_budget=budget)
+        assert HEURISTIC.estimate(text) <= budget
+    text = found.overview()
+    assert text.startswith("Ada, Byron")
+    assert "- Byron answered Ada in verse." in text
+    assert found.overview(method="query", question="the Alps").count("\n- ") <= text.count("\n- ")
+    for method in ("cover", "centroid", "mmr", "centrality"):
+        assert found.overview(method=method)
+    for options in ({"method": "best"}, {"method": "query"}, {"level": 1}, {"token_budget": 0}):
+        with pytest.raises(InvalidInputError):
+            found.overview(**options)
+
+
+def test_kept_summaries_are_found_and_are_no_members(repo: Any) -> None:
+    """[14.1-a] [14.3-f]"""
+    found = repo.at().communities()
+    with repo.transaction() as tx:
+        made = tx.add_summaries(found)
+    assert len(made) == 2
+    node = repo.at().node(made[0])
+    assert node.ntype == SUMMARY
+    assert node.props["member_count"] == 3
+    assert set(node.props["sources"]) <= {one.cid for one in repo.at().query(label="Fact")}
+    assert made[0] in [item.node.id for item in repo.retrieve("verse of Byron").items]
+    assert repo.at().communities().to_dict() == found.to_dict()
+    with repo.transaction() as tx:
+        assert tx.add_summaries(repo.at().communities()) == made
+    assert tx.commit is None
+
+
+def test_a_kept_summary_has_the_highest_level_of_its_members() -> None:
+    """[14.3-f]"""
+    with ibidem.init("memory:") as repo:
+        with repo.transaction() as tx:
+            tx.set_trust_policy(ibidem.TrustPolicy())
+            for level, text in zip((0, 1, 2, 0, 0), FACTS, strict=True):
+                tx.add_node("Fact", summary=text, props={"level": level})
+        policy = repo.at().trust_policy
+        with repo.transaction() as tx:
+            found = repo.at(viewer=ibidem.ALL).communities()
+            made = tx.add_summaries(found)
+        at = repo.at(viewer=ibidem.ALL)
+        assert {at.node(one).props[policy.level] for one in made} == {2}
+        with repo.transaction() as tx:
+            caller = repo.at(viewer=ibidem.Viewer(level=1, scopes=(), authenticated=True))
+            one, *_ = tx.add_summaries(caller.communities(), name="low")
+        assert repo.at(viewer=ibidem.ALL).node(one).props[policy.level] == 1
+        with repo.transaction() as tx:
+            tx.add_node("Fact", summary="in x", props={"scope": "x"})
+            tx.add_node("Fact", summary="in y", props={"scope": "y"})
+        with pytest.raises(InvalidInputError, match="scope"), repo.transaction() as tx:
+            tx.add_summaries(repo.at(viewer=ibidem.ALL).communities())
+
+
+def test_summaries_of_a_name_replace_those_before(repo: Any) -> None:
+    with repo.transaction() as tx:
+        tx.add_summaries(repo.at().communities(), name="one")
+        tx.add_summaries(repo.at().communities(), name="other")
+    with repo.transaction() as tx:
+        tx.add_node("Fact", summary="Ada and Byron and Bern on the Aare")
+    with repo.transaction() as tx:
+        made = tx.add_summaries(repo.at().communities(), name="one")
+    stored = repo.at().query(label=SUMMARY)
+    assert {node.id for node in stored if node.props["name"] == "one"} == set(made)
+    assert len([node for node in stored if node.props["name"] == "other"]) == 2
+
+
+def test_what_cannot_be_divided_stays_whole(repo: Any) -> None:
+    """[14.3-a]"""
+    with repo.transaction() as tx:
+        for clique in range(3):
+            ids = [tx.add_node("Fact", summary=f"x {clique} {at}") for at in range(5)]
+            for at, one in enumerate(ids):
+                for other in ids[:at]:
+                    tx.add_edge(one, "about", other)
+    for resolution in (1, 2, 8):
+        found = repo.at().communities(resolution=resolution, levels=5)
+        for level in found.levels:
+            assert {len(one) for one in level} >= {5} or resolution == 8
+            assert level
+
+
+def test_a_viewer_gets_the_communities_of_what_he_sees() -> None:
+    def filled(*, everything: bool) -> Any:
+        repo = ibidem.init("memory:")
+        with repo.transaction() as tx:
+            tx.set_trust_policy(ibidem.TrustPolicy())
+            for number, text in enumerate(FACTS):
+                if everything or number != 1:
+                    level = 4 if number == 1 else 0
+                    tx.add_node("Fact", summary=text, key=number, props={"level": level})
+        return repo
+
+    caller = ibidem.Viewer(level=1, scopes=())
+    told = []
+    for everything in (True, False):
+        with filled(everything=everything) as repo:
+            found = repo.at(viewer=caller).communities()
+            told.append((found.to_dict(), found.overview()))
+    assert told[0] == told[1]
+
+
+def test_only_the_most_central_members_are_read() -> None:
+    with ibidem.init("memory:") as repo:
+        with repo.transaction() as tx:
+            hub = tx.add_node("Fact", summary="the hub of many other things", key="hub")
+            for number in range(2 * MEMBERS_READ):
+                spoke = tx.add_node("Fact", summary=f"spoke {number} of the wheel", key=number)
+                tx.add_edge(hub, "has", spoke)
+        (one,) = repo.at().communities()
+        assert one.members[0] == hub
+        assert len(one) == 2 * MEMBERS_READ + 1
