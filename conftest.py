@@ -163,12 +163,13 @@ def _other_store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     if not kind:
         yield
         return
-    from tests.other_stores import EXCLUDED, other_backend
+    from tests.other_stores import EXCLUDED, EXCLUDED_MODULES, other_backend
     from tests.s3_server import BUCKET
 
     from ibidem.store import backends
 
     reason = EXCLUDED.get(request.node.name.partition("[")[0])
+    reason = reason or EXCLUDED_MODULES.get(request.path.stem)
     if reason is not None:
         pytest.skip(reason)
     address = ""

@@ -3,15 +3,16 @@
     python bench/communities.py DATA [--budget 1000] [--work FOLDER]
 
 DATA holds the folder `corpus_peps`. `bench/data/topics.json` has topics that a reader of these
-documents would name, each with words one of which a text has to hold to show it; they were written
-from what the documents are known for, not from an answer. Beside the overview stand sentences
-drawn at random (the mean of 20 draws) and what a question for the subject finds, each within the
-same number of tokens.
+documents would name, each with words one of which a text has to hold, as whole words, to show it.
+Words that at most RARE documents have do not count. Beside the overview stand sentences drawn at
+random and the beginnings of documents drawn at random (means of 20 draws), and what a question for
+the subject finds, each within the same number of tokens.
 """
 
 import argparse
 import json
 import random
+import re
 import statistics
 import tempfile
 import time
@@ -23,9 +24,11 @@ import ibidem
 from ibidem.retrieve.answer.summary import METHODS
 from ibidem.retrieve.tokens import HEURISTIC
 
-TOPICS = Path(__file__).parent / "data" / "topics.json"
+FILE = Path(__file__).parent / "data" / "topics.json"
+TOPICS: list[list[re.Pattern[str]]] = []
 QUESTION = "what is this collection about?"
 DRAWS = 20
+RARE = 5
 
 
 def main() -> None:
@@ -43,6 +46,7 @@ def main() -> None:
 
 
 def report(texts: dict[str, str], work: Path, budget: int) -> None:
+    known(texts)
     folder = work / "communities"
     if not folder.exists():
         with ibidem.init(folder) as repo:
@@ -62,16 +66,26 @@ def report(texts: dict[str, str], work: Path, budget: int) -> None:
         row("first hits of a question", shown(str(at.prompt(QUESTION, token_budget=budget))))
         asked = at.retrieve(QUESTION, limit=100)
         row("summary of the first 100 hits", shown(within(sentences(asked), budget)))
+    openings = [" ".join(text.split())[:300] for text in texts.values()]
     everything = [line for text in texts.values() for line in text.split(". ")]
-    draws = [
-        shown(within(random.Random(seed).sample(everything, 400), budget)) for seed in range(DRAWS)
-    ]
-    row("sentences at random", statistics.mean(draws))
+    for name, lines in (("sentences", everything), ("beginnings of documents", openings)):
+        draws = [
+            shown(within(random.Random(seed).sample(lines, 400), budget)) for seed in range(DRAWS)
+        ]
+        row(f"{name} at random", statistics.mean(draws))
     print(f"{len(found):,} communities of {found.node_count:,} nodes in {seconds:.1f} s")
 
 
 def row(name: str, count: float) -> None:
-    print(f"| {name} | {count:g} | {len(json.loads(TOPICS.read_text()))} |")
+    print(f"| {name} | {count:g} | {len(TOPICS)} |")
+
+
+def known(texts: dict[str, str]) -> None:
+    """Takes the words of topics that enough documents have."""
+    folded = [fold(text) for text in texts.values()]
+    for topic in json.loads(FILE.read_text()):
+        words = [re.compile(rf"(?<!\w){re.escape(fold(word))}s?(?!\w)") for word in topic["words"]]
+        TOPICS.append([word for word in words if sum(map(bool, map(word.search, folded))) > RARE])
 
 
 def sentences(answer: ibidem.Answer) -> list[str]:
@@ -89,11 +103,12 @@ def within(lines: list[str], budget: int) -> str:
 
 
 def shown(text: str) -> int:
-    folded = " ".join(text.lower().split())
-    return sum(
-        any(word.lower() in folded for word in topic["words"])
-        for topic in json.loads(TOPICS.read_text())
-    )
+    folded = fold(text)
+    return sum(any(word.search(folded) for word in words) for words in TOPICS)
+
+
+def fold(text: str) -> str:
+    return " ".join(text.lower().split())
 
 
 if __name__ == "__main__":

@@ -69,6 +69,9 @@ EXCLUDED = {
     "test_who_has_it_open_finishes_what_a_killed_process_began_before_anything_is_read": _PROCESSES,
 }
 """Tests that do not hold on another store, and why."""
+EXCLUDED_MODULES = {
+    "test_workers": "its repositories are made for the whole module, before the store is another",
+}
 _POINTER = "format"
 _OBJECTS = "blocks"
 

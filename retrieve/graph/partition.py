@@ -26,7 +26,7 @@ from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.objects.text import node_text
 from ibidem.retrieve.access.policy import TrustPolicy, policy_of
-from ibidem.retrieve.answer.summary import CENTROID, Summary, summary_of
+from ibidem.retrieve.answer.summary import CENTROID, MMR, Summary, summary_of
 from ibidem.retrieve.filter import NodeSet
 from ibidem.retrieve.graph.leiden import Resolution, WeightedGraph, communities, graph_of
 from ibidem.retrieve.node_source import NodeSource
@@ -43,6 +43,8 @@ LEVELS_MAX = 5
 PARTS_MAX = 1000
 """The greatest numerator and denominator of a resolution."""
 NAMES_SHOWN = 5
+NAMES_TITLED = 3
+"""Names of a community in a line with a title."""
 TITLE_CHARS = 80
 MEMBERS_READ = 50
 """The most central members, whose text makes a summary."""
@@ -76,7 +78,7 @@ class Community:
     @property
     def heading(self) -> str:
         """A line with the title, the names and the number of nodes."""
-        names = ", ".join(self.names)
+        names = ", ".join(self.names[: NAMES_TITLED if self.title else None])
         return f"{self.title}{': ' if self.title and names else ''}{names} ({len(self)} nodes)"
 
     def to_dict(self) -> dict[str, Any]:
@@ -143,7 +145,7 @@ class Communities:
         *,
         token_budget: int = 1000,
         level: int = 0,
-        method: str = CENTROID,
+        method: str = MMR,
         question: str = "",
     ) -> str:
         """Returns a text of what the collection is about: title and names of each community and
@@ -170,7 +172,11 @@ class Communities:
             rest -= cost
             lines.append([line])
         found = [
-            self.summary(one, method=method, question=question).sentences
+            [
+                sentence
+                for sentence in self.summary(one, method=method, question=question).sentences
+                if sentence.text != one.title
+            ]
             for one in shown[: len(lines)]
         ]
         for step in range(max(map(len, found), default=0)):
