@@ -229,24 +229,25 @@ def _check_sessions(
             )
 
 
-@pytest.fixture
+@contextlib.contextmanager
 def event_loop() -> Iterator[None]:
     """Closes the event loop of a sample: a library that finds none makes one and leaves it open."""
     asyncio.set_event_loop(None)
-    yield
-    with contextlib.suppress(RuntimeError):  # there is none
-        asyncio.get_event_loop().close()
-    asyncio.set_event_loop(None)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(RuntimeError):  # there is none
+            asyncio.get_event_loop().close()
+        asyncio.set_event_loop(None)
 
 
-@pytest.mark.usefixtures("event_loop")
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=relative)
 def test_python_samples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    _run_python(page)
+    with event_loop():
+        _run_python(page)
 
 
-@pytest.mark.usefixtures("event_loop")
 @pytest.mark.parametrize(
     "page",
     [
@@ -257,8 +258,9 @@ def test_python_samples_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monk
 )
 def test_python_samples_run_again(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    _run_python(page)
-    _run_python(page)
+    for _ in range(2):
+        with event_loop():
+            _run_python(page)
 
 
 def _run_python(page: Path) -> None:
