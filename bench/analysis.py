@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from quality import read_lines
+from bm25 import read_lines
 
 from ibidem.index.analysis import ANALYSERS, analyse
 

@@ -77,7 +77,7 @@ def in_process(folder: Path, count: int, batch: int, environment: dict[str, str]
 def locomo(folder: Path, data: Path) -> dict[str, object]:
     """Returns distance to float32 and session hits of dense retrieval alone."""
     import numpy as np
-    from quality import TURNS, Collection, session_order
+    from bm25 import TURNS, Collection, session_order
 
     from ibidem.embed.minilm import ExactMiniLM
 

@@ -1,12 +1,12 @@
 """Fusions of the lexical and the dense lane on real data sets, against the better of the two.
 
 The default fusion was chosen with this script. Lanes are those of the library in plain floating
-point (BM25 as in `quality.py`, cosine by a matrix product), 100 rows each; they are fused by the
+point (BM25 as in `bm25.py`, cosine by a matrix product), 100 rows each; they are fused by the
 library itself.
 
     python bench/fusion.py DATA [--vectors FOLDER] [--set SET ...] [--json OUT]
 
-DATA holds one folder a set, see `quality.py`. Vectors of a set are `SET.npz` in FOLDER, or
+DATA holds one folder a set, see `bm25.py`. Vectors of a set are `SET.npz` in FOLDER, or
 `minilm_f32.npz` in the set's own folder, with float32 arrays `corpus` and `queries` in the order of
 the files; `--embed MODEL` makes those that are missing with the exact embedder installed in the
 folder MODEL.
@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
-from quality import K1, TURNS, B, Bm25, Collection, Scores, ndcg, session_order
+from bm25 import K1, TURNS, B, Bm25, Collection, Scores, ndcg, session_order
 
 from ibidem.index.analysis import ENGLISH, analyse
 from ibidem.retrieve.fuse import fuse

@@ -24,7 +24,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from quality import Collection, session_order
+from bm25 import Collection, session_order
 
 import ibidem
 from ibidem.memory.conversation.conversations import Conversations

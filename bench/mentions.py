@@ -2,7 +2,7 @@
 
     python bench/mentions.py DATA [--set SET ...] [--embed MODEL] [--depth N] [--sweep]
 
-DATA holds one folder a set, see `quality.py`; a passage becomes a node, a conversation a
+DATA holds one folder a set, see `bm25.py`; a passage becomes a node, a conversation a
 repository. With `--embed`, the exact embedder installed in the folder MODEL gives every passage and
 question a vector, and both rows have the dense lane too.
 
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from quality import SETS, Collection, ndcg
+from bm25 import SETS, Collection, ndcg
 
 import ibidem
 

@@ -15,6 +15,7 @@ from ibidem.cli.session import (
     color_option,
     commit_options,
     common_options,
+    complete_label,
     pass_session,
 )
 
@@ -30,7 +31,12 @@ if TYPE_CHECKING:
     metavar="MODEL",
     help=f"Embedding model: {embedders.FORMS}.",
 )
-@click.option("--label", metavar="TYPE", help="Only nodes of this type.")
+@click.option(
+    "--label",
+    metavar="TYPE",
+    shell_complete=complete_label,
+    help="Only nodes of this type.",
+)
 @click.option(
     "--batch",
     type=click.IntRange(min=1),

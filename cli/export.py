@@ -9,7 +9,14 @@ import click
 
 from ibidem.cli.options.copies import include_option, show_report
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, at_option, common_options, pass_session, read_viewer
+from ibidem.cli.session import (
+    Session,
+    at_option,
+    common_options,
+    complete_label,
+    pass_session,
+    read_viewer,
+)
 
 BUNDLE = "car"
 
@@ -24,7 +31,12 @@ BUNDLE = "car"
 )
 @click.option("--branch", metavar="NAME", multiple=True, help="Only this branch; may be repeated.")
 @click.option("--since", metavar="REV", help="Leave out the history up to and including REV.")
-@click.option("--label", metavar="TYPE", help="Only nodes of this type at --at, without history.")
+@click.option(
+    "--label",
+    metavar="TYPE",
+    shell_complete=complete_label,
+    help="Only nodes of this type at --at, without history.",
+)
 @click.option("--full", "full", is_flag=True, help="Everything, including the local operation log.")
 @click.option(
     "--include-tombstoned", is_flag=True, help="Also write what was forgotten; not in car."

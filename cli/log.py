@@ -11,7 +11,14 @@ import click
 from ibidem.cli.options.ids import node_at
 from ibidem.cli.options.limit import limit_option
 from ibidem.cli.render import output, shapes
-from ibidem.cli.session import Session, at_option, common_options, pager_option, pass_session
+from ibidem.cli.session import (
+    Session,
+    at_option,
+    common_options,
+    complete_label,
+    pager_option,
+    pass_session,
+)
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import CommitCid
@@ -24,7 +31,12 @@ if TYPE_CHECKING:
 @click.option("--oneline", is_flag=True, help="One line per commit.")
 @click.option("--graph", is_flag=True, help="Draw the commit graph.")
 @click.option("--path", metavar="PATH", help="Only commits that touched the document of PATH.")
-@click.option("--label", metavar="LABEL", help="Only commits that touched a node of LABEL.")
+@click.option(
+    "--label",
+    metavar="LABEL",
+    shell_complete=complete_label,
+    help="Only commits that touched a node of LABEL.",
+)
 @click.option("--node", metavar="NODE", help="Only commits that touched NODE.")
 @at_option
 @pager_option

@@ -95,6 +95,7 @@ def add_command(
     multiple=True,
     help="Also records with this status: superseded or retracted.",
 )
+@click.option("--layered", is_flag=True, help="In the order of layers, Working first, then score.")
 @viewer_option
 @at_option
 @common_options
@@ -122,6 +123,7 @@ def graph_command(session: Session, /, *, query: str | None, at: str, **given: A
             hops=given["hops"],
             as_of=dates.moment(session.clock(), given["as_of"]),
             include_status=given["include_status"],
+            layered=given["layered"],
         )
     if session.json:
         output.emit("memory-graph", records.records_json(answer))

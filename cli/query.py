@@ -10,7 +10,14 @@ from ibidem.cli.options import dates, flags, parse
 from ibidem.cli.options.limit import limit_option
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import output, shapes
-from ibidem.cli.session import Session, at_option, common_options, pager_option, pass_session
+from ibidem.cli.session import (
+    Session,
+    at_option,
+    common_options,
+    complete_label,
+    pager_option,
+    pass_session,
+)
 from ibidem.retrieve.query.options import OPTIONS, TIMES_OF_RECORDS
 
 if TYPE_CHECKING:
@@ -24,7 +31,10 @@ _TIMES = [OPTIONS[name] for name in TIMES_OF_RECORDS]
 
 @click.command("query")
 @click.option(
-    "--label", multiple=True, help="Only nodes of this type; may be repeated to allow several."
+    "--label",
+    multiple=True,
+    shell_complete=complete_label,
+    help="Only nodes of this type; may be repeated to allow several.",
 )
 @click.option(
     "--where",

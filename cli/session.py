@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import field
 from functools import update_wrapper
 from pathlib import Path
@@ -466,12 +466,27 @@ def _revision(context: click.Context, _: click.Parameter, value: str) -> str:
 
 def complete_revision(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """Returns the branches and tags with this prefix; nothing on any error."""
+    return _completed(context, incomplete, lambda found: ["HEAD", *found.branches(), *found.tags()])
+
+
+def complete_label(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Returns the labels at the head with this prefix; nothing on any error."""
+    return _completed(context, incomplete, lambda found: found.at().schema().labels)
+
+
+def complete_model(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Returns the models that have vectors with this prefix; nothing on any error."""
+    return _completed(context, incomplete, lambda found: found.at().config.models)
+
+
+def _completed(
+    context: click.Context, incomplete: str, names: Callable[[Repository], Iterable[str]]
+) -> list[str]:
     try:
         with context.ensure_object(Session).open() as repository:
-            names = ["HEAD", *repository.branches(), *repository.tags()]
+            return [name for name in names(repository) if name.startswith(incomplete)]
     except (IbidemError, OSError):
         return []
-    return [name for name in names if name.startswith(incomplete)]
 
 
 def _set(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:

@@ -49,6 +49,13 @@ command.add_command(token.command)
     show_default=True,
     help="Whether nodes without a scope are visible to all callers of the level, or to none.",
 )
+@click.option(
+    "--stubs",
+    type=click.Choice(["allow", "deny"]),
+    default="allow",
+    show_default=True,
+    help="Whether viewers who ask for stubs learn what types of records are hidden near theirs.",
+)
 @commit_options
 @common_options
 @pass_session

@@ -47,9 +47,13 @@ def folder_diff(folder: WorkingFolder, head: Root, staged: Root) -> FolderDiff:
         old = change.former if change and change.former else moved.get(path, path)
         try:
             before = source_at(store, head, old)
+            replaced = None if old == path else source_at(store, head, path)
         except NotFoundError:
             found[path] = DocumentChange(path, None, None, is_readable=False)
             continue
+        if replaced is not None:  # another document changed, and the one at the old path went
+            found[old] = DocumentChange(old, before, None)
+            before, old = replaced, path
         if after is None:
             path = old
         former = None if old == path or before is None else old

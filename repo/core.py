@@ -24,6 +24,7 @@ from ibidem.repo.local_settings import LocalSettings, LogQuestions
 from ibidem.repo.operation_log import OperationLog
 from ibidem.repo.receipts.log import ReceiptLog
 from ibidem.repo.refs import HEADS, OWN, TAGS
+from ibidem.repo.retrieval.answer_cache import AnswerCache
 from ibidem.repo.search_index import SearchIndex
 from ibidem.repo.state import ERASING_CELL, State
 from ibidem.store.closing import Closing
@@ -89,9 +90,17 @@ class Core(Closing):
         self._graph: tuple[tuple[CommitCid, TreeCid, int], Graph] | None = None
         """The graph of the last requested commit, and the erasures that it excludes."""
         self.search_index = SearchIndex(
-            store, folder, self.operation_log, self._head_in, self._report, lambda: self.keyring
+            store,
+            folder,
+            self.operation_log,
+            self._head_in,
+            self._report,
+            lambda: self.keyring,
+            self.local,
         )
         """The index of this repository, which follows its head."""
+        self.answer_cache = AnswerCache()
+        """The last packs of this process."""
         self.edge_lookup = EdgeLookup(store, self._ask)
         """Finds the edges of a node."""
         self.erasing_finisher: Callable[[Core], bool] | None = None
@@ -245,6 +254,7 @@ class Core(Closing):
     def drop_derived(self) -> None:
         """Drops all derived data held in memory; files stay, and none is added."""
         self._graph = None
+        self.answer_cache.clear()
         self.search_index.drop()
 
     def reindex(self, *, compact: bool = False) -> None:
@@ -337,7 +347,8 @@ class Core(Closing):
         return self.operation_log.state()
 
     def _forget_logs(self) -> None:
-        """Drops the notes cached before an erasure: they may quote erased text."""
+        """Drops the notes and answers cached before an erasure: they may quote erased text."""
+        self.answer_cache.clear()
         for logs in self.note_logs.values():
             logs.clear()
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.tokens import TokenEstimator
 
 T = TypeVar("T")
+R = TypeVar("R")
 V = TypeVar("V", bound=NodeVector)
 EDGES_AT_ONCE = 256
 """Edges that are read together."""
@@ -344,6 +345,32 @@ class Graph:
                 raise
         self._snapshot = None
         return question(self.snapshot())
+
+    def stream_with_snapshot(
+        self, question: Callable[[Snapshot], Generator[T, None, R]]
+    ) -> Generator[T, None, R]:
+        """Yields what a function of the snapshot yields, and returns its result. After damage it
+        runs again, as in `with_snapshot`, and what was yielded before is left out."""
+        count, was_rebuilt = 0, False
+        while True:
+            steps = question(self.snapshot())
+            try:
+                for _ in range(count):
+                    next(steps)
+                while True:
+                    one = next(steps)
+                    count += 1
+                    yield one
+            except StopIteration as end:
+                result: R = end.value
+                return result
+            except (InvalidInputError, StorageError):
+                raise
+            except Exception:
+                held, recover = self._snapshot, self.core.search_index.current.recover
+                if was_rebuilt or held is None or not recover(held):
+                    raise
+            was_rebuilt, self._snapshot = True, None
 
     def _check_open(self) -> None:
         """Raises `InvalidInputError` if there is a trust policy and no caller was given."""

@@ -1,4 +1,5 @@
-"""The settings of one copy of a repository that the library reads: what becomes of questions.
+"""The settings of one copy of a repository that the library reads: what becomes of questions, when
+the index is built, and how much of it and of answers is kept.
 
 They are in `local/settings.json` of the repository's folder, which is never committed or copied;
 `repo config` writes others there, too. A file that cannot be read keeps no question. A repository
@@ -19,6 +20,11 @@ from ibidem.store.files import change_file, folder_lock, medium_error
 FILE = Path("local") / "settings.json"
 LOG_QUESTIONS, SLOW_MILLISECONDS = "log_questions", "slow_milliseconds"
 SLOW_DEFAULT = 30_000
+INDEX_BUILD, INDEX_BUDGET, ANSWER_CACHE = "index_build", "index_budget", "answer_cache"
+COMMIT, QUESTION = BUILT_AT = ("commit", "question")
+"""When the index of a new head is built."""
+INDEX_BUDGET_DEFAULT = 4 << 30
+ANSWER_CACHE_DEFAULT = 16 << 20
 
 
 class LogQuestions(StrEnum):
@@ -51,6 +57,23 @@ class LocalSettings:
         """How long a question takes that is recorded as slow."""
         value = self._read().get(SLOW_MILLISECONDS, SLOW_DEFAULT)
         return value if type(value) is int and value >= 0 else SLOW_DEFAULT
+
+    @property
+    def is_indexed_at_commit(self) -> bool:
+        """Whether every commit is indexed at once, not for a question."""
+        return bool(self._read().get(INDEX_BUILD) == COMMIT)
+
+    @property
+    def index_budget(self) -> int:
+        """Bytes that the index of all heads but the current one may occupy."""
+        value = self._read().get(INDEX_BUDGET, INDEX_BUDGET_DEFAULT)
+        return value if type(value) is int and value >= 0 else INDEX_BUDGET_DEFAULT
+
+    @property
+    def answer_cache(self) -> int:
+        """Bytes of packs that a process keeps to answer the same question again; 0 for none."""
+        value = self._read().get(ANSWER_CACHE, ANSWER_CACHE_DEFAULT)
+        return value if type(value) is int and value >= 0 else ANSWER_CACHE_DEFAULT
 
     def set_log_questions(self, value: LogQuestions | str) -> None:
         """Writes where questions are written.

@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from ibidem.repo.core import Core
     from ibidem.repo.retrieval.listing import Page
     from ibidem.repo.retrieval.neighbours import Neighbour
-    from ibidem.repo.retrieval.signature import (
-        QuestionOptions,
-    )
+    from ibidem.repo.retrieval.pack_stream import PackStream
+    from ibidem.repo.retrieval.signature import QuestionOptions
     from ibidem.retrieve.access.policy import TrustPolicy, Viewer
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import AnswerItem, Item
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.records.record import RecordType, Status
     from ibidem.retrieve.rerank import Reranker
     from ibidem.retrieve.schema import Schema
+    from ibidem.retrieve.tokens import TokenEstimator
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -220,6 +220,97 @@ class Revision(Questions):
             from ibidem.repo.retrieval.records import records as ask
         return ask(self.graph.core, self.graph, **options)
 
+    def stream_packs(
+        self,
+        text: str | None = None,
+        *,
+        # options: packs
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
+        label: str | Iterable[str] | None = None,
+        where: Mapping[str, object] | Predicate | None = None,
+        include_tombstoned: bool = False,
+        model: str | Configured | None = CONFIGURED,
+        embedder: Embedder | None = None,
+        degrade: bool = False,
+        vector: tuple[str, Any] | None = None,
+        sparse: tuple[str, Any, Any] | None = None,
+        operator: str | Configured = CONFIGURED,
+        phrases: bool | Configured = CONFIGURED,
+        fuzzy: bool | Mapping[str, float] | None = None,
+        k1: float | None = 1.2,
+        b: float | None = 0.7,
+        graph: Mapping[str, object] | None = None,
+        community: Mapping[str, object] | None = None,
+        mentions: bool | Mapping[str, object] | None = None,
+        as_of: int | datetime | None = None,
+        valid_missing: str | None = "pass",
+        created_after: int | datetime | None = None,
+        created_before: int | datetime | None = None,
+        updated_after: int | datetime | None = None,
+        updated_before: int | datetime | None = None,
+        fusion: str | Configured | None = CONFIGURED,
+        rrf_k: float | Configured | None = CONFIGURED,
+        weights: Mapping[str, float] | Configured | None = CONFIGURED,
+        rerank: Reranker | None = None,
+        rerank_text: str | None = None,
+        rerank_depth: int | None = 25,
+        rerank_timeout: float | None = 8.0,
+        mmr: Mapping[str, float] | None = None,
+        recency: bool | Mapping[str, Any] | None = None,
+        importance: bool | str | None = None,
+        feedback: bool | Mapping[str, Any] | None = None,
+        worth: bool | Mapping[str, Any] | None = None,
+        direct: bool | Mapping[str, Any] | None = None,
+        notes: CommitCid | str | None = None,
+        adjacency: int | Configured = CONFIGURED,
+        metadata: bool | Configured = CONFIGURED,
+        estimator: str | TokenEstimator = "heuristic",
+        token_budget: int | Configured | None = CONFIGURED,
+        depth: int | Configured = CONFIGURED,
+        limit: int | Configured | None = CONFIGURED,
+        coverage_min: int | None = None,
+        strict: bool = False,
+        viewer: Viewer | None = None,
+        expand: str = "neighbors",
+        per_hit_neighbors: int = 4,
+        window_chars: int | None = 800,
+        merge: str = "absorb",
+        overflow: str = "cut",
+        rank: str = "score",
+        spans: bool = False,
+        nodes_max: int | None = None,
+        dedupe: str = "text",
+        dedupe_percent: int = 80,
+        dedupe_property: str | None = None,
+        etypes: Iterable[str] | None = None,
+        hops: int = 1,
+        fanout: int = 8,
+        direction: str = "both",
+        sources: Mapping[str, object] | None = None,
+        # end of options
+    ) -> PackStream:
+        """Returns an iterator of the packs that `packs` returns, each as soon as its text was read;
+        then it has the whole answer.
+
+        Examples:
+            >>> import ibidem
+            >>> repo = ibidem.init("memory:")
+            >>> _ = repo.add("tea at five")
+            >>> stream = repo.at().stream_packs("tea")
+            >>> [pack.text for pack in stream]
+            ['tea at five']
+            >>> stream.answer == repo.packs("tea")
+            True
+        """
+        return self._stream_packs(text, changed_options(locals(), Questions.packs))
+
+    def _stream_packs(self, text: str | None, options: Mapping[str, Any]) -> PackStream:
+        from ibidem.repo.retrieval.context import stream_packs
+
+        return stream_packs(self.graph.core, self.graph, text, **options)
+
     def retrieve_many(self, questions: Iterable[QuestionOptions]) -> list[Answer[Item]]:
         """Returns the answers to several questions, each given by its options of `retrieve`. The
         answers are the same as one by one; questions over the same nodes share work.
@@ -275,7 +366,7 @@ class Revision(Questions):
         mmr: Mapping[str, float] | None = None,
         recency: bool | Mapping[str, Any] | None = None,
         importance: bool | str | None = None,
-        feedback: bool | None = None,
+        feedback: bool | Mapping[str, Any] | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         notes: CommitCid | str | None = "memory",
         token_budget: int | Configured | None = CONFIGURED,
@@ -290,6 +381,7 @@ class Revision(Questions):
         direction: str = "both",
         top_min: float = 0.6,
         gap_min: float = 0.0,
+        layered: bool = False,
         # end of options
     ) -> Answer[RecordItem]:
         """Returns the records that a question is about, and the records related to them.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ibidem.objects.cid import RootCid, TreeCid
     from ibidem.objects.progress import Progress
     from ibidem.objects.view import View
-    from ibidem.repo.index_settings import IndexSettings
+    from ibidem.repo.local_settings import LocalSettings
     from ibidem.repo.operation_log import OperationLog
     from ibidem.repo.signing.key import SigningKey
     from ibidem.repo.signing.keyring import Keyring
@@ -58,6 +58,7 @@ class SearchIndex:
         head_in: Callable[[State | None], tuple[RootCid, Commit | None]],
         progress: Progress,
         keyring: Callable[[], Keyring],
+        settings: LocalSettings,
     ) -> None:
         """Opens nothing.
 
@@ -68,9 +69,11 @@ class SearchIndex:
             head_in: returns the root at the head in a state, by default the newest, and its commit.
             progress: called while a snapshot is built or advanced.
             keyring: returns the keys whose segments are accepted.
+            settings: say when the index is built, and how much is kept.
         """
         self._store = store
         self._keyring = keyring
+        self._settings = settings
         self._folder = None if folder is None else folder / "index"
         self._operation_log = operation_log
         self._head_in = head_in
@@ -81,9 +84,6 @@ class SearchIndex:
         """With the newest view for which it was requested, whose erasures it excludes."""
         self.followed_blocks_max = FOLLOWED_BLOCKS_MAX
         """Blocks of a commit up to which it is indexed at once, if at all."""
-        self.settings: IndexSettings | None = None
-        """When the index is built and how much is kept; None for what the repository is configured
-        to, read once."""
         self._is_queried = False
         """Whether a question was asked since the last commit through this object."""
         self._heads: tuple[TreeCid, dict[bytes, RootCid]] = EMPTY_TREE, {}
@@ -131,7 +131,7 @@ class SearchIndex:
         is_expected = self._is_queried and block_count <= self.followed_blocks_max
         # The commit is complete even if this fails; the next question reports the error.
         with suppress(Exception):
-            is_always = self._settings().is_built_at_commit
+            is_always = self._settings.is_indexed_at_commit
             if not is_expected and not is_always:
                 return
             self._is_queried = False
@@ -238,7 +238,7 @@ class SearchIndex:
         index.retention = Retention(
             frozenset([self._head_in(state)[0]]),
             partial(self._head_roots, state.view),
-            self._settings().budget_bytes,
+            self._settings.index_budget,
         )
         write_count = index.write_count
         try:
@@ -248,16 +248,6 @@ class SearchIndex:
                 # Sweeps away what was just written where an erasure came first, whose own sweep
                 # may have been before. Where the erasure comes after this, so does its sweep.
                 _ = self.current
-
-    def _settings(self) -> IndexSettings:
-        if self.settings is None:
-            from ibidem.repo.index_settings import IndexSettings, read_index_settings
-
-            folder = self._folder
-            self.settings = (
-                IndexSettings() if folder is None else read_index_settings(folder.parent)
-            )
-        return self.settings
 
     def _head_roots(self, view: View) -> Collection[RootCid]:
         """Returns the roots of all branches and tags in a view; reads what changed since the last

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
 
 from ibidem.retrieve.answer.answer import Answer
 from ibidem.retrieve.answer.item import AnswerItem
@@ -14,6 +15,9 @@ from ibidem.retrieve.pipeline import execute as execute_nodes
 from ibidem.retrieve.protocol import Snapshot
 from ibidem.retrieve.query.query import Query, resolve
 from ibidem.retrieve.semantics import Rules
+
+if TYPE_CHECKING:
+    from ibidem.retrieve.context.pack import Pack
 
 
 def execute(
@@ -32,10 +36,20 @@ def execute(
     return execute_nodes(snapshot, query, nodes, **options)
 
 
+def stream_packs(
+    snapshot: Snapshot, query: Query, nodes: NodeSource, **options: Any
+) -> Generator[Pack, None, Answer[Pack]]:
+    """Yields the packs that answer a query, then returns the answer."""
+    from ibidem.retrieve.context import assemble
+
+    return assemble.stream_packs(snapshot, query, nodes, **options)
+
+
 RULES = Rules(
     resolve=resolve,
     read_query=Query.from_form,
     execute=execute,
+    stream_packs=stream_packs,
     rank_lexical=rank_lexical,
     fuse=fuse,
     pack=pack,

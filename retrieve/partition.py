@@ -186,7 +186,7 @@ class Counts:
         return words_of(query.text, home, self.statistics().analysers)
 
     def may_have_near_terms(self, universe: Universe) -> bool:
-        """Returns whether a word of the query may bring in terms at edit distance 1, which only a
+        """Returns whether a word of the query may bring in terms near it, which only a
         whole dictionary has."""
         fuzzy = universe.query.match.fuzzy
         if fuzzy is None:

@@ -38,6 +38,8 @@ class Rules:
     """Maps the canonical form of a query of this version to the query."""
     execute: Callable[..., Any]
     """Maps a snapshot, a query and the nodes to the answer; called as `engine.execute` is."""
+    stream_packs: Callable[..., Any]
+    """Called as `execute` for a query for packs; yields each pack, then returns the answer."""
     rank_lexical: Callable[..., Any]
     """Maps a universe to the top of the lexical lane."""
     fuse: Callable[..., Any]

@@ -148,7 +148,9 @@ def failure(check: Check, result: Answer[Item], found: Responsible, store: Sourc
         found: the responsible commit.
         store: has the blocks of the commit.
     """
-    lines = [f"  {line}" for line in move_lines(compare(check.items, placed(result)))]
+    lines = [
+        f"  {line}" for line in move_lines(compare(check.items, placed(result, is_located=True)))
+    ]
     lines += [f"  {name}: {old} -> {new}" for name, old, new in changed_facts(check, result)]
     if found.cause is None:
         lines += ["", *found.note.split("\n")]

@@ -7,10 +7,13 @@ from typing import Any, TypeVar
 
 import click
 
+from ibidem.cli.session import complete_label, complete_model
 from ibidem.retrieve.query.options import GROUPS, Option
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _TYPES: Mapping[str, type] = {"int": int, "float": float}
+_COMPLETED = {"label": complete_label, "model": complete_model}
+"""What a shell proposes for the value of an option."""
 
 
 def added(options: Iterable[Option]) -> Callable[[Function], Function]:
@@ -91,4 +94,5 @@ def _option(one: Option) -> Callable[[Function], Function]:
         multiple=flag.is_many,
         metavar=flag.metavar,
         help=help_text,
+        shell_complete=_COMPLETED.get(one.name),
     )

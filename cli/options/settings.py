@@ -19,9 +19,16 @@ import click
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
-from ibidem.repo import index_settings
 from ibidem.repo.local_settings import (
+    ANSWER_CACHE,
+    ANSWER_CACHE_DEFAULT,
+    BUILT_AT,
+    FILE,
+    INDEX_BUDGET,
+    INDEX_BUDGET_DEFAULT,
+    INDEX_BUILD,
     LOG_QUESTIONS,
+    QUESTION,
     SLOW_DEFAULT,
     SLOW_MILLISECONDS,
     LogQuestions,
@@ -43,7 +50,7 @@ machine. A local setting is never committed.
 """
 ROOT = "root"
 LOCAL = "local"
-NAME = index_settings.FILE
+NAME = FILE.as_posix()
 """The file in messages."""
 
 
@@ -80,21 +87,29 @@ SETTINGS = {
         ),
         Setting(
             Option(
-                index_settings.BUILD_KEY,
+                INDEX_BUILD,
                 "str",
-                default=index_settings.QUESTION,
-                choices=index_settings.BUILT_AT,
+                QUESTION,
+                choices=BUILT_AT,
                 help="When the index of a new head is built: at the commit, or for a question",
             ),
             LOCAL,
         ),
         Setting(
             Option(
-                index_settings.BUDGET_KEY,
+                INDEX_BUDGET,
                 "int",
-                default=index_settings.BUDGET_BYTES,
-                high=index_settings.BUDGET_BYTES_MAX,
+                INDEX_BUDGET_DEFAULT,
                 help="Bytes that the index of all heads but the current one may occupy",
+            ),
+            LOCAL,
+        ),
+        Setting(
+            Option(
+                ANSWER_CACHE,
+                "int",
+                ANSWER_CACHE_DEFAULT,
+                help="Bytes of packs that a process keeps for the same question again; 0 for none",
             ),
             LOCAL,
         ),
@@ -147,13 +162,11 @@ def checked(name: str, value: object) -> Any:
         InvalidInputError: an unknown name, or a value of the wrong form.
     """
     found = setting(name)
-    if name == index_settings.BUILD_KEY:
-        return index_settings.check_build(value)
-    if name == index_settings.BUDGET_KEY:
-        return index_settings.check_budget(value)
+    if name == INDEX_BUILD:
+        return checks.choice(name, value, BUILT_AT)
     if name == LOG_QUESTIONS:
         return str(checked_log_questions(value))
-    if name == SLOW_MILLISECONDS:
+    if name in (SLOW_MILLISECONDS, INDEX_BUDGET, ANSWER_CACHE):
         return checks.count(name, value)
     if found.scope == LOCAL:
         if not isinstance(value, str) or not value.strip():

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 from ibidem.memory.conversation.units import is_question
 from ibidem.memory.graph.propose import Triple
 from ibidem.objects.record import record
+from ibidem.retrieve.records.record import term_of
 
 if TYPE_CHECKING:
     from ibidem.memory.conversation.message import Stored
@@ -302,13 +303,14 @@ def _triple(rule: _Rule, match: re.Match[str], user: str) -> Triple | None:
         object_ = _COMPARED.sub(" over ", object_, count=1)
     most = _SENTENCE_MAX if is_sentence else _WORDS_MAX
     is_wrong = _MARK in object_ or len(object_.split()) > most
-    if is_wrong or not re.search(r"\w", object_):
+    subject = groups.get("subject") or user
+    if is_wrong or not term_of(object_) or not term_of(subject):
         return None
     if not is_sentence and _NOTHING.match(object_):
         return None
     what = (groups.get("what") or "").lower()
     predicate = rule.predicate.format(what=_KIN_DE.get(what, what))
-    return Triple(groups.get("subject") or user, predicate, object_, CONFIDENCE)
+    return Triple(subject, predicate, object_, CONFIDENCE)
 
 
 def _trimmed(text: str) -> str:

@@ -376,21 +376,35 @@ class Scope:
 
     def _limit_threads(self, window: int) -> None:
         """Leaves out the messages outside the windows of all threads."""
-        is_exact = policy_of(self._revision.config) is None
         beyond: list[dict[str, Any]] = []
-        names: dict[str, None] = {}
-        for node in self._revision.query(label=THREAD):
-            with suppress(InvalidInputError):
-                info = thread_info(node)
-                if not is_exact or info.next_ord > window:  # else others may have written more
-                    names[info.name] = None
-        for name in sorted(names):
+        for name in self._long_threads(window):
             first, count = self._begin(name, window)
             if count:
                 beyond.append({"thread": name, "ord": {"lt": first}})
                 self.outside += _outside(name, count)
         if beyond:
             self._where["not"] = {"or": beyond}
+
+    def _long_threads(self, window: int) -> Iterator[str]:
+        """Yields the threads that may have more messages than a window, by name."""
+        if policy_of(self._revision.config) is None:
+            infos = []
+            for node in self._revision.query(label=THREAD):
+                with suppress(InvalidInputError):
+                    infos.append(thread_info(node))
+            yield from sorted(one.name for one in infos if one.next_ord > window)
+            return
+        # Viewers write messages whose thread they do not see: the names are those of the messages.
+        last = ""
+        while True:
+            page = self._page("thread", where={"thread": {"gt": last}}, limit=1)
+            given = page.nodes[0].props["thread"] if page.nodes else ()
+            # A node of another form may have a list there.
+            values = given if isinstance(given, list | tuple) else [given]
+            last = min((one for one in values if isinstance(one, str) and one > last), default="")
+            if not last:
+                return
+            yield last
 
 
 def now_of(revision: Revision, as_of: int | datetime | None) -> int:

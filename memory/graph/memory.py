@@ -128,7 +128,9 @@ class GraphMemory:
                     hint="repo.add takes a text",
                 )
         now = self.repository.now(time)
-        with self._writing(message or f"add {len(given)} records", now) as tx:
+        with self._writing(
+            message or f"add {len(given)} record{'s' * (len(given) != 1)}", now
+        ) as tx:
             policy = self.policy(tx)
             base = same_in_base(tx, given, policy, self._chain)
             ids = [_added(tx, record, base, policy, now) for record in given]
@@ -480,7 +482,7 @@ class GraphMemory:
         mmr: Mapping[str, float] | None = None,
         recency: bool | Mapping[str, Any] | None = None,
         importance: bool | str | None = None,
-        feedback: bool | None = None,
+        feedback: bool | Mapping[str, Any] | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         token_budget: int | Configured | None = CONFIGURED,
         depth: int = 200,
@@ -493,6 +495,7 @@ class GraphMemory:
         direction: str = "both",
         top_min: float = 0.6,
         gap_min: float = 0.0,
+        layered: bool = False,
         # end of options
     ) -> Answer[RecordItem]:
         """Returns the records relevant to a question, with their relations and a receipt.

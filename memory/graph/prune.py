@@ -44,7 +44,7 @@ def prune(
         if salience(record, log.about(record.id), moment, undated=records.time) < below
     ]
     if found and not dry_run:
-        message = f"prune {len(found)} records"
+        message = f"prune {len(found)} record{'s' * (len(found) != 1)}"
         with writing(repository, author=author, message=message, time=now) as tx:
             for one in found:
                 tx.tombstone(one, reason=REASON)

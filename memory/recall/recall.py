@@ -167,7 +167,7 @@ def recall(
     mmr: Mapping[str, float] | None = None,
     recency: bool | Mapping[str, Any] | None = None,
     importance: bool | str | None = None,
-    feedback: bool | None = None,
+    feedback: bool | Mapping[str, Any] | None = None,
     worth: bool | Mapping[str, Any] | None = None,
     direct: bool | Mapping[str, Any] | None = None,
     notes: CommitCid | str | None = None,

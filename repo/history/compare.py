@@ -67,6 +67,8 @@ class Placed:
     title: str
     """The first line of the node's text."""
     lanes: Mapping[str, LaneScore]
+    location: str = ""
+    """Path, lines and headings; empty for a node of no document, and where nobody looked it up."""
 
 
 @record
@@ -129,8 +131,9 @@ class Comparison(Drawn):
     """Whether the causes lead from one revision to the other, and not from a third one to both."""
 
 
-def placed(result: Answer[Item]) -> tuple[Placed, ...]:
-    """Returns the items of an answer with their ranks."""
+def placed(result: Answer[Item], *, is_located: bool = False) -> tuple[Placed, ...]:
+    """Returns the items of an answer with their ranks, and with their locations for a person."""
+    locations = result.titles() if is_located else [""] * len(result.items)
     return tuple(
         Placed(
             id=item.node.id,
@@ -141,8 +144,9 @@ def placed(result: Answer[Item]) -> tuple[Placed, ...]:
             label=item.node.ntype,
             title=(item.node.summary or "").strip().partition("\n")[0],
             lanes=item.lanes,
+            location=location,
         )
-        for rank, item in enumerate(result.items, 1)
+        for rank, (item, location) in enumerate(zip(result.items, locations, strict=True), 1)
     )
 
 
@@ -181,7 +185,7 @@ def compare_revisions(
     """
     ends = repository.graph(before), repository.graph(after)
     old, new = ask(ends[0]), ask(ends[1])
-    moves = compare(placed(old), placed(new))
+    moves = compare(placed(old, is_located=True), placed(new, is_located=True))
     comparison = Comparison(old, new, moves)
     one, other = (end.commit for end in ends)
     if all(move.kind is MoveKind.SAME for move in moves) or one is None or other is None:

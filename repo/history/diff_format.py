@@ -69,6 +69,8 @@ def _move_lines(move: Move) -> Iterator[str]:
     assert item is not None, "BUG: an item of neither answer"
     ranks = _pair(*(None if one is None else str(one.rank) for one in (before, after)))
     yield f"{ranks:<8} {move.kind:<8} {item.id}  {one_line(item.label)}  {_title(item)}"
+    if item.location:
+        yield f"{'':9}at {item.location}"
     scores = [None if one is None else one.score for one in (before, after)]
     yield f"{'':9}{_numbers('score', *scores)}"
     for lane in sorted({**_lanes(before), **_lanes(after)}):

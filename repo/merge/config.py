@@ -18,12 +18,13 @@ from ibidem.objects import codec
 from ibidem.objects.config import TRUST_SETTING
 from ibidem.objects.errors import ConflictError, InvalidInputError
 from ibidem.objects.record import record
-from ibidem.retrieve.access.policy import TrustPolicy
+from ibidem.retrieve.access.policy import ALLOW, STUBS, TrustPolicy
 
 _STRICTER: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "default_level": max,
     "anonymous_level": min,
     "unscoped": max,
+    STUBS: max,
 }
 """Of two values, the one that hides more; `deny` comes after `allow`."""
 
@@ -39,8 +40,8 @@ def merge_policy(base: object, ours: object, theirs: object) -> dict[str, Any]:
             or the result has one name for both.
         CorruptError: a policy is malformed.
     """
-    one, other = (TrustPolicy.from_form(side).form() for side in (ours, theirs))
-    was = {} if base is None else TrustPolicy.from_form(base).form()
+    one, other = map(_whole, (ours, theirs))
+    was = {} if base is None else _whole(base)
     merged: dict[str, Any] = {}
     for name in one:
         if one[name] == other[name] or other[name] == was.get(name):
@@ -55,6 +56,10 @@ def merge_policy(base: object, ours: object, theirs: object) -> dict[str, Any]:
         return TrustPolicy(**merged).form()
     except InvalidInputError as error:
         raise _refusal("scope", one, other) from error
+
+
+def _whole(given: object) -> dict[str, Any]:
+    return {STUBS: ALLOW, **TrustPolicy.from_form(given).form()}
 
 
 def _refusal(name: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> ConflictError:

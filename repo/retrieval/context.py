@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.repo.arguments import checked_time
+from ibidem.repo.retrieval import retrieve
 from ibidem.repo.retrieval.newest import newest_time
+from ibidem.repo.retrieval.pack_stream import PackStream
 from ibidem.repo.retrieval.retrieve import WRITTEN, answered, ask
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.retrieve.answer.answer import Answer, AnswerKind
 from ibidem.retrieve.context.assemble import shown_text
-from ibidem.retrieve.context.option import EDGES, SCORE, EdgeWalk, PackOptions
+from ibidem.retrieve.context.option import SCORE
 from ibidem.retrieve.context.pack import Pack, pack_cid
 from ibidem.retrieve.context.prompt import Citation, CitedSpan, Prompt, assemble, cited_digest
-from ibidem.retrieve.query.options import LIMIT_OF_PACKS
+from ibidem.retrieve.query.options import LIMIT_OF_PACKS, OF_PACKS
 from ibidem.retrieve.query.settings import configured
 from ibidem.retrieve.query.subquery import QUERIES
 from ibidem.retrieve.tokens import HEURISTIC
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 
 HYBRID = "hybrid"
 HYBRID_WEIGHTS = {"lexical": 0.7, "dense": 0.3}
-_NAMES = frozenset(PackOptions().form()) - {EDGES} | frozenset(EdgeWalk().form())
 
 
 def packs(
@@ -39,6 +40,14 @@ def packs(
     result = answered(repository, revision, ask_packs(repository, revision, text, **options))
     assert result.kind is AnswerKind.PACKS, "BUG: a question for packs"
     return result
+
+
+def stream_packs(
+    repository: Core, revision: Graph, text: str | None = None, **options: Unpack[PacksOptions]
+) -> PackStream:
+    """Returns the packs that answer a query one by one; options as in `ask_packs`."""
+    prepared = ask_packs(repository, revision, text, **options)
+    return PackStream(retrieve.stream_packs(repository, revision, prepared))
 
 
 def ask_packs(
@@ -67,7 +76,7 @@ def ask_packs(
         InvalidInputError: an option is unknown, of the wrong form, or has no effect; the message
             names it.
     """
-    given = {name: options.pop(name) for name in sorted(_NAMES) if name in options}
+    given = {name: options.pop(name) for name in sorted(OF_PACKS) if name in options}
     if "limit" not in options:
         settings = configured(revision.config)
         has_budget = options.get("token_budget", settings.get("token_budget")) is not None

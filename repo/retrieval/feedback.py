@@ -50,7 +50,9 @@ def opinions(repository: Core, query: Query) -> Opinions:
     found: dict[str, Mapping[NodeId, float]] = {}
     if recall.feedback is not None:
         said = [_not_useful(event, node) for event, node in _each(log, NOT_USEFUL)]
-        found["feedback"] = feedback_factors(_votes(log), said, query.text or "")
+        found["feedback"] = feedback_factors(
+            _votes(log), said, query.text or "", recall.feedback.penalties
+        )
     if recall.worth is not None:
         outcomes = [
             Outcome(event.time, _id(event), node, event.value == 1.0)

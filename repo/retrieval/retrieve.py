@@ -6,7 +6,7 @@ Replay of a receipt is in `repo/receipts/replay.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
@@ -36,9 +36,11 @@ from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
     from ibidem.repo.core import Core
+    from ibidem.repo.retrieval.answer_cache import Key
     from ibidem.repo.retrieval.signature import QuestionOptions
     from ibidem.repo.workers.driver import Workers
     from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.context.pack import Pack
 
 
 AnyAnswer = TypeVar("AnyAnswer", bound=Answer[Any])
@@ -63,9 +65,62 @@ def retrieve(repository: Core, revision: Graph, **options: Unpack[QuestionOption
 
 
 def answered(repository: Core, revision: Graph, prepared: PreparedQuery) -> Answer[Any]:
-    """Returns the answer to a resolved query, for nodes or for packs, with its receipt."""
-    result = _checked(prepared, execute_query(repository, revision, prepared))
-    return _with_receipt(repository, revision, result)
+    """Returns the answer to a resolved query, of any kind, with its receipt.
+
+    Packs that this process has returned for the same query of the same root are not computed again,
+    unless a reranker is asked, which may have changed.
+    """
+    key = _key(repository, revision, prepared)
+    found = None if key is None else _cached(repository, revision, prepared, key)
+    if found is not None:
+        return found
+    result = execute_query(repository, revision, prepared)
+    return _recorded(repository, revision, prepared, result, key)
+
+
+def _key(repository: Core, revision: Graph, prepared: PreparedQuery) -> Key | None:
+    """Returns the key of a question in the cache; None if its answer is not cached."""
+    query = prepared.query
+    if (
+        query.packs is None
+        or prepared.reranker is not None
+        or revision.generation != repository.receipts.generation()
+        or not repository.local.answer_cache
+    ):
+        return None
+    question = query.encode(), id(prepared.estimator), repository.agent, repository.task
+    return revision.root_cid, revision.commit_cid, *question
+
+
+def _cached(
+    repository: Core, revision: Graph, prepared: PreparedQuery, key: Key
+) -> Answer[Any] | None:
+    found = repository.answer_cache.get(key, revision.generation)
+    if found is None:
+        return None
+    _checked(prepared, found)
+    if found.receipt is not None:
+        repository.receipts.append(found.receipt.encode(), generation=revision.generation)
+    return _with_locator(revision, found)
+
+
+def _recorded(
+    repository: Core,
+    revision: Graph,
+    prepared: PreparedQuery,
+    result: Answer[Any],
+    key: Key | None,
+) -> Answer[Any]:
+    result = _with_receipt(repository, revision, _checked(prepared, result))
+    if key is not None:
+        repository.answer_cache.put(
+            key,
+            replace(result, locator=None),  # it would keep the revision and its index
+            prepared.estimator,
+            revision.generation,
+            repository.local.answer_cache,
+        )
+    return result
 
 
 def retrieve_many(
@@ -110,6 +165,11 @@ def _lanes_of_one_scan(
         return lambda snapshot: run if snapshot is of else None
 
     return [lanes_of(query, top) for query, top in zip(queries, tops, strict=True)]
+
+
+def _lanes_of(revision: Graph) -> Lanes:
+    workers = _workers_of(revision)
+    return _here if workers is None else workers.lanes
 
 
 def _workers_of(revision: Graph) -> Workers | None:
@@ -256,8 +316,7 @@ def execute_query(
             repository, if it has any.
     """
     if lanes is None:
-        workers = _workers_of(revision)
-        lanes = _here if workers is None else workers.lanes
+        lanes = _lanes_of(revision)
     result: Answer[Any] = revision.with_snapshot(
         lambda snapshot: rules(prepared.query.semantics).execute(
             snapshot,
@@ -268,6 +327,34 @@ def execute_query(
             **_noted(repository, prepared.query),
         )
     )
+    return _with_locator(revision, result)
+
+
+def stream_packs(
+    repository: Core, revision: Graph, prepared: PreparedQuery
+) -> Generator[Pack, None, Answer[Pack]]:
+    """Yields each pack that answers a resolved query as soon as it is known, and returns the answer
+    with its receipt: that of `answered`."""
+    key = _key(repository, revision, prepared)
+    found = None if key is None else _cached(repository, revision, prepared, key)
+    if found is not None:
+        yield from found.items
+        return found
+    lanes = _lanes_of(revision)
+    found = yield from revision.stream_with_snapshot(
+        lambda snapshot: rules(prepared.query.semantics).stream_packs(
+            snapshot,
+            prepared.query,
+            revision.node_source(prepared.estimator),
+            reranker=prepared.reranker,
+            lanes=lanes(snapshot),
+            **_noted(repository, prepared.query),
+        )
+    )
+    return _recorded(repository, revision, prepared, _with_locator(revision, found), key)
+
+
+def _with_locator(revision: Graph, result: AnyAnswer) -> AnyAnswer:
     return replace(result, locator=Locator(lambda: revision.located(result)))
 
 

@@ -57,6 +57,9 @@ class PacksOptions(RetrieveOptions, total=False):
     rank: str
     spans: bool
     nodes_max: int | None
+    dedupe: str
+    dedupe_percent: int
+    dedupe_property: str | None
     etypes: Iterable[str] | None
     hops: int
     fanout: int

@@ -9,7 +9,7 @@ unrecorded can get into a run.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
@@ -27,6 +27,7 @@ from ibidem.repo.history import log
 from ibidem.repo.layers import Layers, Recalling
 from ibidem.repo.questions import Questions
 from ibidem.repo.refs import HEADS, TAGS
+from ibidem.repo.retrieval.pack_stream import PackStream
 from ibidem.repo.retrieval.retriever import Retriever
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.access.policy import Viewer
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.context.pack import Pack
 
 
 RECORDED: Mapping[str, Callable[..., Any]] = {
@@ -380,6 +382,14 @@ class RunRevision(Revision):
         if method not in _KINDS:
             return super()._answer(method, **options)
         return self._session._retrieve(self._rev, self.graph, options, _KINDS[method])
+
+    def _stream_packs(self, text: str | None, options: Mapping[str, Any]) -> PackStream:
+        def steps() -> Generator[Pack, None, Answer[Pack]]:
+            answer: Answer[Pack] = self._answer("packs", text=text, **options)
+            yield from answer
+            return answer
+
+        return PackStream(steps())
 
     def retrieve_many(self, questions: Iterable[QuestionOptions]) -> list[Answer[Item]]:
         """Returns the answers to several queries, each recorded as its own step."""

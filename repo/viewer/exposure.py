@@ -90,7 +90,9 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Revision", Exposure.VISIBLE, "edges edges_of vector sparse tombstone content"),
     **_rows("Revision", Exposure.VISIBLE, "vectors sparse_vectors"),
     **_rows("Revision", Exposure.VISIBLE, "document locate locate_many newest moment paths"),
-    **_rows("Revision", Exposure.VISIBLE, "is_visible retrieve retrieve_many packs records"),
+    **_rows(
+        "Revision", Exposure.VISIBLE, "is_visible retrieve retrieve_many packs records stream_packs"
+    ),
     **_rows("Revision", Exposure.VISIBLE, "prompt context verify_citation query page count schema"),
     **_rows("Revision", Exposure.VISIBLE, "navigate neighbours"),
     **_rows("Revision", Exposure.EXEMPT, "root_cid commit_cid config trust_policy viewer"),

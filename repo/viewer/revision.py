@@ -112,6 +112,7 @@ class ViewerRevision(Proxy):
     retrieve = _read(Revision.retrieve)
     retrieve_many = _read(Revision.retrieve_many)
     packs = _read(Revision.packs)
+    stream_packs = _read(Revision.stream_packs)
     prompt = _read(Revision.prompt)
     context = _read(Revision.context)
     records = _read(Revision.records)

@@ -50,6 +50,10 @@ class Decision(StrEnum):
     DENIED = "denied"
 
 
+ALLOW, DENY = "allow", "deny"
+STUBS = "stubs"
+
+
 @record
 class TrustPolicy:
     """How levels and scopes are read from nodes; part of a root's configuration."""
@@ -65,6 +69,9 @@ class TrustPolicy:
     unscoped: str = "allow"
     """Whether nodes without a scope are visible to all within the level, `allow`, or to none,
     `deny`."""
+    stubs: str = ALLOW
+    """Whether a viewer who asks for stubs learns what type of thing is hidden from him, `allow`, or
+    nothing, `deny`."""
 
     def __post_init__(self) -> None:
         checks.name("trust.level", self.level)
@@ -73,19 +80,22 @@ class TrustPolicy:
             raise InvalidInputError(f"trust.scope: got {self.scope!r}, expected another property")
         for name in _LEVELS:
             object.__setattr__(self, name, int(level_of(f"trust.{name}", getattr(self, name))))
-        if self.unscoped not in ("allow", "deny"):
-            raise InvalidInputError(
-                f"trust.unscoped: got {checks.show(self.unscoped)}, expected 'allow' or 'deny'"
-            )
+        for name in ("unscoped", STUBS):
+            if getattr(self, name) not in (ALLOW, DENY):
+                raise InvalidInputError(
+                    f"trust.{name}: got {checks.show(getattr(self, name))}, "
+                    "expected 'allow' or 'deny'"
+                )
 
     def form(self) -> dict[str, Any]:
-        """Returns the map in `Root.config`."""
-        return {name: getattr(self, name) for name in _POLICY_FIELDS}
+        """Returns the map in `Root.config`, without `stubs` where they are allowed."""
+        names = _POLICY_FIELDS if self.stubs == ALLOW else (*_POLICY_FIELDS, STUBS)
+        return {name: getattr(self, name) for name in names}
 
     @classmethod
     def from_form(cls, form: object) -> Self:
         """Returns the policy of a map; raises `CorruptError` for another form."""
-        if not isinstance(form, Mapping) or set(form) != set(_POLICY_FIELDS):
+        if not isinstance(form, Mapping) or set(form) - {STUBS} != set(_POLICY_FIELDS):
             raise CorruptError(f"config.trust: got {form!r:.80}, expected {_POLICY_FIELDS}")
         try:
             policy = cls(**form)

@@ -10,13 +10,14 @@ Spec: packs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Hashable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ibidem.objects import codec
 from ibidem.objects.block import EMPTY
 from ibidem.objects.cid import NodeCid
 from ibidem.objects.errors import InvalidInputError
@@ -31,8 +32,9 @@ from ibidem.retrieve.answer.render import render
 from ibidem.retrieve.answer.staleness import count_stale
 from ibidem.retrieve.answer.warning import AnswerWarning, WarningCode
 from ibidem.retrieve.context.clip import cut_to_fit
-from ibidem.retrieve.context.group import Group, grouped, ids_of, in_order
-from ibidem.retrieve.context.option import EDGES, NEIGHBORS
+from ibidem.retrieve.context.dedupe import distinct, distinct_nearly, folded
+from ibidem.retrieve.context.group import Found, Group, grouped, ids_of, in_order
+from ibidem.retrieve.context.option import EDGES, NEIGHBORS, NONE, SECTION
 from ibidem.retrieve.context.pack import BETWEEN, MESSAGE_SCOPE, Hit, Member, Pack, pack_cid
 from ibidem.retrieve.context.sequence import Sequences, ThreadSequence
 from ibidem.retrieve.context.source_option import CONVERSATION, DOCUMENTS, FACTS
@@ -45,7 +47,7 @@ from ibidem.retrieve.context.sources import (
     sources_of,
 )
 from ibidem.retrieve.context.spans import Matcher, Span
-from ibidem.retrieve.context.window import fitting
+from ibidem.retrieve.context.window import decisions
 from ibidem.retrieve.filter import matches
 from ibidem.retrieve.node_source import Content, NodeSource
 from ibidem.retrieve.pipeline import Ranked, count_conflicted, coverage_warning, ranked
@@ -59,6 +61,23 @@ from ibidem.retrieve.tokens import check_estimator
 
 
 def execute_packs(
+    snapshot: Snapshot, query: Query, nodes: NodeSource, **options: Any
+) -> Answer[Pack]:
+    """Returns the packs that answer a query; the arguments and errors are those of `execute`.
+
+    Raises:
+        InvalidInputError: also if the query has no pack options.
+    """
+    steps = stream_packs(snapshot, query, nodes, **options)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            answer: Answer[Pack] = end.value
+            return answer
+
+
+def stream_packs(
     snapshot: Snapshot,
     query: Query,
     nodes: NodeSource,
@@ -66,12 +85,9 @@ def execute_packs(
     reranker: Reranker | RerankRecord | None = None,
     lanes: RunLanes | None = None,
     opinions: Opinions = EMPTY,
-) -> Answer[Pack]:
-    """Returns the packs that answer a query; the arguments and errors are those of `execute`.
-
-    Raises:
-        InvalidInputError: also if the query has no pack options.
-    """
+) -> Generator[Pack, None, Answer[Pack]]:
+    """Yields each pack of the answer as soon as its text was read, and returns the answer; else as
+    `execute_packs`."""
     options = query.packs
     if options is None:
         raise InvalidInputError("packs: got none, expected the options of packs")
@@ -93,25 +109,31 @@ def execute_packs(
         [len(one.groups) for one in makings],
         lambda source, position: makings[source].packs(position).tokens,
     )
-    taken, left = fitting(
+    packs: list[Pack] = []
+    left: list[tuple[int, str, int | None]] = []
+    by_source: list[list[int]] = [[] for _ in makings]
+    for index, reason, tokens in decisions(
         order.count,
         order.cost,
         limit=query.limit,
         budget=query.token_budget,
         overflow=options.overflow,
         cut=lambda index, tokens: makings[order[index][0]].cut(order[index][1], tokens),
-    )
+    ):
+        if reason is not None:
+            left.append((index, reason, tokens))
+            continue
+        number, position = order[index]
+        by_source[number].append(position)
+        packs.append(makings[number].packs(position))
+        yield packs[-1]
     order.end()
     counts = {str(reason): 0 for reason in DropReason}
     for _, reason, _ in left:
         counts[reason] += 1
-    by_source: list[list[int]] = [[] for _ in makings]
-    for index in taken:
-        by_source[order[index][0]].append(order[index][1])
     first = makings[0].found
-    packs = tuple(makings[order[index][0]].packs(order[index][1]) for index in taken)
     answer = first.answer(
-        packs,
+        tuple(packs),
         _drops(makings, order, left[:DROPS_LISTED_MAX]),
         MappingProxyType(counts),
         first.warnings(
@@ -161,7 +183,7 @@ def _drops(
     for index, _, _ in dropped:
         source, position = order[index]
         making = makings[source]
-        entries.append(making.hits[making.groups[position].hits[0]])
+        entries.append(making.best(making.groups[position]))
     ordinals = np.array([hit.ordinal for hit in entries], np.uint32)
     ids = makings[0].found.scope.view.snapshot.node_ids(ordinals)
     first = [
@@ -185,6 +207,10 @@ def _conversation(found: Ranked, thread: ThreadSequence, count: int) -> Ranked:
     scores = [0.0 if one < 0 else ranking.score(one) for one in positions]
     made = SnapshotRanking(found.scope.view.snapshot, ordinals, np.array(scores, np.float64))
     return replace(found, ranking=made)
+
+
+def _document_of(group: Group) -> NodeId | None:
+    return None if group.sequence is None else group.sequence.document
 
 
 def _text(value: object) -> str | None:
@@ -253,21 +279,48 @@ class _Making:
             lambda one: len(self._shown(one)),
             as_of=query.as_of,
         )
-        self.groups = groups if options.expand != NEIGHBORS else self._without_copies(groups)
+        self.groups = self._without_copies(groups)
 
-    def _without_copies(self, groups: Sequence[Group]) -> list[Group]:
-        """Returns the groups without those whose texts an earlier one has, case
-        and white space apart; their hits go to it."""
-        first: dict[str, Group] = {}
-        found: list[Group] = []
-        for group in groups:
-            text = " ".join(" ".join(map(self._shown, group.members)).casefold().split())
-            earlier = first.setdefault(text, group) if group.sequence is not None else group
-            if earlier is group:
-                found.append(group)
-            else:
-                earlier.join(group)
-        return found
+    def _without_copies(self, groups: list[Group]) -> list[Group]:
+        """Returns the groups without those that are left out, by the rule of the options for
+        documents and by equal texts for facts and messages."""
+        dedupe = None if self.source.name in (FACTS, CONVERSATION) else self._options.dedupe
+        if dedupe is None:
+            return groups if self._options.expand != NEIGHBORS else distinct(groups, self._same)
+        if dedupe.percent is not None:
+            return distinct_nearly(groups, self._words, dedupe.percent)
+        if dedupe.property is not None:
+            name = dedupe.property
+            return distinct(groups, lambda group: self._value(group, name))
+        if dedupe.by == NONE:
+            return groups
+        return distinct(groups, self._section_of if dedupe.by == SECTION else _document_of)
+
+    def _words(self, group: Group) -> list[str]:
+        return folded(map(self._shown, group.members))
+
+    def _same(self, group: Group) -> str | None:
+        return None if group.sequence is None else " ".join(self._words(group))
+
+    def _section_of(self, group: Group) -> Hashable | None:
+        at, sections = self.best(group).spot, self._snapshot.label("Section")
+        found = None if at is None else at.section(self._heading, sections)
+        return _document_of(group) if found is None else found.ordinal
+
+    def _value(self, group: Group, name: str) -> bytes | None:
+        """Returns the value of a property of the best hit, else of its document, as bytes."""
+        ordinals = [self.best(group).ordinal]
+        if group.sequence is not None:
+            ordinals.append(group.sequence.containers[0].ordinal)
+        for ordinal in ordinals:
+            props = self._node(ordinal)[1].props
+            if name in props:
+                return codec.encode(props[name])
+        return None
+
+    def best(self, group: Group) -> Found:
+        """Returns the best hit of a group."""
+        return self.hits[group.hits[0]]
 
     def packs(self, position: int) -> Pack:
         """Returns a pack, built on first use, or what was cut of it. A pack that exceeds the budget
@@ -371,7 +424,7 @@ class _Making:
             Hit(
                 node.id,
                 cid,
-                None if hit.spot is None else hit.spot.index,
+                None if (at := hit.spot) is None else at.index,
                 hit.score,
                 LaneScores(said),
                 self._spans(shown.get(node.id)),

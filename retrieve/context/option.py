@@ -7,6 +7,7 @@
                become one, however long
     budget     `cut` a pack to what fits of it, `skip` one that does not fit and continue, or `stop`
                there
+    dedupe     what an earlier pack must share so that a later one is left out; see `dedupe.py`
     rank       `score`, or `none`: every score is 0, document order
     spans      whether hits record where in their text the query matches
     sources    the sources that share the budget; see `sources.py`
@@ -28,6 +29,8 @@ from ibidem.retrieve.query.options import OF_PACKS, default
 NEIGHBORS, SECTION, EDGES = "neighbors", "section", "edges"
 ABSORB, COALESCE = "absorb", "coalesce"
 SCORE, NONE = "score", "none"
+SAME_TEXT, NEAR, PROPERTY = "text", "near", "property"
+_OF_DOCUMENTS = ("source", SECTION)
 
 
 @record
@@ -53,6 +56,22 @@ class EdgeWalk:
 
 
 @record
+class Dedupe:
+    """Another rule than equal texts for which packs are left out."""
+
+    by: str
+    percent: int | None = None
+    """With `near`."""
+    property: str | None = None
+    """With `property`."""
+
+    def form(self) -> dict[str, Any]:
+        """Returns the canonical form: what the rule uses."""
+        found = {"by": self.by, "percent": self.percent, "property": self.property}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+@record
 class PackOptions:
     """How hits are turned into packs."""
 
@@ -71,9 +90,12 @@ class PackOptions:
     """The edges to follow, with `expand` `edges`."""
     sources: Sources | None = None
     """The sources that share the budget; None for one source, every node."""
+    dedupe: Dedupe | None = None
+    """Which packs are left out; None for those with the text of an earlier one."""
 
     def form(self) -> dict[str, Any]:
-        """Returns the canonical form: every field, but `sources` only if there are several."""
+        """Returns the canonical form: every field, but `sources` only if there are several, and
+        `dedupe` only if it is not by text."""
         sources = {} if self.sources is None else {"sources": self.sources.form()}
         return {
             "expand": self.expand,
@@ -86,6 +108,7 @@ class PackOptions:
             "spans": self.spans,
             "edges": None if self.edges is None else self.edges.form(),
             **sources,
+            **({} if self.dedupe is None else {"dedupe": self.dedupe.form()}),
         }
 
     def policy(self) -> dict[str, Any]:
@@ -97,9 +120,9 @@ class PackOptions:
     @classmethod
     def from_form(cls, form: object) -> Self:
         """Returns the options of a canonical form."""
-        if not isinstance(form, dict) or form.keys() - {"sources"} != cls().form().keys():
+        if not isinstance(form, dict) or form.keys() - {"sources", "dedupe"} != cls().form().keys():
             raise InvalidInputError(f"packs: got {checks.show(form)}, expected its nine fields")
-        flat = {name: value for name, value in form.items() if name != "edges"}
+        flat = {name: value for name, value in form.items() if name not in ("edges", "dedupe")}
         edges = form["edges"]
         if edges is not None:
             if not isinstance(edges, dict) or set(edges) != set(EdgeWalk().form()):
@@ -107,6 +130,8 @@ class PackOptions:
                     f"packs.edges: got {checks.show(edges)}, expected its four fields"
                 )
             flat |= edges
+        if "dedupe" in form:
+            flat |= _flat_dedupe(form["dedupe"])
         is_walk = edges is not None
         made = resolve_packs(
             {
@@ -161,7 +186,39 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
         option_checks.option("spans", values["spans"]),
         _walk(values) if is_walk else None,
         None if values["sources"] is None else resolve_sources(values["sources"]),
+        _dedupe(given, values, expand),
     )
+
+
+def _dedupe(
+    given: Mapping[str, object], values: Mapping[str, object], expand: str
+) -> Dedupe | None:
+    by = option_checks.option("dedupe", values["dedupe"])
+    for name, of in (("dedupe_percent", NEAR), ("dedupe_property", PROPERTY)):
+        if name in given and given[name] is not None and by != of:
+            raise InvalidInputError(
+                f"{name}: got it with dedupe {by!r}, where it has no effect, expected {of!r}"
+            )
+    if expand == EDGES and by in _OF_DOCUMENTS:
+        raise InvalidInputError(
+            f"dedupe: got {by!r} with expand 'edges', where nothing has a place"
+        )
+    if by == SAME_TEXT:
+        return None
+    if by == NEAR:
+        return Dedupe(by, percent=option_checks.option("dedupe_percent", values["dedupe_percent"]))
+    if by == PROPERTY:
+        return Dedupe(by, property=checks.name("dedupe_property", values["dedupe_property"]))
+    return Dedupe(by)
+
+
+def _flat_dedupe(form: object) -> dict[str, Any]:
+    """Returns the options of a canonical form of `dedupe`."""
+    if isinstance(form, dict) and form.get("by") not in (None, SAME_TEXT):
+        own = {NEAR: "percent", PROPERTY: "property"}.get(str(form["by"]))
+        if form.keys() == {"by"} | ({own} - {None}) and None not in form.values():
+            return {"dedupe": form["by"]} | ({f"dedupe_{own}": form[own]} if own else {})
+    raise InvalidInputError(f"packs.dedupe: got {checks.show(form)}, expected its fields")
 
 
 def _walk(values: Mapping[str, object]) -> EdgeWalk:

@@ -9,7 +9,7 @@ Spec: packs 4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 from ibidem.objects.record import record
@@ -136,7 +136,29 @@ def fitting(
     overflow: str,
     cut: Callable[[int, int], bool],
 ) -> tuple[list[int], list[tuple[int, str, int | None]]]:
-    """Returns which of `count` candidates are taken, in order, and why each other one is not.
+    """Returns the positions that `decisions` takes, and what it yields of the others."""
+    taken: list[int] = []
+    left: list[tuple[int, str, int | None]] = []
+    steps = decisions(count, cost, limit=limit, budget=budget, overflow=overflow, cut=cut)
+    for index, reason, tokens in steps:
+        if reason is None:
+            taken.append(index)
+        else:
+            left.append((index, reason, tokens))
+    return taken, left
+
+
+def decisions(
+    count: int,
+    cost: Callable[[int], int],
+    *,
+    limit: int | None,
+    budget: int | None,
+    overflow: str,
+    cut: Callable[[int, int], bool],
+) -> Iterator[tuple[int, str | None, int | None]]:
+    """Yields of each of `count` candidates whether it is taken: (position, None, cost), or why not:
+    (position, reason, cost or None if it was not computed). What is yielded stays so.
 
     With `cut`, more budget never takes less: what is taken is a beginning of one sequence, in which
     each candidate is charged at most half of the budget.
@@ -149,20 +171,14 @@ def fitting(
         overflow: `skip` one that does not fit, because later ones may still fit; `stop` there; or
             `cut` it.
         cut: makes a candidate cost at most so much; returns whether anything is left of it.
-
-    Returns:
-        The positions taken, and (position, reason, cost or None if it was not computed) of the
-        others.
     """
-    taken: list[int] = []
-    left: list[tuple[int, str, int | None]] = []
-    used, is_stopped = 0, False
+    used, taken_count, is_stopped = 0, 0, False
     for index in range(count):
-        if limit is not None and len(taken) >= limit:
-            left.append((index, "limit", None))
+        if limit is not None and taken_count >= limit:
+            yield index, "limit", None
             continue
         if is_stopped:
-            left.append((index, "budget", None))
+            yield index, "budget", None
             continue
         tokens = cost(index)
         if budget is None or (overflow != CUT and used + tokens <= budget):
@@ -176,8 +192,5 @@ def fitting(
             is_taken, charged = False, 0
             is_stopped = overflow == STOP
         used += charged
-        if is_taken:
-            taken.append(index)
-        else:
-            left.append((index, "budget", tokens))
-    return taken, left
+        taken_count += is_taken
+        yield index, None if is_taken else "budget", tokens

@@ -7,6 +7,9 @@ term of the segment has after that prefix, found by one binary search each in th
 not to its size. The intersection of a Levenshtein automaton with a dictionary (Schulz and Mihov,
 "Fast string correction with Levenshtein automata", 2002) generalises this to larger distances.
 
+A typo in the ending of a word changes its stem by more than a character. So the terms that the word
+is without one of its characters are near too, whatever their distance.
+
 Spec: retrieval 4.1.4.
 """
 
@@ -17,7 +20,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from ibidem.retrieve.lexical.bm25 import frequency
 from ibidem.retrieve.lexical.statistics import Statistics
 from ibidem.retrieve.lexical.view import LexicalView
-from ibidem.retrieve.lexical.words import Word
+from ibidem.retrieve.lexical.words import Word, shorter_terms
 from ibidem.retrieve.protocol import LexicalSegment
 from ibidem.retrieve.query.query import Query
 
@@ -31,6 +34,7 @@ def near_terms(
     words: Collection[Word],
     frequencies: Mapping[str, int],
     query: Query,
+    home: str,
 ) -> dict[Word, list[str]]:
     """Returns the terms that each word of the query brings in, for the words that may bring in any.
 
@@ -42,6 +46,7 @@ def near_terms(
         words: of the query.
         frequencies: by form of these, how many documents have it.
         query: has the option `fuzzy`.
+        home: the analyser of the root's config.
     """
     fuzzy = query.match.fuzzy
     assert fuzzy is not None, "BUG: asked for near terms without the option"
@@ -52,7 +57,12 @@ def near_terms(
             for word in words
             if frequency(word, frequencies, statistics.documents) < fuzzy.rare
         ]
+    expanded = [word for word in expanded if max(map(len, word)) >= fuzzy.length]
     found: dict[Word, list[str]] = {}
+    if not expanded:
+        return found
+    assert query.text is not None, "BUG: words come from a text"
+    shorter = shorter_terms(query.text, home, statistics.analysers, expanded)
     for word in expanded:
         ranked: list[tuple[int, str]] = []
         candidates = {
@@ -61,7 +71,7 @@ def near_terms(
             if len(text) >= fuzzy.length
             for segment in lexical_view.segments
             for other in _terms_near(segment, text)
-        }
+        } | shorter[word]
         for other in candidates.difference(*words):
             count = lexical_view.term(other, statistics, query.k1, query.b).frequency
             if count:

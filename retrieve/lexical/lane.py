@@ -59,7 +59,8 @@ def rank_lexical(universe: Universe, tuning: Tuning = TUNING) -> LaneTop:
     assert query.text is not None, "BUG: the lexical lane runs on a text"
     flag = query.include_tombstoned
     statistics = statistics_of(view, include_tombstoned=flag)
-    counts = words_of(query.text, view.snapshot.config.analyser, statistics.analysers)
+    home = view.snapshot.config.analyser
+    counts = words_of(query.text, home, statistics.analysers)
     if not counts:
         return empty_top(LANE, LaneStatus.NO_TERMS, floor=FLOOR)
     if statistics.documents == 0:
@@ -72,7 +73,7 @@ def rank_lexical(universe: Universe, tuning: Tuning = TUNING) -> LaneTop:
     near: dict[Word, list[str]] = {}
     fuzzy = query.match.fuzzy
     if fuzzy is not None:
-        near = near_terms(lexical_view, statistics, counts, frequencies, query)
+        near = near_terms(lexical_view, statistics, counts, frequencies, query, home)
         added = _factors(near, counts, fuzzy)
         frequencies |= lexical_view.frequencies({text for (text,) in added}, statistics, query)
         factors |= added

@@ -13,9 +13,10 @@ Spec: retrieval 4.1.6.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ibidem.index.analysis import analyse, analyse_positions, analyser_of
+from ibidem.index.analysis.words import TERM_MAX
 
 Word = tuple[str, ...]
 """The distinct forms of a word, ascending."""
@@ -35,16 +36,46 @@ def words_of(text: str, home: str, analysers: Sequence[str]) -> Counter[Word]:
     analysers = analysers or (home,)
     if len(analysers) == 1:
         return Counter(zip(analyse(text, analysers[0]), strict=True))
+    return Counter(word for word, _, _ in _with_ranges(text, home, analysers))
+
+
+def shorter_terms(
+    text: str, home: str, analysers: Sequence[str], words: Iterable[Word]
+) -> dict[Word, set[str]]:
+    """Returns the terms that some words of a question are without one of their characters.
+
+    Stems of mistyped endings are far from the right ones: `serverss` is its own stem, and one
+    letter less is a plural.
+
+    Args:
+        text: of the question.
+        home: as for `words_of`.
+        analysers: as for `words_of`.
+        words: those that are looked at; of one with more than TERM_MAX characters nothing is found.
+    """
+    analysers = analysers or (home,)
+    found: dict[Word, set[str]] = {word: set() for word in words}
+    for word, start, stop in _with_ranges(text, home, analysers):
+        if word not in found or stop - start > TERM_MAX:
+            continue
+        for at in range(start, stop):
+            for one in analysers:
+                terms = analyse(text[start:at] + text[at + 1 : stop], one)
+                found[word].update(terms if len(terms) == 1 else ())
+    return found
+
+
+def _with_ranges(text: str, home: str, analysers: Sequence[str]) -> Iterator[tuple[Word, int, int]]:
+    """Yields the words of a question in order, each with its range."""
     own = analyser_of(text, home, analysers)
     others = [
         {(start, stop): term for term, start, stop in analyse_positions(text, one)}
         for one in analysers
         if one != own
     ]
-    return Counter(
-        tuple(sorted({term} | {found[start, stop] for found in others if (start, stop) in found}))
-        for term, start, stop in analyse_positions(text, own)
-    )
+    for term, start, stop in analyse_positions(text, own):
+        forms = {term} | {found[start, stop] for found in others if (start, stop) in found}
+        yield tuple(sorted(forms)), start, stop
 
 
 def phrases_of(text: str, analyser: str) -> Iterator[tuple[str, ...]]:

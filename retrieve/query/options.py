@@ -504,11 +504,31 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             ),
         ),
         Option(
-            "feedback", "bool", none=_NO, form="recall.feedback",
+            "feedback", **_SWITCH, form="recall.feedback",
             help="Ranks by recorded votes and marks of not useful nodes",
             flag=Flag(
                 "--feedback", "Also rank by feedback; see `repo memory feedback`", is_switch=True
             ),
+        ),
+        Option(
+            "feedback.up", "int", 5, high=100, form="recall.penalties.up",
+            help="Percent that each of the first three votes for a node raises it",
+        ),
+        Option(
+            "feedback.down", "int", 10, high=100, form="recall.penalties.down",
+            help="Percent that each of the first three votes against it lowers it",
+        ),
+        Option(
+            "feedback.not_useful", "int", 5, high=100, form="recall.penalties.not_useful",
+            help="Percent that each of the first five marks as not useful lowers it",
+        ),
+        Option(
+            "feedback.lowest", "int", -30, low=-90, high=0, form="recall.penalties.lowest",
+            help="Percent by which it is changed at the least",
+        ),
+        Option(
+            "feedback.highest", "int", 15, high=1000, form="recall.penalties.highest",
+            help="Percent by which it is changed at the most",
         ),
         Option(
             "worth", **_SWITCH, form="recall.worth",
@@ -650,6 +670,10 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             "records.gap_min", "float", 0.0, high=1.0,
             help="Threshold for the lead over the second; below it more evidence is needed",
         ),
+        Option(
+            "records.layered", "bool", False,
+            help="Whether records come in the order of their layers, then by score",
+        ),
     ),
     "access": (
         Option(
@@ -706,6 +730,27 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             "nodes_max", "int", none=_ANY, low=1, high=100_000, form="packs.nodes_max",
             help="Maximal number of nodes per pack",
             flag=Flag("--nodes-max", metavar="N"),
+        ),
+        Option(
+            "dedupe", "str", "text",
+            choices=("text", "source", "section", "near", "property", "none"),
+            form="packs.dedupe.by",
+            help="What an earlier pack must share so that a later one is left out",
+            flag=Flag("--dedupe"),
+        ),
+        Option(
+            "dedupe_percent", "int", 80, low=1, high=100, form="packs.dedupe.percent",
+            help="With `near`, the share of runs of three words that two packs have in common",
+            flag=Flag(
+                "--dedupe-percent", "With --dedupe near, how much two packs have in common", "N"
+            ),
+        ),
+        Option(
+            "dedupe_property", "str", none=_NO, form="packs.dedupe.property",
+            help="With `property`, the property of the hit or its document that is compared",
+            flag=Flag(
+                "--dedupe-property", "With --dedupe property, the property that is compared", "NAME"
+            ),
         ),
         Option(
             "etypes", "Iterable[str]", **_ETYPES, form="packs.edges.etypes",

@@ -42,7 +42,7 @@ class SharedOptions(TypedDict, total=False):
     mmr: Mapping[str, float] | None
     recency: bool | Mapping[str, Any] | None
     importance: bool | str | None
-    feedback: bool | None
+    feedback: bool | Mapping[str, Any] | None
     worth: bool | Mapping[str, Any] | None
     direct: bool | Mapping[str, Any] | None
     adjacency: int

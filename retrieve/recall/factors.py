@@ -22,7 +22,7 @@ from ibidem.objects.record import record
 from ibidem.retrieve.numbers import Float64s
 from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import default
-from ibidem.retrieve.recall.feedback import halved
+from ibidem.retrieve.recall.feedback import Penalties, halved
 
 IMPORTANCE_DEFAULT = "importance"
 IMPORTANCE_MIDDLE, IMPORTANCE_GAIN = 0.4, 0.25
@@ -84,6 +84,8 @@ class Feedback:
 
     notes: CommitCid | None
     """None if there are no notes yet."""
+    penalties: Penalties = Penalties()
+    """How far it moves a node."""
 
 
 @record

@@ -11,20 +11,54 @@ Spec: recall 3.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from blake3 import blake3
 
 from ibidem.objects.ids import NodeId
+from ibidem.objects.record import record
 from ibidem.retrieve.numbers import exp, ln
+from ibidem.retrieve.query.options import default
 from ibidem.retrieve.recall.words import shared, words
 
-UP_PERCENT, DOWN_PERCENT, VOTES_MAX = 5, 10, 3
-NOT_USEFUL_PERCENT, NOT_USEFUL_MAX, HITS_MAX = 5, 25, 10
-LOWEST_PERCENT, HIGHEST_PERCENT = -30, 15
+VOTES_MAX, HITS_MAX = 3, 5
+"""Further votes and marks do not count."""
 _DOMAIN = b"ibidem 2026 words of a question "
 LIKENESS_MIN = 0.5
 """The least similarity of another question for its not-useful nodes to count."""
+
+
+@record
+class Penalties:
+    """How far feedback moves a node, in percent of its score."""
+
+    up: int = default("feedback.up")
+    """Of each vote for it."""
+    down: int = default("feedback.down")
+    """Of each vote against it."""
+    not_useful: int = default("feedback.not_useful")
+    """Of each mark as not useful for a similar question."""
+    lowest: int = default("feedback.lowest")
+    highest: int = default("feedback.highest")
+
+    def form(self) -> dict[str, int]:
+        """Returns the canonical form."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    def percent(self, up: int, down: int, hits: int) -> int:
+        """Returns the percentage by which votes and marks change a score.
+
+        Spec: recall 3.
+
+        >>> counted = ((1, 0, 0), (9, 0, 0), (0, 9, 0), (9, 9, 0), (0, 9, 12), (0, 0, 9))
+        >>> [Penalties().percent(*one) for one in counted]
+        [5, 15, -30, -15, -30, -25]
+        >>> Penalties(down=20, lowest=-50).percent(0, 2, 1)
+        -45
+        """
+        votes = self.up * min(VOTES_MAX, up) - self.down * min(VOTES_MAX, down)
+        moved = votes - self.not_useful * min(HITS_MAX, hits)
+        return max(self.lowest, min(self.highest, moved))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -85,30 +119,8 @@ def question_digest(text: str, node: NodeId) -> bytes:
     return blake3(b"".join(sorted(word_digests(text, node)))).digest(16)
 
 
-def feedback_percent(up: int, down: int, hits: int) -> int:
-    """Returns the percentage by which votes change a score.
-
-    Spec: recall 3.
-
-    >>> [feedback_percent(*one) for one in ((1, 0, 0), (9, 0, 0), (0, 9, 0), (9, 9, 0), (0, 9, 12))]
-    [5, 15, -30, -15, -30]
-    """
-    votes = UP_PERCENT * min(VOTES_MAX, up) - DOWN_PERCENT * min(VOTES_MAX, down)
-    moved = votes - not_useful_percent(hits)
-    return max(LOWEST_PERCENT, min(HIGHEST_PERCENT, moved))
-
-
-def not_useful_percent(hits: int) -> int:
-    """Returns the percentage by which `hits` not-useful marks lower a score.
-
-    >>> [not_useful_percent(hits) for hits in (1, 4, 5, 6, 12)]
-    [5, 20, 25, 25, 25]
-    """
-    return min(NOT_USEFUL_MAX, NOT_USEFUL_PERCENT * min(HITS_MAX, hits))
-
-
 def feedback_factors(
-    votes: Iterable[Vote], not_useful: Iterable[NotUseful], text: str
+    votes: Iterable[Vote], not_useful: Iterable[NotUseful], text: str, penalties: Penalties
 ) -> Mapping[NodeId, float]:
     """Returns the factor of every node with feedback.
 
@@ -116,6 +128,7 @@ def feedback_factors(
         votes: in any order.
         not_useful: in any order.
         text: the current question.
+        penalties: how far it moves a node.
 
     Spec: recall 3.
     """
@@ -133,7 +146,7 @@ def feedback_factors(
         if shared(digests[said.node], said.words) >= LIKENESS_MIN:
             hits[said.node] = hits.get(said.node, 0) + 1
     return {
-        node: (100 + feedback_percent(up.get(node, 0), down.get(node, 0), hits.get(node, 0))) / 100
+        node: (100 + penalties.percent(up.get(node, 0), down.get(node, 0), hits.get(node, 0))) / 100
         for node in sorted(up.keys() | down.keys() | hits.keys())
     }
 

@@ -6,6 +6,7 @@ Spec: recall.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, Self
 
 from ibidem.objects.cid import Cid, CommitCid
@@ -21,6 +22,7 @@ from ibidem.retrieve.recall.factors import (
     Recency,
     Worth,
 )
+from ibidem.retrieve.recall.feedback import Penalties
 
 
 @record
@@ -56,6 +58,8 @@ class Recall:
             parts["importance"] = self.importance.property
         if self.feedback is not None:
             parts["feedback"] = self.feedback.notes
+            if self.feedback.penalties != Penalties():
+                parts["penalties"] = self.feedback.penalties.form()
         if self.worth is not None:
             worth = self.worth
             parts["worth"] = [worth.notes, worth.as_of, worth.half_life]
@@ -70,7 +74,7 @@ class Recall:
             Importance(checks.name("importance", form["importance"]))
             if "importance" in form
             else None,
-            Feedback(_notes(form["feedback"])) if "feedback" in form else None,
+            Feedback(_notes(form["feedback"]), _penalties(form)) if "feedback" in form else None,
             None if worth is None else Worth(_notes(worth[0]), *_worth_times(worth[1], worth[2])),
             Direct.from_form(form["direct"]) if "direct" in form else None,
         )
@@ -119,9 +123,24 @@ def _importance(given: object) -> Importance | None:
 
 
 def _feedback(given: object, notes: CommitCid | None) -> Feedback | None:
-    if given is None or not checks.flag("feedback", given):
+    parts = option_checks.filled("feedback", given)
+    if parts is None:
         return None
-    return Feedback(notes)
+    return Feedback(notes, Penalties(**option_checks.parts("feedback", parts)))
+
+
+def _penalties(form: Mapping[str, Any]) -> Penalties:
+    """Returns the penalties of a canonical form, which has them only where they are not those of
+    the table."""
+    if "penalties" not in form:
+        return Penalties()
+    given = form["penalties"]
+    if not isinstance(given, dict) or set(given) != {one.name for one in fields(Penalties)}:
+        raise InvalidInputError(f"penalties: got {checks.show(given)}, expected its five fields")
+    found = Penalties(**option_checks.parts("feedback", given))
+    if found == Penalties():
+        raise InvalidInputError("penalties: got those of the table, expected no field")
+    return found
 
 
 def _worth(given: object, notes: CommitCid | None, moment: int | None) -> Worth | None:

@@ -24,7 +24,7 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
-from ibidem.retrieve.access.policy import Reveal
+from ibidem.retrieve.access.policy import DENY, Reveal
 from ibidem.retrieve.access.restricted_snapshot import RestrictedSnapshot, restrict
 from ibidem.retrieve.answer.answer import Answer
 from ibidem.retrieve.answer.drops import DropReason, Drops
@@ -45,7 +45,7 @@ from ibidem.retrieve.records.entity import entity_boosts
 from ibidem.retrieve.records.item import RecordGraph, RecordItem, Withheld
 from ibidem.retrieve.records.noted import OUTCOME, Events, Noted, no_events
 from ibidem.retrieve.records.option import RecordOptions
-from ibidem.retrieve.records.record import Record, RecordType, record_policy
+from ibidem.retrieve.records.record import LAYERS, Record, RecordType, record_policy
 from ibidem.retrieve.records.salience import last_reinforced, salience
 from ibidem.retrieve.records.selector import Candidate, Selection, select
 from ibidem.retrieve.records.walk import id_of, walk
@@ -94,7 +94,9 @@ def execute_records(
     eligible = found.scope.nodes.members
     walked = walk(view, roots, eligible, records, options, as_of=query.as_of)
     every = _items(found, records, walked.hops, tops, fused)
-    items = _fitting(every, query.token_budget)
+    if options.layered:
+        every = tuple(sorted(every, key=_layer))
+    items = _fitting(every, query.token_budget, is_ordered=options.layered)
     ids = {one.id for one in items}
     graph = RecordGraph(
         edges=tuple(one for one in walked.edges if {one.src, one.dst} <= ids),
@@ -305,13 +307,21 @@ def _items(
     return tuple(sorted(items, key=lambda one: (one.hop, -one.salience, one.id.raw)))
 
 
-def _fitting(items: tuple[RecordItem, ...], budget: int | None) -> tuple[RecordItem, ...]:
-    """Returns the items that a budget holds: the roots by their score, then the others in order,
-    up to the first one that does not fit."""
+def _layer(item: RecordItem) -> tuple[int, float]:
+    """Returns the order of an item among others with equal hops and saliences."""
+    return LAYERS.index(RecordType(item.node.ntype)), -item.score
+
+
+def _fitting(
+    items: tuple[RecordItem, ...], budget: int | None, *, is_ordered: bool
+) -> tuple[RecordItem, ...]:
+    """Returns the items that a budget holds, up to the first one that does not fit: the roots by
+    their score, then the others in order; or all in order, if it says what comes first."""
     if budget is None:
         return items
     chosen: set[NodeId] = set()
-    for one in sorted(items, key=lambda one: (one.hop > 0, -one.score)):
+    order = items if is_ordered else sorted(items, key=lambda one: (one.hop > 0, -one.score))
+    for one in order:
         budget -= one.tokens
         if budget < 0:
             break
@@ -348,8 +358,10 @@ def _ordinal(view: Snapshot, node: NodeId) -> int:
 
 def _withheld(view: Snapshot, items: Sequence[RecordItem], load: Load) -> tuple[Withheld, ...]:
     """Returns the neighbours of returned records that the caller may only know to exist; nothing
-    unless the caller requested them."""
+    unless the caller requested them and the policy allows it."""
     if not isinstance(view, RestrictedSnapshot) or view.viewer.reveal != Reveal.STUB:
+        return ()
+    if view.policy.stubs == DENY:
         return ()
     counts: dict[tuple[bytes, bool, str, int], int] = {}
     for one in items:

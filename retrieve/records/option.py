@@ -15,6 +15,8 @@ from ibidem.objects.record import record
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.options import Option, default, members
 
+_LAYERED = "layered"
+
 
 @record
 class RecordOptions:
@@ -35,17 +37,28 @@ class RecordOptions:
     direction: str = default("records.direction")
     top_min: float = default("records.top_min")
     gap_min: float = default("records.gap_min")
+    layered: bool = default("records.layered")
+    """Whether the records are ordered by layer before anything else."""
 
     def form(self) -> dict[str, Any]:
-        """Returns the canonical form, every field present."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        """Returns the canonical form, every field present but `layered` where it is false."""
+        form = {one.name: getattr(self, one.name) for one in fields(self)}
+        if not self.layered:
+            del form[_LAYERED]
+        return form
 
     @classmethod
     def from_form(cls, form: object) -> Self:
         """Returns the options of a canonical form."""
-        if not isinstance(form, dict) or set(form) != {one.key for one in members("records")}:
+        needed = {one.key for one in members("records")} - {_LAYERED}
+        if not isinstance(form, dict) or set(form) - {_LAYERED} != needed:
             raise InvalidInputError(f"records: got {checks.show(form)}, expected its eleven fields")
-        return cls(**{one.key: _checked(one, form[one.key]) for one in members("records")})
+        if form.get(_LAYERED, True) is not True:
+            raise InvalidInputError(
+                f"records.layered: got {checks.show(form[_LAYERED])}, expected true or no field"
+            )
+        given = {_LAYERED: False, **form}
+        return cls(**{one.key: _checked(one, given[one.key]) for one in members("records")})
 
 
 def resolve_records(given: object) -> RecordOptions:
@@ -62,7 +75,8 @@ def resolve_records(given: object) -> RecordOptions:
         raise InvalidInputError(
             f"{unknown[0]}: got an unknown option, expected one of {', '.join(known)}"
         )
-    return RecordOptions.from_form({**known, **given})
+    options = {**known, **given}
+    return RecordOptions(**{one.key: _checked(one, options[one.key]) for one in members("records")})
 
 
 def _checked(one: Option, value: object) -> Any:
@@ -75,6 +89,8 @@ def _checked(one: Option, value: object) -> Any:
         return CommitCid(value.raw)
     if one.choices:
         return checks.choice(one.key, value, one.choices)
+    if one.type == "bool":
+        return checks.flag(one.key, value)
     if one.type == "float":
         return checks.number(one.key, value, low=one.low, high=one.high)
     return checks.count(one.key, value, low=int(one.low), high=int(one.high))

@@ -147,6 +147,7 @@ if TYPE_CHECKING:
     from ibidem.repo.repository import init as init
     from ibidem.repo.repository import open as open  # noqa: A004
     from ibidem.repo.retrieval.listing import Page as Page
+    from ibidem.repo.retrieval.pack_stream import PackStream as PackStream
     from ibidem.repo.retrieval.retriever import Retriever as Retriever
     from ibidem.repo.retrieval.token_estimators import TiktokenEstimator as TiktokenEstimator
     from ibidem.repo.retrieval.token_estimators import TokenizersEstimator as TokenizersEstimator
@@ -298,6 +299,7 @@ _HOMES = {
     "repo.receipts.kept": "KeptReceipt",
     "repo.repository": "Repository init open",
     "repo.retrieval.listing": "Page",
+    "repo.retrieval.pack_stream": "PackStream",
     "repo.retrieval.retriever": "Retriever",
     "repo.retrieval.token_estimators": "TiktokenEstimator TokenizersEstimator",
     "repo.revision": "Revision",

@@ -445,6 +445,7 @@ def _records(run: Any) -> None:
     run("memory", "maintain", "--sources-min", "1", "--dry-run")
     run("memory", "consolidate", "--dry-run")
     run("memory", "prune", "--dry-run")
+    run("trust", "enable", "--stubs", "deny")
     run("trust", "enable")
     run("trust", "show", "--viewer", "low")
     run("retrieve", "engine", "--viewer", "all")

@@ -292,12 +292,24 @@ def test_an_answer_without_items_says_why(notes: Run):
     assert "nothing fits" in notes("retrieve", "request", "--budget", "1").stderr
 
 
-def test_revisions_complete(notes: Run, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(
+    ("typed", "proposed"),
+    [
+        ("repo log --at mai", ["plain,main", "plain,maintained"]),
+        ("repo query --label P", ["plain,Passage"]),
+        ("repo log --label D", ["plain,Document"]),
+        ("repo ask x --label Sec", ["plain,Section"]),
+        ("repo ask x --model m", []),
+    ],
+)
+def test_names_of_the_repository_complete(
+    notes: Run, monkeypatch: pytest.MonkeyPatch, typed: str, proposed: list[str]
+):
     notes("tag", "maintained")
     monkeypatch.setenv("_REPO_COMPLETE", "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", "repo log --at mai")
-    monkeypatch.setenv("COMP_CWORD", "3")
-    assert notes().stdout.split() == ["plain,main", "plain,maintained"]
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
+    assert notes().stdout.split() == proposed
 
 
 def test_a_thread_that_is_not_there_is_said_by_its_name(notes: Run):

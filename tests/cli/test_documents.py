@@ -239,6 +239,16 @@ def test_diff_shows_a_rename_as_one(edited: Run, data: Data, tmp_path: Path) -> 
     assert "notes/timeouts.md" not in edited("diff", "HEAD~3", "HEAD").stdout
 
 
+def test_a_file_in_the_place_of_a_removed_one_is_no_rename(edited: Run, tmp_path: Path) -> None:
+    edited("rm", "notes/timeouts.md")
+    (tmp_path / "notes" / "retries.md").rename(tmp_path / "notes" / "timeouts.md")
+    uncommitted = edited("diff").stdout
+    assert "+++ b/notes/timeouts.md" in uncommitted
+    edited("commit", ".", "-m", "moved")
+    assert edited("diff", "HEAD~1").stdout == uncommitted
+    assert "--- a/notes/retries.md\n+++ /dev/null" in uncommitted
+
+
 def test_a_document_that_came_as_another_went_is_no_rename(edited: Run, tmp_path: Path) -> None:
     (tmp_path / "notes" / "retries.md").unlink()
     (tmp_path / "other.md").write_text("# Other\n\nSomething else.\n", encoding="utf-8")

@@ -27,6 +27,8 @@ CITED = {
     "4-d": (PACKS, "test_a_passage_of_two_documents_is_shown_once"),
     "4-e": (PACKS, "test_neighbours_stay_in_their_section_and_window"),
     "4-f": (PACKS, "test_copies_are_shown_once"),
+    "4-g": (PACKS, "test_one_pack_of_a_document_or_section_stays"),
+    "4-h": (PACKS, "test_what_is_nearly_the_same_stays_once"),
     "5-a": (PACKS, "test_edges_lead_to_the_rest_of_a_pack"),
     "5-b": (PACKS, "test_walks_that_share_a_node_are_one_where_they_coalesce"),
     "6-a": (PACKS, "test_pk13_the_text_is_the_members_joined"),

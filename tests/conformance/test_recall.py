@@ -11,7 +11,7 @@ import pytest
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.retrieve.recall.direct_answer import Direct, direct_answer
-from ibidem.retrieve.recall.feedback import NotUseful, Vote, feedback_factors, halved
+from ibidem.retrieve.recall.feedback import NotUseful, Penalties, Vote, feedback_factors, halved
 
 FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "recall"
 
@@ -36,7 +36,8 @@ def test_opinions(given: dict[str, Any], output: float) -> None:
             votes.append(Vote(*place, bytes.fromhex(question), int(value)))
         else:
             useless.append(NotUseful(*place, frozenset(map(bytes.fromhex, words))))
-    assert feedback_factors(votes, useless, given["text"]).get(node, 1.0) == output
+    penalties = Penalties(**given.get("penalties", {}))
+    assert feedback_factors(votes, useless, given["text"], penalties).get(node, 1.0) == output
 
 
 @pytest.mark.parametrize(("given", "output"), cases("direct"))

@@ -39,7 +39,9 @@ def decays() -> list[dict[str, Any]]:
 
 
 def opinions() -> list[dict[str, Any]]:
-    chance, node, cases = random.Random(2), bytes(range(16)), []
+    chance, node = random.Random(2), bytes(range(16))
+    cases: list[dict[str, Any]] = []
+    with_penalties: list[dict[str, Any]] = []
     for number in range(16):
         said = []
         for place in range(number):
@@ -70,7 +72,15 @@ def opinions() -> list[dict[str, Any]]:
                 "output": feedback(mine, "alpha beta", node),
             }
         )
-    return cases
+        penalties = {"up": 30, "down": 1, "not_useful": 2, "lowest": -60, "highest": 90}
+        with_penalties.append(
+            {
+                "spec": "3-c",
+                "input": {**cases[-1]["input"], "penalties": penalties},
+                "output": feedback(mine, "alpha beta", node, penalties),
+            }
+        )
+    return [*cases, *with_penalties[-3:]]
 
 
 def directs() -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .oracle import World
-from .record_world import asked, random_events, random_records
+from .record_world import asked, layered, random_events, random_records
 from .records import answer_records
 
 FILE = Path(__file__).parents[2] / "spec" / "vectors" / "memory" / "answer.json"
@@ -28,6 +28,7 @@ def case(seed: int) -> dict[str, Any]:
     facts = random_records(rng, count=6)
     world, events = World(facts.buffer, facts.root), random_events(rng, facts)
     queries = [asked(rng, facts) for _ in range(QUERIES_EACH)]
+    queries.append(layered(queries[0]))
     blocks = {str(cid): block.hex() for cid, block in sorted(facts.buffer.new.items())}
     return {
         "name": f"records {seed}",

@@ -291,7 +291,7 @@ def lexical(
         return [], "ok"
     mean = float(Fraction(sum(map(len, documents.values())), len(documents)))
     k1, b = form["k1"], form["b"]
-    counts, needed = asked(form, query, documents)
+    counts, needed = asked(form, query, documents, home, held)
     weights: dict[str, float] = {}
     for word in sorted(counts):
         frequency = held_by(word, documents)
@@ -437,7 +437,11 @@ def first_passage(world: World, key: bytes, view: set[bytes]) -> bytes | None:
 
 
 def asked(
-    form: dict[str, Any], query: list[tuple[str, ...]], documents: dict[bytes, list[str]]
+    form: dict[str, Any],
+    query: list[tuple[str, ...]],
+    documents: dict[bytes, list[str]],
+    home: str,
+    held: list[str],
 ) -> tuple[dict[tuple[str, ...], float], list[list[str]]]:
     """Returns by word the factor of its idf, and the groups of which a document needs one each."""
     counts = {word: float(query.count(word)) for word in query}
@@ -452,8 +456,9 @@ def asked(
             if own >= fuzzy.get("rare", own + 1):
                 continue
             long = [term for term in word if len(term) >= fuzzy["length"]]
+            less = shortened(form["text"], home, held, word) if long else set()
             near = sorted(
-                (one for one in known if any(is_near(one, term) for term in long)),
+                (one for one in known if one in less or any(is_near(one, term) for term in long)),
                 key=lambda one: (-held_by((one,), documents), one.encode()),
             )[: fuzzy["terms"]]
             groups[word] += near
@@ -465,6 +470,19 @@ def asked(
 
 def spoken(text: str, home: str, held: list[str]) -> list[tuple[str, ...]]:
     """Returns the words of a question, repeated, each as its forms in ascending order."""
+    return [word for word, _ in spoken_at(text, home, held)]
+
+
+def shortened(text: str, home: str, held: list[str], word: tuple[str, ...]) -> set[str]:
+    """Returns the terms that a word of a question is without one of its characters."""
+    parts = [part for one, part in spoken_at(text, home, held) if one == word and len(part) <= 64]
+    cut = {part[:at] + part[at + 1 :] for part in parts for at in range(len(part))}
+    found = [analyse(one, analyser) for one in cut for analyser in held]
+    return {terms[0] for terms in found if len(terms) == 1}
+
+
+def spoken_at(text: str, home: str, held: list[str]) -> list[tuple[tuple[str, ...], str]]:
+    """Returns the same, each with the part of the text that it is."""
     own = analyser_of(text, home, held)
     words = []
     for term, start, stop in analyse_positions(text, own):
@@ -475,7 +493,7 @@ def spoken(text: str, home: str, held: list[str]) -> list[tuple[str, ...]]:
                 for form, first, last in analyse_positions(text, other)
                 if (first, last) == (start, stop)
             }
-        words.append(tuple(sorted(forms)))
+        words.append((tuple(sorted(forms)), text[start:stop]))
     return words
 
 

@@ -93,7 +93,7 @@ def factor(
             return 1.0
         return 1.0 + (min(1.0, max(0.0, float(value))) - 0.4) * 0.25
     if name == "feedback":
-        return feedback(mine, text or "", key)
+        return feedback(mine, text or "", key, recall.get("penalties"))
     _, as_of, half_life = recall["worth"]
     sums = [0.0, 0.0]
     for one in mine:
@@ -103,7 +103,10 @@ def factor(
     return (sums[0] + 1.0) / (sums[0] + sums[1] + 2.0) / 0.5
 
 
-def feedback(mine: list[Said], text: str, key: bytes) -> float:
+def feedback(
+    mine: list[Said], text: str, key: bytes, penalties: dict[str, int] | None = None
+) -> float:
+    p = penalties or {"up": 5, "down": 10, "not_useful": 5, "lowest": -30, "highest": 15}
     votes: dict[tuple[str, bytes], float] = {}
     hits = 0
     for one in mine:
@@ -112,8 +115,8 @@ def feedback(mine: list[Said], text: str, key: bytes) -> float:
         if one.kind == "not_useful" and jaccard(digests(text, key), set(one.words)) >= 0.5:
             hits += 1
     up, down = sum(v > 0 for v in votes.values()), sum(v < 0 for v in votes.values())
-    percent = 5 * min(3, up) - 10 * min(3, down) - min(25, 5 * min(10, hits))
-    return (100 + max(-30, min(15, percent))) / 100
+    percent = p["up"] * min(3, up) - p["down"] * min(3, down) - p["not_useful"] * min(5, hits)
+    return (100 + max(p["lowest"], min(p["highest"], percent))) / 100
 
 
 def factored(

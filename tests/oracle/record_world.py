@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,12 @@ def asked(rng: random.Random, facts: Facts) -> Query:
         records=records,
         **options,
     )
+
+
+def layered(query: Query) -> Query:
+    """Returns the question whose records come by layers."""
+    assert query.records is not None
+    return replace(query, records=replace(query.records, layered=True))
 
 
 def _node(rng: random.Random, number: int) -> Node:

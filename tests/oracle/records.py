@@ -30,6 +30,7 @@ PREDICATES = {
     **dict.fromkeys(("mentions_entity", "mentioned_in"), 20),
     **dict.fromkeys(("supports", "supported_by", "depends_on", "dependency_of"), 10),
 }
+LAYERS = ("Working", "Entity", "Semantic", "Competence", "PlanGraph", "Episodic")
 SECOND = 1_000_000
 
 
@@ -103,10 +104,16 @@ def answer_records(world: World, form: dict[str, Any], events: list[Event]) -> b
                 "lanes": said[key] if hops[key] == 0 else {},
             }
         )
+    if "layered" in asked:
+        layer = {key: LAYERS.index(world.nodes[key][1].ntype) for key in hops}
+        records.sort(key=lambda one: (layer[one["id"]], -one["score"]))
+        first = records
+    else:
+        first = sorted(records, key=lambda one: (one["hop"] > 0, -one["score"]))
     budget, every = form["token_budget"], len(records)
     if budget is not None:
         left, kept = budget, []
-        for one in sorted(records, key=lambda one: (one["hop"] > 0, -one["score"])):
+        for one in first:
             left -= one["tokens"]
             if left < 0:
                 break

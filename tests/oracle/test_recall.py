@@ -45,7 +45,9 @@ def random_recall(rng: random.Random) -> dict[str, Any]:
     )
     if rng.random() < 0.5:
         options["importance"] = rng.choice((True, "n", "a"))
-    options["feedback"] = True
+    options["feedback"] = {7: True, 1: {"up": 30, "highest": 70}, 300: {"down": 20, "lowest": -60}}[
+        half_life
+    ]
     options["notes"] = NOTES
     options["worth"] = rng.choice((True, {"half_life": half_life}))
     if rng.random() < 0.7:
@@ -89,7 +91,9 @@ def opinions(query: Query, events: list[Said]) -> dict[str, Any]:
     ]
     worth = query.recall.worth
     return {
-        "feedback": feedback_factors(votes, useless, query.text or ""),
+        "feedback": feedback_factors(
+            votes, useless, query.text or "", query.recall.feedback.penalties
+        ),
         "worth": worth_factors(outcomes, as_of=worth.as_of, half_life=worth.half_life),
     }
 

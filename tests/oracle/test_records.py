@@ -23,7 +23,7 @@ from ibidem.retrieve.query.query import Query
 
 from .make_record_vectors import FILE, case
 from .oracle import World
-from .record_world import asked, random_events, random_records
+from .record_world import asked, layered, random_events, random_records
 from .records import Event, answer_records
 
 
@@ -55,8 +55,8 @@ def test_records_equal_the_oracle_on_random_states(block: int):
         facts = random_records(rng)
         world, events = World(facts.buffer, facts.root), random_events(rng, facts)
         snapshot = Index(None, facts.buffer).snapshot(facts.root)
-        for _ in range(6):
-            query = asked(rng, facts)
+        queries = [asked(rng, facts) for _ in range(6)]
+        for query in [*queries, *map(layered, queries[:3])]:
             assert Query.decode(query.encode()) == query
             expected = answer_records(world, query.form(), events)
             assert bytes_of(world, snapshot, query, events) == expected, seed

@@ -217,3 +217,12 @@ def test_what_is_not_shown_is_counted(repo: Repository, others: int, told: str):
             tx.add_node("Other", summary=f"number {number}")
     found = repo.history.compare(QUESTION, before="HEAD~1", after="HEAD")
     assert told in "\n".join(cause_lines(repo.core.store, found.causes))
+
+
+def test_lines_about_an_item_name_its_place_before_and_after(repo: Repository) -> None:
+    repo.ingest(text="# Refunds\n\nMoney is back within 30 days.\n", path="shop.md")
+    repo.ingest(text="# Help\n\n# Refunds\n\nMoney is back within 14 days.\n", path="shop.md")
+    found = repo.history.compare("money back", before="HEAD~1", after="HEAD")
+    lines = [line.strip() for line in move_lines(found.moves)]
+    assert "at shop.md:3 > Refunds" in lines
+    assert "at shop.md:5 > Refunds" in lines

@@ -10,9 +10,10 @@ import pytest
 
 import ibidem
 from ibidem.objects.errors import InvalidInputError, NotFoundError
-from ibidem.repo.index_settings import IndexSettings
 from ibidem.repo.maintenance.head_index import IndexState
 from ibidem.repo.repository import Repository
+
+from .settings import set_local
 
 BRANCHES = 50
 NAMES = tuple(f"branch-{number:02}" for number in range(BRANCHES))
@@ -131,7 +132,7 @@ def test_beyond_the_budget_the_least_recently_used_head_goes_first(repo: Reposit
     answers(repo, order)  # the last used is the current one
     for budget_count in (3, 2, 1):
         needed = [rows[f"heads/{name}"].own_bytes for name in order[::-1][1 : budget_count + 1]]
-        repo.core.search_index.settings = IndexSettings(budget_bytes=sum(needed) + 400)
+        set_local(repo, index_budget=sum(needed) + 400)
         add(repo, f"a summary {budget_count}")
         repo.retrieve("summary")  # writes, so what is too much goes
         found = states(repo)
@@ -140,7 +141,7 @@ def test_beyond_the_budget_the_least_recently_used_head_goes_first(repo: Reposit
         assert kept - {NAMES[3]} <= set(order[::-1][1 : budget_count + 1])
         others = [one for one in repo.maintenance.index_heads() if one.name != f"heads/{NAMES[3]}"]
         assert sum(one.own_bytes for one in others) <= sum(needed) + 400
-    repo.core.search_index.settings = IndexSettings(budget_bytes=0)
+    set_local(repo, index_budget=0)
     add(repo, "a last summary")
     repo.retrieve("summary")
     assert repo.core.search_index.current.remembered() == [repo.at().root_cid]
@@ -158,9 +159,10 @@ def test_every_commit_is_indexed_if_the_repository_is_configured_so(tmp_path: Pa
             assert set(states(repo).values()) == {IndexState.CURRENT}
         assert len(repo.core.search_index.current.remembered()) == 1  # the budget is read too
         assert len(repo.retrieve("summary").items) == 3
-    file.write_text('{"index_build": "sometimes"}')
-    with ibidem.open(tmp_path) as repo, pytest.raises(InvalidInputError, match="index_build"):
-        repo.retrieve("summary")
+    file.write_text('{"index_build": "sometimes", "index_budget": -1}')
+    with ibidem.open(tmp_path) as repo:  # values that are not allowed count as not given
+        add(repo, "one more")
+        assert set(states(repo).values()) == {IndexState.STALE}
 
 
 def test_a_head_that_is_not_there_changes_nothing(repo: Repository) -> None:

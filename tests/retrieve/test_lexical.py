@@ -360,7 +360,7 @@ def test_a_question_finds_documents_of_every_language_that_the_view_holds():
 def test_a_few_documents_in_another_language_change_nothing():
     """[4.1.6-a]"""
     collection = mixed(GERMAN, *(f"the house {n}" for n in range(64)))
-    assert collection.found("Häuser") == set()
+    assert collection.found("Häuser", fuzzy=False) == set()
     assert collection.found("Häusern") == set()
     collection = mixed(GERMAN, *(f"the house {n}" for n in range(63)))
     assert collection.found("Häuser") == {GERMAN}
@@ -386,6 +386,18 @@ def test_phrases_are_found_in_every_language():
     assert collection.found('"Katze Hund"', phrases=True) == {GERMAN}
     assert collection.found('"cat dog" "house"', phrases=True) == {ENGLISH_TEXTS[0]}
     assert collection.found('"hund haus"', phrases=True, operator="and") == {GERMAN}
+
+
+def test_a_letter_too_many_in_an_ending_is_found():
+    """[4.1.4-c]"""
+    spanish = "los servidores de la red responden lentamente cuando no hay memoria"
+    collection = mixed(GERMAN, spanish, *ENGLISH_TEXTS)
+    assert collection.found("servidoress") == {spanish}
+    assert collection.found("serverss") == {ENGLISH_TEXTS[1]}
+    assert collection.found("Häusernn") == {GERMAN}
+    assert collection.found("serverss", fuzzy=False) == set()
+    assert collection.found("serverss", fuzzy={"length": 9}) == set()
+    assert collection.found("serversss") == set()
 
 
 def test_fuzzy_takes_the_commonest_first_then_text_order():

@@ -58,6 +58,18 @@ HISTORY: dict[str, Any] = {"history": {"created_after": None}}
 """Asks for what a caller with limits may not."""
 FORMS = [resolve(CONFIG, **options).form() for options in (FULL, OTHER, RECORDS)]
 FORMS.append(resolve(Config(), **HISTORY).form())
+NEEDED: dict[str, dict[str, Any]] = {
+    "dedupe_percent": {"dedupe": "near"},
+    "dedupe_property": {"dedupe": "property"},
+}
+"""What options of packs have an effect with."""
+FORMS += [
+    resolve(Config(), text="a", packs=NEEDED["dedupe_percent"]).form(),
+    resolve(Config(), text="a", packs={**NEEDED["dedupe_property"], "dedupe_property": "a"}).form(),
+]
+FORMS += [  # penalties are written only where one is not the default
+    resolve(Config(), text="words", feedback={name: 7}).form() for name in ("up", "down")
+]
 ABSENT = object()
 NUMBERS = [one for one in OPTIONS.values() if one.type in ("int", "float", "int | datetime")]
 RESOLVED = [one for one in NUMBERS if one.form is not None]
@@ -80,7 +92,10 @@ def given(option: Option, value: object) -> dict[str, Any]:
     mapping, _, key = option.name.rpartition(".")
     base = OTHER if option.name in ("hops", "fanout", "etypes", "direction") else FULL
     if option.name in OF_PACKS:
-        return {**base, "packs": {**base["packs"], option.name: value}}
+        needed = NEEDED.get(option.name, {})
+        if (option.name, value) == ("dedupe", "property"):
+            needed = {"dedupe_property": "a"}
+        return {**base, "packs": {**base["packs"], **needed, option.name: value}}
     if mapping == "sources":
         return {**base, "packs": {"sources": {"as_of": 1, key: value}}}
     if option.name == "rrf_k":
@@ -140,8 +155,9 @@ def test_the_canonical_form_has_every_option_at_its_place(option: Option):
         own = ("model", "embedder", "degrade", "rerank_timeout", "strict", "imagine", "reword")
         assert option.name in (*own, *TIMES_OF_RECORDS)
     elif all(at(form, option.place) is ABSENT for form in FORMS):
-        # A number that is written only where it is asked for: older receipts have none.
-        assert at(resolve(CONFIG, **given(option, 7)).form(), option.place) == 7
+        # It is written only where it is asked for: older receipts have none.
+        value = True if option.type == "bool" else 7
+        assert at(resolve(CONFIG, **given(option, value)).form(), option.place) == value
 
 
 @pytest.mark.parametrize(
@@ -156,7 +172,12 @@ def test_what_is_not_given_holds_as_the_table_says(option: Option):
         "the question's",
     ):
         return  # has no default of its own
+    if option.name == "dedupe":
+        assert all(at(form, option.place) is ABSENT for form in FORMS[:3])
+        return  # its default is not written: older receipts have none
     found = [at(form, option.place) for form in FORMS]
+    if option.default is False and set(map(type, found)) == {type(ABSENT)}:
+        return  # written only where it is asked for
     default = list(option.default) if isinstance(option.default, tuple) else option.default
     assert default in found or (default is None and ABSENT in found)
     assert type(default) in map(type, found) or default is None

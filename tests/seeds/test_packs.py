@@ -13,6 +13,7 @@ from ibidem.objects.child import Child
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError, ReplayError
 from ibidem.objects.ids import NodeId
+from ibidem.retrieve.context.option import Dedupe, PackOptions
 from ibidem.retrieve.context.window import Aim, absorb, coalesce, fitting
 
 from .texts import clock, hit_places, paragraphs, places, ranges, repository, write
@@ -211,6 +212,78 @@ def test_copies_are_shown_once():
     )
     assert sorted(len(pack.hits) for pack in packs) == [1, 2]
     assert sum(len(pack.hits) for pack in packs) == packs.candidates_seen
+
+
+COPIES = {
+    "a.md": "# A\n\nthe needle is in the hay\n\nlook\n\nthe needle again\n\n# B\n\na needle\n",
+    "b.md": "# A\n\nThe needle is in the hay stack\n",
+}
+
+
+def titles(**options):
+    repo = repository(COPIES)
+    packs = repo.packs("needle", limit=None, label="Passage", per_hit_neighbors=0, **options)
+    assert sum(len(pack.hits) for pack in packs) == packs.candidates_seen
+    assert repo.receipts.replay(packs.receipt).to_bytes() == packs.to_bytes()
+    return sorted((pack.source, pack.heading_path[0], len(pack.hits)) for pack in packs)
+
+
+def test_one_pack_of_a_document_or_section_stays():
+    all_four = [("a.md", "A", 1), ("a.md", "A", 1), ("a.md", "B", 1), ("b.md", "A", 1)]
+    assert titles() == titles(dedupe="text") == titles(dedupe="none") == all_four
+    assert titles(dedupe="section") == [("a.md", "A", 2), ("a.md", "B", 1), ("b.md", "A", 1)]
+    assert [(name, count) for name, _, count in titles(dedupe="source")] == [
+        ("a.md", 3),
+        ("b.md", 1),
+    ]
+
+
+def test_what_is_nearly_the_same_stays_once():
+    # Of the runs of three words of one text, 4, and of the other, 5, four are the same.
+    assert len(titles(dedupe="near")) == 3
+    assert len(titles(dedupe="near", dedupe_percent=81)) == 4
+
+
+def test_a_rule_of_ones_own_is_a_property():
+    repo = repository({})
+    with repo.transaction() as tx:
+        for key, story in enumerate(("x", "y", "x", None, None)):
+            props = {} if story is None else {"story": story}
+            tx.add_node("Note", summary=f"needle {key}", key=key, props=props)
+    packs = repo.packs("needle", limit=None, dedupe="property", dedupe_property="story")
+    assert sorted(len(pack.hits) for pack in packs) == [1, 1, 1, 2]
+    assert repo.receipts.replay(packs.receipt).to_bytes() == packs.to_bytes()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"dedupe": "words"},
+        {"dedupe_percent": 50},
+        {"dedupe": "near", "dedupe_percent": 0},
+        {"dedupe": "near", "dedupe_property": "a"},
+        {"dedupe": "property"},
+        {"dedupe": "source", "expand": "edges"},
+    ],
+)
+def test_a_rule_without_effect_is_refused(options):
+    with pytest.raises(InvalidInputError, match="dedupe"):
+        repository(COPIES).packs("needle", **options)
+
+
+def test_only_the_canonical_form_of_a_rule_is_read():
+    form = PackOptions(dedupe=Dedupe("near", percent=80)).form()
+    assert PackOptions.from_form(form).form() == form
+    for wrong in (
+        {"by": "text"},
+        {"by": "near"},
+        {"by": "none", "percent": 80},
+        {"by": "property", "property": None},
+        ["near"],
+        {},
+    ):
+        with pytest.raises(InvalidInputError, match="dedupe"):
+            PackOptions.from_form(form | {"dedupe": wrong})
 
 
 LONG = (

@@ -11,6 +11,7 @@ import ibidem
 from ibidem.ingest.ingest import ingest_text
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.retrieve.answer.render import render
 
 from .texts import COMMITTED, clock
 
@@ -25,11 +26,16 @@ def random_repository(rng: random.Random) -> Any:
             for _ in range(rng.randint(0, 12)):
                 level = rng.choice((0, 0, 0, 1, 2, 3))
                 said = " ".join(rng.choices(WORDS, k=rng.randint(1, 4)))
-                parts.append(f"{'#' * level} {said}" if level else f"{said} {rng.random()}")
+                parts.append(
+                    f"{'#' * level} {said}"
+                    if level
+                    else f"{said} {rng.choice((rng.random(), 1, 2))}"
+                )
             name = f"{number}.md" if rng.random() < 0.7 else f"{number}.txt"
             ingest_text(tx, "\n\n".join(parts), path=name)
         for number in range(rng.randint(0, 5)):
-            tx.add_node("Fact", summary=rng.choice(WORDS), key=number)
+            props = {"lang": rng.choice(("de", "en"))} if rng.random() < 0.5 else {}
+            tx.add_node("Fact", summary=rng.choice(WORDS), key=number, props=props)
     ids = [node.id for node in repo.at().nodes()]
     with repo.transaction(time=COMMITTED) as tx:
         for _ in range(rng.randint(0, 12)):
@@ -52,6 +58,9 @@ class World:
                 if child.id in self.nodes:
                     self.parent.setdefault(child.id, node.id)
         self.edges = [(e.etype, e.src, e.dst) for e in at.edges()]
+
+    def shown(self, one: NodeId) -> str:
+        return self.nodes[one].summary or render(self.nodes[one], "")
 
     def is_container(self, one: NodeId) -> bool:
         node = self.nodes[one]
@@ -133,7 +142,9 @@ def expected(world: World, ranked: list[tuple[NodeId, float]], form: dict[str, A
             for inside, who in merged(asked, form["merge"]):
                 groups.append(([line[p] for p in inside], [ranks[index] for index in who]))
     groups.sort(key=lambda group: min(group[1]))
-    if form["expand"] == "neighbors":
+    if "dedupe" in form:
+        groups = deduped(world, groups, [one for one, _ in hits], form)
+    elif form["expand"] == "neighbors":
         shown: list[tuple[list[str], list[NodeId], list[int]]] = []
         for members, who in groups:
             words = [w for one in members for w in world.nodes[one].summary.casefold().split()]
@@ -148,6 +159,47 @@ def expected(world: World, ranked: list[tuple[NodeId, float]], form: dict[str, A
         (members, [hits[r][0] for r in sorted(who)], hits[min(who)][1] if scored else 0.0)
         for members, who in groups
     ]
+
+
+def deduped(world: World, groups: Any, hits: list[NodeId], form: dict[str, Any]) -> list[Any]:
+    stay: list[tuple[list[NodeId], list[int]]] = []
+    for members, who in groups:
+        copied = (one for one in stay if is_copy(world, form, one, (members, who), hits))
+        first = next(copied, None)
+        if first is None:
+            stay.append((members, list(who)))
+        else:
+            first[1].extend(who)
+    return stay
+
+
+def is_copy(world: World, form: dict[str, Any], one: Any, other: Any, hits: Any) -> bool:
+    rule, is_walk = form["dedupe"], form["expand"] == "edges"
+    if rule["by"] == "near":
+        both = [triples(world, members) for members, _ in (one, other)]
+        return 100 * len(both[0] & both[1]) >= rule["percent"] * len(both[0] | both[1])
+    keys = []
+    for members, who in (one, other):
+        best = hits[min(who)]
+        has_place = not is_walk and world.place(members[0]) is not None
+        document = world.top(members[0]) if has_place else None
+        if rule["by"] == "property":
+            props = world.nodes[best].props
+            if document is not None:
+                props = {**world.nodes[document].props, **props}
+            keys.append(props.get(rule["property"]))
+        elif rule["by"] == "none" or document is None:
+            keys.append(None)
+        else:
+            keys.append((rule["by"] == "section" and world.section(best)) or document)
+    return keys[0] is not None and keys[0] == keys[1]
+
+
+def triples(world: World, members: list[NodeId]) -> set[tuple[str, ...]]:
+    words = [w for one in members for w in world.shown(one).casefold().split()]
+    if len(words) < 3:
+        return {tuple(words)}
+    return set(zip(words, words[1:], words[2:], strict=False))
 
 
 def walks(world: World, hits: list[NodeId], form: dict[str, Any]) -> list[Any]:
@@ -233,6 +285,16 @@ def random_options(rng: random.Random) -> dict[str, Any]:
     else:
         options["per_hit_neighbors"] = rng.randint(0, 3)
         options["window_chars"] = rng.choice((None, 0, 40, 80, 600))
+    rules = [("near",), ("property",), ("none",)]
+    if expand != "edges":
+        rules += [("source",), ("section",)]
+    if rng.random() < 0.6:
+        (rule,) = rng.choice(rules)
+        options["dedupe"] = rule
+        if rule == "near":
+            options["dedupe_percent"] = rng.choice((1, 20, 50, 80, 100))
+        if rule == "property":
+            options["dedupe_property"] = rng.choice(("source", "lang", "nothing"))
     return options
 
 

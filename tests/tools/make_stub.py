@@ -110,6 +110,8 @@ class Writer:
     def result(self, text: str, module: str) -> str:
         """Returns the type of what a call gives: an iterator is read into a list."""
         found = self.annotation(text, module)
+        if found == "PackStream":  # an iterator too
+            return "list[Pack]"
         return "list[" + found.partition("[")[2] if found.startswith("Iterator[") else found
 
     def function(self, name: str, function: Callable[..., Any], indent: str = "") -> str:

@@ -91,6 +91,22 @@ def test_they_are_proposals_with_their_message(repo: Repository) -> None:
     assert [one.text for one in wien.conflicts] == ["user lives in Graz"]
 
 
+def test_an_accepted_fact_is_in_the_context_of_the_conversation(repo: Repository) -> None:
+    memory = Conversations(repo)
+    memory.append("a", [("user", "I live in Graz."), *(("user", f"more {n}") for n in range(9))])
+    [graz] = memory.propose_by_rules("a", 0, 0)
+    question = "where does the user live"
+    facts = repo.context(question, thread="a", recent=2, conversation=1, token_budget=300)
+    assert not [pack for pack in facts.packs if pack.source == "Semantic"]
+    repo.records.accept([graz])
+    shown = repo.context(question, thread="a", recent=2, conversation=1, token_budget=300)
+    assert [pack.text for pack in shown.packs if pack.source == "Semantic"] == [
+        "user lives in Graz"
+    ]
+    assert [pack for pack in shown.packs if pack.source == "a"]
+    assert shown.packs.tokens_used <= 300
+
+
 def test_the_user_may_have_a_name(repo: Repository) -> None:
     memory = Conversations(repo)
     memory.append("a", [("user", "I prefer tea.")])
@@ -119,6 +135,21 @@ def test_a_run_in_a_transaction_is_one_commit(repo: Repository) -> None:
     with repo.transaction() as tx:
         assert len(Conversations(tx).propose_by_rules("a", 0, 0)) == 2
     assert len(list(repo.history.log())) == before + 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I prefer _.",
+        "My pronouns are \N{SPARKLES}",
+        "I prefer",
+        "",
+        "my name is",
+        "The _ is due on 3 May",
+    ],
+)
+def test_what_has_no_words_is_no_fact(text: str) -> None:
+    assert found_in(text) == []
 
 
 @pytest.mark.parametrize(

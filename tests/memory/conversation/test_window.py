@@ -98,6 +98,24 @@ def test_a_viewer_has_the_newest_that_he_sees(repo: Repository) -> None:
         assert outside(chosen) == [("a", 1)]
 
 
+def test_a_viewer_who_does_not_see_the_thread_has_its_newest_messages(repo: Repository) -> None:
+    with repo.transaction() as tx:
+        tx.set_trust_policy(TrustPolicy())
+        tx.configure(thread_window=1)
+    owner = Conversations(repo, viewer=ALL)
+    for thread in ("a", "b", "é"):
+        said = [ibidem.Message("user", f"needle {at}", props={"level": 0}) for at in range(3)]
+        owner.append(thread, said)
+    with repo.transaction() as tx:  # somebody else's, of another form
+        for given in (["z", "a"], 3, ""):
+            tx.add_node("Message", summary="x", props={"thread": given, "level": 0}, unique=True)
+    public = Conversations(repo, viewer=Viewer(level=0, scopes=()))
+    assert public.threads() == []
+    chosen = public.select("needle", limit=None)
+    assert {(one.thread, one.ord) for one in chosen.messages} == {("a", 2), ("b", 2), ("é", 2)}
+    assert outside(chosen) == [("a", 2), ("b", 2), ("é", 2)]
+
+
 @pytest.mark.parametrize("value", [0, -1, True, "3", 2.5])
 def test_a_window_of_another_form_changes_nothing(repo: Repository, value: object) -> None:
     with pytest.raises(InvalidInputError, match="thread_window"), repo.transaction() as tx:

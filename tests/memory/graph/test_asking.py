@@ -15,7 +15,7 @@ from ibidem.objects.errors import CorruptError, InvalidInputError, ReplayError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.answer.receipt import Receipt
-from ibidem.retrieve.records.record import Record
+from ibidem.retrieve.records.record import LAYERS, Record
 from ibidem.retrieve.records.selector import Candidate, score, select
 
 from .conftest import DAY, EPOCH, HOUR, record, seen_from, ticking
@@ -277,6 +277,44 @@ def test_a_budget_holds_the_best_records_and_more_never_fewer(memory: GraphMemor
     assert max(whole.items, key=lambda one: one.score).id == whole.graph.root_ids[0]
     best = memory.retrieve_graph("hub", token_budget=whole.items[0].tokens)
     assert texts(best) == ["the hub of it all"]
+
+
+def test_records_come_by_layers_where_asked(memory: GraphMemory):
+    for type_ in reversed(LAYERS):
+        memory.add(
+            [Record(type_, f"mill {type_} {n}", "", payload=named(type_, n)) for n in (1, 2)]
+        )
+    plain = memory.retrieve_graph("mill", root_limit=4)
+    answer = memory.retrieve_graph("mill", layered=True)
+    layers = [LAYERS.index(RecordType(one.node.ntype)) for one in answer.items]
+    assert layers == sorted(layers)
+    assert {*layers} == {*range(6)}
+    scores = [one.score for one in answer.items]
+    pairs = list(zip(layers, scores, strict=True))
+    assert pairs == sorted(pairs, key=lambda one: (one[0], -one[1]))
+    assert "layered" in answer.query.form()["records"]
+    assert "layered" not in plain.query.form()["records"]  # what was asked before has its bytes
+    assert memory.repository.receipts.replay(answer.receipt).to_bytes() == answer.to_bytes()
+    before: list[NodeId] = []
+    for budget in range(0, answer.tokens_used + 10, 10):
+        ids = [one.id for one in memory.retrieve_graph("mill", layered=True, token_budget=budget)]
+        assert ids[: len(before)] == before
+        before = ids
+    assert before == [one.id for one in answer.items]
+    roots = memory.retrieve_graph("mill", layered=True, root_limit=4).graph
+    assert roots is not None
+    assert plain.graph is not None
+    assert roots.root_ids == plain.graph.root_ids  # the roots are the same
+
+
+def named(type_: RecordType, number: int) -> dict[str, object]:
+    return {"canonical_name": f"wheel {number}"} if type_ is RecordType.ENTITY else {}
+
+
+@pytest.mark.parametrize("value", [1, "yes"])
+def test_layered_is_true_or_false(memory: GraphMemory, value: object):
+    with pytest.raises(InvalidInputError, match="layered: got"):
+        memory.retrieve_graph("mill", layered=value)  # type: ignore[arg-type]
 
 
 def test_an_answer_is_repeated_from_its_receipt_after_commits_and_notes(memory: GraphMemory):

@@ -18,10 +18,11 @@ from ibidem.memory.graph import GraphMemory, Record
 from ibidem.objects.child import Child
 from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.edge import Edge
-from ibidem.objects.errors import InvalidInputError, NotFoundError
+from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.repo.core import Core
 from ibidem.repo.events import Event
+from ibidem.repo.merge.config import merge_policy
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.access.policy import (
     ALL,
@@ -277,6 +278,32 @@ def test_tr8_a_stub_says_type_and_level_and_nothing_else(guarded: GraphMemory):
     assert far.raw not in block
     assert cid.raw not in block
     assert cid.raw[-32:] not in block
+
+
+def test_a_policy_that_denies_stubs_has_none_for_whoever_asks(guarded: GraphMemory):
+    guarded.add([record(text="tea"), hidden("milk", level=2)], relations=[(0, "to", 1)])
+    before = guarded.retrieve_graph("tea", viewer=STUBS)
+    assert len(before.graph.withheld) == 1
+    with guarded.repository.transaction() as tx:
+        tx.set_trust_policy(TrustPolicy(stubs="deny"))
+    after = guarded.retrieve_graph("tea", viewer=STUBS)
+    assert after.graph.withheld == ()
+    assert [one.id for one in after] == [one.id for one in before]
+    assert "stubs" not in TrustPolicy().form()  # what was there before has its bytes
+    assert TrustPolicy.from_form(TrustPolicy(stubs="deny").form()).stubs == "deny"
+    with pytest.raises(CorruptError, match=r"config\.trust"):
+        TrustPolicy.from_form({**TrustPolicy().form(), "stubs": "allow"})
+    with pytest.raises(InvalidInputError, match=r"trust\.stubs: got"):
+        TrustPolicy(stubs="perhaps")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "merged"),
+    [("deny", "allow", "deny"), ("allow", "deny", "deny"), ("allow", "allow", "allow")],
+)
+def test_a_merge_of_policies_hides_more(ours: str, theirs: str, merged: str):
+    forms = [TrustPolicy(stubs=one, default_level=n).form() for n, one in ((0, ours), (2, theirs))]
+    assert TrustPolicy.from_form(merge_policy(None, *forms)).stubs == merged
 
 
 def test_tr8_two_levels_up_or_another_scope_is_not_even_a_stub(guarded: GraphMemory):

@@ -15,13 +15,13 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.events import VOTE
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.recall.factors import adjusted
-from ibidem.retrieve.recall.feedback import feedback_percent, not_useful_percent
+from ibidem.retrieve.recall.feedback import Penalties
 
 from .helpers import NOW, add, ids, shares
 
 
 def test_ar10_votes_are_bounded() -> None:
-    moved = [feedback_percent(up, down, 0) for up, down in ((1, 0), (9, 0), (0, 9), (9, 9))]
+    moved = [Penalties().percent(up, down, 0) for up, down in ((1, 0), (9, 0), (0, 9), (9, 9))]
     assert moved == [5, 15, -30, -15]
 
 
@@ -96,7 +96,7 @@ def test_ar16_negatives_count_for_questions_like_theirs(repo: Repository) -> Non
 
 
 def test_ar17_negatives_saturate() -> None:
-    assert [not_useful_percent(hits) for hits in (1, 4, 5, 6, 12)] == [5, 20, 25, 25, 25]
+    assert [-Penalties().percent(0, 0, hits) for hits in (1, 4, 5, 6, 12)] == [5, 20, 25, 25, 25]
 
 
 def test_ar18_a_batch_says_what_it_means(repo: Repository) -> None:
@@ -215,3 +215,38 @@ def test_feedback_takes_what_was_made_from_an_answer(repo: Repository) -> None:
         said.vote("gate", node, 1)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match=r"^answer"):
         said.vote(chat.select(None, thread="t"), node, 1)
+
+
+def test_penalties_are_parameters_of_the_question(repo: Repository) -> None:
+    first, second = add(repo, "alpha one", "alpha two")
+    plain = repo.retrieve("alpha")
+    Feedback(repo).vote(plain, first, -1, author="ada")
+    factors = {}
+    for feedback in (True, {"down": 40, "lowest": -90}, {"down": 0}, {"lowest": -5}):
+        answer = repo.retrieve("alpha", feedback=feedback)
+        factors[str(feedback)] = {one.id: one.lanes["feedback"].score for one in answer}[first]
+        again = repo.receipts.replay(answer.receipt)
+        assert again.to_bytes() == answer.to_bytes()
+        has = "penalties" in answer.query.form()["recall"]
+        assert has is (feedback is not True)  # what was asked before has its bytes
+    assert list(factors.values()) == [0.9, 0.6, 1.0, 0.95]
+    same = repo.retrieve("alpha", feedback={"down": 10})
+    assert same.cid == repo.retrieve("alpha", feedback=True).cid
+    assert second in {one.id for one in same}
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"down": 101}, "feedback.down"),
+        ({"up": -1}, "feedback.up"),
+        ({"lowest": 1}, "feedback.lowest"),
+        ({"highest": 2.5}, "feedback.highest"),
+        ({"sideways": 1}, "feedback"),
+        (7, "feedback"),
+    ],
+)
+def test_a_penalty_of_another_form_is_named(repo: Repository, given: object, named: str) -> None:
+    add(repo, "alpha one")
+    with pytest.raises(InvalidInputError, match=f"{named}: got"):
+        repo.retrieve("alpha", feedback=given)  # type: ignore[arg-type]
