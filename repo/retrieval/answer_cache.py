@@ -18,8 +18,9 @@ from ibidem.objects.forking import ForkLock
 if TYPE_CHECKING:
     from ibidem.retrieve.answer.answer import Answer
 
-Key = tuple[RootCid, CommitCid | None, bytes, int]
-"""The root, the commit in the receipt, the query, and the identity of the estimator object."""
+Key = tuple[RootCid, CommitCid | None, bytes, int, str | None, str | None]
+"""The root, the commit in the receipt, the query, the identity of the estimator object, and the
+agent and the task in the receipt."""
 UNREADABLE = -1
 """The generation if it cannot be read: nothing is kept."""
 

@@ -88,7 +88,8 @@ def _key(repository: Core, revision: Graph, prepared: PreparedQuery) -> Key | No
         or not repository.local.answer_cache
     ):
         return None
-    return revision.root_cid, revision.commit_cid, query.encode(), id(prepared.estimator)
+    question = query.encode(), id(prepared.estimator), repository.agent, repository.task
+    return revision.root_cid, revision.commit_cid, *question
 
 
 def _cached(

@@ -277,6 +277,11 @@ def test_who_asked_is_beside_the_answer():
     assert repo.retrieve("tea").receipt == plain.receipt
     for receipt in (plain.receipt, named.receipt):
         assert repo.receipts.replay(receipt).to_bytes() == plain.to_bytes()
+    for agent in ("clerk", "cook", None):
+        repo.act_as(agent)
+        receipt = repo.packs("tea").receipt  # which may be cached
+        assert receipt is not None
+        assert receipt.agent == agent
     with repo.transaction() as tx:
         tx.add_node("Fact", summary="milk")
     assert repo.commit_at().agent is None
