@@ -298,7 +298,7 @@ def workers_at(
 ) -> Workers | None:
     """Returns the workers behind some addresses or functions, None for none; the arguments are
     those of `Repository.use_workers`."""
-    if isinstance(workers, str):
+    if isinstance(workers, str) or not isinstance(workers, Iterable):
         raise InvalidInputError(f"workers: got {workers!r:.80}, expected a list of addresses")
     if isinstance(workers, Mapping):
         carriers: dict[str, Carrier] = dict(workers)

@@ -31,7 +31,7 @@ from ibidem.objects.errors import (
     unknown_version,
 )
 from ibidem.objects.record import record
-from ibidem.retrieve.partition import LANES, Counts, Top
+from ibidem.retrieve.partition import DENSE, LANES, Counts, Top
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.semantics import read_query
 
@@ -112,6 +112,8 @@ class Request:
             ) from error
         if found.lane not in LANES or rest:
             raise CorruptError(f"worker.lane: got {found.lane!r:.80}, expected one of {LANES}")
+        if found.lane == DENSE and found.query.vector is None:
+            raise CorruptError("worker.query: got no vector, expected one for the dense lane")
         return found
 
 

@@ -15,8 +15,10 @@ import ibidem
 from ibidem.objects.errors import ErrorKind, InvalidInputError, RemoteError
 from ibidem.repo.repository import Repository
 from ibidem.repo.workers import messages
-from ibidem.repo.workers.messages import Request, decode_counts, decode_top
+from ibidem.repo.workers.messages import Ask, Request, decode_counts, decode_top
 from ibidem.retrieve.access.policy import ALL, Viewer
+from ibidem.retrieve.partition import DENSE
+from ibidem.retrieve.semantics import resolve
 
 from .world import DIM, filled, vector
 
@@ -291,10 +293,19 @@ def test_what_is_no_request_is_an_error_in_the_answer(opened: Callable[[], Repos
             decode_top(worker.work(message))
 
 
+def test_a_request_for_vectors_needs_one(opened: Callable[[], Repository]) -> None:
+    worker = opened()
+    query = resolve(worker.at().config, text="words", viewer=ALL)
+    request = Request(Ask.TOP, worker.at().root_cid, DENSE, query, {"a": b""}, None)
+    with pytest.raises(RemoteError, match="got no vector"):
+        decode_top(worker.work(request.encode()))
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         ({"workers": "http://127.0.0.1:1"}, "expected a list of addresses"),
+        ({"workers": None}, "expected a list of addresses"),
         ({"workers": ["ftp://x"], "token": "t"}, "url: got 'ftp://x'"),
         ({"workers": ["http://127.0.0.1:1"]}, "token: expected"),
         ({"workers": {"a": len}, "copies": 0}, "copies: got 0"),
