@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.edge import Edge, is_derived_link
 from ibidem.objects.root import CONFLICTS, EDGES, NODES, TOMBSTONES, Root, TreeName
-from ibidem.objects.tree import Tree
+from ibidem.objects.tree import EMPTY_TREE, Tree
 from ibidem.repo.transaction.changeset import ChangeSet, applied
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ class Additions:
             return None
         if not all(self._is_absent(now, tree_name) for tree_name in self._edits.trees):
             return None
+        if base.conflicts != EMPTY_TREE and not all(map(self._is_undisputed, self._edits.trees)):
+            return None
         if base.nodes != now.nodes:
             ends = sorted(self._ends)
             before, after = (Tree(self._source, root.nodes).get_many(ends) for root in (base, now))
@@ -88,6 +90,11 @@ class Additions:
         """Returns whether nothing that the edits add to a tree is in it."""
         keys = sorted(self._edits.trees[tree_name])
         return not any(Tree(self._source, root.tree(*tree_name)).get_many(keys))
+
+    def _is_undisputed(self, tree_name: TreeName) -> bool:
+        """Returns whether there is no conflict about anything that the edits add to a tree."""
+        keys = sorted(self._edits.trees[tree_name])
+        return not any(Tree(self._source, self._base.conflicts).get_many(keys))
 
 
 def _settings(root: Root) -> tuple[object, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,11 +15,14 @@ import ibidem
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.child import Child
 from ibidem.objects.cid import RootCid
-from ibidem.objects.derive import node_id
+from ibidem.objects.derive import edge_id, node_id
+from ibidem.objects.edge import Edge
 from ibidem.objects.ids import NodeId
-from ibidem.objects.root import Root
+from ibidem.objects.root import EDGES, Root
+from ibidem.objects.tree import mutate
 from ibidem.repo.merge.three_way import reachable
 from ibidem.repo.transaction.additions import Additions
+from ibidem.repo.transaction.changeset import ChangeSet
 from ibidem.repo.transaction.reconcile import Reconciled, Reconciliation
 
 Step = tuple[str, int, int]
@@ -143,3 +147,21 @@ def test_what_is_no_addition_is_merged(
     counted(monkeypatch, taken, is_merged=False)
     after_both(theirs, ours)
     assert taken == [expected]
+
+
+def test_what_is_disputed_is_merged() -> None:
+    with ibidem.init("memory:") as repo:
+        with repo.transaction() as tx:
+            hub = tx.add_node("Fact", key="hub")
+        source = repo.core.store
+        buffer = WriteBatch(source)
+        edge = Edge(edge_id(hub, "about", hub), "about", hub, hub)
+        buffer.put(edge.cid, edge.encode())
+        edits = ChangeSet({EDGES: {edge.id.raw: edge.cid}})
+        for disputed in (False, True):
+            root = repo.at().root
+            if disputed:
+                tree = mutate(root.conflicts, {edge.id.raw: edge.cid}, buffer)
+                root = replace(root, conflicts=tree)
+            additions = Additions(buffer, root, root, edits)
+            assert (additions.on(root, buffer) is None) is disputed
