@@ -34,6 +34,7 @@ from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.record import record
 from ibidem.objects.root import VECTOR_FAMILIES, Root, TreeName
 from ibidem.objects.tree import EMPTY_TREE, Change, Tree, diff, mutate, verify
+from ibidem.objects.tree.diff import Changes
 from ibidem.objects.walk import kind_problem
 from ibidem.repo.maintenance.report import Fault, FaultKind
 from ibidem.retrieve.access.policy import policy_of
@@ -50,7 +51,6 @@ Report = Callable[[Fault], None]
 Incident = Callable[[RootCid, Sequence[bytes]], Iterable[bytes]]
 """Returns the ids of the edges of a root that start or end at some nodes."""
 Fields = Mapping[str, Any]
-Changes = Callable[["Source", TreeCid, TreeCid], Iterable[Change]]
 """Returns the differences between two trees of a source; `diff` is one."""
 
 _ATTACHED = {family.kind: family.name for family in VECTOR_FAMILIES}

@@ -15,7 +15,7 @@ Spec: format 6.7.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import CID_BYTES, Cid, TreeCid
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 Change = tuple[bytes, Cid | None, Cid | None]
 """A key with its CID before and after; None where it is absent. The two differ."""
+Changes = Callable[["Source", TreeCid, TreeCid], Iterable[Change]]
+"""Finds the differences between two trees: `diff`, or what remembers its results."""
 
 _OPENED = -1
 
@@ -235,7 +237,11 @@ def _compare(
     after: tuple[tuple[bytes, ...], tuple[bytes, ...]],
 ) -> Iterator[Change]:
     old = dict(zip(*before, strict=True))
-    new = dict(zip(*after, strict=True))
-    for key in sorted({key for key, _ in old.items() ^ new.items()}):
-        was, now = old.get(key), new.get(key)
-        yield key, None if was is None else Cid(was), None if now is None else Cid(now)
+    take = old.pop
+    pairs = zip(*after, strict=True)
+    found = [(key, was, now) for key, now in pairs if (was := take(key, None)) != now]
+    if old:  # what is left is absent after
+        found += [(key, was, b"") for key, was in old.items()]
+        found.sort()
+    for key, was, now in found:
+        yield key, None if was is None else Cid(was), Cid(now) if now else None

@@ -21,6 +21,7 @@ from ibidem.objects.errors import CorruptError, NotFoundError
 from ibidem.objects.location import Measures, Part
 from ibidem.objects.node import Node
 from ibidem.objects.tree import Tree, diff
+from ibidem.objects.tree.diff import Changes
 from ibidem.objects.walk import read_blocks
 
 if TYPE_CHECKING:
@@ -61,16 +62,20 @@ class SourceCheck:
     root that follows the last one.
     """
 
-    def __init__(self, source: Source, parts_at: PartsAt | None = None) -> None:
+    def __init__(
+        self, source: Source, parts_at: PartsAt | None = None, *, changes: Changes = diff
+    ) -> None:
         """Prepares the check.
 
         Args:
             source: has the blocks of the roots.
+            changes: finds the differences of two trees of nodes.
             parts_at: reads parts, by default from the source; erased nodes count as listing
                 nothing.
         """
         self._source = source
         self._parts_at = parts_at or self._read
+        self._changes = changes
         self._last: TreeCid | None = None
         self._known = KnownParts()
 
@@ -86,7 +91,7 @@ class SourceCheck:
             self._known = KnownParts()
         self._last = None
         starts: dict[bytes, Cid] = {}
-        changes = diff(self._source, before, nodes)
+        changes = iter(self._changes(self._source, before, nodes))
         while batch := list(islice(changes, _BATCH)):
             self._known.forget(key for key, _, _ in batch)
             there = [(key, was, cid) for key, was, cid in batch if cid is not None]

@@ -21,7 +21,9 @@ from ibidem.objects.errors import CorruptError
 from ibidem.objects.progress import STEP, Progress
 from ibidem.objects.root import VALUE_KINDS, Root
 from ibidem.objects.tree.block import EMPTY_TREE
+from ibidem.objects.tree.cache import TreeCache
 from ibidem.objects.verify import VALUES
+from ibidem.objects.walk import BATCH_BLOCKS
 from ibidem.repo.history.ancestry import parents_first
 from ibidem.repo.maintenance.source_check import SourceCheck, refuse_problems
 from ibidem.repo.root_check import Incident, RootCheck, refuse
@@ -80,13 +82,15 @@ class Inspection:
             progress: told how many blocks were checked.
         """
         self._quarantine = quarantine
-        self._source: Source = quarantine.over(source)
+        self._source: Source = TreeCache(quarantine.over(source))
         self._known = known
         self._is_erased = is_erased
         self._roots = RootCheck(self._source, refuse, incident=incident)
-        self._sources = SourceCheck(self._source)
+        self._sources = SourceCheck(self._source, changes=self._roots.changes)
         self._nodes: TreeCid = EMPTY_TREE
         """Those of the root that is being checked."""
+        self._values: list[Need] = []
+        """Values of that root whose blocks are still to be read, all together."""
         self._accepted = Accepted()
         self._progress = progress
 
@@ -119,6 +123,7 @@ class Inspection:
             chain,
             lambda root: root in covered or self._is_built_on(root, self._known.root(root)),
             after_root=self._end_root,
+            changes=self._roots.changes,
         ):
             self._check(need, accepted)
             if not len(accepted.cids) % STEP:
@@ -172,13 +177,7 @@ class Inspection:
         return parents_first(found)
 
     def _check(self, need: Need, accepted: Accepted) -> None:
-        block: bytes | None = None
-        if need.kind in _BY_PLACE:
-            is_here = need.cid in self._quarantine
-        else:
-            block = self._quarantine.get(need.cid)
-            is_here = block is not None
-        if not is_here:
+        if need.cid not in self._quarantine:
             if need.kind == "tree" and need.cid == EMPTY_TREE:
                 return
             if need.kind not in NEVER_ERASED and self._is_erased(need.cid):
@@ -187,19 +186,31 @@ class Inspection:
                 return
             raise missing_from_pack(need.cid, need.kind)
         accepted.cids.add(need.cid.raw)
-        if block is None:
+        if need.kind in _BY_PLACE:
             return
         if need.cid.is_raw:
             raise CorruptError(f"{need.kind}: got the raw block {need.cid}, expected a value")
-        fields = in_version(codec.decode(block))
         if need.kind == "root":
-            root = Root.from_map(fields)
+            root = Root.decode(self._quarantine[need.cid])
             self._nodes = root.nodes
             self._roots.begin(RootCid(need.cid.raw), root)
             return
-        self._roots.value(need.kind, need.key, need.name, need.cid, fields)
+        if need.fields is not None:
+            self._roots.value(need.kind, need.key, need.name, need.cid, in_version(need.fields))
+            return
+        self._values.append(need)
+        if len(self._values) == BATCH_BLOCKS:
+            self._check_values()
+
+    def _check_values(self) -> None:
+        """Checks the values that were sent, in the place where each is needed."""
+        values, self._values = self._values, []
+        blocks = self._quarantine.get_many([need.cid for need in values])
+        for (cid, kind, key, name, _), block in zip(values, blocks, strict=True):
+            self._roots.value(kind, key, name, cid, in_version(codec.decode(block)))
 
     def _end_root(self, bases: Mapping[RootCid, Root]) -> None:
+        self._check_values()
         self._roots.end(bases)
         before = next((base.nodes for base in bases.values()), EMPTY_TREE)
         refuse_problems(self._sources, self._nodes, before)

@@ -14,7 +14,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from itertools import islice, pairwise, repeat
+from itertools import islice, repeat
+from operator import ge
 from typing import TYPE_CHECKING, NamedTuple
 
 from ibidem.objects import codec
@@ -22,14 +23,16 @@ from ibidem.objects.cid import Cid, CommitCid, ReceiptCid, RootCid, StepCid, Tre
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import CorruptError, IbidemError, NotFoundError
 from ibidem.objects.ids import ID_BYTES
-from ibidem.objects.links import check_kind
+from ibidem.objects.links import check_kind, links_in
 from ibidem.objects.record import record
 from ibidem.objects.root import VALUE_KINDS, Root, TreeName
 from ibidem.objects.tree import Tree, diff
 from ibidem.objects.tree.block import EMPTY_TREE, check_child, load
+from ibidem.objects.tree.diff import Changes
 from ibidem.objects.walk import (
     ANY,
     BATCH_BLOCKS,
+    BLOB,
     Link,
     block_links,
     read_many,
@@ -38,6 +41,7 @@ from ibidem.objects.walk import (
 )
 
 if TYPE_CHECKING:
+    from ibidem.objects.block import Map
     from ibidem.objects.blocks import Source
     from ibidem.objects.tree.columns import Block
 
@@ -59,13 +63,23 @@ class Need(NamedTuple):
     """Of a value: its key in the tree."""
     name: str = ""
     """Of a vector: its model or vocabulary."""
+    fields: Map | None = None
+    """Of a value that had to be read to find what it needs: its decoded block."""
 
 
-def root_needs(source: Source, cid: Cid, bases: Sequence[Root]) -> Iterator[Need]:
+def root_needs(
+    source: Source, cid: Cid, bases: Sequence[Root], changes: Changes = diff
+) -> Iterator[Need]:
     """Yields the blocks of a root that none of the `bases` has in the same place.
 
     A block is yielded before it is read, so that a receiver can refuse one that was not sent. A
     value that the source does not have is yielded, but the blocks that it links to are not.
+
+    Args:
+        source: has the blocks.
+        cid: of the root.
+        bases: the first one is similar.
+        changes: finds the differences of two trees.
 
     Raises:
         NotFoundError: a tree block or the root is missing.
@@ -77,7 +91,7 @@ def root_needs(source: Source, cid: Cid, bases: Sequence[Root]) -> Iterator[Need
     for tree_name, tree in root.trees().items():
         olds = [trees[tree_name] for trees in before if tree_name in trees]
         yield from (Need(block, "tree") for block in tree_needs(source, tree, olds))
-        yield from _value_needs(source, tree_name, tree, olds)
+        yield from _value_needs(source, tree_name, tree, olds, changes)
 
 
 def tree_needs(source: Source, tree: TreeCid, olds: Iterable[TreeCid]) -> Iterator[TreeCid]:
@@ -158,7 +172,7 @@ def _children(block: Block, position: _Child) -> list[_Child]:
             f"tree block {Cid(position.raw)}: keys of {block.width} bytes, expected {ID_BYTES}"
         )
     keys = (position.lower, *block.key_list)
-    if any(one >= other for one, other in pairwise(keys)):
+    if any(map(ge, keys, block.key_list)):
         raise CorruptError(
             f"tree block {Cid(position.raw)}: its keys do not ascend within its place"
         )
@@ -168,11 +182,15 @@ def _children(block: Block, position: _Child) -> list[_Child]:
 
 
 def _value_needs(
-    source: Source, tree_name: TreeName, tree: TreeCid, olds: Sequence[TreeCid]
+    source: Source,
+    tree_name: TreeName,
+    tree: TreeCid,
+    olds: Sequence[TreeCid],
+    find_changes: Changes,
 ) -> Iterator[Need]:
     kind = VALUE_KINDS[tree_name[0]]
     first, *others = olds or [EMPTY_TREE]
-    changes = diff(source, first, tree)
+    changes = iter(find_changes(source, first, tree))
     rest = [Tree(source, other) for other in others if other != first]
     while batch := list(islice(changes, _BATCH_KEYS)):
         keys = [key for key, _, _ in batch]
@@ -196,8 +214,11 @@ def _linking_needs(
     while batch := list(islice(new, BATCH_BLOCKS)):
         blocks = read_many(source, [cid for _, cid, _ in batch])
         for (key, cid, olds), block in zip(batch, blocks, strict=True):
-            yield Need(cid, kind, key, name)
-            parts = _parts(source, cid, block)
+            fields = None if cid.is_raw else _read_fields(block)
+            yield Need(cid, kind, key, name, fields)
+            if fields is None:  # a raw block, which a receiver has refused, is none of ours
+                fields = _read_fields(block)
+            parts = {} if fields is None else _parts(source, cid, fields)
             for old in olds:
                 for part in () if old is None or not parts else _parts_of(source, old):
                     parts.pop(part, None)
@@ -205,21 +226,32 @@ def _linking_needs(
 
 
 def _parts_of(source: Source, cid: Cid) -> dict[Cid, None]:
-    return _parts(source, cid, *read_many(source, [cid]))
+    (block,) = read_many(source, [cid])
+    fields = _read_fields(block)
+    return {} if fields is None else _parts(source, cid, fields)
 
 
-def _parts(source: Source, cid: Cid, block: bytes | IbidemError) -> dict[Cid, None]:
+def _read_fields(block: bytes | IbidemError) -> Map | None:
+    """Returns the decoded block; None if it is missing."""
+    if isinstance(block, bytes):
+        fields: Map = codec.decode(block)
+        return fields
+    if isinstance(block, NotFoundError):
+        return None
+    raise block
+
+
+def _parts(source: Source, cid: Cid, fields: Map) -> dict[Cid, None]:
     """Returns the blocks that a value needs, directly or indirectly; missing ones have no links.
 
     Raises:
         CorruptError: it links to a block that is no part of a value.
     """
-    if isinstance(block, NotFoundError):
+    direct = list(links_in(fields))
+    if not direct:
         return {}
-    if isinstance(block, IbidemError):
-        raise block
     visitor = _Parts(cid)
-    walk(source, block_links(block), visitor)
+    walk(source, (Link(part.raw, BLOB if part.is_raw else ANY) for part in direct), visitor)
     return visitor.found
 
 
@@ -362,6 +394,7 @@ def needs_of(
     is_covered: Callable[[RootCid], bool],
     *,
     after_root: Callable[[Mapping[RootCid, Root]], None] | None = None,
+    changes: Changes = diff,
 ) -> Iterator[Need]:
     """Yields every block that commits, steps and receipts need and the receiver does not have.
 
@@ -372,12 +405,13 @@ def needs_of(
         is_covered: whether the receiver has a root that only steps and receipts name, or it is in
             the history of `commits`.
         after_root: called after the needs of each root with the roots that it was compared with.
+        changes: finds the differences of two trees.
     """
     yield from records.needs
 
     def of_root(cid: RootCid, before: list[RootCid]) -> Iterator[Need]:
         bases = {base: Root.decode(source.get(base)) for base in before}
-        yield from root_needs(source, cid, list(bases.values()))
+        yield from root_needs(source, cid, list(bases.values()), changes)
         if after_root is not None:
             after_root(bases)
 

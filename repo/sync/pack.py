@@ -16,6 +16,7 @@ import numpy as np
 from ibidem.objects.blocks import Source
 from ibidem.objects.cid import CID_BYTES, Cid
 from ibidem.objects.tree.block import EMPTY_TREE, EMPTY_TREE_BLOCK
+from ibidem.objects.tree.cache import TreeCache
 from ibidem.objects.walk import read_many
 from ibidem.repo.history.ancestry import commits_between
 from ibidem.repo.sync.missing_blocks import needs_of, records_behind, split_targets
@@ -61,7 +62,7 @@ class Pack:
             yield from self._read([cid for cid in batch if not self._is_erased(cid)])
 
     def _found(self, targets: list[Cid], had: list[Cid]) -> Iterator[bytes]:
-        store = self._store
+        store = TreeCache(self._store)
         heads, records = split_targets(store, targets)
         had_heads, had_records = split_targets(store, had)
         behind = {need.cid for need in records_behind(store, had_records, lambda _: False).needs}

@@ -112,11 +112,20 @@ class Quarantine(Closing, Mapping[Cid, bytes]):
         """Returns a source that reads here first and then in `source`."""
         return Layered(self, source)
 
-    def accept(self, is_accepted: Callable[[Cid], bool]) -> Mapping[Cid, bytes]:
+    def accept(
+        self, is_accepted: Callable[[Cid], bool], *, is_all: bool = False
+    ) -> Mapping[Cid, bytes]:
         """Returns the accepted blocks that are still to be published; the others are dropped where
-        they wait in the repository."""
+        they wait in the repository.
+
+        Args:
+            is_accepted: whether a block that is here is accepted.
+            is_all: whether every one is, so that none need be asked about.
+        """
         if self._shared is None:
             return Chosen(self, is_accepted)
+        if is_all:
+            return self._pending
         waiting = (cid for cid in self._shared.cids() if cid in self and cid not in self._pending)
         refused = [cid for cid in waiting if not is_accepted(cid)]
         if refused:

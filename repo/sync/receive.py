@@ -130,7 +130,10 @@ class Intake:
             author=author,
             time=time,
             description=description,
-            more=self._quarantine.accept(lambda cid: cid.raw in self.accepted.cids),
+            more=self._quarantine.accept(
+                lambda cid: cid.raw in self.accepted.cids,
+                is_all=len(self.accepted.cids) == len(self._quarantine),
+            ),
         )
         return moves
 
