@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from blake3 import blake3
+
 from ibidem.objects import codec
 from ibidem.objects.block import Block
-from ibidem.objects.cid import BlobCid, Cid
+from ibidem.objects.cid import DAG_CBOR_PREFIX, BlobCid, Cid
 from ibidem.objects.commit import Commit
 from ibidem.objects.conflict import Conflict
 from ibidem.objects.constants import RAW_BYTES_MAX
@@ -64,20 +66,18 @@ def verify_block(cid: Cid, block: bytes) -> None:
 
     Spec: format 4, 5, 8.
     """
-    if cid.is_raw:
-        if len(block) > RAW_BYTES_MAX:
-            raise CorruptError(
-                f"raw block: got {len(block)} bytes, expected at most {RAW_BYTES_MAX}",
-                kind=ErrorKind.LIMIT_EXCEEDED,
-            )
-        found: Cid = BlobCid.of(block)
-    else:
-        found = Cid.of(block)
-    if found != cid:
+    is_raw = cid.is_raw
+    if is_raw and len(block) > RAW_BYTES_MAX:
+        raise CorruptError(
+            f"raw block: got {len(block)} bytes, expected at most {RAW_BYTES_MAX}",
+            kind=ErrorKind.LIMIT_EXCEEDED,
+        )
+    if blake3(block).digest() != cid.raw[len(DAG_CBOR_PREFIX) :]:
+        found: Cid = BlobCid.of(block) if is_raw else Cid.of(block)
         raise CorruptError(
             f"block: got bytes of {found}, expected those of {cid}", kind=ErrorKind.HASH_MISMATCH
         )
-    if not cid.is_raw:
+    if not is_raw:
         read_foreign(block)
 
 

@@ -49,7 +49,10 @@ class LocalSettings:
     @property
     def log_questions(self) -> LogQuestions:
         """Where questions are written."""
-        value = self._read().get(LOG_QUESTIONS, LogQuestions.RECEIPTS)
+        settings = self._read()
+        if LOG_QUESTIONS not in settings:
+            return LogQuestions.RECEIPTS
+        value = settings[LOG_QUESTIONS]
         return LogQuestions(value) if value in tuple(LogQuestions) else LogQuestions.NEVER
 
     @property

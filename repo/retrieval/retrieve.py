@@ -280,8 +280,11 @@ def _with_receipt(repository: Core, revision: Graph, result: AnyAnswer) -> AnyAn
     vectors = [query.vector, *(one.vector for one in query.queries or ())]
     used = {one.model for one in vectors if one is not None}
     models = {name: digest for name, digest in digests.items() if name in used}
-    receipt = replace(
-        receipt_of(result, commit=revision.commit_cid, notes_head=query.notes, models=models),
+    receipt = receipt_of(
+        result,
+        commit=revision.commit_cid,
+        notes_head=query.notes,
+        models=models,
         agent=repository.agent,
         task=repository.task,
     )

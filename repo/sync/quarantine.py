@@ -71,13 +71,14 @@ class Quarantine(Closing, Mapping[Cid, bytes]):
         erased = self._guard.erased()
         for cid, block in blocks:
             verify_block(cid, block)
-            if cid in self or cid.raw in erased.cids:
+            if cid.raw in erased.cids:
                 continue
-            if erased.nodes:
+            if erased.nodes and cid not in self:
                 self._guard.refuse({cid: block})
+            if self._here.add(cid.raw) is not None:
+                continue
             self._pending[cid] = block
             self._pending_bytes += len(block) + _ENTRY_BYTES
-            self._here.add(cid.raw)
             if self._pending_bytes > self._memory_bytes_max:
                 self._spill()
 

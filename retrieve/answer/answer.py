@@ -300,6 +300,8 @@ def receipt_of(
     commit: CommitCid | None = None,
     notes_head: CommitCid | None = None,
     models: Mapping[str, bytes] = EMPTY,
+    agent: str | None = None,
+    task: str | None = None,
 ) -> Receipt:
     """Returns the receipt of an answer.
 
@@ -308,6 +310,8 @@ def receipt_of(
         commit: the commit whose root was queried, if there was one.
         notes_head: the commit of the notes that the answer counts, if it counts any.
         models: digests of the models of the query's vectors, if they are known.
+        agent: who asked.
+        task: what for.
     """
     return Receipt(
         root=answer.root,
@@ -318,6 +322,8 @@ def receipt_of(
         notes_head=notes_head,
         models=MappingProxyType(dict(models)),
         rerank=answer.rerank,
+        agent=agent,
+        task=task,
     )
 
 
