@@ -15,6 +15,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff
+from ibidem.objects.tree.cache import TreeCache
 from ibidem.objects.view import Ref
 from ibidem.repo.events import NOTES, Event, Log
 
@@ -90,7 +91,7 @@ def heads_of_notes(
     """Yields the positions of refs of notes in some views, newest first: the full name, the head,
     and the head of that name that was yielded before.
     """
-    last = EMPTY_TREE
+    source, last = TreeCache(source), EMPTY_TREE
     heads: dict[str, CommitCid] = {}
     for view in views:
         for _, _, cid in diff(source, last, view.refs):

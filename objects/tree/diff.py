@@ -57,6 +57,7 @@ def diff(
     left, right = _Side(source, before, start, stop), _Side(source, after, start, stop)
     if left.width and right.width and left.width != right.width:
         raise InvalidInputError(f"tree diff: keys of {left.width} and {right.width} bytes")
+    _push_both(left, left.top, right, right.top)
     while left.pending and right.pending:
         one, other = left.pending[-1], right.pending[-1]
         if one.level == other.level == _OPENED:
@@ -118,15 +119,13 @@ class _Side:
         self.is_bounded = start is not None or stop is not None
         self.done: bytes | None = None
         self.pending: list[_Pending] = []
-        top = load(source, cid.raw)
+        self.top = top = load(source, cid.raw)
         self.width = top.width
         for bound in (start, stop):
             if bound is not None and top.size and len(bound) != top.width:
                 raise InvalidInputError(
                     f"tree range bound {bound.hex()}: {len(bound)} bytes, expected {top.width}"
                 )
-        if top.size:
-            self.push(top)
 
     def open(self) -> None:
         """Replaces the subtree on top by its children, or the leaf by its entries."""
@@ -206,9 +205,13 @@ def _open_both(left: _Side, right: _Side) -> None:
     if left.is_bounded or left.pending[-1].keys or right.pending[-1].keys:
         left.open()
         right.open()
-        return
-    one, other = left.read(), right.read()
-    if not one.level:
+    else:
+        _push_both(left, left.read(), right, right.read())
+
+
+def _push_both(left: _Side, one: Block, right: _Side, other: Block) -> None:
+    """Pushes a block of either side, without the children that both begin with."""
+    if left.is_bounded or not one.level or one.level != other.level:
         left.push(one)
         right.push(other)
         return

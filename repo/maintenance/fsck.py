@@ -19,6 +19,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.root import Root
 from ibidem.objects.second_reader import disagreement
 from ibidem.objects.tree import EMPTY_TREE
+from ibidem.objects.tree.cache import TreeCache
 from ibidem.objects.view import View
 from ibidem.objects.walk import Link, read_blocks
 from ibidem.repo.erasure.find_copies import find_copies
@@ -165,12 +166,13 @@ def _check_views(
     faults: list[Fault] = []
     readable: list[tuple[OperationCid, Operation]] = []
     newer: View | None = None
+    source = TreeCache(store)
     for cid, operation in operations:
         with suppress(NotFoundError, CorruptError, FormatError):
             view, before = View.decode(store.get(operation.view)), newer
             readable.append((cid, operation))
             newer = view
-            check_view(store, view, before, faults.append, owner=f"operation {cid}")
+            check_view(source, view, before, faults.append, owner=f"operation {cid}")
     check_log(store, readable, horizon, faults.append)
     return faults
 
