@@ -20,9 +20,19 @@ from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFou
 from ibidem.objects.links import check_kind
 from ibidem.objects.root import VALUE_KINDS, Root
 from ibidem.objects.tree import EMPTY_TREE
+from ibidem.objects.tree.block import decode
 from ibidem.objects.vector import VECTORS
 from ibidem.objects.verify import VALUES
-from ibidem.objects.walk import BATCH_BLOCKS, LEAVES, TREE, Link, expand, read_many, walk
+from ibidem.objects.walk import (
+    BATCH_BLOCKS,
+    LEAVES,
+    TREE,
+    Link,
+    expand,
+    links_below,
+    read_many,
+    walk,
+)
 from ibidem.repo.history.ancestry import parents_first, read_commit
 from ibidem.repo.maintenance.cells import start_links
 from ibidem.repo.maintenance.report import Fault
@@ -188,20 +198,28 @@ class _History:
         self.commits: set[bytes] = set()
         self.roots: set[bytes] = set()
         self.lost = False
-        self._met: set[tuple[bytes, str]] = set()
+        self._met: dict[str, set[bytes]] = {}
+        """The blocks that were met, by the kind that their links require."""
 
     def enter(self, link: Link) -> bool:
         """Returns whether a block has not been met, and may lead to a commit or a root."""
         if link.kind in LEAVES or (link.kind == TREE and link.of in _IN_ROOTS):
             return False
-        if (link.raw, link.kind) in self._met:
+        met = self._met.setdefault(link.kind, set())
+        if link.raw in met:
             return False
-        self._met.add((link.raw, link.kind))
+        met.add(link.raw)
         return True
 
     def block(self, link: Link, block: bytes) -> Iterable[Link]:
         """Collects a commit or a root; returns the links of a block."""
-        if not Cid(link.raw).is_raw and link.kind != TREE:
+        is_raw = Cid(link.raw).is_raw
+        if link.kind == TREE and not is_raw:
+            # Each view has another tree of refs: nearly all entries of its blocks were met.
+            tree = decode(block)
+            met = self._met.get(TREE if tree.level else link.of, set())
+            return links_below(link, tree, [raw not in met for raw in tree.cid_list()])
+        if not is_raw:
             kind = check_kind(codec.decode(block))
             if kind == "commit":
                 self.commits.add(link.raw)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from ibidem.repo.core import Core
 
 _CHILDREN_MAX = 3
-_BLOCKS_MIN = 50_000
-"""With fewer blocks, starting a process costs more than it saves."""
+_BLOCKS_PER_CHILD = 50_000
+"""With fewer blocks for each child, starting a process costs more than it saves."""
 _START = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
     "from ibidem.repo.maintenance.workers import main; main(sys.argv[2])"
@@ -48,8 +48,8 @@ class Workers(Closing):
         self._store = repository.store
         location = repository.location
         count = 0
-        if block_count >= _BLOCKS_MIN and location is not None and location.is_folder:
-            count = min(_processor_count() - 1, _CHILDREN_MAX)
+        if location is not None and location.is_folder:
+            count = min(_processor_count() - 1, _CHILDREN_MAX, block_count // _BLOCKS_PER_CHILD)
         children = [_Child(location.address) for _ in range(count)] if location else []
         self._history = children[0] if children else None
         self._values = children[1:]

@@ -25,7 +25,7 @@ def repo(tmp_path: Path):
 
 
 def checked(repo: Repository, monkeypatch: pytest.MonkeyPatch, processors: int) -> FsckReport:
-    monkeypatch.setattr(workers, "_BLOCKS_MIN", 0)
+    monkeypatch.setattr(workers, "_BLOCKS_PER_CHILD", 1)
     monkeypatch.setattr(workers, "_processor_count", lambda: processors)
     monkeypatch.setattr(block_checks, "_VALUES_AT_ONCE", 4)
     return fsck(repo.core)
