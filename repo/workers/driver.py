@@ -26,6 +26,7 @@ from blake3 import blake3
 
 from ibidem.objects.cid import RootCid
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError, RemoteError
+from ibidem.objects.forking import ForkLock
 from ibidem.objects.record import record
 from ibidem.repo.workers.http import HttpWorker
 from ibidem.repo.workers.messages import Ask, Layout, Request, decode_counts, decode_top
@@ -101,7 +102,7 @@ class Workers:
         self._carriers = dict(carriers)
         self._copies = copies
         self._timeout_seconds = float(timeout_seconds)
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._plans: dict[tuple[RootCid, str, str], _Plan] = {}
         self._late_until: dict[str, float] = {}
         """By worker that was too slow, until when (of the monotonic clock) it is asked last."""
