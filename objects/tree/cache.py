@@ -49,7 +49,7 @@ class TreeCache:
             block = self._old.get(raw)
             if block is None:
                 block = self._source.get(cid)
-            self._keep(raw, block)
+            self._add(raw, block)
         return block
 
     def get_many(self, cids: Iterable[Cid]) -> list[bytes]:
@@ -62,10 +62,10 @@ class TreeCache:
         read = {c.raw: b for c, b in zip(absent, self._source.get_many(absent), strict=True)}
         for cid in wanted:
             if type(cid) is TreeCid and cid.raw not in self._new:
-                self._keep(cid.raw, found[cid.raw] or read[cid.raw])
+                self._add(cid.raw, found[cid.raw] or read[cid.raw])
         return [found[cid.raw] or read[cid.raw] for cid in wanted]
 
-    def _keep(self, raw: bytes, block: bytes) -> None:
+    def _add(self, raw: bytes, block: bytes) -> None:
         self._new[raw] = block
         self._new_bytes += len(block)
         if self._new_bytes > self._half_bytes_max:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import CID_BYTES, Cid, TreeCid
@@ -200,20 +201,20 @@ class _Side:
             self.pending.append(_Pending(level, raw, key))
 
 
-def _open_both(left: _Side, right: _Side) -> None:
+def _open_both(old: _Side, new: _Side) -> None:
     """Opens the items on top of both sides, which have the same level."""
-    if left.is_bounded or left.pending[-1].keys or right.pending[-1].keys:
-        left.open()
-        right.open()
+    if old.is_bounded or old.pending[-1].keys or new.pending[-1].keys:
+        old.open()
+        new.open()
     else:
-        _push_both(left, left.read(), right, right.read())
+        _push_both(old, old.read(), new, new.read())
 
 
-def _push_both(left: _Side, one: Block, right: _Side, other: Block) -> None:
+def _push_both(old: _Side, one: Block, new: _Side, other: Block) -> None:
     """Pushes a block of either side, without the children that both begin with."""
-    if left.is_bounded or not one.level or one.level != other.level:
-        left.push(one)
-        right.push(other)
+    if old.is_bounded or not one.level or one.level != other.level:
+        old.push(one)
+        new.push(other)
         return
     size, stop = min(one.size, other.size), other.size * CID_BYTES
 
@@ -225,8 +226,8 @@ def _push_both(left: _Side, one: Block, right: _Side, other: Block) -> None:
 
     first = _alike(size, begins)
     last = _alike(size - first, ends)
-    left.push_between(one, first, one.size - last)
-    right.push_between(other, first, other.size - last)
+    old.push_between(one, first, one.size - last)
+    new.push_between(other, first, other.size - last)
 
 
 def _alike(most: int, is_alike: Callable[[int], bool]) -> int:
@@ -241,10 +242,9 @@ def _compare(
 ) -> Iterator[Change]:
     old = dict(zip(*before, strict=True))
     take = old.pop
-    pairs = zip(*after, strict=True)
-    found = [(key, was, now) for key, now in pairs if (was := take(key, None)) != now]
-    if old:  # what is left is absent after
-        found += [(key, was, b"") for key, was in old.items()]
-        found.sort()
+    new = dict(zip(*after, strict=True))
+    found = [(key, was, now) for key, now in new.items() if (was := take(key, None)) != now]
+    found += [(key, was, b"") for key, was in old.items()]  # these are absent after
+    found.sort(key=itemgetter(0))
     for key, was, now in found:
         yield key, None if was is None else Cid(was), Cid(now) if now else None
