@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ibidem.cli import feedback, recall
+from ibidem.cli import feedback, recall, union
 from ibidem.cli.options import dates
 from ibidem.cli.options.ids import node_at
 from ibidem.cli.options.question import question_argument
@@ -96,39 +96,40 @@ def add_command(
     help="Also records with this status: superseded or retracted.",
 )
 @click.option("--layered", is_flag=True, help="In the order of layers, Working first, then score.")
+@union.union_options
 @viewer_option
 @at_option
 @common_options
 @pass_session
-def graph_command(session: Session, /, *, query: str | None, at: str, **given: Any) -> None:
+def graph_command(
+    session: Session,
+    /,
+    *,
+    query: str | None,
+    others: tuple[str, ...],
+    is_all: bool,
+    at: str,
+    **given: Any,
+) -> None:
     """Search the records, and show them with their relations
 
-    Without QUERY, lists all records by salience.
+    Without QUERY, lists all records by salience. With --with or --all no events count, because the
+    notes are of one repository.
 
     \b
     Examples:
       repo memory graph "what does Ada like"
+      repo memory graph "what does Ada like" --with ../notes
       repo memory graph "what does Ada like" --hops 2 --viewer medium:team-a
     """
-    with session.open() as repository:
-        answer = memory_of(session, repository, None).retrieve_graph(
-            query,
-            at=at,
-            viewer=viewer_of(session),
-            types=given["types"] or None,
-            min_salience=given["min_salience"],
-            root_limit=given["root_limit"],
-            limit=given["limit"],
-            edge_limit=given["edge_limit"],
-            hops=given["hops"],
-            as_of=dates.moment(session.clock(), given["as_of"]),
-            include_status=given["include_status"],
-            layered=given["layered"],
-        )
+    given["types"] = given["types"] or None
+    given["as_of"] = dates.moment(session.clock(), given["as_of"])
+    with union.source(session, others, is_all=is_all, at=at) as (source, names):
+        answer = source.records(query, **given)
     if session.json:
-        output.emit("memory-graph", records.records_json(answer))
+        output.emit("memory-graph", {**records.records_json(answer), **union.names_json(names)})
         return
-    output.say(*records.records_lines(answer))
+    output.say(*records.records_lines(answer, names))
     skipped = sum(records.skipped(answer).values())
     output.note(
         f"{output.plural(len(answer), 'record')}"

@@ -5,21 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ibidem.cli.render import output
+from ibidem.cli.render.answer import named
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ibidem.objects.cid import RootCid
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.records.item import RecordGraph, RecordItem
 
 
-def records_lines(answer: Answer[RecordItem]) -> list[str]:
-    """Returns the records and the relations between them as lines for people."""
+def records_lines(
+    answer: Answer[RecordItem], names: Mapping[RootCid, str] | None = None
+) -> list[str]:
+    """Returns the records and the relations between them as lines for people; `names` are those of
+    the repositories by root, for an answer over several."""
     lines: list[str] = []
     for one in answer.items:
         hops = output.plural(one.hop, "step") + " away"
         rank = f"score {one.score:.4f}" if one.is_root else hops
         label, text = output.one_line(one.node.ntype), output.one_line(one.node.summary or "")
         facts = output.faint(f"    {label} {one.id}, salience {one.salience:.3f}, {rank}")
-        lines += [text, facts]
+        lines += [named(names or {}, one.root) + text, facts]
     edges = _graph_of(answer).edges
     return lines + [f"{edge.src} {output.one_line(edge.etype)} {edge.dst}" for edge in edges]
 
@@ -51,6 +58,7 @@ def records_json(answer: Answer[RecordItem]) -> dict[str, Any]:
                 "salience": one.salience,
                 "score": one.score if one.is_root else None,
                 "ranks": {name: lane.rank for name, lane in one.lanes.items()},
+                **({} if one.root is None else {"root": str(one.root)}),
             }
             for one in answer.items
         ],

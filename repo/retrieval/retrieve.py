@@ -83,6 +83,7 @@ def _key(repository: Core, revision: Graph, prepared: PreparedQuery) -> Key | No
     query = prepared.query
     if (
         query.packs is None
+        or query.union is not None  # an erasure in another repository leaves this cache
         or prepared.reranker is not None
         or revision.generation != repository.receipts.generation()
         or not repository.local.answer_cache

@@ -315,12 +315,13 @@ def _check_seeds(query: Query) -> None:
 
 
 def _check_union(query: Query) -> None:
-    """Rejects what is defined by the history, the notes or the documents of one root."""
+    """Rejects what is defined by the history, the notes or a conversation of one root."""
     recall = query.recall
+    sources = None if query.packs is None else query.packs.sources
     for name, value in (
         ("history", query.history),
-        ("packs", query.packs),
-        ("records", query.records),
+        ("thread", None if sources is None else sources.thread),
+        ("notes", query.notes),
         ("notes", True if recall is not None and recall.counts_notes else None),
         ("direct", None if recall is None else recall.direct),
     ):
