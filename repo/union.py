@@ -345,7 +345,8 @@ class Union:
     ) -> PackStream:
         """Returns an iterator over the packs of `packs`, each as soon as it is known."""
         options = {"text": text, **changed_options(locals(), Union.packs)}
-        return PackStream(stream_packs(self._core, *self._resolved(ask_packs, options)))
+        whole, prepared = self._resolved(ask_packs, options)
+        return PackStream(stream_packs(self._core, whole, prepared), prepared.query)
 
     def prompt(
         self,

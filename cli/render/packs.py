@@ -41,18 +41,27 @@ def packs_lines(
     `names` are those of the repositories by root, for an answer over several."""
     lines = []
     for rank, pack in enumerate(found, 1):
-        lines += [*pack_lines(rank, pack, answer.named(names or {}, pack.root))]
-        if explain:
-            lines.append(_facts_line(pack))
-        lines.append("")
-    return [*lines, answer.cost_line(found, "pack", explain=explain), answer.receipt_line(receipt)]
+        lines += pack_lines(rank, pack, names, explain=explain)
+    return [*lines, *end_lines(found, receipt, explain=explain)]
 
 
-def pack_lines(rank: int, pack: Pack, home: str = "") -> list[str]:
-    """Returns one pack as lines for people: its location after `home`, then its text."""
+def end_lines(found: Answer[Pack], receipt: str | None, *, explain: bool = False) -> list[str]:
+    """Returns what stands below the packs: what they cost, and the receipt."""
+    return [answer.cost_line(found, "pack", explain=explain), answer.receipt_line(receipt)]
+
+
+def pack_lines(
+    rank: int,
+    pack: Pack,
+    names: Mapping[RootCid, str] | None = None,
+    *,
+    explain: bool = False,
+) -> list[str]:
+    """Returns one pack as lines for people: its location, its text, and a blank line."""
     body = pack.text.splitlines()
-    title = strong(home + output.one_line(pack.title))
-    return [f"[{rank}] {title}", *(f"    {line}".rstrip() for line in body)]
+    title = strong(answer.named(names or {}, pack.root) + output.one_line(pack.title))
+    facts = [_facts_line(pack)] if explain else []
+    return [f"[{rank}] {title}", *(f"    {line}".rstrip() for line in body), *facts, ""]
 
 
 def _facts_line(pack: Pack) -> str:

@@ -47,7 +47,7 @@ def stream_packs(
 ) -> PackStream:
     """Returns the packs that answer a query one by one; options as in `ask_packs`."""
     prepared = ask_packs(repository, revision, text, **options)
-    return PackStream(retrieve.stream_packs(repository, revision, prepared))
+    return PackStream(retrieve.stream_packs(repository, revision, prepared), prepared.query)
 
 
 def ask_packs(
