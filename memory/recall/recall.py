@@ -25,6 +25,7 @@ from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.viewer.exposure import Proxy, guarded
 from ibidem.retrieve.answer.protocol import json_text, page
 from ibidem.retrieve.query.configured import CONFIGURED
+from ibidem.retrieve.query.options import OF_ITEMS
 from ibidem.retrieve.recall.words import words
 from ibidem.retrieve.tokens import HEURISTIC
 
@@ -255,7 +256,9 @@ def _texts(
     if level is Disclosure.CHUNK:
         return [item.rendered for item in result.items]
     if level is Disclosure.SECTION:
-        return [pack.text for pack in revision.packs(text, expand="section", **options).packs]
+        unused = OF_ITEMS if options.get("rerank") is None else ("direct",)
+        ranking = {name: value for name, value in options.items() if name not in unused}
+        return [pack.text for pack in revision.packs(text, expand="section", **ranking).packs]
     found: dict[str, None] = {}
     sources: set[NodeId] = set()
     size = 0
