@@ -212,6 +212,25 @@ class Index:
                     found for found in self._registry.manifests() if found.root == root
                 )
 
+    def derived(self, root: RootCid, name: str) -> bytes | None:
+        """Returns what `remember_derived` wrote under a name, None if it is not on disk."""
+        with self._lock:
+            return None if self._registry is None else self._registry.derived(root, name)
+
+    def remember_derived(self, root: RootCid, name: str, data: bytes) -> None:
+        """Writes what was computed from the whole snapshot of a root, beside that snapshot and for
+        as long as it stays. Does nothing if the snapshot is not on disk, or nothing may be written.
+
+        Args:
+            root: the root.
+            name: identifies the computation and all that it depends on besides the root; letters
+                and digits.
+            data: the result.
+        """
+        with self._lock:
+            if self._registry is not None:
+                self._registry.remember_derived(root, name, data)
+
     def remembered(self) -> list[RootCid]:
         """Returns the roots whose snapshots are on disk."""
         with self._lock:

@@ -2,8 +2,9 @@
 
     DIRECTORY/segments/HASH      columns
     DIRECTORY/snapshots/ROOT     manifests, named by the text of the root's CID
+    DIRECTORY/derived/ROOT.NAME  what was computed from a whole snapshot; removed with its manifest
     DIRECTORY/uses               the order in which the snapshots were used, see `retention`
-    DIRECTORY/lock               held while the first two are brought into agreement
+    DIRECTORY/lock               held while the first three are brought into agreement
 
 Readers need no lock: files appear complete under their names, segments are named by the hash of
 their content, and a reader's mapping outlives the name. Writing and removing need the lock, so that
@@ -21,6 +22,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from ibidem.index.derived import DerivedFiles
 from ibidem.index.families.snapshot_parts import SnapshotParts
 from ibidem.index.manifest import Manifest, read_manifest, write_manifest
 from ibidem.index.retention import Retention, UseLog
@@ -54,10 +56,13 @@ class SnapshotRegistry:
         self._is_read_only = is_read_only
         self._directory = directory
         self._snapshots = directory / "snapshots"
+        self._derived = DerivedFiles(directory / "derived")
         self._known: dict[str, tuple[Stamp, Manifest]] = {}
         self._uses = UseLog(directory)
         self._sizes: dict[str, int] = {}
         """Of the segments that are here, by name; a segment never changes its size."""
+        self._derived_bytes: dict[str, int] = {}
+        """By root, as they were measured last."""
 
     def manifests(self) -> list[Manifest]:
         """Returns every readable manifest, newest first."""
@@ -110,6 +115,7 @@ class SnapshotRegistry:
         """Returns every readable manifest, the last used first, with the bytes of its files and
         those of them that no other one needs."""
         found, ranks = self.manifests(), self._uses.ranks()
+        self._derived_bytes = self._derived.sizes()
         found.sort(key=lambda one: ranks.get(str(one.root), -1), reverse=True)
         needed = Counter(name for one in found for name in one.names())
         return [
@@ -139,6 +145,19 @@ class SnapshotRegistry:
             if error.kind is not ErrorKind.LOCKED:
                 raise
 
+    def derived(self, root: RootCid, name: str) -> bytes | None:
+        """Returns what was computed from the snapshot of a root; None if it is not here."""
+        return self._derived.get(str(root), name)
+
+    def remember_derived(self, root: RootCid, name: str, data: bytes) -> None:
+        """Writes what was computed from a snapshot, if that is on disk; does nothing if another
+        process holds the lock, or the file cannot be written."""
+        if self._is_read_only or self._stamp(str(root)) is None:
+            return
+        with suppress(StorageError), self._lock(REMEMBER_SECONDS):
+            if self._stamp(str(root)) is not None:
+                self.bytes_written += self._derived.put(str(root), name, data)
+
     def clear(self) -> None:
         """Removes every file; open snapshots stay usable.
 
@@ -152,7 +171,7 @@ class SnapshotRegistry:
         if not self._directory.is_dir():
             return
         with self._lock(REMOVE_SECONDS):
-            for folder in (self._snapshots, self.segment_store.directory):
+            for folder in self._folders():
                 shutil.rmtree(folder, ignore_errors=True)
             self._uses.clear()
 
@@ -165,15 +184,20 @@ class SnapshotRegistry:
         if self._is_read_only or not self._directory.is_dir():
             return 0
         with self._lock(REMOVE_SECONDS):
-            return self._unlink_unnamed(set(self.segment_store.names()), self.manifests())
+            manifests = self.manifests()
+            self._derived.remove(self._derived.roots() - {str(found.root) for found in manifests})
+            return self._unlink_unnamed(set(self.segment_store.names()), manifests)
 
     def size_bytes(self) -> int:
         """Returns the size of all files."""
         total = 0
-        for folder in (self._snapshots, self.segment_store.directory):
+        for folder in self._folders():
             if folder.is_dir():
                 total += sum(path.stat().st_size for path in folder.iterdir())
         return total
+
+    def _folders(self) -> tuple[Path, ...]:
+        return self._derived.directory, self._snapshots, self.segment_store.directory
 
     def _lock(self, wait_seconds: float) -> AbstractContextManager[None]:
         make_folder(self._directory)
@@ -182,6 +206,7 @@ class SnapshotRegistry:
     def _remember(self, state: SnapshotParts, retention: Retention) -> None:
         assert state.root is not None, "BUG: only the state of a root is remembered"
         self._put_missing(state)
+        self._derived_bytes = self._derived.sizes()
         before = self.manifests()
         sequence = before[0].sequence + 1 if before else 1
         name = str(state.root)
@@ -215,6 +240,8 @@ class SnapshotRegistry:
             self._unlink_unnamed(_names(gone), self.manifests())
 
     def _unlink_manifests(self, gone: Iterable[Manifest]) -> None:
+        gone = list(gone)
+        self._derived.remove({str(found.root) for found in gone})
         for found in gone:
             self._known.pop(str(found.root), None)
             unlink(self._snapshots / str(found.root))
@@ -240,8 +267,9 @@ class SnapshotRegistry:
         return size
 
     def _manifest_size(self, manifest: Manifest) -> int:
-        stamp, _ = self._known.get(str(manifest.root), (None, None))
-        return 0 if stamp is None else stamp[2]
+        name = str(manifest.root)
+        stamp, _ = self._known.get(name, (None, None))
+        return (0 if stamp is None else stamp[2]) + self._derived_bytes.get(name, 0)
 
     def _read(self, name: str) -> Manifest | None:
         stamp = self._stamp(name)

@@ -110,6 +110,9 @@ class LexicalSegment(Segment, Protocol):
     def terms_from(self, text: str) -> Iterator[str]:
         """Yields the terms in text order, from the first that is not below `text`."""
 
+    def terms_after_one_character(self, tail: str) -> Iterator[str]:
+        """Yields the terms that are one character before `tail`."""
+
 
 class VectorSegment(Segment, Protocol):
     """Dense vectors of one model."""

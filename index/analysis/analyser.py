@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import chain
+from typing import Generic, TypeVar
 
 from ibidem.index.analysis.fold import fold, fold_with_origins
 from ibidem.index.analysis.language import (
@@ -37,6 +38,7 @@ ANALYSERS = (ENGLISH, UNICODE, *(f"{name}-1" for name in LANGUAGES))
 _OTHER_WORDS_MIN = 2
 """So many different words at least say that a text is not in the language of the repository."""
 
+T = TypeVar("T")
 _CHUNK = re.compile("[^ ]+")
 _GENERATION_MAX = 1 << 16
 _REMEMBERED_LENGTH_MAX = 64
@@ -77,11 +79,8 @@ def analyse_positions(text: str, analyser: str) -> list[tuple[str, int, int]]:
     Spec: analysis 2.
     """
     known_terms, whole = remembered_terms(analyser)
-    plain, origins = fold_with_origins(text)
-    found = _positions(plain, origins, len(text), known_terms)
-    if not found and whole is not None:
-        return _positions(plain, origins, len(text), whole)
-    return found
+    found = _positions(text, known_terms)
+    return _positions(text, whole) if not found and whole is not None else found
 
 
 def folded(text: str) -> str:
@@ -132,7 +131,7 @@ def analyser_of_chunks(chunks: Sequence[str], home: str, among: Sequence[str] = 
     return best if len(its - own) >= max(_OTHER_WORDS_MIN, len(own - its) + 1) else home
 
 
-class _Generations(dict[str, tuple[str, ...]]):
+class _Generations(dict[str, tuple[T, ...]], Generic[T]):
     """A cache of what is computed from a chunk, in two generations of at most `_GENERATION_MAX`.
 
     A full younger generation becomes the older one; a hit in the older one moves the chunk back.
@@ -140,13 +139,13 @@ class _Generations(dict[str, tuple[str, ...]]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.older: dict[str, tuple[str, ...]] = {}
+        self.older: dict[str, tuple[T, ...]] = {}
 
-    def compute(self, chunk: str) -> tuple[str, ...]:
+    def compute(self, chunk: str) -> tuple[T, ...]:
         """Returns what belongs to a chunk."""
         raise NotImplementedError
 
-    def __missing__(self, chunk: str) -> tuple[str, ...]:
+    def __missing__(self, chunk: str) -> tuple[T, ...]:
         found = self.older.get(chunk)
         if found is None:
             found = self.compute(chunk)
@@ -159,7 +158,7 @@ class _Generations(dict[str, tuple[str, ...]]):
         return found
 
 
-class Votes(_Generations):
+class Votes(_Generations[str]):
     """By chunk, those of its words that are stop words of a language in Latin script."""
 
     def compute(self, chunk: str) -> tuple[str, ...]:
@@ -168,8 +167,12 @@ class Votes(_Generations):
         return tuple(word for word in folded_words(chunk) if word in by_word)
 
 
-class TermCache(_Generations):
+class TermCache(_Generations[str]):
     """By chunk, its terms."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.with_ranges = _SpanCache(self)
 
     def spans(self, chunk: str) -> Iterator[Span]:
         """Yields the terms of a chunk with their ranges."""
@@ -178,6 +181,18 @@ class TermCache(_Generations):
     def compute(self, chunk: str) -> tuple[str, ...]:
         """Returns the terms in order."""
         return tuple(term for term, _, _ in self.spans(chunk))
+
+
+class _SpanCache(_Generations[Span]):
+    """By chunk, its terms with their ranges."""
+
+    def __init__(self, terms: TermCache) -> None:
+        super().__init__()
+        self._terms = terms
+
+    def compute(self, chunk: str) -> tuple[Span, ...]:
+        """Returns the terms in order."""
+        return tuple(self._terms.spans(chunk))
 
 
 class _Stemmed(TermCache):
@@ -220,19 +235,25 @@ def remembered_terms(analyser: str) -> tuple[TermCache, TermCache | None]:
     return _Stemmed(name, drops=True), _Stemmed(name, drops=False)
 
 
-def _positions(
-    text: str, origins: list[int], size: int, known_terms: TermCache
-) -> list[tuple[str, int, int]]:
+def _positions(text: str, known_terms: TermCache) -> list[tuple[str, int, int]]:
     """Returns terms with ranges; a range ends at the origin of the next folded character.
 
     So a character that folds to nothing, such as a trailing vowel sign, belongs to the term before
     it.
     """
-    origins = [*origins, size]
+    known = known_terms.with_ranges
+    if text.isascii():
+        return [
+            (term, match.start() + start, match.start() + stop)
+            for match in _CHUNK.finditer(fold(text))
+            for term, start, stop in known[match[0]]
+        ]
+    plain, origins = fold_with_origins(text)
+    origins.append(len(text))
     out = []
-    for match in _CHUNK.finditer(text):
+    for match in _CHUNK.finditer(plain):
         at = match.start()
-        for term, start, stop in known_terms.spans(match[0]):
+        for term, start, stop in known[match[0]]:
             covered = origins[at + start : at + stop]
             out.append((term, min(covered), max(*covered, origins[at + stop] - 1) + 1))
     return out

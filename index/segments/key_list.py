@@ -18,6 +18,7 @@ _SMALL_SHARE = 16
 _FOUND_BEFORE_SAMPLE = 32
 """The number of searches after which a list keeps a sample of its keys in memory."""
 _SAMPLED_EVERY = 64
+_CHARACTER_BYTES_MAX = 4
 
 
 class Numbering(dict[bytes, int]):
@@ -106,6 +107,23 @@ class KeyList:
             else:
                 high = middle
         return low
+
+    def after_one_character(self, tail: bytes) -> list[int]:
+        """Returns the indices of the keys that are one UTF-8 character before `tail`, ascending.
+
+        Reads all keys at once, the last byte first: a dictionary has many first characters, and
+        few keys with the same end.
+        """
+        ends = self._ends.whole().astype(np.int64)
+        blob = self._blob.whole()
+        heads = np.diff(ends, prepend=0) - len(tail)
+        found = ((heads > 0) & (heads <= _CHARACTER_BYTES_MAX)).nonzero()[0]
+        stops = ends[found]
+        for distance, byte in enumerate(reversed(tail), start=1):
+            same = (blob[stops - distance] == byte).nonzero()[0]
+            found, stops = found[same], stops[same]
+        keys = ((index, self[index]) for index in found.tolist())
+        return [index for index, key in keys if len(key[: -len(tail) or None].decode()) == 1]
 
     def _whole(self) -> tuple[memoryview, memoryview]:
         """Returns the keys concatenated, and their ends."""

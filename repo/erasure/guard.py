@@ -180,7 +180,8 @@ def sweep_index(folder: Path, kept: Path | None) -> None:
         return
     for path in list(folder.iterdir()):
         if path == kept or (
-            kept == folder and path.name in ("segments", "snapshots", "uses", "lock", SHARED)
+            kept == folder
+            and path.name in ("segments", "snapshots", "derived", "uses", "lock", SHARED)
         ):
             continue
         _remove(path)

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from blake3 import blake3
+
+from ibidem.objects import codec
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
@@ -13,15 +16,17 @@ from ibidem.repo.argument_checks import check_ids
 from ibidem.retrieve.access.restricted_snapshot import batch_loader, loader
 from ibidem.retrieve.filter import view_of
 from ibidem.retrieve.graph.leiden import Resolution
-from ibidem.retrieve.graph.partition import Communities, partition
+from ibidem.retrieve.graph.partition import VERSION, Communities, partition, texts_of
 from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.query import checks
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
     from ibidem.repo.graph import Graph
+    from ibidem.retrieve.access.policy import Viewer
 
 _CACHE = ("communities",)
+_NAME_DIGITS = 32
 
 
 def communities(
@@ -31,8 +36,8 @@ def communities(
     levels: int,
     groups: Mapping[str, Iterable[NodeId | str]] | None,
 ) -> Communities:
-    """Returns the communities of a graph as its caller sees it. The last ones are cached with the
-    snapshot."""
+    """Returns the communities of a graph as its caller sees it. They are kept beside the index of
+    the root, and the last ones with the snapshot in memory."""
     core, fraction = revision.core, _resolution(resolution)
     given = None if groups is None else _checked(groups)
 
@@ -42,26 +47,33 @@ def communities(
         if given is None and key in cached:
             return cached[key]
         get, get_many = core.store.get, core.store.get_many
-        made = partition(
-            view_of(snapshot, include_tombstoned=False),
-            NodeSource(
-                loader(snapshot, lambda cid: Node.decode(get(cid))),
-                core.content_of,
-                load_many=batch_loader(
-                    snapshot, lambda cids: list(map(Node.decode, get_many(cids)))
-                ),
-            ),
-            resolution=fraction,
-            levels=levels,
-            groups=given,
+        view = view_of(snapshot, include_tombstoned=False)
+        source = NodeSource(
+            loader(snapshot, lambda cid: Node.decode(get(cid))),
+            core.content_of,
+            load_many=batch_loader(snapshot, lambda cids: list(map(Node.decode, get_many(cids)))),
         )
-        if given is None:
-            cached.clear()
-            cached[key] = made
+        if given is not None:
+            return partition(view, source, resolution=fraction, levels=levels, groups=given)
+        index, name = core.search_index.current, _name(revision.viewer, fraction, levels)
+        data = index.derived(snapshot.root, name)
+        made = None if data is None else Communities.decode(data, texts_of(view, source))
+        if made is None:
+            made = partition(view, source, resolution=fraction, levels=levels)
+            index.remember_derived(snapshot.root, name, made.encode())
+        cached.clear()
+        cached[key] = made
         return made
 
     graph = revision.seen_by(revision.viewer)
     return graph.with_snapshot(found)
+
+
+def _name(viewer: Viewer | None, resolution: Resolution, levels: int) -> str:
+    """Returns the name of what depends on these besides the root."""
+    caller = None if viewer is None else viewer.form()
+    parts = [VERSION, caller, resolution.numerator, resolution.denominator, levels]
+    return blake3(codec.encode(parts)).hexdigest()[:_NAME_DIGITS]
 
 
 def _checked(groups: object) -> dict[str, list[NodeId]]:

@@ -2,8 +2,10 @@
 
 Each segment has owners, the workers whose names weigh most beside its own (rendezvous hashing). So
 a worker that comes or goes moves only its own segments, and each worker's memory stays warm with
-its rows. A worker that fails or is too slow is not waited for: its segments go to their next owner.
-If a segment has none left, the question fails. There is no answer from a part of the rows.
+its rows. A worker that fails or is too slow is not waited for: its segments go to their next owner,
+and one that was too slow is asked last for a while. If a segment has no owner left, the question
+fails, and the next one is shared out anew among those that answer. There is no answer from a part
+of the rows.
 
 Invariant: what is merged are integers and exact scores, each segment once. So neither the
 partition, nor the order of arrival, nor a loss shows in an answer.
@@ -16,7 +18,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -24,6 +26,7 @@ from blake3 import blake3
 
 from ibidem.objects.cid import RootCid
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError, RemoteError
+from ibidem.objects.forking import ForkLock
 from ibidem.objects.record import record
 from ibidem.repo.workers.http import HttpWorker
 from ibidem.repo.workers.messages import Ask, Layout, Request, decode_counts, decode_top
@@ -50,6 +53,8 @@ T = TypeVar("T")
 COPIES = 2
 TIMEOUT_SECONDS = 30.0
 _LAYOUTS_MAX = 64
+_LATE_SECONDS = 60.0
+"""How long a worker that was too slow is asked after the others."""
 _TRIES = 3
 """How often a lane is asked for if workers merge their segments meanwhile."""
 
@@ -97,7 +102,10 @@ class Workers:
         self._carriers = dict(carriers)
         self._copies = copies
         self._timeout_seconds = float(timeout_seconds)
+        self._lock = ForkLock()
         self._plans: dict[tuple[RootCid, str, str], _Plan] = {}
+        self._late_until: dict[str, float] = {}
+        """By worker that was too slow, until when (of the monotonic clock) it is asked last."""
         self.request_count = 0
         """Requests sent so far."""
         self.sent_bytes = 0
@@ -130,20 +138,30 @@ class Workers:
         model = query.vector.model if lane == DENSE and query.vector is not None else ""
         key = scope.view.snapshot.root, lane, model
         for _ in range(_TRIES):
-            plan = self._plans.get(key)
+            with self._lock:
+                plan = self._plans.get(key)
             if plan is None:
                 plan = self._planned(scope, lane)
-                while len(self._plans) >= _LAYOUTS_MAX:
-                    self._plans.pop(next(iter(self._plans)), None)
-                self._plans[key] = plan
+                with self._lock:
+                    while len(self._plans) >= _LAYOUTS_MAX:
+                        del self._plans[next(iter(self._plans))]
+                    self._plans[key] = plan
             try:
                 return ask(scope, plan)
             except _LayoutMovedError:
-                self._plans.pop(key, None)
+                self._forget(key)
+            except RemoteError:
+                # Workers that came meanwhile are asked next time.
+                self._forget(key)
+                raise
         raise RemoteError(
             "workers: they merged their segments each time they were asked",
             hint="share one index among them: repo index share",
         )
+
+    def _forget(self, key: tuple[RootCid, str, str]) -> None:
+        with self._lock:
+            self._plans.pop(key, None)
 
     def _dense(self, scope: Universe, plan: _Plan) -> LaneTop:
         return merged_top(scope, self._round(scope, plan, Ask.TOP, DENSE, decode_top))
@@ -164,11 +182,13 @@ class Workers:
 
     def _planned(self, scope: Universe, lane: str) -> _Plan:
         """Asks every worker for its segments, and returns those that most have; the first by name
-        among equals."""
+        among equals. Workers that were too slow are asked only if there are no others."""
         message = self._request(scope, Ask.LAYOUT, lane, {}).encode()
         found: dict[str, Mapping[str, bytes]] = {}
         failed: dict[str, str] = {}
-        for worker, layout in self._answers(dict.fromkeys(self._carriers, message), Layout.decode):
+        late = self._late()
+        ready = [worker for worker in self._carriers if worker not in late] or list(self._carriers)
+        for worker, layout in self._answers(dict.fromkeys(ready, message), Layout.decode):
             if isinstance(layout, IbidemError):
                 failed[worker] = str(layout)
             else:
@@ -209,7 +229,8 @@ class Workers:
             RemoteError: a segment has no owner that answers.
             _LayoutMovedError: a worker has other segments by now.
         """
-        owners = {name: self._owners(name, plan.workers) for name in plan.segments}
+        late = self._late()
+        owners = {name: self._owners(name, plan.workers, late) for name in plan.segments}
         failed: dict[str, str] = {}
         pending = set(plan.segments)
         parts: list[T] = []
@@ -238,13 +259,20 @@ class Workers:
                     failed[worker] = str(answer)
         return parts
 
-    def _owners(self, segment: str, workers: Sequence[str]) -> list[str]:
+    def _owners(self, segment: str, workers: Sequence[str], late: Collection[str]) -> list[str]:
         """Returns the workers that may rank a segment, the first choice first."""
 
         def weight(worker: str) -> bytes:
             return blake3(f"{worker}\n{segment}".encode()).digest()
 
-        return sorted(workers, key=lambda worker: (weight(worker), worker))[: self._copies]
+        owners = sorted(workers, key=lambda worker: (weight(worker), worker))[: self._copies]
+        return sorted(owners, key=lambda worker: worker in late)
+
+    def _late(self) -> set[str]:
+        """Returns the workers that were too slow lately."""
+        now = time.monotonic()
+        with self._lock:
+            return {worker for worker, until in self._late_until.items() if now < until}
 
     def _answers(
         self, messages: Mapping[str, bytes], decode: Callable[[bytes], T]
@@ -262,8 +290,9 @@ class Workers:
         for worker in messages:
             # A thread of its own, which nobody waits for: a carrier may never return.
             threading.Thread(target=ask, args=(worker,), daemon=True).start()
-        self.request_count += len(messages)
-        self.sent_bytes += sum(map(len, messages.values()))
+        with self._lock:
+            self.request_count += len(messages)
+            self.sent_bytes += sum(map(len, messages.values()))
         deadline = time.monotonic() + self._timeout_seconds
         waiting = set(messages)
         found: list[tuple[str, T | IbidemError]] = []
@@ -274,6 +303,11 @@ class Workers:
                 break
             waiting.discard(worker)
             found.append((worker, self._decoded(answer, decode)))
+        with self._lock:
+            for worker, _ in found:
+                self._late_until.pop(worker, None)
+            for worker in waiting:
+                self._late_until[worker] = deadline + _LATE_SECONDS
         late = RemoteError(f"no answer within {self._timeout_seconds:g} seconds")
         return found + [(worker, late) for worker in sorted(waiting)]
 
@@ -282,7 +316,8 @@ class Workers:
             return answer
         if isinstance(answer, Exception):
             return RemoteError(f"{type(answer).__name__}: {answer}"[:500])
-        self.received_bytes += len(answer)
+        with self._lock:
+            self.received_bytes += len(answer)
         try:
             return decode(answer)
         except IbidemError as error:

@@ -39,6 +39,7 @@ Carrier = Callable[[bytes], bytes]
 """Brings a request to a worker, and back its answer."""
 VERSION = 1
 _LENGTH_BYTES = 4
+_COUNT_MAX = 1 << 48
 _ID_BYTES = 16
 _SCORE_BYTES = 8
 
@@ -222,8 +223,8 @@ def _counts_of(form: Mapping[str, Any]) -> Counts:
     if not (_is_map(by_analyser, int) and _is_map(frequencies, int)):
         raise ValueError("counts: expected numbers by name")
     every = [documents, terms, longest, *by_analyser.values(), *frequencies.values()]
-    if any(type(one) is not int or one < 0 for one in every):
-        raise ValueError("counts: expected numbers from 0 on")
+    if any(type(one) is not int or not 0 <= one <= _COUNT_MAX for one in every):
+        raise ValueError("counts: expected numbers from 0 to 2^48")
     held = Counter({int(one): count for one, count in by_analyser.items()})
     if not held.keys() <= set(range(len(ANALYSERS))):
         raise ValueError("counts: got an analyser that is unknown here")

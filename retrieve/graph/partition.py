@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ibidem.index.analysis.names import NAMED_CHARS, names_of
+from ibidem.objects import codec
 from ibidem.objects.errors import InvalidInputError
-from ibidem.objects.ids import NodeId
+from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.objects.text import node_text
@@ -33,6 +34,8 @@ from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.tokens import HEURISTIC
 
+VERSION = 1
+"""Of the bytes that a partition is kept as, and of everything that decides on it."""
 SUMMARY = "CommunitySummary"
 """The label of stored summaries, which are in no community themselves."""
 EDGE = 64
@@ -198,6 +201,48 @@ class Communities:
         checks.count("level", level, high=len(self.levels) - 1)
         return self.levels[level]
 
+    def encode(self) -> bytes:
+        """Returns the communities as canonical bytes, without the texts."""
+        levels = [
+            [
+                [
+                    one.parent,
+                    one.title,
+                    list(one.names),
+                    b"".join(member.raw for member in one.members),
+                ]
+                for one in level
+            ]
+            for level in self.levels
+        ]
+        labels = [dict(label) for label in self._labels]
+        return codec.encode([VERSION, self.node_count, labels, levels])
+
+    @classmethod
+    def decode(cls, data: bytes, texts: Texts) -> Self | None:
+        """Returns the communities in such bytes; None if another version wrote them.
+
+        Args:
+            data: what `encode` returned.
+            texts: reads the texts of nodes.
+        """
+        version, *fields = codec.decode(data)
+        if version != VERSION:
+            return None
+        node_count, labels, levels = fields
+        return cls(
+            tuple(
+                tuple(
+                    Community(at, number, parent, _split(members), title, tuple(names))
+                    for number, (parent, title, names, members) in enumerate(level)
+                )
+                for at, level in enumerate(levels)
+            ),
+            node_count,
+            texts,
+            tuple(labels),
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Returns all levels as plain data."""
         return {
@@ -205,6 +250,11 @@ class Communities:
             "alone": self.alone,
             "levels": [[one.to_dict() for one in level] for level in self.levels],
         }
+
+
+def _split(members: bytes) -> tuple[NodeId, ...]:
+    starts = range(0, len(members), ID_BYTES)
+    return tuple(NodeId(members[start : start + ID_BYTES]) for start in starts)
 
 
 def partition(
@@ -232,7 +282,7 @@ def partition(
     if groups is not None and levels > 1:
         raise InvalidInputError(f"levels: got {levels}, expected 1 with groups")
     linked = _Linked.of(view, source)
-    rest = (len(linked.ids), _texts_of(view, source), linked.labels)
+    rest = (len(linked.ids), texts_of(view, source), linked.labels)
     if groups is not None:
         return Communities((_given(linked, groups),), *rest)
     found: list[tuple[Community, ...]] = []
@@ -431,7 +481,9 @@ def _read(view: NodeSet, source: NodeSource, ordinals: np.ndarray) -> Iterator[t
             yield node, node_text(node, fields, own)
 
 
-def _texts_of(view: NodeSet, source: NodeSource) -> Texts:
+def texts_of(view: NodeSet, source: NodeSource) -> Texts:
+    """Returns what reads the texts of nodes of a view."""
+
     def texts(ids: Sequence[NodeId]) -> list[str]:
         found = [view.snapshot.ordinal(one) for one in ids]
         present = np.array([one for one in found if one is not None], np.uint32)

@@ -1,11 +1,13 @@
-"""Terms at edit distance 1 of a query term, without reading the dictionary.
+"""Terms at edit distance 1 of a query term.
 
 Problem: find all terms that differ by one insertion, deletion or replacement. Idea: such a term
 shares the characters before the edit. For each position only those characters are tried that some
 term of the segment has after that prefix, found by one binary search each in the sorted dictionary
-(a walk of an implicit trie). Cost: proportional to the branching of the dictionary along the term,
-not to its size. The intersection of a Levenshtein automaton with a dictionary (Schulz and Mihov,
-"Fast string correction with Levenshtein automata", 2002) generalises this to larger distances.
+(a walk of an implicit trie). The first character is another case, since a dictionary of several
+scripts begins with thousands: one pass over all terms finds those with the same end. Cost: the
+branching of the dictionary along the term, and a comparison of lengths for each term. The
+intersection of a Levenshtein automaton with a dictionary (Schulz and Mihov, "Fast string correction
+with Levenshtein automata", 2002) generalises this to larger distances.
 
 A typo in the ending of a word changes its stem by more than a character. So the terms that the word
 is without one of its characters are near too, whatever their distance.
@@ -15,7 +17,7 @@ Spec: retrieval 4.1.4.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ibidem.retrieve.lexical.bm25 import frequency
 from ibidem.retrieve.lexical.statistics import Statistics
@@ -89,11 +91,23 @@ def _terms_near(segment: LexicalSegment, text: str) -> Iterator[str]:
             tails.append(text[index + 1 :])
             if _has(segment, prefix + tails[1]):
                 yield prefix + tails[1]
-        for character in _next_characters(segment, prefix):
-            for tail in tails:
-                other = prefix + character + tail
-                if other != text and _has(segment, other):
-                    yield other
+        for other in _with_character_between(segment, prefix, tails):
+            if other != text:
+                yield other
+
+
+def _with_character_between(
+    segment: LexicalSegment, prefix: str, tails: Sequence[str]
+) -> Iterator[str]:
+    """Yields the terms of a segment that are a prefix, one character and one of some tails."""
+    if not prefix:
+        for tail in tails:
+            yield from segment.terms_after_one_character(tail)
+        return
+    for character in _next_characters(segment, prefix):
+        for tail in tails:
+            if _has(segment, prefix + character + tail):
+                yield prefix + character + tail
 
 
 def _next_characters(segment: LexicalSegment, prefix: str) -> Iterator[str]:

@@ -63,6 +63,7 @@ def test_nothing_but_columns_and_manifests_reads_the_files_of_an_index():
     }
     assert found == {
         "analysis/fold.py": ["read_bytes("],  # of the program, not of an index
+        "derived.py": ["read_bytes("],  # compared with the hash at its end
         "manifest.py": ["read_bytes("],
         "retention.py": ["read_bytes("],  # the order of use, which is no answer
         "segments/column.py": ["._array", "_bytes_of("],

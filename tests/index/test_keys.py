@@ -11,7 +11,7 @@ from pyroaring import BitMap
 
 from ibidem.index.arrays import bitmap_bytes, bitmap_of_bytes
 from ibidem.index.segments.column import Column
-from ibidem.index.segments.key_list import KeyList, key_columns, union_keys
+from ibidem.index.segments.key_list import KeyList, key_columns, key_list, union_keys
 from ibidem.index.segments.property_keys import EXISTS, name_key, number_order, scalar_key
 from ibidem.objects import codec
 from ibidem.objects.errors import CorruptError
@@ -57,6 +57,18 @@ def test_the_union_of_key_lists_is_that_of_the_sets(sets: list[set[bytes]]):
     assert list(KeyList(Column(blob), Column(ends))) == union
     for keys, table in zip(sets, tables, strict=True):
         assert [union[place] for place in table.tolist()] == sorted(keys)
+
+
+@given(
+    st.sets(st.text(st.sampled_from("abé中😀"), max_size=4)),
+    st.text(st.sampled_from("abé中😀"), max_size=3),
+)
+def test_keys_are_found_by_what_follows_their_first_character(words: set[str], tail: str):
+    keys = sorted(word.encode() for word in words)
+    found = key_list(keys).after_one_character(tail.encode())
+    assert [keys[index].decode() for index in found] == sorted(
+        word for word in words if word and word[1:] == tail
+    )
 
 
 @given(st.sets(st.integers(0, 2**32 - 2), max_size=50), st.data())

@@ -164,6 +164,7 @@ class FakeSnapshot:
             reference=None,
             term=lambda term: FakeTerm(texts, term) if term in vocabulary else None,
             terms_from=lambda term: (one for one in vocabulary if one >= term),
+            terms_after_one_character=lambda tail: (one for one in vocabulary if one[1:] == tail),
         )
 
     def _dense(self, part: Any, rows: Any) -> Any:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
+from blake3 import blake3
 
 import ibidem
+from ibidem.index.derived import VALUES_MAX
+from ibidem.objects import codec
 from ibidem.objects.errors import InvalidInputError
 from ibidem.retrieve.graph.partition import MEMBERS_READ, NAMED_MAX, SUMMARY
 from ibidem.retrieve.tokens import HEURISTIC
@@ -235,3 +239,68 @@ def test_only_the_most_central_members_are_read() -> None:
         (one,) = repo.at().communities()
         assert one.members[0] == hub
         assert len(one) == 2 * MEMBERS_READ + 1
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("derived/*"))
+
+
+def test_communities_are_kept_beside_the_index(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path / "kept") as repo:
+        with repo.transaction() as tx:
+            for number, text in enumerate(FACTS):
+                tx.add_node("Fact", summary=text, key=number)
+        found = repo.at().communities()
+        overview = found.overview()
+    (file,) = files(tmp_path)
+    with ibidem.open(tmp_path / "kept") as repo:
+        assert repo.at().communities() == found
+        assert repo.at().communities().overview() == overview
+        assert repo.at().communities().labels == found.labels
+        assert len(repo.at().communities(levels=2).levels) == 1
+        assert len(files(tmp_path)) == 2, "other options are other communities"
+    # What is read is the file: with another title in it, another title comes.
+    other = file.read_bytes()[:-32].replace(b"Ada", b"Eve")
+    file.write_bytes(other + blake3(other).digest())
+    with ibidem.open(tmp_path / "kept") as repo:
+        assert [one.names[0] for one in repo.at().communities()] == ["Eve", "Aare"]
+    file.write_bytes(other)
+    with ibidem.open(tmp_path / "kept") as repo:
+        assert repo.at().communities() == found, "a damaged file counts as absent"
+    altered = codec.encode([0, 0, [], []])
+    file.write_bytes(altered + blake3(altered).digest())
+    with ibidem.open(tmp_path / "kept") as repo:
+        assert repo.at().communities() == found, "so does one of another version"
+
+
+def test_kept_communities_go_with_the_index_of_their_root(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path / "kept") as repo:
+        with repo.transaction() as tx:
+            first, *_ = [tx.add_node("Fact", summary=text) for text in FACTS]
+        assert repo.at().communities()
+        (before,) = files(tmp_path)
+        repo.maintenance.drop_index()
+        assert not files(tmp_path)
+        assert repo.at().communities()
+        assert files(tmp_path) == [before]
+        repo.maintenance.erase(first)
+        assert not files(tmp_path)
+        assert "Byron about engines" not in repo.at().communities().overview()
+        assert len(files(tmp_path)) == 1
+
+
+def test_callers_do_not_share_what_is_kept(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path / "kept") as repo:
+        with repo.transaction() as tx:
+            tx.set_trust_policy(ibidem.TrustPolicy())
+            for number, text in enumerate(FACTS):
+                tx.add_node("Fact", summary=text, key=number, props={"level": number % 2 * 4})
+        callers = ibidem.ALL, *(ibidem.Viewer(level=level, scopes=()) for level in range(5))
+        found = [repo.at(viewer=one).communities() for one in callers]
+        assert len({one.node_count for one in found}) == 2
+    with ibidem.open(tmp_path / "kept") as repo:
+        assert [repo.at(viewer=one).communities() for one in callers] == found
+        for level in range(5):
+            for scope in "abcd":
+                repo.at(viewer=ibidem.Viewer(level=level, scopes=(scope,))).communities()
+        assert len(files(tmp_path)) == VALUES_MAX

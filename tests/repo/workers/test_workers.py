@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from ibidem.repo.repository import Repository
 from ibidem.repo.workers import messages
 from ibidem.repo.workers.messages import Ask, Request, decode_counts, decode_top
 from ibidem.retrieve.access.policy import ALL, Viewer
-from ibidem.retrieve.partition import DENSE
+from ibidem.retrieve.partition import DENSE, Counts
 from ibidem.retrieve.semantics import resolve
 
 from .world import DIM, filled, vector
@@ -173,16 +174,43 @@ def test_segments_without_a_worker_are_an_error_that_names_both(
     assert driver.retrieve(viewer=ALL, **question).to_bytes() == expected
 
 
+def test_a_worker_that_comes_after_the_others_are_lost_is_used(
+    opened: Callable[[], Repository],
+) -> None:
+    driver = opened()
+    question = QUESTIONS[0]
+    expected = driver.retrieve(viewer=ALL, **question).to_bytes()
+    up = {"early"}
+
+    def carrier(name: str) -> Callable[[bytes], bytes]:
+        worker = opened()
+
+        def carry(message: bytes) -> bytes:
+            if name not in up:
+                raise ConnectionError("the connection was lost")
+            return worker.work(message)
+
+        return carry
+
+    driver.use_workers({name: carrier(name) for name in ("early", "later")})
+    assert driver.retrieve(viewer=ALL, **question).to_bytes() == expected
+    up.symmetric_difference_update(("early", "later"))
+    with pytest.raises(RemoteError, match="early: ConnectionError"):
+        driver.retrieve(viewer=ALL, **question)
+    assert driver.retrieve(viewer=ALL, **question).to_bytes() == expected
+
+
 def test_a_slow_worker_is_not_waited_for(opened: Callable[[], Repository]) -> None:
     driver = opened()
     question = QUESTIONS[3]
     expected = driver.retrieve(viewer=ALL, **question).to_bytes()
     released = threading.Event()
     try:
+        got: list[bytes] = []
 
         def slow(message: bytes) -> bytes:
-            if Request.decode(message).ask != "layout":
-                released.wait()
+            got.append(message)
+            released.wait()
             return b""
 
         driver.use_workers({"a": driver.work, "b": opened().work})
@@ -192,7 +220,11 @@ def test_a_slow_worker_is_not_waited_for(opened: Callable[[], Repository]) -> No
         workers._carriers["b"] = slow  # after it answered once
         workers._timeout_seconds = 0.5
         assert driver.retrieve(viewer=ALL, **question).to_bytes() == expected
-        workers._copies = 1
+        before = len(got)
+        workers._plans.clear()  # as after a commit: all others are asked for their segments
+        assert driver.retrieve(viewer=ALL, **question).to_bytes() == expected
+        assert len(got) == before, "a worker that was too slow is asked last for a while"
+        driver.use_workers({"b": slow}, timeout_seconds=0.5)
         with pytest.raises(RemoteError, match=r"b: no answer within 0\.5 seconds"):
             driver.retrieve(viewer=ALL, **question)
     finally:
@@ -211,6 +243,12 @@ def test_a_worker_with_another_repository_is_not_used(
         driver.use_workers({"other": other.work})
         with pytest.raises(RemoteError, match=r"none has the index of .*other: block .* is not in"):
             driver.retrieve(viewer=ALL, **question)
+
+
+def test_counts_that_no_index_has_are_refused() -> None:
+    counts = Counts(1 << 49, 1, 1, Counter(), Counter())
+    with pytest.raises(RemoteError, match="does not fit the request"):
+        decode_counts(messages.encode_counts(counts))
 
 
 def test_a_worker_of_another_version_refuses(

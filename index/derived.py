@@ -1,0 +1,71 @@
+"""What was computed from a whole snapshot, on disk beside it: one file a value, ROOT.NAME.
+
+A file ends with a hash of the rest; one that is damaged counts as absent. Files are written and
+removed by the registry of the snapshots, under its lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+
+from blake3 import blake3
+
+from ibidem.index.segments.store import names_in, unlink, write_file
+
+VALUES_MAX = 16
+"""Values of one snapshot that are kept; callers and options may be many."""
+_HASH_BYTES = 32
+
+
+class DerivedFiles:
+    """The files of one directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def get(self, root: str, name: str) -> bytes | None:
+        """Returns a value; None if it is not here."""
+        try:
+            data = (self.directory / f"{root}.{name}").read_bytes()
+        except OSError:
+            return None
+        body = data[:-_HASH_BYTES]
+        return body if blake3(body).digest() == data[-_HASH_BYTES:] else None
+
+    def put(self, root: str, name: str, data: bytes) -> int:
+        """Writes a value if there is room for it; returns the bytes that were written.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        if len(self._names({root})) >= VALUES_MAX:
+            return 0
+        pieces = [data, blake3(data).digest()]
+        write_file(self.directory / f"{root}.{name}", pieces, is_flushed=False)
+        return len(data) + _HASH_BYTES
+
+    def roots(self) -> set[str]:
+        """Returns the roots that have values."""
+        return {name.partition(".")[0] for name in names_in(self.directory)}
+
+    def sizes(self) -> dict[str, int]:
+        """Returns the bytes of all values by root."""
+        found: dict[str, int] = {}
+        for name in names_in(self.directory):
+            with suppress(OSError):
+                root = name.partition(".")[0]
+                size = (self.directory / name).stat().st_size
+                found[root] = found.get(root, 0) + size
+        return found
+
+    def remove(self, roots: Collection[str]) -> None:
+        """Removes all values of some roots."""
+        for name in self._names(roots):
+            unlink(self.directory / name)
+
+    def _names(self, roots: Collection[str]) -> list[str]:
+        if not roots:
+            return []
+        return [name for name in names_in(self.directory) if name.partition(".")[0] in roots]
