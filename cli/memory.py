@@ -24,6 +24,7 @@ from ibidem.cli.proposal import PROPOSALS
 from ibidem.cli.render import output, records
 from ibidem.cli.revising import REVISIONS
 from ibidem.cli.session import Session, at_option, commit_options, common_options, pass_session
+from ibidem.retrieve.query import checks
 
 
 @click.group("memory")
@@ -135,6 +136,64 @@ def graph_command(
         f"{output.plural(len(answer), 'record')}"
         f"{f', {skipped} more beyond the limits' if skipped else ''}"
     )
+
+
+@command.command("list")
+@click.option("--type", "types", multiple=True, type=click.Choice(TYPES), help="Only of this type.")
+@click.option("--include-status", multiple=True, help="Also those superseded or retracted.")
+@click.option("--user", metavar="NAME", help="Only records of this user.")
+@click.option("--agent", metavar="NAME", help="Only records that this agent added.")
+@click.option("--task", metavar="NAME", help="Only records that were added for this task.")
+@click.option("-n", "--limit", type=int, default=20, show_default=True, help="Maximal number.")
+@viewer_option
+@at_option
+@common_options
+@pass_session
+def list_command(
+    session: Session,
+    /,
+    *,
+    types: tuple[str, ...],
+    include_status: tuple[str, ...],
+    user: str | None,
+    agent: str | None,
+    task: str | None,
+    limit: int,
+    at: str,
+) -> None:
+    """List records with who added them, and for what, the newest first
+
+    The agent and the task are those of the commit that added a record; of one that came by a merge,
+    those of the merge.
+
+    \b
+    Examples:
+      repo memory list --agent planner
+      repo memory list --task trip-to-rome --type Episodic
+    """
+    checks.count("limit", limit)
+    with session.open() as repository:
+        memory = memory_of(session, repository, None)
+        kinds, viewer = types or TYPES, viewer_of(session)
+        listed = memory.list(
+            user=user,
+            types=kinds,
+            include_status=include_status,
+            added_by=agent,
+            task=task,
+            viewer=viewer,
+            at=at,
+        )
+        added = memory.commits(types=kinds, viewer=viewer, at=at)
+    found = {one.id: one for one in listed}
+    newest = [(found[node], commit) for node, commit in added.items() if node in found][:limit]
+    if session.json:
+        shown = [records.added_json(one, commit) for one, commit in newest]
+        output.emit("memory-list", {"records": shown})
+        return
+    for one, commit in newest:
+        output.say(*records.added_lines(one, commit))
+    output.note(f"{output.plural(len(found), 'record')}, {len(newest):,} shown")
 
 
 @command.command("salience")

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from ibidem.cli.render import output
 from ibidem.cli.render.answer import named
+from ibidem.objects.printable import moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ibidem.objects.cid import RootCid
+    from ibidem.objects.commit import Commit
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.records.item import RecordGraph, RecordItem
+    from ibidem.retrieve.records.record import Record
 
 
 def records_lines(
@@ -75,6 +78,28 @@ def records_json(answer: Answer[RecordItem]) -> dict[str, Any]:
             "needs_more": graph.selection.needs_more,
         },
         "withheld_count": len(graph.withheld),
+    }
+
+
+def added_lines(record: Record, commit: Commit) -> list[str]:
+    """Returns a record and the commit that added it as lines for people."""
+    who = " for ".join(output.one_line(one) for one in (commit.agent, commit.task) if one)
+    by = who or output.one_line(commit.author) or "nobody named"
+    facts = f"    {record.type} {record.id}, {moment(commit.time)} by {by}"
+    return [output.one_line(record.text), output.faint(facts)]
+
+
+def added_json(record: Record, commit: Commit) -> dict[str, Any]:
+    """Returns a record and who added it as JSON."""
+    return {
+        "id": str(record.id),
+        "ntype": str(record.type),
+        "text": record.text,
+        "status": str(record.status),
+        "time": commit.time,
+        "author": commit.author,
+        "agent": commit.agent,
+        "task": commit.task,
     }
 
 

@@ -143,6 +143,7 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("config", "set", "log_questions", "always")
     recalled = run("memory", "recall", "the mill of the engine", "--direct", "--session", "s")
     run("memory", "slow")
+    run("memory", "list", "--repo", "other")
     run("config", "unset", "slow_milliseconds")
     run("config", "unset", "log_questions")
     run(
