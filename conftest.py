@@ -24,7 +24,7 @@ settings.register_profile(
 settings.register_profile(
     "thorough", settings.get_profile("explore"), derandomize=True, database=None
 )
-settings.register_profile("house", settings.get_profile("thorough"), max_examples=50)
+settings.register_profile("house", settings.get_profile("thorough"), max_examples=30)
 settings.load_profile("house")
 pytest_plugins = ["pytester"]
 collect_ignore = [
@@ -192,5 +192,8 @@ def _other_store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Runs the whole suite on every core, and a part of it that was named in one process."""
-    return None if config.args == config.getini("testpaths") else 0
+    """Runs the whole suite on every core, and a part of it that was named in one process.
+
+    A test waits for a disk or a process a sixth of its time, so there is a worker more than cores.
+    """
+    return len(os.sched_getaffinity(0)) + 1 if config.args == config.getini("testpaths") else 0

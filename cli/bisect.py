@@ -13,6 +13,7 @@ from ibidem.cli.options.html import html_option, write_page
 from ibidem.cli.options.viewer import viewer_of, viewer_option, viewer_options
 from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, common_options, complete_revision, pass_session
+from ibidem.objects.errors import ErrorKind, NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,8 +125,6 @@ def _expected(
     session: Session, repository: Repository, text: str, revisions: Sequence[str]
 ) -> NodeId:
     """Returns the node with this id or prefix, from the first of the revisions that has it."""
-    from ibidem.objects.errors import ErrorKind, NotFoundError
-
     for rev in revisions[:-1]:
         try:
             return repository.at(rev, viewer=viewer_of(session)).node_id(text)

@@ -9,6 +9,7 @@ import click
 from ibidem.cli.options.ids import node_among, node_at
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, commit_options, common_options, pass_session
+from ibidem.objects.errors import NotFoundError
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
@@ -137,7 +138,6 @@ def outcome_command(session: Session, *, node: str, failed: bool, author: str | 
 def _answer(repository: Repository, name: str | None, receipt: str | None) -> Receipt:
     """Returns the receipt of the answer that the options name."""
     from ibidem.memory.recall.query_log import QueryLog
-    from ibidem.objects.errors import NotFoundError
     from ibidem.retrieve.answer.receipt import Receipt
 
     if receipt is None:

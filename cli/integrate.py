@@ -13,6 +13,8 @@ import click
 from ibidem.cli.options.viewer import viewer_option
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, common_options, pass_session
+from ibidem.objects.errors import InvalidInputError
+from ibidem.store.files import read_file, whole_file, write_file
 
 if TYPE_CHECKING:
     from ibidem.adapters.mcp.clients import Client
@@ -53,7 +55,6 @@ def command(
       repo mcp integrate cursor --remove
     """
     from ibidem.adapters.mcp.clients import CLIENTS, edited
-    from ibidem.store.files import read_file
 
     found = CLIENTS[client]
     home = Path(session.environment.get("HOME") or Path.home())
@@ -104,8 +105,6 @@ def _entry(session: Session, client: Client, *, is_read_only: bool) -> dict[str,
 
 
 def _text(file: Path, data: bytes) -> str:
-    from ibidem.objects.errors import InvalidInputError
-
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -128,8 +127,6 @@ def _confirm(session: Session, file: Path) -> None:
 
 def _write(file: Path, before: bytes | None, after: str) -> Path | None:
     """Writes a file and returns where its former content is; None if there was none."""
-    from ibidem.store.files import whole_file, write_file
-
     file.parent.mkdir(parents=True, exist_ok=True)
     if before is None:
         write_file(file, after.encode("utf-8"), mode=0o600)

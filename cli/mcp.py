@@ -20,6 +20,7 @@ from ibidem.cli.session import (
     quiet_option,
     repository_option,
 )
+from ibidem.objects.errors import CorruptError, StorageError
 
 if TYPE_CHECKING:
     from ibidem.adapters.mcp.access import Access
@@ -176,7 +177,6 @@ def callers_of(session: Session, access: Access, owner: str) -> Identify:
     from functools import partial
 
     from ibidem.objects.cid import RootCid
-    from ibidem.objects.errors import CorruptError, StorageError
     from ibidem.serve.read_log import ReadLog, Subject
     from ibidem.serve.tokens import Scope, Tokens, matching, owner_token
 

@@ -15,6 +15,7 @@ from ibidem.cli.options.viewer import viewer_of, viewer_option, viewer_options
 from ibidem.cli.render import answer, output
 from ibidem.cli.session import Session, at_option, common_options, pass_session, receipt_options
 from ibidem.objects.printable import moment
+from ibidem.retrieve.query import checks
 
 
 @click.command("recall", cls=GroupedCommand)
@@ -111,7 +112,6 @@ def slow_command(session: Session, /, *, limit: int) -> None:
       repo memory slow -n 5
     """
     from ibidem.repo.slow_log import slow_questions
-    from ibidem.retrieve.query import checks
 
     checks.count("limit", limit)
     with session.open() as repository:

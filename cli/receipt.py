@@ -9,6 +9,7 @@ import click
 
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, author_option, common_options, pass_session
+from ibidem.objects.ids import NodeId
 
 if TYPE_CHECKING:
     from ibidem.repo.receipts.kept import KeptReceipt
@@ -197,7 +198,6 @@ def _history(receipt: Receipt | SealedReceipt) -> dict[str, str | None] | None:
 
 
 def _items(receipt: Receipt | SealedReceipt) -> list[tuple[Any, float, Any]]:
-    from ibidem.objects.ids import NodeId
     from ibidem.retrieve.answer.sealed import SealedReceipt
 
     if isinstance(receipt, SealedReceipt):

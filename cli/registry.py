@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.store.files import change_file
 
 _Change = Callable[[dict[str, str]], dict[str, str]]
 GLOBAL = "global"
@@ -104,8 +105,6 @@ class Registry:
         return address
 
     def _change(self, change: _Change) -> None:
-        from ibidem.store.files import change_file
-
         def changed(data: bytes | None) -> bytes:
             found = change(self._read(data or b"{}"))
             text = json.dumps(dict(sorted(found.items())), indent=2, ensure_ascii=False)

@@ -12,6 +12,7 @@ from ibidem.cli.options.documents import document_name
 from ibidem.cli.render import conflicts, output, shapes
 from ibidem.cli.session import Session, commit_options, common_options, pass_session
 from ibidem.objects.errors import InvalidInputError, NotFoundError
+from ibidem.repo.id_prefix import resolve_prefix, sorted_from
 
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
@@ -168,8 +169,6 @@ def _text(
 
 def _conflict_id(repository: Repository, text: str) -> NodeId | EdgeId:
     """Returns the id of the node or edge in conflict that is meant."""
-    from ibidem.repo.id_prefix import resolve_prefix, sorted_from
-
     open_ids = [each.id for each in repository.conflicts()]
 
     def whole(digits: str) -> NodeId | EdgeId:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ibidem.index.describe import differences
+from ibidem.index.describe import describe_section, differences
 from ibidem.index.families.vector_rows import ROWS
 from ibidem.index.index import Index
 from ibidem.index.manifest import Manifest, read_manifest
@@ -28,6 +28,7 @@ from ibidem.objects.cid import RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, IbidemError, StorageError
 from ibidem.objects.root import NOUNS, Root
+from ibidem.objects.tree import Tree
 
 _HASH_DIGITS = 64
 
@@ -135,8 +136,6 @@ def _snapshot_problems(
 
 def row_problems(held: Snapshot, root: Root, blocks: Source) -> Iterator[str]:
     """Yields the families whose live rows are not the entries of the root's trees."""
-    from ibidem.index.describe import describe_section
-    from ibidem.objects.tree import Tree
 
     nodes = {key: facts[0] for key, facts in describe_section(held, "nodes").items()}
     expected = {key: cid.raw for key, cid in Tree(blocks, root.nodes).items()}

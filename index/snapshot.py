@@ -47,6 +47,7 @@ from ibidem.index.segments.reader import (
     ordinal_set,
 )
 from ibidem.index.segments.segment import Segment
+from ibidem.objects import codec
 from ibidem.objects.blocks import Source
 from ibidem.objects.cid import DAG_CBOR_PREFIX, NodeCid, RootCid
 from ibidem.objects.config import Config
@@ -350,7 +351,5 @@ def _names(part: Part) -> tuple[str, ...]:
 
 
 def _text(prefix: bytes) -> str:
-    from ibidem.objects import codec
-
     name: str = codec.decode(prefix)
     return name

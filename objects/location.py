@@ -23,6 +23,7 @@ from ibidem.objects.constants import (
 from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
 from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.node import Node
+from ibidem.objects.printable import one_line
 from ibidem.objects.record import record
 
 CONTAINERS = frozenset({"Document", "Section"})
@@ -53,8 +54,6 @@ class Location:
     def __str__(self) -> str:
         """Returns `path:first-last > heading > heading` on one line, with unsafe characters
         escaped; without a path, the id of the document."""
-        from ibidem.objects.printable import one_line  # few locations are shown
-
         first, last = self.line_start, self.line_stop - 1
         lines = f"{first}" if last <= first else f"{first}-{last}"
         position = f"{one_line(self.source or str(self.document_id))}:{lines}"

@@ -25,6 +25,7 @@ from ibidem.objects.vector import NodeVector
 from ibidem.repo.argument_checks import check_id, check_ids
 from ibidem.repo.id_prefix import resolve_prefix
 from ibidem.retrieve.access.policy import checked_viewer, policy_of
+from ibidem.retrieve.query import checks
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
@@ -399,6 +400,4 @@ class Graph:
 
 
 def _checked_limit(limit: int) -> int:
-    from ibidem.retrieve.query import checks
-
     return checks.count("limit", limit)

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import InvalidInputError, StorageError
+from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.progress import Progress
 from ibidem.repo import branches
+from ibidem.repo.argument_checks import check_id
 from ibidem.repo.core import Clock, Core
 from ibidem.repo.layers import Ingesting, Layers, Recalling
 from ibidem.repo.opening import created, is_taken, location_of, open_core, system_clock
@@ -27,6 +29,7 @@ from ibidem.repo.questions import Questions
 from ibidem.repo.refs import HEADS, OWN, TAGS
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
+from ibidem.retrieve.access.policy import ALL
 from ibidem.retrieve.query import checks
 from ibidem.store.closing import Closing
 
@@ -435,7 +438,6 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
                 embedder; kind `dimension-mismatch`.
         """
         from ibidem.repo.embed_nodes import embed
-        from ibidem.retrieve.access.policy import ALL
 
         report = embed(
             self.core.graph(viewer=ALL),
@@ -476,7 +478,6 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
             CorruptError: its answer has the wrong form.
         """
         from ibidem.repo.encode_nodes import embed_sparse
-        from ibidem.retrieve.access.policy import ALL
 
         return embed_sparse(
             self.core.graph(viewer=ALL),
@@ -701,8 +702,6 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
 
     def _conflict_id(self, id: NodeId | EdgeId | str) -> NodeId | EdgeId:  # noqa: A002
         """Returns the id of a conflict; a text may name a node or an edge."""
-        from ibidem.objects.ids import EdgeId, NodeId
-        from ibidem.repo.argument_checks import check_id
 
         if isinstance(id, NodeId | EdgeId):
             return id

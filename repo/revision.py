@@ -9,8 +9,11 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from ibidem.objects.ids import NodeId
+from ibidem.objects.vector import Sparse, Vector
+from ibidem.repo.argument_checks import check_id
 from ibidem.repo.graph import Graph
 from ibidem.repo.questions import Questions, changed_options
+from ibidem.retrieve.access.policy import policy_of
 from ibidem.retrieve.query.configured import CONFIGURED
 
 if TYPE_CHECKING:
@@ -122,8 +125,6 @@ class Revision(Questions):
     @property
     def trust_policy(self) -> TrustPolicy | None:
         """How levels and scopes are read from nodes; None if the root has no trust policy."""
-        from ibidem.retrieve.access.policy import policy_of
-
         return policy_of(self.config)
 
     @property
@@ -153,26 +154,18 @@ class Revision(Questions):
 
     def vector(self, id: NodeId | str, model: str) -> Vector | None:  # noqa: A002
         """Returns the vector of a node under a model, None if it has none."""
-        from ibidem.objects.vector import Vector
-
         return self.graph.vector(Vector, id, model)
 
     def sparse(self, id: NodeId | str, vocab: str) -> Sparse | None:  # noqa: A002
         """Returns the sparse vector of a node under a vocabulary, None if it has none."""
-        from ibidem.objects.vector import Sparse
-
         return self.graph.vector(Sparse, id, vocab)
 
     def vectors(self) -> Iterator[tuple[str, NodeId, Vector]]:
         """Yields all vectors with their model and their node, by both."""
-        from ibidem.objects.vector import Vector
-
         return self.graph.vectors(Vector)
 
     def sparse_vectors(self) -> Iterator[tuple[str, NodeId, Sparse]]:
         """Yields all sparse vectors with their vocabulary and their node, by both."""
-        from ibidem.objects.vector import Sparse
-
         return self.graph.vectors(Sparse)
 
     tombstone = _read(Graph.tombstone)
@@ -469,7 +462,6 @@ class Revision(Questions):
             >>> here.node(first.next).summary, first.passage_count
             ('Second.', 2)
         """
-        from ibidem.repo.argument_checks import check_id
         from ibidem.retrieve.context.navigation import navigation
 
         node = check_id("id", id, NodeId)

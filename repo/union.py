@@ -497,7 +497,8 @@ class Union:
             >>> import ibidem
             >>> work, notes = ibidem.init("memory:"), ibidem.init("memory:")
             >>> _ = work.add("Ada likes tea"), notes.add("Tom likes coffee")
-            >>> [item.text for item in ibidem.union([work, notes]).records("likes tea")]
+            >>> found = ibidem.union([work, notes]).records("likes tea")
+            >>> sorted(item.node.summary for item in found)
             ['Ada likes tea', 'Tom likes coffee']
         """
         options = {"text": text, "notes": None, **changed_options(locals(), Union.records)}

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from ibidem.cli.render import output
+from ibidem.store.files import write_file
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -29,8 +30,6 @@ def write_page(path: Path, page: str) -> None:
     Raises:
         StorageError: a disk error.
     """
-    from ibidem.store.files import write_file
-
     data = page.encode()
     write_file(path, data)
     output.note(f"{path} written, {len(data):,} bytes")

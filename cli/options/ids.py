@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from ibidem.cli.options.documents import document_name
 from ibidem.cli.options.viewer import viewer_of
 from ibidem.cli.session import Session
+from ibidem.objects.ids import NodeId
+from ibidem.repo.id_prefix import resolve_prefix, sorted_from
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
@@ -38,7 +40,5 @@ def document_at(session: Session, revision: Revision, path: str) -> NodeId | Non
 
 def node_among(ids: Iterable[NodeId], text: str, *, where: str) -> NodeId:
     """Returns the node that is meant, of some."""
-    from ibidem.objects.ids import NodeId
-    from ibidem.repo.id_prefix import resolve_prefix, sorted_from
 
     return resolve_prefix(text, NodeId.parse, sorted_from(ids), where=where)

@@ -37,6 +37,7 @@ from ibidem.repo.local_settings import (
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.options import OF_CONVERSATIONS, Option
 from ibidem.retrieve.query.options import SETTINGS as OF_ROOT
+from ibidem.store.files import change_file
 
 _HEAD = """# Settings of a repository
 
@@ -230,7 +231,6 @@ def write_local(file: Path, name: str, value: object | None) -> None:
         InvalidInputError: the setting is only kept in the root.
     """
     _local(name)
-    from ibidem.store.files import change_file
 
     def changed(data: bytes | None) -> bytes:
         found = {**_read(data), name: value}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ibidem.cli.session import Session, parse_level
+from ibidem.objects.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from ibidem.retrieve.access.policy import Viewer
@@ -64,8 +65,6 @@ def viewer_options(session: Session) -> dict[str, Any]:
 def check_owner(session: Session, what: str) -> None:
     """Raises `InvalidInputError` if the given caller may not see everything."""
     if is_restricted(session):
-        from ibidem.objects.errors import InvalidInputError
-
         raise InvalidInputError(
             f"viewer: {what} has no level, expected a caller who may see everything",
             hint="show a node by its id, or pass --viewer all",

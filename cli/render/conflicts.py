@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ibidem.cli.render import changes, output, shapes
+from ibidem.objects.errors import NotFoundError
 
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
@@ -138,7 +139,6 @@ def _document_lines(found: DocumentConflict) -> list[str]:
 
 def _values(store: Store, found: OpenConflict) -> list[str]:
     """Returns the values of each conflicting field on both sides, except erased ones."""
-    from ibidem.objects.errors import NotFoundError
     from ibidem.repo.merge.fields import fields_of
 
     sides = []

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ibidem.memory.conversation import summary
 from ibidem.memory.conversation.message import SOURCES_MAX, Stored
 from ibidem.memory.conversation.units import Unit, units
 from ibidem.objects.errors import InvalidInputError
@@ -58,8 +59,6 @@ class Compaction:
         cls, model: LanguageModel, *, over_tokens: int, recent: int = RECENT_DEFAULT
     ) -> Compaction:
         """Returns a compaction whose summaries a language model writes."""
-        from ibidem.memory.conversation import summary
-
         return cls(over_tokens, lambda found: summary.summary_of(found, model), recent, model.name)
 
     @classmethod

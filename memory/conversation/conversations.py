@@ -30,6 +30,7 @@ from ibidem.memory.conversation.message import (
 from ibidem.memory.conversation.rules import USER, facts_by_rules
 from ibidem.memory.conversation.selection import LIMIT_DEFAULT, Selection, now_of, select
 from ibidem.memory.conversation.units import newest_units
+from ibidem.memory.graph.memory import GraphMemory
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.retrieval.token_estimators import estimator_of
@@ -277,8 +278,6 @@ class Conversations:
         Raises:
             InvalidInputError: there are no such messages.
         """
-        from ibidem.memory.graph.memory import GraphMemory
-
         name, now = checked_name(thread), self.repository.now(time)
         checks.count("first", first)
         checks.count("last", last)

@@ -12,11 +12,14 @@ from ibidem.repo import branches
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.arguments import checked_time
 from ibidem.repo.history import log, rewrite
+from ibidem.repo.history.ancestry import merge_bases
 from ibidem.repo.history.blame import blame
+from ibidem.repo.history.documents import document_changes
 from ibidem.repo.history.touching import Touched, ids_before, paths_before, touching
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.revspec import HEAD
 from ibidem.repo.viewer.exposure import not_permitted
+from ibidem.retrieve.access.policy import ALL
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.configured import CONFIGURED
 
@@ -80,8 +83,6 @@ class History:
             parts_max: a document with more parts is yielded without its texts, and not read to its
                 end.
         """
-        from ibidem.repo.history.documents import document_changes
-
         state = self._core.operation_log.state()
         old, new = (self._core.graph(rev, state=state) for rev in (before, after))
         if parts_max is not None:
@@ -311,7 +312,6 @@ class History:
             NotFoundError: the node does not exist at that revision.
         """
         node = check_id("node", node, NodeId)
-        from ibidem.retrieve.access.policy import ALL
 
         self._core.graph(at, viewer=ALL).node(node, include_tombstoned=True)
         core = self._core
@@ -363,8 +363,6 @@ class History:
 
     def merge_bases(self, one: object, other: object) -> tuple[CommitCid, ...]:
         """Returns the best common ancestors of two revisions, ascending; none if unrelated."""
-        from ibidem.repo.history.ancestry import merge_bases
-
         core = self._core
         return merge_bases(core.store, core.commit_cid_of(one), core.commit_cid_of(other))
 

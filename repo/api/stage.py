@@ -10,6 +10,7 @@ from ibidem.repo.arguments import commit_info
 from ibidem.repo.history import log
 from ibidem.repo.state import STAGE_CELL
 from ibidem.repo.transaction import stage
+from ibidem.repo.transaction.publish import BranchPublisher
 
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
@@ -49,7 +50,6 @@ class Stage:
             state: what it begins on; by default the newest.
         """
         from ibidem.repo.transaction.begin import begin
-        from ibidem.repo.transaction.publish import BranchPublisher
 
         core, operations = self._core, self._core.operation_log
         signed = core.signed(author, message, None)

@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.errors import InvalidInputError, NotFoundError
+from ibidem.objects.tree import EMPTY_TREE
 from ibidem.repo.arguments import microseconds
 from ibidem.repo.history.ancestry import first_parents, read_ends
 from ibidem.repo.viewer.exposure import not_permitted
@@ -84,8 +85,6 @@ def _moment(name: str, time: int | datetime) -> int:
 
 def _check_empty(revision: Graph, name: str) -> None:
     """Raises `InvalidInputError` unless a graph without a commit is that of a new branch."""
-    from ibidem.objects.tree import EMPTY_TREE
-
     if revision.root.nodes != EMPTY_TREE:
         raise InvalidInputError(
             f"{name}: got a root without a commit, expected a revision that has a history"

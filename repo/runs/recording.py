@@ -22,6 +22,7 @@ from ibidem.repo import refs
 from ibidem.repo.arguments import checked_path, checked_time
 from ibidem.repo.runs import payload, step_format
 from ibidem.repo.runs.chain import full_name
+from ibidem.repo.runs.replay import Replay
 from ibidem.repo.runs.shape import ReadStep, read_step
 from ibidem.repo.sync.export import write_refs
 from ibidem.retrieve.query import checks
@@ -177,8 +178,6 @@ class Recording:
 
     def replay(self) -> Replay:
         """Returns the run as a repository for agent code, from its beginning."""
-        from ibidem.repo.runs.replay import Replay
-
         return Replay(self.repository, self.name, self.steps, self.read_step)
 
     def export(self, file: str | os.PathLike[str]) -> int:

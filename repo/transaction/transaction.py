@@ -43,6 +43,7 @@ from ibidem.repo.layers import Embedding, Ingesting, Layers
 from ibidem.repo.revspec import HEAD
 from ibidem.repo.transaction.changeset import Publisher
 from ibidem.repo.transaction.pending import Incident, PendingGraph
+from ibidem.repo.transaction.staged_graph import StagedRevision
 from ibidem.retrieve.access.policy import ALL, TrustPolicy
 from ibidem.retrieve.semantics import check_version
 from ibidem.store.closing import Ending
@@ -225,8 +226,6 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         Raises:
             InvalidInputError: another revision than `HEAD`.
         """
-        from ibidem.repo.transaction.staged_graph import StagedRevision
-
         self._check_open()
         if at != HEAD:
             raise InvalidInputError(

@@ -47,6 +47,7 @@ def in_child(work):
 FEATURES_SECONDS = 900
 
 
+@pytest.mark.slow
 def test_a_forked_child_of_a_process_that_used_every_feature_uses_each_itself(tmp_path: Path):
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("forks.py")), str(tmp_path)],

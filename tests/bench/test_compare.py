@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow  # it runs the program, in many processes
+
 COMPARE = Path(__file__).resolve().parents[2] / "bench" / "compare"
 PAGE = "# Page\n\n<!-- measured: begin -->\nto be replaced\n<!-- measured: end -->\n\nAfter.\n"
 

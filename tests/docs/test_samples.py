@@ -128,6 +128,8 @@ ON_SERVER = HOUSE / "docs" / "how-to" / "shared-storage.md"
 """A page whose commands need the S3 server of the tests; obstore cannot be used after a fork."""
 ON_MODEL = HOUSE / "docs" / "how-to" / "record-agents.md"
 """A page whose commands need the server of models of the tests, and the client of OpenAI."""
+ON_PYTEST = HOUSE / "docs" / "how-to" / "regression-tests.md"
+"""A page whose commands are whole runs of pytest; what they show, `tests/testing` tests too."""
 ALWAYS_STARTED += [ON_SERVER, ON_MODEL]
 """Pages whose commands are started that way in the quick run too; the others are forked there."""
 ENVIRONMENT = {
@@ -197,7 +199,13 @@ def model_environment() -> Iterator[Mapping[str, str]]:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.parametrize(
-    "page", [page for page in WITH_CONSOLE if page not in ALWAYS_STARTED], ids=relative
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.slow] if page == ON_PYTEST else [])
+        for page in WITH_CONSOLE
+        if page not in ALWAYS_STARTED
+    ],
+    ids=relative,
 )
 def test_forked_sessions_print_what_the_page_says(page: Path, tmp_path: Path, forked: str):
     _check_sessions(page, tmp_path, forked)

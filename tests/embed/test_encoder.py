@@ -60,7 +60,7 @@ def test_the_bits_are_those_of_every_other_machine(environment: dict[str, str]):
     assert digest(8, environment) == DIGEST
 
 
-@pytest.mark.parametrize("batch", [1, 32])
+@pytest.mark.parametrize("batch", [1, pytest.param(32, marks=pytest.mark.slow)])
 def test_the_bits_do_not_depend_on_the_batch(batch: int):
     assert digest(batch, {}) == DIGEST
 

@@ -193,6 +193,7 @@ def strays(folder: Path) -> list[str]:
     return [str(path) for path in folder.rglob(".*") if path.is_file()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 def test_a_key_generate_that_fails_leaves_nothing_and_can_be_repeated(
     tmp_path: Path, call: str
@@ -208,6 +209,7 @@ def test_a_key_generate_that_fails_leaves_nothing_and_can_be_repeated(
             assert list(repo.keys.ring.trust().keys) == ["ada"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 def test_a_remote_that_cannot_be_written_is_not_added_and_leaves_nothing(
     tmp_path: Path, call: str
@@ -221,6 +223,7 @@ def test_a_remote_that_cannot_be_written_is_not_added_and_leaves_nothing(
             repo.sync.remotes.add("one", RemoteAddress("/one"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 def test_an_export_that_fails_leaves_no_file(tmp_path: Path, call: str) -> None:
     places = list(failures(EXPORT, call, tmp_path))

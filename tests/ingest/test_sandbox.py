@@ -144,19 +144,20 @@ def chatter(data):
 """
 
 
-def test_deep_and_broken_documents_are_read_in_bounded_time():
+@pytest.mark.parametrize("size", [30_000, pytest.param(200_000, marks=pytest.mark.slow)])
+def test_deep_and_broken_documents_are_read_in_bounded_time(size: int):
     sandbox = Sandbox(Limits(seconds=20))
     for path, data in (
-        ("a.html", "<div>" * 200_000),
-        ("a.html", "<table><tr><td>" * 20_000),
-        ("a.html", '<a href="' * 50_000),
-        ("a.html", "<" * 200_000),
-        ("a.html", "&" * 200_000),
-        ("a.html", "<!--" * 100_000),
-        ("a.html", "<ul><li>" * 20_000),
-        ("a.csv", '"' * 100_001),
-        ("a.csv", "," * 100_000 + "\n" + "x," * 100_000),
-        ("a.docx", docx(paragraph("x") + "<w:p>" * 100_000)),
+        ("a.html", "<div>" * size),
+        ("a.html", "<table><tr><td>" * (size // 10)),
+        ("a.html", '<a href="' * (size // 4)),
+        ("a.html", "<" * size),
+        ("a.html", "&" * size),
+        ("a.html", "<!--" * (size // 2)),
+        ("a.html", "<ul><li>" * (size // 10)),
+        ("a.csv", '"' * (size // 2 + 1)),
+        ("a.csv", "," * (size // 2) + "\n" + "x," * (size // 2)),
+        ("a.docx", docx(paragraph("x") + "<w:p>" * (size // 2))),
     ):
         kind = None
         try:
