@@ -266,8 +266,8 @@ class Union:
             >>> for repo, text in ((work, "The parcel arrives."), (notes, "A parcel of tea.")):
             ...     with repo.transaction() as tx:
             ...         _ = ibidem.ingest_text(tx, text, path="mail.md")
-            >>> [pack.text for pack in ibidem.union([work, notes]).packs("parcel")]
-            ['The parcel arrives.', 'A parcel of tea.']
+            >>> sorted(pack.text for pack in ibidem.union([work, notes]).packs("parcel"))
+            ['A parcel of tea.', 'The parcel arrives.']
         """
         options = {"text": text, **changed_options(locals(), Union.packs)}
         return answered(self._core, *self._resolved(ask_packs, options))

@@ -180,6 +180,10 @@ class _Records:
             )
         return self._salience[ordinal]
 
+    def is_scored(self, ordinal: int) -> bool:
+        """Returns whether the selector scores a record."""
+        return self.read(ordinal).record.type in (RecordType.COMPETENCE, RecordType.PLAN_GRAPH)
+
     def root_of(self, ordinal: int) -> RootCid | None:
         """Returns the root of a node among several, None if one is asked."""
         return origins(self.view, self._query, np.array([ordinal], np.uint32))[0]
@@ -225,8 +229,8 @@ def _lanes(found: Ranked, records: _Records) -> tuple[list[LaneTop], list[int], 
     kept = set(candidates)
     retrieved = [one for one in listed if one in kept] if query.has_ranker else []
     selection = _selected(found, records, candidates)
-    named_by = {id_of(view, one): one for one in candidates}
-    chosen = {named_by[one]: selection.scores[one] for one in selection.selected}
+    scored = {id_of(view, one): one for one in candidates if records.is_scored(one)}
+    chosen = {scored[one]: selection.scores[one] for one in selection.selected}
     saliences = {one: records.salience(one) for one in candidates}
     named = {one: float(boost) for one, boost in boosts.items() if one in kept}
     tops = [
@@ -261,9 +265,9 @@ def _selected(found: Ranked, records: _Records, candidates: Iterable[int]) -> Se
     rows: list[Candidate] = []
     known: set[NodeId] = set()
     for ordinal in candidates:
-        one = records.read(ordinal).record
-        if one.type not in (RecordType.COMPETENCE, RecordType.PLAN_GRAPH):
+        if not records.is_scored(ordinal):
             continue
+        one = records.read(ordinal).record
         events = [event for event in records.events(ordinal) if event.time <= options.as_of]
         outcomes = [event.value == 1.0 for event in events if event.kind == OUTCOME]
         id_ = id_of(records.view, ordinal)

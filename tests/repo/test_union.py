@@ -472,3 +472,28 @@ def test_a_viewer_gets_packs_and_records_of_what_he_sees():
     assert {(one.root, one.ntype, one.count) for one in stubs.graph.withheld} == {
         (root, "Semantic", 1) for root in ibidem.union(repos).roots
     }
+
+
+def test_a_competence_is_told_from_a_fact_with_its_id_in_another_repository():
+    repos = []
+    for ntype in ("Competence", "Semantic"):
+        repo = ibidem.init("memory:")
+        with repo.transaction(time=10) as tx:
+            tx.add_node("Fact", summary=ntype)
+            tx.add_node(ntype, summary="pour tea", props={"time": 1}, id="ab" * 16)
+        repos.append(repo)
+    union = ibidem.union(repos)
+    found = union.records("tea")
+    scored = [item for item in found if "selector" in item.lanes]
+    assert [item.node.ntype for item in scored] == ["Competence"]
+    assert len(found) == 2
+    with pytest.raises(NotFoundError) as caught:
+        ibidem.union([repos[0], _with_more(repos[0])]).records("tea")
+    assert caught.value.kind is ErrorKind.AMBIGUOUS
+
+
+def _with_more(repo: Repository) -> Any:
+    before = repo.at()
+    with repo.transaction(time=11) as tx:
+        tx.add_node("Fact", summary="more")
+    return before
