@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ibidem.cli import feedback, recall
+from ibidem.cli import feedback, recall, union
 from ibidem.cli.options import dates
 from ibidem.cli.options.ids import node_at
 from ibidem.cli.options.question import question_argument
@@ -24,6 +24,7 @@ from ibidem.cli.proposal import PROPOSALS
 from ibidem.cli.render import output, records
 from ibidem.cli.revising import REVISIONS
 from ibidem.cli.session import Session, at_option, commit_options, common_options, pass_session
+from ibidem.retrieve.query import checks
 
 
 @click.group("memory")
@@ -96,44 +97,103 @@ def add_command(
     help="Also records with this status: superseded or retracted.",
 )
 @click.option("--layered", is_flag=True, help="In the order of layers, Working first, then score.")
+@union.union_options
 @viewer_option
 @at_option
 @common_options
 @pass_session
-def graph_command(session: Session, /, *, query: str | None, at: str, **given: Any) -> None:
+def graph_command(
+    session: Session,
+    /,
+    *,
+    query: str | None,
+    others: tuple[str, ...],
+    is_all: bool,
+    at: str,
+    **given: Any,
+) -> None:
     """Search the records, and show them with their relations
 
-    Without QUERY, lists all records by salience.
+    Without QUERY, lists all records by salience. With --with or --all no events count, because the
+    notes are of one repository.
 
     \b
     Examples:
       repo memory graph "what does Ada like"
+      repo memory graph "what does Ada like" --with ../notes
       repo memory graph "what does Ada like" --hops 2 --viewer medium:team-a
     """
-    with session.open() as repository:
-        answer = memory_of(session, repository, None).retrieve_graph(
-            query,
-            at=at,
-            viewer=viewer_of(session),
-            types=given["types"] or None,
-            min_salience=given["min_salience"],
-            root_limit=given["root_limit"],
-            limit=given["limit"],
-            edge_limit=given["edge_limit"],
-            hops=given["hops"],
-            as_of=dates.moment(session.clock(), given["as_of"]),
-            include_status=given["include_status"],
-            layered=given["layered"],
-        )
+    given["types"] = given["types"] or None
+    given["as_of"] = dates.moment(session.clock(), given["as_of"])
+    with union.source(session, others, is_all=is_all, at=at) as (source, names):
+        answer = source.records(query, **given)
     if session.json:
-        output.emit("memory-graph", records.records_json(answer))
+        output.emit("memory-graph", {**records.records_json(answer), **union.names_json(names)})
         return
-    output.say(*records.records_lines(answer))
+    output.say(*records.records_lines(answer, names))
     skipped = sum(records.skipped(answer).values())
     output.note(
         f"{output.plural(len(answer), 'record')}"
         f"{f', {skipped} more beyond the limits' if skipped else ''}"
     )
+
+
+@command.command("list")
+@click.option("--type", "types", multiple=True, type=click.Choice(TYPES), help="Only of this type.")
+@click.option("--include-status", multiple=True, help="Also those superseded or retracted.")
+@click.option("--user", metavar="NAME", help="Only records of this user.")
+@click.option("--agent", metavar="NAME", help="Only records that this agent added.")
+@click.option("--task", metavar="NAME", help="Only records that were added for this task.")
+@click.option("-n", "--limit", type=int, default=20, show_default=True, help="Maximal number.")
+@viewer_option
+@at_option
+@common_options
+@pass_session
+def list_command(
+    session: Session,
+    /,
+    *,
+    types: tuple[str, ...],
+    include_status: tuple[str, ...],
+    user: str | None,
+    agent: str | None,
+    task: str | None,
+    limit: int,
+    at: str,
+) -> None:
+    """List records with who added them, and for what, the newest first
+
+    The agent and the task are those of the commit that added a record; of one that came by a merge,
+    those of the merge.
+
+    \b
+    Examples:
+      repo memory list --agent planner
+      repo memory list --task trip-to-rome --type Episodic
+    """
+    checks.count("limit", limit)
+    with session.open() as repository:
+        memory = memory_of(session, repository, None)
+        kinds, viewer = types or TYPES, viewer_of(session)
+        listed = memory.list(
+            user=user,
+            types=kinds,
+            include_status=include_status,
+            added_by=agent,
+            task=task,
+            viewer=viewer,
+            at=at,
+        )
+        added = memory.commits(types=kinds, viewer=viewer, at=at)
+    found = {one.id: one for one in listed}
+    newest = [(found[node], commit) for node, commit in added.items() if node in found][:limit]
+    if session.json:
+        shown = [records.added_json(one, commit) for one, commit in newest]
+        output.emit("memory-list", {"records": shown})
+        return
+    for one, commit in newest:
+        output.say(*records.added_lines(one, commit))
+    output.note(f"{output.plural(len(found), 'record')}, {len(newest):,} shown")
 
 
 @command.command("salience")

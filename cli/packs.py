@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ibidem.cli import union
 from ibidem.cli.options import question
 from ibidem.cli.options.flags import GroupedCommand
-from ibidem.cli.options.viewer import viewer_of, viewer_option
+from ibidem.cli.options.viewer import viewer_option
 from ibidem.cli.render import answer, output, packs
 from ibidem.cli.session import (
     Session,
@@ -20,14 +22,24 @@ from ibidem.cli.session import (
 )
 from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 
+if TYPE_CHECKING:
+    from ibidem.objects.cid import RootCid
+    from ibidem.repo.retrieval.pack_stream import PackStream
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.context.pack import Pack
+
 
 @click.command("packs", cls=GroupedCommand)
 @question.question_argument()
 @packs.pack_options
 @question.limited(LIMIT_OF_PACKS)
 @click.option("--explain", is_flag=True, help="Show the score of every hit in each lane.")
+@click.option(
+    "--stream", is_flag=True, help="Write each pack as soon as it is found; with --json, by lines."
+)
 @question.summary_option
 @question.assess_option
+@union.union_options
 @viewer_option
 @at_option
 @pager_option
@@ -40,8 +52,11 @@ def command(
     *,
     query: str,
     explain: bool,
+    stream: bool,
     summary: int | None,
     assess: bool,
+    others: tuple[str, ...],
+    is_all: bool,
     at: str,
     pager: bool,
     **given: Any,
@@ -55,31 +70,66 @@ def command(
     Examples:
       repo packs "how do retries work" --budget 2000
       repo packs "retries" --expand section
+      repo packs "retries" --limit 50 --stream --json
+      repo packs "retries" --with work --with ../notes
       repo packs "retries" --expand edges --walk-etype cites --walk-hops 2
     """
+    if stream and (summary is not None or assess):
+        raise click.UsageError("--stream has no --summary and no --assess: they need every pack")
     options = packs.taken(given) | question.options(session, text=query, **given)
-    with session.open() as repository:
-        revision = repository.at(at, viewer=viewer_of(session))
-        found = revision.packs(query, **options)
-        neighbours = revision.neighbours(found) if assess else []
-    receipt = None if found.receipt is None else str(found.receipt.cid)
+    with union.source(session, others, is_all=is_all, at=at, assess=assess) as (source, names):
+        if stream:
+            _stream(session, source.stream_packs(query, **options), source, names, explain=explain)
+            return
+        found = source.packs(query, **options)
+        neighbours = source.neighbours(found) if assess else []
     if session.json:
-        commit = None if revision.commit_cid is None else str(revision.commit_cid)
-        output.emit(
-            "packs",
-            {
-                "commit": commit,
-                "receipt": receipt,
-                **answer.outcome_json(found, summary),
-                **(answer.assessment_json(found, neighbours) if assess else {}),
-            },
-        )
+        more = answer.assessment_json(found, neighbours) if assess else {}
+        output.emit("packs", {**_json(found, source, names, summary), **more})
         return
     output.note(*answer.warning_lines(found))
+    receipt = None if found.receipt is None else str(found.receipt.cid)
     lines = answer.summary_lines(found, summary)
-    lines += packs.packs_lines(found, receipt, explain=explain)
+    lines += packs.packs_lines(found, receipt, explain=explain, names=names)
     if assess:
         lines += ["", *answer.assessment_lines(found, neighbours)]
     if explain:
         lines += ["", *found.explain().splitlines()]
     output.page(lines, pager=pager)
+
+
+def _json(
+    found: Answer[Pack], source: Any, names: Mapping[RootCid, str], summary: int | None = None
+) -> dict[str, Any]:
+    return {
+        "commit": None if source.commit_cid is None else str(source.commit_cid),
+        "receipt": None if found.receipt is None else str(found.receipt.cid),
+        **answer.outcome_json(found, summary),
+        **union.names_json(names),
+    }
+
+
+def _stream(
+    session: Session,
+    stream: PackStream,
+    source: Any,
+    names: Mapping[RootCid, str],
+    *,
+    explain: bool,
+) -> None:
+    """Writes packs one by one, then what else there is to say of the answer."""
+    for rank, pack in enumerate(stream, 1):
+        if session.json:
+            output.emit_line({"item": pack.to_dict()})
+        else:
+            output.say(*packs.pack_lines(rank, pack, names, explain=explain))
+    found = stream.answer
+    assert found is not None, "BUG: a stream that has ended has its answer"
+    if session.json:
+        output.emit_line({"schema": "ibidem/packs/1", **_json(found, source, names), "items": []})
+        return
+    output.note(*answer.warning_lines(found))
+    receipt = None if found.receipt is None else str(found.receipt.cid)
+    output.say(*packs.end_lines(found, receipt, explain=explain))
+    if explain:
+        output.say("", *found.explain().splitlines())

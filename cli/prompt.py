@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
+from ibidem.cli import union
 from ibidem.cli.options import question as questions
 from ibidem.cli.options.flags import GroupedCommand
-from ibidem.cli.options.viewer import viewer_of, viewer_option
+from ibidem.cli.options.viewer import viewer_option
 from ibidem.cli.render import answer, output, packs
 from ibidem.cli.session import Session, at_option, common_options, pass_session, receipt_options
 from ibidem.retrieve.query.options import LIMIT_OF_PACKS
@@ -39,6 +40,7 @@ from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 @click.option("--user", metavar="NAME", help="Of facts, only those of this user and of nobody.")
 @packs.pack_options
 @questions.limited(LIMIT_OF_PACKS)
+@union.union_options
 @viewer_option
 @at_option
 @receipt_options
@@ -54,6 +56,8 @@ def command(
     thread: str | None,
     facts: bool,
     user: str | None,
+    others: tuple[str, ...],
+    is_all: bool,
     at: str,
     **given: Any,
 ) -> None:
@@ -70,6 +74,7 @@ def command(
     Examples:
       repo prompt "how do retries work" --budget 2000
       repo prompt "what changed in the design" --style summarize --expand section
+      repo prompt "what changed in the design" --with work --all
       repo prompt "what did we agree on" --thread support --budget 2000
     """
     options = packs.taken(given) | questions.options(session, text=question, **given)
@@ -77,16 +82,18 @@ def command(
         options["sources"] = {"thread": thread, "user": user}
     elif user is not None:
         raise click.UsageError("--user needs --thread or --facts")
-    with session.open() as repository:
-        revision = repository.at(at, viewer=viewer_of(session))
-        found = revision.packs(question, **options)
+    with union.source(session, others, is_all=is_all, at=at, thread=thread) as (source, names):
+        found = source.packs(question, **options)
         counter = {"estimator": options["estimator"]} if "estimator" in options else {}
-        made = revision.prompt(question, found, style=style, **counter)
-    cited = [citation.to_dict() for citation in made.citations]
+        made = source.prompt(question, found, style=style, **counter)
+    cited = [
+        {**one.to_dict(), **({"repository": names[one.root]} if names else {})}
+        for one in made.citations
+    ]
     if citations is not None:
         citations.write_text(json.dumps(cited, indent=1) + "\n", encoding="utf-8")
     if session.json:
-        output.emit("prompt", made.to_dict())
+        output.emit("prompt", {**made.to_dict(), "citations": cited, **union.names_json(names)})
         return
     output.note(*answer.warning_lines(found))
     if not cited:

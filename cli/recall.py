@@ -100,21 +100,22 @@ def command(
 @common_options
 @pass_session
 def slow_command(session: Session, /, *, limit: int) -> None:
-    """List the slow questions of `repo memory recall`, newest first
+    """List the slow questions, newest first, in whatever way they were asked
 
-    Each has its time, its lanes, counts and the names of its options. `repo config` has the
-    milliseconds from which on a question is slow (slow_milliseconds). The text of a question is
-    there only if log_questions is `always`. `repo memory graph` and others are not recorded.
+    Each has its time, the way it was asked, its lanes, counts and the names of its options. `repo
+    config` has the milliseconds from which on a question is slow (slow_milliseconds). The text of a
+    question is there only if log_questions is `always`. Questions of restricted viewers are not
+    recorded.
 
     \b
     Example:
       repo memory slow -n 5
     """
-    from ibidem.memory.recall.query_log import QueryLog
+    from ibidem.repo.slow_log import slow_questions
 
     checks.count("limit", limit)
     with session.open() as repository:
-        found = list(QueryLog(repository.folder).slow_log())[::-1][:limit]
+        found = list(slow_questions(repository.folder))[::-1][:limit]
     if session.json:
         output.emit("memory-slow", {"questions": list(map(_slow_json, found))})
         return
@@ -136,7 +137,7 @@ def _slow_json(one: Mapping[str, Any]) -> dict[str, Any]:
 def _slow_lines(one: Mapping[str, Any]) -> list[str]:
     lanes = ", ".join(f"{name} {status}" for name, status in one["lanes"].items())
     counts = f"{one['items']} of {output.plural(one['candidates'], 'candidate')}"
-    lines = [f"{moment(one['time'])}  {one['milliseconds']:,} ms  {counts}"]
+    lines = [f"{moment(one['time'])}  {one['milliseconds']:,} ms  {one['operation']}  {counts}"]
     if one.get("question") is not None:
         lines.append(f"    {output.one_line(one['question'])}")
     options = ", ".join(one["options"])

@@ -81,7 +81,7 @@ def _lines(result: Answer[Any], receipt: str, names: Mapping[RootCid, str]) -> l
     from ibidem.retrieve.answer.answer import AnswerKind
 
     if result.kind is AnswerKind.PACKS:
-        return packs.packs_lines(result, receipt)
+        return packs.packs_lines(result, receipt, names=names)
     if result.kind is AnswerKind.RECORDS:
-        return records.records_lines(result)
+        return records.records_lines(result, names)
     return answer.answer_lines(result, receipt=receipt, names=names)

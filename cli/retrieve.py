@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ibidem.cli import union
 from ibidem.cli.options import question
 from ibidem.cli.options.flags import GroupedCommand
-from ibidem.cli.options.viewer import viewer_of, viewer_option
+from ibidem.cli.options.viewer import viewer_option
 from ibidem.cli.render import answer, output
 from ibidem.cli.session import (
     Session,
@@ -20,11 +20,6 @@ from ibidem.cli.session import (
     pass_session,
     receipt_options,
 )
-from ibidem.objects.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from ibidem.objects.cid import CommitCid, RootCid
-    from ibidem.repo.retrieval.neighbours import Neighbour
 
 
 @click.command("retrieve", cls=GroupedCommand)
@@ -81,29 +76,13 @@ def command(
       repo retrieve "retries" --with work --with ../notes
     """
     options = question.options(session, text=query, **given)
-    if others or is_all:
-        _check_alone(at=at, allow_erased=allow_erased, assess=assess)
-    with union.opened(session, others, is_all=is_all) as repositories:
-        names: dict[RootCid, str] = {}
-        neighbours: list[Neighbour] = []
-        erased: list[str] = []
-        commit: CommitCid | None = None
-        if len(repositories) > 1:
-            heads = {name: one.at() for name, one in repositories.items()}
-            names = {one.root_cid: name for name, one in reversed(heads.items())}
-        if len(names) > 1:
-            import ibidem
-
-            result = ibidem.union(heads.values()).retrieve(
-                query, strict=strict, viewer=viewer_of(session), **options
-            )
-        else:
-            repository = next(iter(repositories.values()))
-            revision = repository.at(at, viewer=viewer_of(session), allow_erased=allow_erased)
-            result = revision.retrieve(query, strict=strict, **options)
-            neighbours = revision.neighbours(result) if assess else []
-            erased = [str(erasure.node) for erasure in getattr(revision, "erasures", ())]
-            commit = revision.commit_cid
+    with union.source(
+        session, others, is_all=is_all, at=at, allow_erased=allow_erased, assess=assess
+    ) as (source, names):
+        result = source.retrieve(query, strict=strict, **options)
+        neighbours = source.neighbours(result) if assess else []
+        erased = [str(erasure.node) for erasure in getattr(source, "erasures", ())]
+        commit = source.commit_cid
         # No receipt: nothing keeps a root from which erased nodes were left out.
         made = None if erased else result.receipt
         receipt = None if made is None else str(made.cid)
@@ -114,11 +93,8 @@ def command(
                 "erased": erased,
                 **answer.answer_json(result, summary),
                 **(answer.assessment_json(result, neighbours) if assess else {}),
+                **union.names_json(names),
             }
-            if len(names) > 1:
-                found["repositories"] = [
-                    {"root": str(root), "name": name} for root, name in names.items()
-                ]
         else:
             lines = answer.answer_lines(
                 result, receipt=receipt, explain=explain, is_partial=bool(erased), names=names
@@ -139,15 +115,6 @@ def command(
     if assess:
         lines[-2:-2] = [*answer.assessment_lines(result, neighbours), ""]
     output.page([*answer.summary_lines(result, summary), *lines], pager=pager)
-
-
-def _check_alone(**given: object) -> None:
-    """Rejects options that are about one repository."""
-    for name, value in given.items():
-        if value not in (False, "HEAD"):
-            raise InvalidInputError(
-                f"{name}: got it with --with or --all, expected a question to one repository"
-            )
 
 
 def _why_nothing(dropped_counts: Mapping[str, int]) -> str:

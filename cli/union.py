@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from ibidem.cli.options.viewer import viewer_of
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
@@ -77,6 +78,51 @@ def opened(
                 unique = without_password(whole) if name in found else name
                 found[unique] = stack.enter_context(session.open_at(address))
         yield found
+
+
+@contextmanager
+def source(
+    session: Session, others: tuple[str, ...], *, is_all: bool, at: str = "HEAD", **given: Any
+) -> Iterator[tuple[Any, dict[RootCid, str]]]:
+    """Yields what a question is asked of, a revision or the union of several heads, and the names
+    of the repositories by root; no names for one repository.
+
+    Args:
+        session: has the caller.
+        others: the other repositories.
+        is_all: whether all registered ones are asked too.
+        at: the revision of one repository.
+        given: other options of the command that are about one repository.
+
+    Raises:
+        InvalidInputError: several are asked with an option that is about one repository.
+    """
+    if others or is_all:
+        for name, value in {"at": at, **given}.items():
+            if value not in (False, None, "HEAD"):
+                raise InvalidInputError(
+                    f"{name}: got it with --with or --all, expected a question to one repository"
+                )
+    viewer = viewer_of(session)
+    with opened(session, others, is_all=is_all) as repositories:
+        names: dict[RootCid, str] = {}
+        if len(repositories) > 1:
+            heads = {name: one.at(viewer=viewer) for name, one in repositories.items()}
+            names = {one.root_cid: name for name, one in reversed(heads.items())}
+        if len(names) > 1:
+            import ibidem
+
+            yield ibidem.union(heads.values()), names
+        else:
+            one = next(iter(repositories.values()))
+            allowed = {"allow_erased": True} if given.get("allow_erased") else {}
+            yield one.at(at, viewer=viewer, **allowed), {}
+
+
+def names_json(names: Mapping[RootCid, str]) -> dict[str, Any]:
+    """Returns the names of several repositories as part of an answer in JSON, nothing for one."""
+    listed = [{"root": str(root), "name": name} for root, name in names.items()]
+    return {"repositories": listed} if listed else {}
 
 
 def union_at(

@@ -296,6 +296,11 @@ class Graph:
 
         return locate_many(self, check_ids("ids", ids), include_tombstoned=include_tombstoned)
 
+    @property
+    def parts(self) -> Sequence[Graph]:
+        """The graphs that a question reads: this one, or those of a union."""
+        return (self,)
+
     def located(self, result: Answer[Any]) -> list[Location | None]:
         """Returns the location of each item's best node, as the caller of the query sees it."""
         from ibidem.retrieve.answer.answer import best_ids

@@ -12,9 +12,9 @@ Spec: retrieval 3.5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ibidem.objects.cid import Cid, CommitCid, NodeCid, RootCid
 from ibidem.objects.config import TRUST_SETTING, Config, Model
@@ -24,15 +24,18 @@ from ibidem.repo.access import UnrestrictedGraph
 from ibidem.repo.graph import Graph
 from ibidem.repo.questions import changed_options
 from ibidem.repo.receipts.replay import check_same, found_receipt, opened, replayed
-from ibidem.repo.retrieval.newest import newest_time
-from ibidem.repo.retrieval.retrieve import answered, ask_nodes
+from ibidem.repo.retrieval import context
+from ibidem.repo.retrieval.context import ask_packs
+from ibidem.repo.retrieval.pack_stream import PackStream
+from ibidem.repo.retrieval.records import ask_records
+from ibidem.repo.retrieval.retrieve import answered, ask_nodes, stream_packs
 from ibidem.repo.revision import Revision
 from ibidem.repo.viewer.exposure import not_permitted
 from ibidem.repo.viewer.repository import ViewerRepository
 from ibidem.repo.viewer.revision import ViewerRevision
 from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.query.configured import CONFIGURED
-from ibidem.retrieve.query.options import SETTINGS, TIMES_OF_RECORDS, default
+from ibidem.retrieve.query.options import SETTINGS, TIMES_OF_RECORDS
 from ibidem.retrieve.query.settings import shown
 from ibidem.retrieve.query.union import RootSet
 
@@ -45,20 +48,26 @@ if TYPE_CHECKING:
     from ibidem.objects.location import Location
     from ibidem.repo.core import Core
     from ibidem.repo.repository import Repository
+    from ibidem.repo.retrieval.retrieve import PreparedQuery
     from ibidem.retrieve.access.policy import Viewer
     from ibidem.retrieve.access.union_snapshot import UnionSnapshot
     from ibidem.retrieve.answer.answer import Answer
-    from ibidem.retrieve.answer.item import Item
+    from ibidem.retrieve.answer.item import Item, RankedNode
     from ibidem.retrieve.answer.receipt import Receipt
     from ibidem.retrieve.answer.sealed import SealedReceipt
+    from ibidem.retrieve.context.pack import Pack
+    from ibidem.retrieve.context.prompt import Citation, Prompt
     from ibidem.retrieve.query.configured import Configured
     from ibidem.retrieve.query.predicate import Predicate
+    from ibidem.retrieve.records.item import RecordItem
+    from ibidem.retrieve.records.record import RecordType, Status
     from ibidem.retrieve.rerank import Reranker
     from ibidem.retrieve.tokens import TokenEstimator
 
     Source = Repository | ViewerRepository | Revision | ViewerRevision
 
 T = TypeVar("T")
+R = TypeVar("R")
 EQUAL_FIELDS = ("semantics", "analyser", "fields")
 """The fields of the configuration that determine how every text is read."""
 
@@ -82,6 +91,9 @@ class Union:
         """Of the first repository that was given: it has the receipts, and the embedders."""
         self._graphs = tuple(_graph_of(self._revisions[root]) for root in self.roots)
         self._cached: list[tuple[tuple[Any, ...], UnionSnapshot]] = []
+
+    commit_cid = None
+    """There is no commit of all of them."""
 
     def __repr__(self) -> str:
         return f"<Union of {len(self.roots)} roots>"
@@ -172,20 +184,344 @@ class Union:
             [('the parcel arrives', True), ('a parcel of tea', False)]
         """
         options = {"text": text, **changed_options(locals(), Union.retrieve)}
+        return answered(self._core, *self._resolved(ask_nodes, options))
+
+    def packs(
+        self,
+        text: str | None = None,
+        *,
+        # options: packs
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
+        label: str | Iterable[str] | None = None,
+        where: Mapping[str, object] | Predicate | None = None,
+        include_tombstoned: bool = False,
+        model: str | Configured | None = CONFIGURED,
+        embedder: Embedder | None = None,
+        degrade: bool = False,
+        vector: tuple[str, Any] | None = None,
+        sparse: tuple[str, Any, Any] | SparseEncoder | None = None,
+        operator: str | Configured = CONFIGURED,
+        phrases: bool | Configured = CONFIGURED,
+        fuzzy: bool | Mapping[str, float] | None = None,
+        k1: float | None = 1.2,
+        b: float | None = 0.7,
+        graph: Mapping[str, object] | None = None,
+        community: Mapping[str, object] | None = None,
+        mentions: bool | Mapping[str, object] | None = None,
+        as_of: int | datetime | None = None,
+        valid_missing: str | None = "pass",
+        created_after: int | datetime | None = None,
+        created_before: int | datetime | None = None,
+        updated_after: int | datetime | None = None,
+        updated_before: int | datetime | None = None,
+        fusion: str | Configured | None = CONFIGURED,
+        rrf_k: float | Configured | None = CONFIGURED,
+        weights: Mapping[str, float] | Configured | None = CONFIGURED,
+        rerank: Reranker | None = None,
+        rerank_text: str | None = None,
+        rerank_depth: int | None = 25,
+        rerank_timeout: float | None = 8.0,
+        mmr: Mapping[str, float] | None = None,
+        recency: bool | Mapping[str, Any] | None = None,
+        importance: bool | str | None = None,
+        feedback: bool | Mapping[str, Any] | None = None,
+        worth: bool | Mapping[str, Any] | None = None,
+        direct: bool | Mapping[str, Any] | None = None,
+        notes: CommitCid | str | None = None,
+        adjacency: int | Configured = CONFIGURED,
+        metadata: bool | Configured = CONFIGURED,
+        estimator: str | TokenEstimator = "heuristic",
+        token_budget: int | Configured | None = CONFIGURED,
+        depth: int | Configured = CONFIGURED,
+        limit: int | Configured | None = CONFIGURED,
+        coverage_min: int | None = None,
+        strict: bool = False,
+        viewer: Viewer | None = None,
+        expand: str = "neighbors",
+        per_hit_neighbors: int = 4,
+        window_chars: int | None = 800,
+        merge: str = "absorb",
+        overflow: str = "cut",
+        rank: str = "score",
+        spans: bool = False,
+        nodes_max: int | None = None,
+        dedupe: str = "text",
+        dedupe_percent: int = 80,
+        dedupe_property: str | None = None,
+        etypes: Iterable[str] | None = None,
+        hops: int = 1,
+        fanout: int = 8,
+        direction: str = "both",
+        sources: Mapping[str, object] | None = None,
+        # end of options
+    ) -> Answer[Pack]:
+        """Returns hits with their surrounding text, no passage twice; `root` of a pack says which
+        root it is of. Options are those of `Revision.packs`, as in `retrieve`.
+
+        Examples:
+            >>> import ibidem
+            >>> work, notes = ibidem.init("memory:"), ibidem.init("memory:")
+            >>> for repo, text in ((work, "The parcel arrives."), (notes, "A parcel of tea.")):
+            ...     with repo.transaction() as tx:
+            ...         _ = ibidem.ingest_text(tx, text, path="mail.md")
+            >>> sorted(pack.text for pack in ibidem.union([work, notes]).packs("parcel"))
+            ['A parcel of tea.', 'The parcel arrives.']
+        """
+        options = {"text": text, **changed_options(locals(), Union.packs)}
+        return answered(self._core, *self._resolved(ask_packs, options))
+
+    def stream_packs(
+        self,
+        text: str | None = None,
+        *,
+        # options: packs
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
+        label: str | Iterable[str] | None = None,
+        where: Mapping[str, object] | Predicate | None = None,
+        include_tombstoned: bool = False,
+        model: str | Configured | None = CONFIGURED,
+        embedder: Embedder | None = None,
+        degrade: bool = False,
+        vector: tuple[str, Any] | None = None,
+        sparse: tuple[str, Any, Any] | SparseEncoder | None = None,
+        operator: str | Configured = CONFIGURED,
+        phrases: bool | Configured = CONFIGURED,
+        fuzzy: bool | Mapping[str, float] | None = None,
+        k1: float | None = 1.2,
+        b: float | None = 0.7,
+        graph: Mapping[str, object] | None = None,
+        community: Mapping[str, object] | None = None,
+        mentions: bool | Mapping[str, object] | None = None,
+        as_of: int | datetime | None = None,
+        valid_missing: str | None = "pass",
+        created_after: int | datetime | None = None,
+        created_before: int | datetime | None = None,
+        updated_after: int | datetime | None = None,
+        updated_before: int | datetime | None = None,
+        fusion: str | Configured | None = CONFIGURED,
+        rrf_k: float | Configured | None = CONFIGURED,
+        weights: Mapping[str, float] | Configured | None = CONFIGURED,
+        rerank: Reranker | None = None,
+        rerank_text: str | None = None,
+        rerank_depth: int | None = 25,
+        rerank_timeout: float | None = 8.0,
+        mmr: Mapping[str, float] | None = None,
+        recency: bool | Mapping[str, Any] | None = None,
+        importance: bool | str | None = None,
+        feedback: bool | Mapping[str, Any] | None = None,
+        worth: bool | Mapping[str, Any] | None = None,
+        direct: bool | Mapping[str, Any] | None = None,
+        notes: CommitCid | str | None = None,
+        adjacency: int | Configured = CONFIGURED,
+        metadata: bool | Configured = CONFIGURED,
+        estimator: str | TokenEstimator = "heuristic",
+        token_budget: int | Configured | None = CONFIGURED,
+        depth: int | Configured = CONFIGURED,
+        limit: int | Configured | None = CONFIGURED,
+        coverage_min: int | None = None,
+        strict: bool = False,
+        viewer: Viewer | None = None,
+        expand: str = "neighbors",
+        per_hit_neighbors: int = 4,
+        window_chars: int | None = 800,
+        merge: str = "absorb",
+        overflow: str = "cut",
+        rank: str = "score",
+        spans: bool = False,
+        nodes_max: int | None = None,
+        dedupe: str = "text",
+        dedupe_percent: int = 80,
+        dedupe_property: str | None = None,
+        etypes: Iterable[str] | None = None,
+        hops: int = 1,
+        fanout: int = 8,
+        direction: str = "both",
+        sources: Mapping[str, object] | None = None,
+        # end of options
+    ) -> PackStream:
+        """Returns an iterator over the packs of `packs`, each as soon as it is known."""
+        options = {"text": text, **changed_options(locals(), Union.packs)}
+        whole, prepared = self._resolved(ask_packs, options)
+        return PackStream(stream_packs(self._core, whole, prepared), prepared.query)
+
+    def prompt(
+        self,
+        text: str,
+        packs: Answer[Pack] | None = None,
+        *,
+        style: str = "qa",
+        # options: packs
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
+        label: str | Iterable[str] | None = None,
+        where: Mapping[str, object] | Predicate | None = None,
+        include_tombstoned: bool = False,
+        model: str | Configured | None = CONFIGURED,
+        embedder: Embedder | None = None,
+        degrade: bool = False,
+        vector: tuple[str, Any] | None = None,
+        sparse: tuple[str, Any, Any] | SparseEncoder | None = None,
+        operator: str | Configured = CONFIGURED,
+        phrases: bool | Configured = CONFIGURED,
+        fuzzy: bool | Mapping[str, float] | None = None,
+        k1: float | None = 1.2,
+        b: float | None = 0.7,
+        graph: Mapping[str, object] | None = None,
+        community: Mapping[str, object] | None = None,
+        mentions: bool | Mapping[str, object] | None = None,
+        as_of: int | datetime | None = None,
+        valid_missing: str | None = "pass",
+        created_after: int | datetime | None = None,
+        created_before: int | datetime | None = None,
+        updated_after: int | datetime | None = None,
+        updated_before: int | datetime | None = None,
+        fusion: str | Configured | None = CONFIGURED,
+        rrf_k: float | Configured | None = CONFIGURED,
+        weights: Mapping[str, float] | Configured | None = CONFIGURED,
+        rerank: Reranker | None = None,
+        rerank_text: str | None = None,
+        rerank_depth: int | None = 25,
+        rerank_timeout: float | None = 8.0,
+        mmr: Mapping[str, float] | None = None,
+        recency: bool | Mapping[str, Any] | None = None,
+        importance: bool | str | None = None,
+        feedback: bool | Mapping[str, Any] | None = None,
+        worth: bool | Mapping[str, Any] | None = None,
+        direct: bool | Mapping[str, Any] | None = None,
+        notes: CommitCid | str | None = None,
+        adjacency: int | Configured = CONFIGURED,
+        metadata: bool | Configured = CONFIGURED,
+        estimator: str | TokenEstimator = "heuristic",
+        token_budget: int | Configured | None = CONFIGURED,
+        depth: int | Configured = CONFIGURED,
+        limit: int | Configured | None = CONFIGURED,
+        coverage_min: int | None = None,
+        strict: bool = False,
+        viewer: Viewer | None = None,
+        expand: str = "neighbors",
+        per_hit_neighbors: int = 4,
+        window_chars: int | None = 800,
+        merge: str = "absorb",
+        overflow: str = "cut",
+        rank: str = "score",
+        spans: bool = False,
+        nodes_max: int | None = None,
+        dedupe: str = "text",
+        dedupe_percent: int = 80,
+        dedupe_property: str | None = None,
+        etypes: Iterable[str] | None = None,
+        hops: int = 1,
+        fanout: int = 8,
+        direction: str = "both",
+        sources: Mapping[str, object] | None = None,
+        # end of options
+    ) -> Prompt:
+        """Returns a prompt with numbered sources of all roots; each citation names the root of its
+        source. The arguments are those of `Revision.prompt`.
+        """
+        options = changed_options(locals(), Union.packs)
+        return context.prompt(self, text, packs, style=style, **options)
+
+    def verify_citation(self, citation: Citation) -> bool:
+        """Returns whether a citation of one of the roots matches the text visible to the caller."""
+        graph = next((one for one in self._graphs if one.root_cid == citation.root), None)
+        return graph is not None and context.verify(graph.core, citation, viewer=graph.viewer)
+
+    def records(
+        self,
+        text: str | None = None,
+        *,
+        # options: union
+        types: Iterable[RecordType | str] | None = None,
+        include_status: Iterable[Status | str] = (),
+        queries: Sequence[str | Mapping[str, Any]] | None = None,
+        imagine: LanguageModel | None = None,
+        reword: LanguageModel | None = None,
+        where: Mapping[str, object] | Predicate | None = None,
+        include_tombstoned: bool = False,
+        model: str | Configured | None = CONFIGURED,
+        embedder: Embedder | None = None,
+        degrade: bool = False,
+        vector: tuple[str, Any] | None = None,
+        sparse: tuple[str, Any, Any] | SparseEncoder | None = None,
+        operator: str | Configured = CONFIGURED,
+        phrases: bool | Configured = CONFIGURED,
+        fuzzy: bool | Mapping[str, float] | None = None,
+        k1: float | None = 1.2,
+        b: float | None = 0.7,
+        graph: Mapping[str, object] | None = None,
+        community: Mapping[str, object] | None = None,
+        mentions: bool | Mapping[str, object] | None = None,
+        as_of: int | datetime | None = None,
+        valid_missing: str | None = "pass",
+        created_after: int | datetime | None = None,
+        created_before: int | datetime | None = None,
+        updated_after: int | datetime | None = None,
+        updated_before: int | datetime | None = None,
+        fusion: str | Configured | None = CONFIGURED,
+        rrf_k: float | Configured | None = CONFIGURED,
+        weights: Mapping[str, float] | Configured | None = CONFIGURED,
+        rerank: Reranker | None = None,
+        rerank_text: str | None = None,
+        rerank_depth: int | None = 25,
+        rerank_timeout: float | None = 8.0,
+        mmr: Mapping[str, float] | None = None,
+        recency: bool | Mapping[str, Any] | None = None,
+        importance: bool | str | None = None,
+        feedback: bool | Mapping[str, Any] | None = None,
+        worth: bool | Mapping[str, Any] | None = None,
+        token_budget: int | Configured | None = CONFIGURED,
+        depth: int = 200,
+        limit: int = 25,
+        coverage_min: int | None = None,
+        viewer: Viewer | None = None,
+        min_salience: float = 0.0,
+        root_limit: int = 10,
+        edge_limit: int = 100,
+        hops: int = 1,
+        direction: str = "both",
+        top_min: float = 0.6,
+        gap_min: float = 0.0,
+        layered: bool = False,
+        # end of options
+    ) -> Answer[RecordItem]:
+        """Returns the records that a question is about, and the records related to them in their
+        root. Options are those of `Revision.records`; no notes count.
+
+        Examples:
+            >>> import ibidem
+            >>> work, notes = ibidem.init("memory:"), ibidem.init("memory:")
+            >>> _ = work.add("Ada likes tea"), notes.add("Tom likes coffee")
+            >>> found = ibidem.union([work, notes]).records("likes tea")
+            >>> sorted(item.node.summary for item in found)
+            ['Ada likes tea', 'Tom likes coffee']
+        """
+        options = {"text": text, "notes": None, **changed_options(locals(), Union.records)}
+        return answered(self._core, *self._resolved(ask_records, options))
+
+    def _resolved(
+        self, ask: Callable[..., PreparedQuery], options: dict[str, Any]
+    ) -> tuple[_UnionGraph, PreparedQuery]:
+        """Returns the graph and the resolved query of a question, which has to be one that several
+        roots can answer."""
         for name in TIMES_OF_RECORDS:
             if options.get(name) is not None:
                 raise InvalidInputError(
                     f"{name}: got it in a question to several repositories, expected one repository"
                 )
-        whole = self._graph_for(viewer, options)
-        if recency and as_of is None:
-            parts = recency if isinstance(recency, Mapping) else {}
-            name = parts.get("property", default("recency.property"))
-            options["moment"] = max(newest_time(one, name) or 0 for one in whole.graphs)
-        prepared = ask_nodes(self._core, whole, **options)
+        given = {*options, "limit", "depth"} if ask is ask_records else options.keys()
+        whole = self._graph_for(options.get("viewer"), given)
+        prepared = ask(self._core, whole, **options)
         query = prepared.query
         _check_models(whole.graphs, [query.vector, *(one.vector for one in query.queries or ())])
-        return cast("Answer[Item]", answered(self._core, whole, prepared))
+        if query.records is not None:
+            _check_policies(whole.graphs)
+        return whole, prepared
 
     def replay(
         self,
@@ -220,7 +556,7 @@ class Union:
         """The caller for whom a revision was opened; None if none was."""
         return next((one.viewer for one in self._graphs if one.viewer is not None), None)
 
-    def _graph_for(self, viewer: Viewer | None, given: Mapping[str, Any] | None) -> _UnionGraph:
+    def _graph_for(self, viewer: Viewer | None, given: Collection[str] | None) -> _UnionGraph:
         caller = self._viewer if viewer is None else viewer
         graphs = [graph.seen_by(caller) for graph in self._graphs]
         return _UnionGraph(self._core, graphs, given, self._snapshot_of)
@@ -251,7 +587,7 @@ class _UnionGraph(UnrestrictedGraph):
         self,
         core: Core,
         graphs: Sequence[Graph],
-        given: Mapping[str, Any] | None,
+        given: Collection[str] | None,
         join: Callable[[Sequence[Snapshot], Config, Viewer | None], UnionSnapshot],
     ) -> None:
         """Joins graphs, each seen by the caller.
@@ -259,8 +595,8 @@ class _UnionGraph(UnrestrictedGraph):
         Args:
             core: where the receipt is kept.
             graphs: by root.
-            given: the options of the question, which need no configuration; None for a replay,
-                which has them all.
+            given: the names of the question's options, which need no configuration; None for a
+                replay, which has them all.
             join: makes one snapshot of those of the graphs.
         """
         self.core, self.commit = core, None
@@ -283,9 +619,30 @@ class _UnionGraph(UnrestrictedGraph):
         graph = self.graphs[len(parts)]
         return graph.with_snapshot(lambda part: self._with([*parts, part], question))
 
+    def stream_with_snapshot(
+        self, question: Callable[[Any], Generator[T, None, R]]
+    ) -> Generator[T, None, R]:
+        """Yields what a function of the union of the snapshots yields, and returns its result."""
+        return self._stream([], question)
+
+    def _stream(
+        self, parts: list[Snapshot], question: Callable[[Any], Generator[T, None, R]]
+    ) -> Generator[T, None, R]:
+        if len(parts) == len(self.graphs):
+            return question(self._join(parts, self.config, self.viewer))
+        graph = self.graphs[len(parts)]
+        return graph.stream_with_snapshot(lambda part: self._stream([*parts, part], question))
+
+    @property
+    def parts(self) -> Sequence[Graph]:
+        """The graphs of the roots."""
+        return self.graphs
+
     def located(self, result: Answer[Any]) -> list[Location | None]:
         """Returns the location of each item in its document, looked up root by root."""
-        items: Sequence[Item] = result.items
+        from ibidem.retrieve.answer.answer import best_node
+
+        items: Sequence[RankedNode] = [best_node(item) for item in result.items]
         found: list[Location | None] = [None] * len(items)
         for graph in self.graphs:
             own = [index for index, item in enumerate(items) if item.root == graph.root_cid]
@@ -339,7 +696,7 @@ def _graph_of(revision: Revision | ViewerRevision) -> Graph:
     return revision.graph if isinstance(revision, Revision) else revision._revision.graph
 
 
-def _common_config(graphs: Sequence[Graph], given: Mapping[str, Any] | None) -> Config:
+def _common_config(graphs: Sequence[Graph], given: Collection[str] | None) -> Config:
     """Returns what the configurations agree on; for a replay, whose question has everything, only
     how texts are read has to agree.
 
@@ -376,6 +733,13 @@ def _check_equal(one: Graph, other: Graph, name: str, value: object, another: ob
 
 def _text_of(value: object) -> str:
     return "nothing" if value is None else f"{value!r:.60}"
+
+
+def _check_policies(graphs: Sequence[Graph]) -> None:
+    """Raises `InvalidInputError` unless the policies, which name properties of records, agree."""
+    for graph in graphs[1:]:
+        first, other = (one.config.extra.get(TRUST_SETTING) for one in (graphs[0], graph))
+        _check_equal(graphs[0], graph, TRUST_SETTING, first, other)
 
 
 def _check_models(graphs: Sequence[Graph], vectors: Iterable[Any]) -> None:

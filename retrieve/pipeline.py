@@ -107,7 +107,7 @@ def execute(
             scored,
             paths_of(found.walks, ordinals),
             ordinals.tolist(),
-            _origins(snapshot, query, ordinals),
+            origins(snapshot, query, ordinals),
             strict=True,
         )
     )
@@ -119,7 +119,7 @@ def execute(
     return found.answer(items, packed.drops, packed.counts, warnings, found.direct())
 
 
-def _origins(
+def origins(
     snapshot: Snapshot, query: Query, ordinals: Ordinals
 ) -> Sequence[RootCid] | Sequence[None]:
     """Returns the root of each node of an answer over several roots, None in one over one root."""

@@ -20,7 +20,7 @@ from ibidem.repo.sync.names import NOTES, RECEIPTS, RUNS
 from ibidem.repo.viewer.exposure import Exposure, exposure_of
 from ibidem.retrieve.query.options import OPTIONS, Option
 from ibidem.serve.exchange import JSON
-from ibidem.serve.question import served
+from ibidem.serve.question import LINES, served
 from ibidem.serve.tokens import Scope
 
 Schema = dict[str, Any]
@@ -91,6 +91,18 @@ _ANSWER: Schema = {
         "tokens_used": _COUNT,
         "warnings": {"type": "array", "items": _OBJECT},
     },
+}
+_LINE: Schema = {
+    "description": "One line: a pack as soon as it is known, or, as the last one, the answer with "
+    "empty items, or an error.",
+    "oneOf": [
+        {"type": "object", "required": [name], "properties": {name: schema}}
+        for name, schema in (
+            ("item", _OBJECT),
+            ("answer", _ANSWER),
+            ("error", {"$ref": "#/components/schemas/Problem"}),
+        )
+    ],
 }
 _LIST: Schema = {"type": "array", "items": _OBJECT}
 _TAG: Schema = {"type": "string", "pattern": '^"b[a-z2-7]{58}"$'}
@@ -170,6 +182,8 @@ def _operation(route: Any) -> Schema:
     kind, schema = _result(path)
     success: Schema = {"description": "The answer."}
     success["content"] = {kind: {} if schema is None else {"schema": schema}}
+    if path == "/v1/packs":
+        success["content"][LINES] = {"schema": _LINE}
     if kind == JSON and "{" in path:
         success["headers"] = {"ETag": {"schema": _TEXT}}
     found["responses"] = {"200": success, "default": {"$ref": "#/components/responses/Problem"}}
@@ -288,6 +302,7 @@ def _result(path: str) -> tuple[str, Schema | None]:
         return special[path], None
     return JSON, {
         "/v1/retrieve": _ANSWER,
+        "/v1/packs": _ANSWER,
         "/v1/replay/{receipt}": _ANSWER,
         "/v1/context": _required(user=_TEXT, citations=_LIST),
         "/v1/compare": _required(before=_OBJECT, after=_OBJECT, items=_LIST, causes=_LIST),

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import cache
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from anyio import to_thread
 
 from ibidem.objects.block_json import json_default
-from ibidem.objects.errors import InvalidInputError, NotFoundError
+from ibidem.objects.errors import IbidemError, InvalidInputError, NotFoundError
 from ibidem.repo.questions import Questions
 from ibidem.repo.revspec import HEAD, time_of
 from ibidem.repo.sync import wire
@@ -25,7 +27,12 @@ from ibidem.retrieve.answer.receipt import Receipt
 from ibidem.retrieve.query.options import TIMES_OF_RECORDS
 from ibidem.serve.exchange import Answer, Call, is_cid
 
+if TYPE_CHECKING:
+    from ibidem.repo.retrieval.pack_stream import PackStream
+
 RETRIEVE = "/v1/retrieve"
+LINES = "application/x-ndjson"
+"""JSON values, one on each line."""
 NOT_SERVED: Final = frozenset(
     (
         *("viewer", "packs", "records", "history", "moment"),
@@ -52,6 +59,36 @@ def retrieve(call: Call) -> Answer:
     result = call.revision(options.pop("at", HEAD)).retrieve(**options)
     call.subject.query = result.query
     return Answer(result.to_json().encode(), tag=str(result.cid))
+
+
+def packs(call: Call) -> Answer:
+    """Answers a question with packs: whole, or one by one in lines of JSON for a client that
+    accepts `application/x-ndjson`."""
+    options = read_object(call.body, ("at", *served("packs")))
+    revision = call.revision(options.pop("at", HEAD))
+    if call.headers.get("accept", "").strip().lower() == LINES:
+        stream = revision.stream_packs(**options)
+        call.subject.query = stream.query
+        return Answer(_streamed(stream), LINES)
+    result = revision.packs(**options)
+    call.subject.query = result.query
+    return Answer(result.to_json().encode(), tag=str(result.cid))
+
+
+async def _streamed(stream: PackStream) -> AsyncIterator[bytes]:
+    """Yields the lines of a stream, each computed in a worker thread and sent at once; an error
+    after the first of them is the last line."""
+    lines = stream.lines()
+    while True:
+        try:
+            line = await to_thread.run_sync(next, lines, None)
+        except IbidemError as error:
+            problem = json.loads(wire.write_problem(error, wire.status_of(error)))
+            yield written({"error": problem}) + b"\n"
+            return
+        if line is None:
+            return
+        yield written(line) + b"\n"
 
 
 def context(call: Call) -> Answer:

@@ -58,6 +58,7 @@ ROUTES = {
         Route("GET", "/v1/metrics", _metrics),
         Route("GET", OPENAPI, _openapi),
         Route("POST", question.RETRIEVE, question.retrieve, JSON),
+        Route("POST", "/v1/packs", question.packs, JSON),
         Route("POST", "/v1/context", question.context, JSON),
         Route("POST", "/v1/compare", question.compare, JSON),
         Route("GET", "/v1/replay/{receipt}", question.replay),

@@ -134,7 +134,7 @@ SETTINGS = {
                 SLOW_MILLISECONDS,
                 "int",
                 SLOW_DEFAULT,
-                help="Milliseconds from which on `repo memory recall` records a question as slow",
+                help="Milliseconds from which on `repo memory slow` lists a question",
             ),
             LOCAL,
         ),

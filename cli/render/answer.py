@@ -167,11 +167,15 @@ def item_titles(result: Answer[Item]) -> list[str]:
 def _named_titles(result: Answer[Item], names: Mapping[RootCid, str]) -> list[str]:
     """Returns the title of each item, after the name of its repository if there are several."""
     return [
-        title
-        if item.root is None
-        else ": ".join(filter(None, (output.one_line(names.get(item.root, str(item.root))), title)))
+        (named(names, item.root) + title).removesuffix(": ")
         for item, title in zip(result.items, result.titles(), strict=True)
     ]
+
+
+def named(names: Mapping[RootCid, str], root: RootCid | None) -> str:
+    """Returns what stands before the title of an item of several repositories: the name of its
+    repository by root; empty for one repository."""
+    return "" if root is None else f"{output.one_line(names.get(root, str(root)))}: "
 
 
 def item_lines(rank: int, item: Item, title: str) -> list[str]:

@@ -162,6 +162,11 @@ def emit(command: str, fields: Mapping[str, Any], *, version: int = 1) -> None:
     click.echo(canonical_json(value, is_indented=sys.stdout.isatty()))
 
 
+def emit_line(value: Mapping[str, Any]) -> None:
+    """Writes one of several objects, each on a line of its own."""
+    click.echo(canonical_json(value))
+
+
 def emit_error(kind: str, message: str, hint: str | None) -> None:
     """Writes one object of the schema `ibidem/error/1` to standard error."""
     body = {"schema": "ibidem/error/1", "kind": kind, "message": message, "hint": hint}

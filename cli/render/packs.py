@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ibidem.cli.options import flags
@@ -11,6 +11,7 @@ from ibidem.cli.render.output import faint, plural, strong
 from ibidem.retrieve.query.options import OF_PACKS
 
 if TYPE_CHECKING:
+    from ibidem.objects.cid import RootCid
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.context.pack import Pack
 
@@ -29,22 +30,38 @@ def taken(given: dict[str, Any]) -> dict[str, Any]:
     return flags.taken(_FLAGGED, given)
 
 
-def packs_lines(found: Answer[Pack], receipt: str | None, *, explain: bool = False) -> list[str]:
-    """Returns an answer of packs as lines for people; `explain` adds what each pack is made of."""
+def packs_lines(
+    found: Answer[Pack],
+    receipt: str | None,
+    *,
+    explain: bool = False,
+    names: Mapping[RootCid, str] | None = None,
+) -> list[str]:
+    """Returns an answer of packs as lines for people; `explain` adds what each pack is made of, and
+    `names` are those of the repositories by root, for an answer over several."""
     lines = []
     for rank, pack in enumerate(found, 1):
-        lines += [*pack_lines(rank, pack)]
-        if explain:
-            lines.append(_facts_line(pack))
-        lines.append("")
-    return [*lines, answer.cost_line(found, "pack", explain=explain), answer.receipt_line(receipt)]
+        lines += pack_lines(rank, pack, names, explain=explain)
+    return [*lines, *end_lines(found, receipt, explain=explain)]
 
 
-def pack_lines(rank: int, pack: Pack) -> list[str]:
-    """Returns one pack as lines for people: its location, then its text."""
+def end_lines(found: Answer[Pack], receipt: str | None, *, explain: bool = False) -> list[str]:
+    """Returns what stands below the packs: what they cost, and the receipt."""
+    return [answer.cost_line(found, "pack", explain=explain), answer.receipt_line(receipt)]
+
+
+def pack_lines(
+    rank: int,
+    pack: Pack,
+    names: Mapping[RootCid, str] | None = None,
+    *,
+    explain: bool = False,
+) -> list[str]:
+    """Returns one pack as lines for people: its location, its text, and a blank line."""
     body = pack.text.splitlines()
-    title = strong(output.one_line(pack.title))
-    return [f"[{rank}] {title}", *(f"    {line}".rstrip() for line in body)]
+    title = strong(answer.named(names or {}, pack.root) + output.one_line(pack.title))
+    facts = [_facts_line(pack)] if explain else []
+    return [f"[{rank}] {title}", *(f"    {line}".rstrip() for line in body), *facts, ""]
 
 
 def _facts_line(pack: Pack) -> str:

@@ -5,21 +5,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ibidem.cli.render import output
+from ibidem.cli.render.answer import named
+from ibidem.objects.printable import moment
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ibidem.objects.cid import RootCid
+    from ibidem.objects.commit import Commit
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.records.item import RecordGraph, RecordItem
+    from ibidem.retrieve.records.record import Record
 
 
-def records_lines(answer: Answer[RecordItem]) -> list[str]:
-    """Returns the records and the relations between them as lines for people."""
+def records_lines(
+    answer: Answer[RecordItem], names: Mapping[RootCid, str] | None = None
+) -> list[str]:
+    """Returns the records and the relations between them as lines for people; `names` are those of
+    the repositories by root, for an answer over several."""
     lines: list[str] = []
     for one in answer.items:
         hops = output.plural(one.hop, "step") + " away"
         rank = f"score {one.score:.4f}" if one.is_root else hops
         label, text = output.one_line(one.node.ntype), output.one_line(one.node.summary or "")
         facts = output.faint(f"    {label} {one.id}, salience {one.salience:.3f}, {rank}")
-        lines += [text, facts]
+        lines += [named(names or {}, one.root) + text, facts]
     edges = _graph_of(answer).edges
     return lines + [f"{edge.src} {output.one_line(edge.etype)} {edge.dst}" for edge in edges]
 
@@ -51,6 +61,7 @@ def records_json(answer: Answer[RecordItem]) -> dict[str, Any]:
                 "salience": one.salience,
                 "score": one.score if one.is_root else None,
                 "ranks": {name: lane.rank for name, lane in one.lanes.items()},
+                **({} if one.root is None else {"root": str(one.root)}),
             }
             for one in answer.items
         ],
@@ -67,6 +78,28 @@ def records_json(answer: Answer[RecordItem]) -> dict[str, Any]:
             "needs_more": graph.selection.needs_more,
         },
         "withheld_count": len(graph.withheld),
+    }
+
+
+def added_lines(record: Record, commit: Commit) -> list[str]:
+    """Returns a record and the commit that added it as lines for people."""
+    who = " for ".join(output.one_line(one) for one in (commit.agent, commit.task) if one)
+    by = who or output.one_line(commit.author) or "nobody named"
+    facts = f"    {record.type} {record.id}, {moment(commit.time)} by {by}"
+    return [output.one_line(record.text), output.faint(facts)]
+
+
+def added_json(record: Record, commit: Commit) -> dict[str, Any]:
+    """Returns a record and who added it as JSON."""
+    return {
+        "id": str(record.id),
+        "ntype": str(record.type),
+        "text": record.text,
+        "status": str(record.status),
+        "time": commit.time,
+        "author": commit.author,
+        "agent": commit.agent,
+        "task": commit.task,
     }
 
 

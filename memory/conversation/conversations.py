@@ -562,7 +562,7 @@ class Conversations:
         # end of options
     ) -> Context:
         """Returns the context of a thread for a model: its last messages and those relevant to a
-        query.
+        query. `Repository.context` adds documents and facts under the same budget.
 
         Args:
             text: the current question.

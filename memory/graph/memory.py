@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from ibidem.memory.graph.consolidate import Consolidated
     from ibidem.memory.graph.maintain import Maintained
     from ibidem.memory.graph.metrics import Metrics
+    from ibidem.objects.commit import Commit
     from ibidem.repo.events import Log
     from ibidem.repo.notes import Notes
     from ibidem.repo.repository import Repository
@@ -551,6 +552,8 @@ class GraphMemory:
         session: str | None = None,
         types: Iterable[RecordType | str] = LAYERS,
         include_status: Iterable[Status | str] = (),
+        added_by: str | None = None,
+        task: str | None = None,
         limit: int | None = None,
         viewer: Viewer | None = None,
         at: object = HEAD,
@@ -558,7 +561,11 @@ class GraphMemory:
         """Returns the records of a user, an agent and a session, None for any, by id.
 
         Args:
+            agent: the one that a record is for; `added_by` is the one that wrote it.
             types: their types; by default all six.
+            added_by: the agent of the commit that added a record; of one that came by a merge, that
+                of the merge. Commits are not shown to restricted viewers.
+            task: the task of that commit.
             include_status: statuses in addition to `active` and `contested`.
             limit: maximal number of records, None for all.
             viewer: the caller; required if there is a trust policy.
@@ -567,13 +574,37 @@ class GraphMemory:
         where = {name: value for name, value in names.items() if value is not None}
         wanted = {*STANDING, *map(Status, include_status)}
         revision = self.repository.at(at, viewer=viewer)
+        labels = [str(RecordType(one)) for one in types]
+        nodes = revision.query(label=labels, where=where)
+        if added_by is not None or task is not None:
+            commits = self.commits(types=types, viewer=viewer, at=at)
+            nodes = [
+                node
+                for node in nodes
+                if added_by in (None, commits[node.id].agent)
+                and task in (None, commits[node.id].task)
+            ]
         found: Found = []
-        for node in revision.query(label=[str(RecordType(one)) for one in types], where=where):
+        for node in nodes:
             with suppress(InvalidInputError):  # `read` lists what is no record
                 record = Record.of(node, record_policy(revision.config))
                 if record.status in wanted:
                     found.append(record)
         return found if limit is None else found[: checks.count("limit", limit)]
+
+    def commits(
+        self,
+        *,
+        types: Iterable[RecordType | str] = LAYERS,
+        viewer: Viewer | None = None,
+        at: object = HEAD,
+    ) -> dict[NodeId, Commit]:
+        """Returns the commit that added each record, which names its author, agent and task."""
+        labels = [str(RecordType(one)) for one in types]
+        written = self.repository.history.newest_nodes(
+            at, by="created", label=labels, limit=None, viewer=viewer
+        )
+        return {one.node.id: one.commit for one in written}
 
     def versions(self, record: NodeId, *, viewer: Viewer | None = None, at: object = HEAD) -> Found:
         """Returns all versions of a fact, oldest first: what a record has superseded or merged, and

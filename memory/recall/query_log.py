@@ -1,16 +1,15 @@
-"""The sidecar of recall: the last answer of each session, all impressions, and slow operations.
+"""The sidecar of recall: the last answer of each session, and all impressions.
 
 It is kept in `.ibidem/local/` and is never read by ranking: deleting it changes no answer. It
-contains no text of a question, but for the slow ones where the setting `log_questions` is
-`always`. A question is kept as a digest keyed with a key of this folder, which
-shows only whether two questions are equal.
+contains no text of a question: one is kept as a digest keyed with a key of this folder, which shows
+only whether two questions are equal.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -27,7 +26,7 @@ LOG_BYTES_MAX = 2 << 20
 """Size in bytes at which a log is rotated; one older part is kept."""
 _KEPT_MAX = 1000
 FOLDER = "local"
-_LAST, _IMPRESSIONS, _SLOW = "last.json", "impressions.jsonl", "slow.jsonl"
+_LAST, _IMPRESSIONS = "last.json", "impressions.jsonl"
 _KEY = "key"
 _KEY_BYTES = 32
 
@@ -52,7 +51,7 @@ class QueryLog:
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = None if folder is None else folder / FOLDER
-        self._memory: dict[str, Any] = {"last": {}, _IMPRESSIONS: [], _SLOW: []}
+        self._memory: dict[str, Any] = {"last": {}, _IMPRESSIONS: []}
         self._own_key: bytes | None = None
 
     def digest(self, question: str | bytes) -> str:
@@ -89,30 +88,6 @@ class QueryLog:
     def impressions(self) -> Iterator[dict[str, Any]]:
         """Yields the answers that were given, oldest first."""
         yield from self._lines(_IMPRESSIONS)
-
-    def slow(
-        self,
-        operation: str,
-        milliseconds: int,
-        plan: Mapping[str, Any],
-        time: int,
-        question: str | None = None,
-    ) -> None:
-        """Records a slow operation: its name, duration and plan.
-
-        Args:
-            plan: counts, the lanes with their status, and the names of the options, without values.
-            question: its text, where the user said that questions are always kept.
-        """
-        line = {"operation": operation, "milliseconds": milliseconds, **plan, "time": time}
-        if question is not None:
-            line["question"] = question
-        with self._locked():
-            self._append(_SLOW, line)
-
-    def slow_log(self) -> Iterator[dict[str, Any]]:
-        """Yields the slow operations, oldest first."""
-        yield from self._lines(_SLOW)
 
     # -- files ---------------------------------------------------------------------------------
 

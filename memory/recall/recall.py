@@ -7,7 +7,6 @@ every receipt, and is in the log of receipts.
 
 from __future__ import annotations
 
-import time as clock
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -20,11 +19,11 @@ from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
-from ibidem.repo.local_settings import LocalSettings, LogQuestions
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.viewer.exposure import Proxy, guarded
 from ibidem.retrieve.answer.protocol import json_text, page
 from ibidem.retrieve.query.configured import CONFIGURED
+from ibidem.retrieve.query.options import OF_ITEMS
 from ibidem.retrieve.recall.words import words
 from ibidem.retrieve.tokens import HEURISTIC
 
@@ -129,7 +128,6 @@ def recall(
     at: object = "HEAD",
     session: str = "",
     disclosure: Disclosure | str | None = None,
-    slow_milliseconds: int | None = None,
     time: int | datetime | None = None,
     # options: retrieve
     queries: Sequence[str | Mapping[str, Any]] | None = None,
@@ -190,8 +188,6 @@ def recall(
         session: the session whose last answer this becomes.
         disclosure: how much text is shown; None: the nodes, or their sections if the best node has
             less than half of the question's words.
-        slow_milliseconds: an answer that takes at least this long is recorded in the slow log; None
-            for the setting of this copy, by default 30 seconds.
         time: when the question was asked, only for the sidecar; by default the clock's time.
 
     Raises:
@@ -200,27 +196,16 @@ def recall(
     options = changed_options(locals(), Questions.retrieve)
     level = _level(disclosure)
     revision = repository.at(at, viewer=viewer)
-    begun = clock.perf_counter()
     result = revision.retrieve(text, **options)
     escalated = level is None and _overlap(text, result) < ESCALATE_BELOW and bool(result.items)
     shown = level or (Disclosure.SECTION if escalated else Disclosure.CHUNK)
     texts = tuple(_texts(revision, text, result, shown, options))
-    took = int((clock.perf_counter() - begun) * 1000)
     now = repository.now(time)
     if isinstance(repository, Proxy):
         # All callers of this folder share the sidecar: questions of viewers are not recorded.
         return Recollection(result, shown, escalated, texts)
-    sidecar, local = QueryLog(repository.folder), LocalSettings(repository.folder)
+    sidecar = QueryLog(repository.folder)
     sidecar.remember(_entry(sidecar, session, now, text, result))
-    if took >= (local.slow_milliseconds if slow_milliseconds is None else slow_milliseconds):
-        plan = {
-            "items": len(result.items),
-            "candidates": result.candidates_seen,
-            "lanes": {name: str(status) for name, status in sorted(result.status.items())},
-            "options": sorted(options),
-        }
-        logged = text if local.log_questions is LogQuestions.ALWAYS else None
-        sidecar.slow("recall", took, plan, now, logged)
     return Recollection(result, shown, escalated, texts)
 
 
@@ -255,7 +240,9 @@ def _texts(
     if level is Disclosure.CHUNK:
         return [item.rendered for item in result.items]
     if level is Disclosure.SECTION:
-        return [pack.text for pack in revision.packs(text, expand="section", **options).packs]
+        unused = OF_ITEMS if options.get("rerank") is None else ("direct",)
+        ranking = {name: value for name, value in options.items() if name not in unused}
+        return [pack.text for pack in revision.packs(text, expand="section", **ranking).packs]
     found: dict[str, None] = {}
     sources: set[NodeId] = set()
     size = 0

@@ -17,7 +17,7 @@ from ibidem.retrieve.context.assemble import shown_text
 from ibidem.retrieve.context.option import SCORE
 from ibidem.retrieve.context.pack import Pack, pack_cid
 from ibidem.retrieve.context.prompt import Citation, CitedSpan, Prompt, assemble, cited_digest
-from ibidem.retrieve.query.options import LIMIT_OF_PACKS, OF_PACKS
+from ibidem.retrieve.query.options import LIMIT_OF_PACKS, OF_ITEMS, OF_PACKS
 from ibidem.retrieve.query.settings import configured
 from ibidem.retrieve.query.subquery import QUERIES
 from ibidem.retrieve.tokens import HEURISTIC
@@ -47,7 +47,7 @@ def stream_packs(
 ) -> PackStream:
     """Returns the packs that answer a query one by one; options as in `ask_packs`."""
     prepared = ask_packs(repository, revision, text, **options)
-    return PackStream(retrieve.stream_packs(repository, revision, prepared))
+    return PackStream(retrieve.stream_packs(repository, revision, prepared), prepared.query)
 
 
 def ask_packs(
@@ -76,6 +76,7 @@ def ask_packs(
         InvalidInputError: an option is unknown, of the wrong form, or has no effect; the message
             names it.
     """
+    _check_effects(options)
     given = {name: options.pop(name) for name in sorted(OF_PACKS) if name in options}
     if "limit" not in options:
         settings = configured(revision.config)
@@ -91,6 +92,16 @@ def ask_packs(
     if rank == HYBRID and prepared.query.vector is None:
         raise InvalidInputError("rank: got 'hybrid' without a vector, expected a vector or a model")
     return prepared
+
+
+def _check_effects(options: Mapping[str, Any]) -> None:
+    """Rejects options of `retrieve` that change nothing in packs."""
+    for name in OF_ITEMS:
+        if options.get(name) and (name == "direct" or options.get("rerank") is None):
+            reads = "" if name == "direct" else " or a reranker, which reads it"
+            raise InvalidInputError(
+                f"{name}: got it in a question for packs, expected one for items{reads}"
+            )
 
 
 class Packer(Protocol):

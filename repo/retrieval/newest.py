@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 def newest_time(graph: Graph, name: str) -> int | None:
     """Returns the time of the commit, None if the graph is a root without one. For a restricted
     caller, returns the greatest time of a visible node, 0 without one: the commit may be about
-    hidden nodes.
+    hidden nodes. Of several graphs it is the latest of their times.
 
     Args:
         name: the property with the time of a node.
     """
+    if len(graph.parts) > 1:
+        times = [newest_time(one, name) for one in graph.parts]
+        return max((time for time in times if time is not None), default=None)
     if not graph.is_restricted:
         return None if graph.commit is None else graph.commit.time
     page = listing.page(graph, where={name: {"gte": 0}}, order_by=f"-{name}", limit=1)
-    times = [value for node in page.nodes for value in members(node.props, name, 0)]
-    return max((value for value in times if type(value) is int), default=0)
+    values = [value for node in page.nodes for value in members(node.props, name, 0)]
+    return max((value for value in values if type(value) is int), default=0)

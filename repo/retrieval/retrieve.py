@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError
@@ -18,6 +19,7 @@ from ibidem.repo.arguments import microseconds
 from ibidem.repo.graph import Graph
 from ibidem.repo.retrieval.rerank_timeout import limited
 from ibidem.repo.retrieval.token_estimators import estimator_of
+from ibidem.repo.slow_log import Timer, note_slow
 from ibidem.retrieve.answer.answer import Answer, AnswerKind, receipt_of
 from ibidem.retrieve.answer.locator import Locator
 from ibidem.retrieve.answer.warning import AnswerWarning
@@ -70,12 +72,14 @@ def answered(repository: Core, revision: Graph, prepared: PreparedQuery) -> Answ
     Packs that this process has returned for the same query of the same root are not computed again,
     unless a reranker is asked, which may have changed.
     """
+    start = perf_counter()
     key = _key(repository, revision, prepared)
     found = None if key is None else _cached(repository, revision, prepared, key)
-    if found is not None:
-        return found
-    result = execute_query(repository, revision, prepared)
-    return _recorded(repository, revision, prepared, result, key)
+    if found is None:
+        result = execute_query(repository, revision, prepared)
+        found = _recorded(repository, revision, prepared, result, key)
+    note_slow(repository, revision, found, perf_counter() - start)
+    return found
 
 
 def _key(repository: Core, revision: Graph, prepared: PreparedQuery) -> Key | None:
@@ -83,6 +87,7 @@ def _key(repository: Core, revision: Graph, prepared: PreparedQuery) -> Key | No
     query = prepared.query
     if (
         query.packs is None
+        or query.union is not None  # an erasure in another repository leaves this cache
         or prepared.reranker is not None
         or revision.generation != repository.receipts.generation()
         or not repository.local.answer_cache
@@ -136,10 +141,12 @@ def retrieve_many(
     """
     prepared = [ask_nodes(repository, revision, **options) for options in questions]
     lanes = _lanes_of_one_scan(repository, revision, [one.query for one in prepared])
-    results = [
-        _checked(one, _of_nodes(execute_query(repository, revision, one, lanes=own)))
-        for one, own in zip(prepared, lanes, strict=True)
-    ]
+    results = []
+    for one, own in zip(prepared, lanes, strict=True):
+        start = perf_counter()
+        found = _checked(one, _of_nodes(execute_query(repository, revision, one, lanes=own)))
+        note_slow(repository, revision, found, perf_counter() - start)
+        results.append(found)
     return [_with_receipt(repository, revision, result) for result in results]
 
 
@@ -347,6 +354,15 @@ def stream_packs(
 ) -> Generator[Pack, None, Answer[Pack]]:
     """Yields each pack that answers a resolved query as soon as it is known, and returns the answer
     with its receipt: that of `answered`."""
+    timer = Timer()
+    found = yield from timer.timed(_streamed(repository, revision, prepared))
+    note_slow(repository, revision, found, timer.seconds)
+    return found
+
+
+def _streamed(
+    repository: Core, revision: Graph, prepared: PreparedQuery
+) -> Generator[Pack, None, Answer[Pack]]:
     key = _key(repository, revision, prepared)
     found = None if key is None else _cached(repository, revision, prepared, key)
     if found is not None:

@@ -130,6 +130,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("GraphMemory", Exposure.VISIBLE, "add relate supersede fork retract merge contest"),
     **_rows("GraphMemory", Exposure.VISIBLE, "retrieve_graph get list versions salience notes"),
     **_rows("GraphMemory", Exposure.VISIBLE, "update delete"),
+    **_rows("GraphMemory", Exposure.REFUSED, "commits"),
     **_rows("GraphMemory", Exposure.EXEMPT, "policy"),
     **_rows("GraphMemory", Exposure.REFUSED, "consolidate prune metrics read"),
     **_rows("GraphMemory", Exposure.REFUSED, "propose proposals accept maintain"),
@@ -156,8 +157,10 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_commands(Exposure.REFUSED, "memory feedback outcome"),
     **_commands(Exposure.REFUSED, "thread compact", "thread extract"),
     **_commands(Exposure.REFUSED, "memory add", "memory consolidate", "memory contest"),
-    **_commands(Exposure.REFUSED, "memory propose", "memory proposals", "memory accept"),
-    **_commands(Exposure.REFUSED, "memory maintain", "memory slow"),
+    **_commands(
+        Exposure.REFUSED, "memory propose", "memory proposals", "memory accept", "memory list"
+    ),
+    **_commands(Exposure.REFUSED, "memory maintain", "memory slow", "memory list"),
     **_commands(Exposure.REFUSED, "memory fork", "memory merge", "memory supersede"),
     **_commands(Exposure.REFUSED, "memory penalize", "memory prune", "memory reinforce"),
     **_commands(Exposure.REFUSED, "memory retract", "trust enable", "trust disable", "replay"),
@@ -205,7 +208,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("view", Exposure.REFUSED, "compare bisect history operations commit health runs run"),
     # -- the routes of a server ----------------------------------------------------------------
     **_rows("", Exposure.REFUSED, "/v1/refs /v1/known /v1/fetch /v1/push /v1/work"),
-    **_rows("", Exposure.VISIBLE, "/v1/retrieve /v1/context /v1/replay/{receipt}"),
+    **_rows("", Exposure.VISIBLE, "/v1/retrieve /v1/packs /v1/context /v1/replay/{receipt}"),
     **_rows("", Exposure.VISIBLE, "/v1/nodes /v1/nodes/{id}"),
     **_rows("", Exposure.EXEMPT, "/v1/health /v1/openapi.json /v1/branches /v1/events"),
     **_rows("", Exposure.REFUSED, "/v1/compare /v1/log /v1/diff /v1/transactions /v1/metrics"),

@@ -291,7 +291,7 @@ class Answer(Drawn, TupleSequence[AnyItem]):
 
 def best_ids(answer: Answer[AnswerItem]) -> list[NodeId]:
     """Returns the id of each item's best node."""
-    return [_best(item).id for item in answer.items]
+    return [best_node(item).id for item in answer.items]
 
 
 def receipt_of(
@@ -327,14 +327,15 @@ def receipt_of(
     )
 
 
-def _best(item: AnswerItem) -> RankedNode:
+def best_node(item: AnswerItem) -> RankedNode:
+    """Returns the node that an item stands for first."""
     return item.hits[0]
 
 
 def _receipt_item(item: AnswerItem, union: RootSet | None) -> ReceiptItem:
-    best = _best(item)
+    best = best_node(item)
     digest = blake3(item.rendered.encode()).digest()
-    root = None if union is None else cast("Item", item).root
+    root = None if union is None else best.root
     origin = None if union is None or root is None else union.roots.index(root)
     return ReceiptItem(best.id, best.cid, item.score, digest, best.lanes, origin)
 

@@ -62,6 +62,10 @@ class RankedNode(Protocol):
     def lanes(self) -> LaneScores:
         """Its rank and score in each lane."""
 
+    @property
+    def root(self) -> RootCid | None:
+        """The root that it is of, in an answer over several; None in one over one root."""
+
 
 class AnswerItem(Protocol):
     """One item of an answer."""

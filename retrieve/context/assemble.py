@@ -19,7 +19,7 @@ import numpy as np
 
 from ibidem.objects import codec
 from ibidem.objects.block import EMPTY
-from ibidem.objects.cid import NodeCid
+from ibidem.objects.cid import NodeCid, RootCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
@@ -50,7 +50,7 @@ from ibidem.retrieve.context.spans import Matcher, Span
 from ibidem.retrieve.context.window import decisions
 from ibidem.retrieve.filter import matches
 from ibidem.retrieve.node_source import Content, NodeSource
-from ibidem.retrieve.pipeline import Ranked, count_conflicted, coverage_warning, ranked
+from ibidem.retrieve.pipeline import Ranked, count_conflicted, coverage_warning, origins, ranked
 from ibidem.retrieve.protocol import Snapshot
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.ranking import SnapshotRanking
@@ -209,8 +209,8 @@ def _conversation(found: Ranked, thread: ThreadSequence, count: int) -> Ranked:
     return replace(found, ranking=made)
 
 
-def _document_of(group: Group) -> NodeId | None:
-    return None if group.sequence is None else group.sequence.document
+def _document_of(group: Group) -> int | None:
+    return None if group.sequence is None else group.sequence.top
 
 
 def _text(value: object) -> str | None:
@@ -311,7 +311,7 @@ class _Making:
         """Returns the value of a property of the best hit, else of its document, as bytes."""
         ordinals = [self.best(group).ordinal]
         if group.sequence is not None:
-            ordinals.append(group.sequence.containers[0].ordinal)
+            ordinals.append(group.sequence.top)
         for ordinal in ordinals:
             props = self._node(ordinal)[1].props
             if name in props:
@@ -363,7 +363,7 @@ class _Making:
 
     def _pack(self, group: Group) -> Pack:
         path, members, text = self._members(group)
-        shown = {member.id: member for member in members}
+        shown = dict(zip(group.members, members, strict=True))
         hits = self._group_hits(group, shown)
         sequence = group.sequence
         document = None if sequence is None else sequence.document
@@ -373,15 +373,16 @@ class _Making:
             alias=alias,
             scope=scope,
             document=document,
-            source=self._source(group, members[0]),
+            source=self._source(group),
             section=None if group.section is None else self._id(group.section),
-            heading_path=(*path, *self._message_heading(members[0])),
+            heading_path=(*path, *self._message_heading(group)),
             hits=hits,
             members=members,
             score=hits[0].score,
             text=text,
             tokens=0,
             fallback=group.fallback,
+            root=self._root(group.members[0]),
         )
         return replace(found, tokens=self.found.reader.estimator.estimate(found.rendered))
 
@@ -415,7 +416,7 @@ class _Making:
         sections = self._snapshot.label("Section")
         return [text for one in containers if one in sections and (text := self._heading(one))]
 
-    def _group_hits(self, group: Group, shown: Mapping[NodeId, Member]) -> tuple[Hit, ...]:
+    def _group_hits(self, group: Group, shown: Mapping[int, Member]) -> tuple[Hit, ...]:
         found = [self.hits[rank] for rank in group.hits]
         nodes = [self._node(hit.ordinal) for hit in found]
         ordinals = self.found.ranking.ordinals[[hit.place for hit in found]]
@@ -427,7 +428,8 @@ class _Making:
                 None if (at := hit.spot) is None else at.index,
                 hit.score,
                 LaneScores(said),
-                self._spans(shown.get(node.id)),
+                self._spans(shown.get(hit.ordinal)),
+                self._root(hit.ordinal),
             )
             for hit, (cid, node), said in zip(found, nodes, lanes, strict=True)
         )
@@ -450,20 +452,19 @@ class _Making:
             return "section", f"s:{self._id(group.section)}"
         return "neighbors", f"o:{members[0].ord}-{members[-1].ord}"
 
-    def _source(self, group: Group, member: Member) -> str | None:
+    def _source(self, group: Group) -> str | None:
         """Returns the path of a document, the thread of a message, or the type of another node."""
         if self.source.name == CONVERSATION:
-            return _text(self._node_of(member).props.get("thread"))
+            return _text(self._node(group.members[0])[1].props.get("thread"))
         if self.source.name == FACTS or group.sequence is None:
-            return self._node_of(member).ntype
-        top = group.sequence.containers[0].ordinal
-        return _text(self._node(top)[1].props.get("source"))
+            return self._node(group.members[0])[1].ntype
+        return _text(self._node(group.sequence.top)[1].props.get("source"))
 
-    def _message_heading(self, member: Member) -> tuple[str, ...]:
+    def _message_heading(self, group: Group) -> tuple[str, ...]:
         """Returns the place of a message in its thread and who said it; nothing for other nodes."""
         if self.source.name != CONVERSATION:
             return ()
-        props = self._node_of(member).props
+        props = self._node(group.members[0])[1].props
         if "role" in props:
             return (f"message {props.get('ord')}, {props['role']}",)
         return (f"summary of messages {props.get('first')} to {props.get('last')}",)
@@ -479,10 +480,9 @@ class _Making:
             )
         return self._texts[ordinal]
 
-    def _node_of(self, member: Member) -> Node:
-        ordinal = self._snapshot.ordinal(member.id)
-        assert ordinal is not None, "BUG: a member is in the snapshot"
-        return self._node(ordinal)[1]
+    def _root(self, ordinal: int) -> RootCid | None:
+        """Returns the root of a node in an answer over several, None in one over one root."""
+        return origins(self._snapshot, self._query, np.array([ordinal], np.uint32))[0]
 
     def _node(self, ordinal: int) -> tuple[NodeCid, Node]:
         if ordinal not in self._nodes:

@@ -82,10 +82,10 @@ def in_order(
     for place, ordinal in enumerate(ordinals.tolist()):
         own = raw[16 * place : 16 * place + 16]
         spot = None if sequences is None else sequences.find(ordinal)
-        document, at = (own, 0) if spot is None else (spot.sequence.document.raw, spot.index)
+        where = (own, ordinal, 0) if spot is None else spot.key
         score = scores[place] if has_scores else 0.0
         rank = 0.0 if not has_scores else float(place) if is_moved else -score
-        keyed.append(((rank, document, at, own), Found(ordinal, place, score, spot)))
+        keyed.append(((rank, where, own), Found(ordinal, place, score, spot)))
     keyed.sort(key=lambda pair: pair[0])
     return [found for _, found in keyed]
 
@@ -119,7 +119,7 @@ def grouped(
         for rank, hit in enumerate(hits)
         if hit.spot is None
     ]
-    aims: dict[bytes, list[Aim]] = {}
+    aims: dict[int, list[Aim]] = {}
     wholes: dict[int, Container] = {}
     for rank, hit in enumerate(hits):
         if (at := hit.spot) is None:
@@ -127,7 +127,7 @@ def grouped(
         start, stop, whole = _around(at, options, heading, sections, chars)
         if whole is not None:
             wholes[rank] = whole
-        aims.setdefault(at.sequence.document.raw, []).append(Aim(rank, at.index, start, stop))
+        aims.setdefault(at.sequence.top, []).append(Aim(rank, at.index, start, stop))
     for mine in aims.values():
         groups += _of_document(hits, mine, wholes, options)
     return _apart(sorted(groups, key=lambda group: group.hits[0]), hits)

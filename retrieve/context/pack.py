@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ibidem.objects import codec
-from ibidem.objects.cid import NodeCid, PackCid
+from ibidem.objects.cid import NodeCid, PackCid, RootCid
 from ibidem.objects.ids import NodeId
 from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
@@ -55,6 +55,8 @@ class Hit(NamedTuple):
     lanes: LaneScores
     spans: tuple[tuple[int, int], ...]
     """Where its own text matches, as ranges of code points; only for members."""
+    root: RootCid | None = None
+    """The root that the node is of, in an answer over several; None in one over one root."""
 
 
 @record
@@ -88,6 +90,8 @@ class Pack:
     """Of the whole rendering."""
     fallback: str | None = None
     """Why the pack was not expanded as requested: `no-section` or `no-sequence`."""
+    root: RootCid | None = None
+    """The root that its members are of, in an answer over several; None in one over one root."""
 
     @property
     def title(self) -> str:
@@ -112,10 +116,12 @@ class Pack:
                 {
                     **fields_of(hit, "id", "cid", "ord", "score", "spans"),
                     "lanes": hit.lanes.to_dict(),
+                    **_of_root(hit.root),
                 }
                 for hit in self.hits
             ],
             "members": [fields_of(one, "id", "cid", "ord", "start") for one in self.members],
+            **_of_root(self.root),
         }
 
     @property
@@ -159,11 +165,14 @@ class Pack:
                 "text": text_of(self.text),
                 "tokens": count_of(self.tokens),
                 "fallback": NULL if self.fallback is None else text_of(self.fallback),
+                **({} if self.root is None else {"root": link_of(self.root)}),
             }
         )
 
     def explain(self, position: int) -> Iterator[str]:
         """Yields its score and size, and the results of its hits in each lane."""
+        if self.root is not None:
+            yield f"in root {self.root}:"
         note = "" if self.fallback is None else f", fallback {self.fallback}"
         yield (
             f"{position}. {self.alias} score {self.score!r} nodes {self.span_count} "
@@ -198,6 +207,10 @@ def pack_cid(
     )
 
 
+def _of_root(root: RootCid | None) -> dict[str, str]:
+    return {} if root is None else {"root": str(root)}
+
+
 def _member(member: Member) -> bytes:
     return array_of(
         (
@@ -218,5 +231,6 @@ def _hit(hit: Hit) -> bytes:
             real_of(hit.score),
             hit.lanes.encode(),
             array_of(array_of(map(count_of, span)) for span in hit.spans),
+            *(() if hit.root is None else (link_of(hit.root),)),
         )
     )

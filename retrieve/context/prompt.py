@@ -361,8 +361,9 @@ def _citation(
         CitedSpan(member.id, member.cid, 0, len(member.text), cited_digest(member.text))
         for member in pack.members
     )
+    home = root if pack.root is None else pack.root
     return Citation(
-        mark, pack.id, root, commit, pack.document, pack.source, pack.heading_path, policy, spans
+        mark, pack.id, home, commit, pack.document, pack.source, pack.heading_path, policy, spans
     )
 
 

@@ -55,6 +55,11 @@ class Sequence:
     containers: tuple[Container, ...]
     """The document first, every other after its parent."""
 
+    @property
+    def top(self) -> int:
+        """The ordinal of the document; two roots may have documents of one id."""
+        return self.containers[0].ordinal
+
     def chain(self, position: int) -> tuple[int, ...]:
         """Returns the ordinals of the containers around a passage, the document first."""
         found: list[int] = []
@@ -78,6 +83,11 @@ class Spot:
     def passage(self) -> int:
         """The ordinal of the passage at the position."""
         return self.sequence.ordinals[self.index]
+
+    @property
+    def key(self) -> tuple[bytes, int, int]:
+        """What orders positions: the document, by id and then by root, and the place in it."""
+        return self.sequence.document.raw, self.sequence.top, self.index
 
     def section(self, heading: Heading, sections: BitMap) -> Container | None:
         """Returns the nearest section around the hit that has a heading."""

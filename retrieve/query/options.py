@@ -837,6 +837,8 @@ OF_QUERY = {
     if option.form is not None and "." not in name and name not in OF_PACKS
 }
 """The options that `resolve` takes; the others are translated into these before."""
+OF_ITEMS = ("adjacency", "direct", "metadata")
+"""The options about what an item shows, which packs do not; a reranker reads two of them."""
 TIMES_OF_RECORDS = ("created_after", "created_before", "updated_after", "updated_before")
 """The options that a repository resolves to `history`, ascending."""
 OF_CONVERSATIONS = {
@@ -844,7 +846,7 @@ OF_CONVERSATIONS = {
     for option in (
         Option(
             "thread_window", "int", none="all", low=1,
-            help="Number of newest messages of each thread that are searched",
+            help="Number of newest messages of each thread that conversations and contexts search",
         ),
         Option(
             "compact_over", "int", none="never", low=1,

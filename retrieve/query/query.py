@@ -25,7 +25,7 @@ from ibidem.retrieve.query import checks, option_checks, predicate
 from ibidem.retrieve.query.fusion import DAMPED, Fusion, resolve_fusion
 from ibidem.retrieve.query.history import HistoryFilter
 from ibidem.retrieve.query.match import OR, Match, match_of_form, resolve_match
-from ibidem.retrieve.query.options import DEFAULT, OF_QUERY, OF_RECALL, default
+from ibidem.retrieve.query.options import DEFAULT, OF_CONVERSATIONS, OF_QUERY, OF_RECALL, default
 from ibidem.retrieve.query.predicate import Predicate
 from ibidem.retrieve.query.settings import configured
 from ibidem.retrieve.query.subquery import (
@@ -210,6 +210,12 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
     """
     unknown = [name for name in given if name not in OF_QUERY]
     if unknown:
+        if min(unknown) in OF_CONVERSATIONS:
+            raise InvalidInputError(
+                f"{min(unknown)}: got it in a question, expected a setting: "
+                "conversations and contexts keep to it",
+                hint=f"use `repo config set {min(unknown)}`, or `window` of `conversations.select`",
+            )
         names = ", ".join(sorted(OF_QUERY))
         raise InvalidInputError(f"{min(unknown)}: got an unknown option, expected one of {names}")
     recall = _recall({name: value for name, value in given.items() if name in OF_RECALL})
@@ -315,12 +321,13 @@ def _check_seeds(query: Query) -> None:
 
 
 def _check_union(query: Query) -> None:
-    """Rejects what is defined by the history, the notes or the documents of one root."""
+    """Rejects what is defined by the history, the notes or a conversation of one root."""
     recall = query.recall
+    sources = None if query.packs is None else query.packs.sources
     for name, value in (
         ("history", query.history),
-        ("packs", query.packs),
-        ("records", query.records),
+        ("thread", None if sources is None else sources.thread),
+        ("notes", query.notes),
         ("notes", True if recall is not None and recall.counts_notes else None),
         ("direct", None if recall is None else recall.direct),
     ):

@@ -19,7 +19,7 @@ from types import MappingProxyType
 import numpy as np
 
 from ibidem.objects.block import EMPTY
-from ibidem.objects.cid import NodeCid
+from ibidem.objects.cid import NodeCid, RootCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
@@ -37,7 +37,7 @@ from ibidem.retrieve.fuse import Fused, added, reciprocal_ranks
 from ibidem.retrieve.lane import LaneStatus, LaneTop
 from ibidem.retrieve.node_source import Load, NodeSource
 from ibidem.retrieve.numbers import rank
-from ibidem.retrieve.pipeline import Ranked, count_conflicted, lane_scores, ranked
+from ibidem.retrieve.pipeline import Ranked, count_conflicted, lane_scores, origins, ranked
 from ibidem.retrieve.protocol import Snapshot
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.recall.factors import Opinions
@@ -86,21 +86,25 @@ def execute_records(
         raise InvalidInputError("records: got none, expected the options of records")
     view = restrict(snapshot, query.viewer, nodes.load)
     found = ranked(view, query, nodes, reranker=reranker, lanes=lanes, opinions=opinions)
-    records = _Records(view, options, found.reader, events)
+    records = _Records(view, query, options, found.reader, events)
     tops, candidates, selection = _lanes(found, records)
     fused = added(tops, [reciprocal_ranks(top, RRF_K, LANES[top.lane]) for top in tops])
     order = rank(fused.scores, view.node_ids(fused.ordinals))
     roots: list[int] = fused.ordinals[order][: options.root_limit].tolist()
     eligible = found.scope.nodes.members
-    walked = walk(view, roots, eligible, records, options, as_of=query.as_of)
+    walked = walk(
+        view, roots, eligible, records, options, as_of=query.as_of, root_of=records.root_of
+    )
     every = _items(found, records, walked.hops, tops, fused)
     if options.layered:
-        every = tuple(sorted(every, key=_layer))
-    items = _fitting(every, query.token_budget, is_ordered=options.layered)
-    ids = {one.id for one in items}
+        every = dict(sorted(every.items(), key=lambda row: _layer(row[1])))
+    taken = _fitting(every, query.token_budget, is_ordered=options.layered)
+    items, ids = tuple(taken.values()), {(one.root, one.id) for one in taken.values()}
     graph = RecordGraph(
-        edges=tuple(one for one in walked.edges if {one.src, one.dst} <= ids),
-        root_ids=tuple(one for at in roots[: options.limit] if (one := id_of(view, at)) in ids),
+        edges=tuple(
+            one for one in walked.edges if {(one.root, one.src), (one.root, one.dst)} <= ids
+        ),
+        root_ids=tuple(id_of(view, at) for at in roots[: options.limit] if at in taken),
         selection=selection,
         edges_skipped=walked.edges_skipped,
         withheld=_withheld(view, items, nodes.load),
@@ -118,7 +122,7 @@ def execute_records(
                 DropReason.BUDGET.value: len(every) - len(items),
             }
         ),
-        warnings=_warnings(found, view, items),
+        warnings=_warnings(found, view, taken),
         status=MappingProxyType(_status(tops, found.record)),
         rerank=found.record,
         graph=graph,
@@ -138,10 +142,16 @@ class _Records:
     """The records of one answer, read on demand."""
 
     def __init__(
-        self, view: Snapshot, options: RecordOptions, reader: Reader, events: Events
+        self,
+        view: Snapshot,
+        query: Query,
+        options: RecordOptions,
+        reader: Reader,
+        events: Events,
     ) -> None:
         self.view = view
         self.options = options
+        self._query = query
         self._reader = reader
         self._events = events
         self._policy = record_policy(view.config)
@@ -169,6 +179,14 @@ class _Records:
                 undated=self.options.undated,
             )
         return self._salience[ordinal]
+
+    def is_scored(self, ordinal: int) -> bool:
+        """Returns whether the selector scores a record."""
+        return self.read(ordinal).record.type in (RecordType.COMPETENCE, RecordType.PLAN_GRAPH)
+
+    def root_of(self, ordinal: int) -> RootCid | None:
+        """Returns the root of a node among several, None if one is asked."""
+        return origins(self.view, self._query, np.array([ordinal], np.uint32))[0]
 
     def events(self, ordinal: int) -> Sequence[Noted]:
         """Returns the events about a node."""
@@ -211,7 +229,8 @@ def _lanes(found: Ranked, records: _Records) -> tuple[list[LaneTop], list[int], 
     kept = set(candidates)
     retrieved = [one for one in listed if one in kept] if query.has_ranker else []
     selection = _selected(found, records, candidates)
-    chosen = {_ordinal(view, one): selection.scores[one] for one in selection.selected}
+    scored = {id_of(view, one): one for one in candidates if records.is_scored(one)}
+    chosen = {scored[one]: selection.scores[one] for one in selection.selected}
     saliences = {one: records.salience(one) for one in candidates}
     named = {one: float(boost) for one, boost in boosts.items() if one in kept}
     tops = [
@@ -244,15 +263,20 @@ def _selected(found: Ranked, records: _Records, candidates: Iterable[int]) -> Se
     """Returns the selector's result for the competences and plans among the candidates."""
     options, close = records.options, _closeness(found, records.view)
     rows: list[Candidate] = []
+    known: set[NodeId] = set()
     for ordinal in candidates:
-        one = records.read(ordinal).record
-        if one.type not in (RecordType.COMPETENCE, RecordType.PLAN_GRAPH):
+        if not records.is_scored(ordinal):
             continue
+        one = records.read(ordinal).record
         events = [event for event in records.events(ordinal) if event.time <= options.as_of]
         outcomes = [event.value == 1.0 for event in events if event.kind == OUTCOME]
+        id_ = id_of(records.view, ordinal)
+        if id_ in known:
+            records.view.ordinal(id_)  # raises, as several roots have a node with this id
+        known.add(id_)
         rows.append(
             Candidate(
-                id_of(records.view, ordinal),
+                id_,
                 close.get(ordinal, one.confidence),
                 one.payload.get("successes", 0) + sum(outcomes),
                 one.payload.get("failures", 0) + len(outcomes) - sum(outcomes),
@@ -281,30 +305,34 @@ def _items(
     hops: Mapping[int, int],
     tops: Sequence[LaneTop],
     fused: Fused,
-) -> tuple[RecordItem, ...]:
-    """Returns the items: roots first, then by hop, salience descending, id."""
+) -> dict[int, RecordItem]:
+    """Returns the items by ordinal: roots first, then by hop, salience descending, id."""
     estimator = found.reader.estimator
     roots = [one for one, hop in hops.items() if hop == 0]
     ranks = dict(zip(roots, lane_scores(np.array(roots, np.uint32), tops, fused), strict=True))
     scores = dict(zip(fused.ordinals.tolist(), fused.scores.tolist(), strict=True))
-    items: list[RecordItem] = []
+    items: dict[int, RecordItem] = {}
     for ordinal, hop in hops.items():
         read = records.read(ordinal)
         rendered = render(read.node, found.reader.text(read.node))
         lanes: Mapping[str, LaneScore] = ranks.get(ordinal, {})
-        items.append(
-            RecordItem(
-                read.node,
-                read.cid,
-                hop,
-                records.salience(ordinal),
-                scores[ordinal] if hop == 0 else 0.0,
-                rendered,
-                estimator.estimate(rendered),
-                LaneScores(lanes),
-            )
+        items[ordinal] = RecordItem(
+            read.node,
+            read.cid,
+            hop,
+            records.salience(ordinal),
+            scores[ordinal] if hop == 0 else 0.0,
+            rendered,
+            estimator.estimate(rendered),
+            LaneScores(lanes),
+            records.root_of(ordinal),
         )
-    return tuple(sorted(items, key=lambda one: (one.hop, -one.salience, one.id.raw)))
+
+    def order(row: tuple[int, RecordItem]) -> tuple[int, float, bytes, int]:
+        ordinal, one = row
+        return one.hop, -one.salience, one.id.raw, ordinal
+
+    return dict(sorted(items.items(), key=order))
 
 
 def _layer(item: RecordItem) -> tuple[int, float]:
@@ -313,20 +341,22 @@ def _layer(item: RecordItem) -> tuple[int, float]:
 
 
 def _fitting(
-    items: tuple[RecordItem, ...], budget: int | None, *, is_ordered: bool
-) -> tuple[RecordItem, ...]:
+    items: dict[int, RecordItem], budget: int | None, *, is_ordered: bool
+) -> dict[int, RecordItem]:
     """Returns the items that a budget holds, up to the first one that does not fit: the roots by
     their score, then the others in order; or all in order, if it says what comes first."""
     if budget is None:
         return items
-    chosen: set[NodeId] = set()
-    order = items if is_ordered else sorted(items, key=lambda one: (one.hop > 0, -one.score))
-    for one in order:
-        budget -= one.tokens
+    chosen: set[int] = set()
+    order = list(items)
+    if not is_ordered:
+        order.sort(key=lambda at: (items[at].hop > 0, -items[at].score))
+    for at in order:
+        budget -= items[at].tokens
         if budget < 0:
             break
-        chosen.add(one.id)
-    return tuple(one for one in items if one.id in chosen)
+        chosen.add(at)
+    return {at: one for at, one in items.items() if at in chosen}
 
 
 def _status(
@@ -339,29 +369,42 @@ def _status(
 
 
 def _warnings(
-    found: Ranked, view: Snapshot, items: Sequence[RecordItem]
+    found: Ranked, view: Snapshot, items: Mapping[int, RecordItem]
 ) -> tuple[AnswerWarning, ...]:
-    """Returns the warnings about the query and about the returned items."""
-    query, ids = found.scope.query, [one.id for one in items]
-    ordinals = np.array([_ordinal(view, id_) for id_ in ids], np.uint32)
-    nodes = [one.node for one in items]
+    """Returns the warnings about the query and about the returned items, by ordinal."""
+    query, ids = found.scope.query, [one.id for one in items.values()]
+    ordinals = np.array(list(items), np.uint32)
+    nodes = [one.node for one in items.values()]
     stale = count_stale(view, query, ordinals, nodes, found.reader.content)
-    texts = [one.rendered for one in items]
+    texts = [one.rendered for one in items.values()]
     return found.warnings(stale, count_conflicted(view, ids), texts)
-
-
-def _ordinal(view: Snapshot, node: NodeId) -> int:
-    ordinal = view.ordinal(node)
-    assert ordinal is not None, "BUG: a ranked node is in the snapshot"
-    return ordinal
 
 
 def _withheld(view: Snapshot, items: Sequence[RecordItem], load: Load) -> tuple[Withheld, ...]:
     """Returns the neighbours of returned records that the caller may only know to exist; nothing
     unless the caller requested them and the policy allows it."""
-    if not isinstance(view, RestrictedSnapshot) or view.viewer.reveal != Reveal.STUB:
-        return ()
-    if view.policy.stubs == DENY:
+    if isinstance(view, RestrictedSnapshot):
+        return _withheld_of(view, items, load)
+    from ibidem.retrieve.access.union_snapshot import UnionSnapshot  # few questions have several
+
+    return tuple(
+        stub
+        for part in (view.parts if isinstance(view, UnionSnapshot) else ())
+        if isinstance(part, RestrictedSnapshot)
+        for stub in _withheld_of(
+            part, [one for one in items if one.root == part.root], load, part.root
+        )
+    )
+
+
+def _withheld_of(
+    view: RestrictedSnapshot,
+    items: Iterable[RecordItem],
+    load: Load,
+    root: RootCid | None = None,
+) -> tuple[Withheld, ...]:
+    """Returns the hidden neighbours of the records of one root; `root` names it among several."""
+    if view.viewer.reveal != Reveal.STUB or view.policy.stubs == DENY:
         return ()
     counts: dict[tuple[bytes, bool, str, int], int] = {}
     for one in items:
@@ -375,6 +418,6 @@ def _withheld(view: Snapshot, items: Sequence[RecordItem], load: Load) -> tuple[
                 key = (one.id.raw, outgoing, node.ntype, view.viewer.cap(view.policy) + 1)
                 counts[key] = counts.get(key, 0) + 1
     return tuple(
-        Withheld(NodeId(near), outgoing, ntype, level, counts[near, outgoing, ntype, level])
+        Withheld(NodeId(near), outgoing, ntype, level, counts[near, outgoing, ntype, level], root)
         for near, outgoing, ntype, level in sorted(counts)
     )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
-from ibidem.objects.cid import NodeCid
+from ibidem.objects.cid import NodeCid, RootCid
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.plain import fields_of, plain
@@ -41,6 +41,8 @@ class RecordItem:
     tokens: int
     lanes: LaneScores = field(default_factory=LaneScores)
     """For roots, the results of each lane that has it."""
+    root: RootCid | None = None
+    """The root that the node is of, in an answer over several; None in one over one root."""
 
     @property
     def id(self) -> NodeId:
@@ -68,6 +70,7 @@ class RecordItem:
             **fields_of(self, "id", "cid", "hop", "salience", "score", "rendered", "tokens"),
             "ntype": self.node.ntype,
             "lanes": self.lanes.to_dict(),
+            **({} if self.root is None else {"root": str(self.root)}),
         }
 
     def encode(self) -> bytes:
@@ -82,11 +85,14 @@ class RecordItem:
                 "rendered": text_of(self.rendered),
                 "tokens": count_of(self.tokens),
                 "lanes": self.lanes.encode(),
+                **({} if self.root is None else {"root": link_of(self.root)}),
             }
         )
 
     def explain(self, position: int) -> Iterator[str]:
         """Yields its score, and its rank and score in each lane."""
+        if self.root is not None:
+            yield f"in root {self.root}:"
         yield (
             f"{position}. {self.id} hop {self.hop} salience {self.salience!r} "
             f"score {self.score!r} tokens {self.tokens}"
@@ -107,10 +113,20 @@ class Relation:
     src: NodeId
     dst: NodeId
     weight: float
+    root: RootCid | None = None
+    """The root of both, in an answer over several; None in one over one root."""
 
     def form(self) -> list[Any]:
         """Returns the canonical form."""
-        return [self.id.raw, self.etype, self.src.raw, self.dst.raw, self.weight]
+        row = [self.id.raw, self.etype, self.src.raw, self.dst.raw, self.weight]
+        return row if self.root is None else [*row, self.root]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the edge as plain data."""
+        return {
+            **fields_of(self, "id", "etype", "src", "dst", "weight"),
+            **({} if self.root is None else {"root": str(self.root)}),
+        }
 
 
 @record
@@ -123,10 +139,20 @@ class Withheld:
     ntype: str
     level: int
     count: int
+    root: RootCid | None = None
+    """The root of `near`, in an answer over several; None in one over one root."""
 
     def form(self) -> list[Any]:
         """Returns the canonical form."""
-        return [self.near.raw, self.outgoing, self.ntype, self.level, self.count]
+        row = [self.near.raw, self.outgoing, self.ntype, self.level, self.count]
+        return row if self.root is None else [*row, self.root]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the neighbours as plain data."""
+        return {
+            **fields_of(self, "near", "outgoing", "ntype", "level", "count"),
+            **({} if self.root is None else {"root": str(self.root)}),
+        }
 
 
 @record
@@ -145,14 +171,11 @@ class RecordGraph:
     def to_dict(self) -> dict[str, Any]:
         """Returns the relations as plain data."""
         return {
-            "edges": [fields_of(one, "id", "etype", "src", "dst", "weight") for one in self.edges],
+            "edges": [one.to_dict() for one in self.edges],
             "root_ids": plain(self.root_ids),
             "selection": fields_of(self.selection, "selected", "top", "gap", "needs_more"),
             "edges_skipped": self.edges_skipped,
-            "withheld": [
-                fields_of(one, "near", "outgoing", "ntype", "level", "count")
-                for one in self.withheld
-            ],
+            "withheld": [one.to_dict() for one in self.withheld],
         }
 
     def form(self) -> dict[str, Any]:

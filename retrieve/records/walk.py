@@ -9,13 +9,14 @@ Spec: memory 4.4.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Protocol
 
 import numpy as np
 from pyroaring import BitMap
 
+from ibidem.objects.cid import RootCid
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.record import record
 from ibidem.retrieve.context.edge_walk import WalkEdge, edges_in_order
@@ -55,6 +56,7 @@ def walk(
     options: RecordOptions,
     *,
     as_of: int | None,
+    root_of: Callable[[int], RootCid | None],
 ) -> Walked:
     """Returns the nodes within reach of the roots, and the edges between them.
 
@@ -65,18 +67,19 @@ def walk(
         records: the eligible nodes; what is no record is neither returned nor walked through.
         options: limits and direction.
         as_of: only edges that hold at this microsecond are followed; None for all.
+        root_of: returns the root of a node among several, None if one is asked.
     """
     found = Walked(nodes_skipped=max(0, len(roots) - options.limit))
     found.hops = dict.fromkeys(roots[: options.limit], 0)
     skipped: set[int] = set()
-    visited: set[tuple[NodeId, str, NodeId]] = set()
+    visited: set[tuple[RootCid | None, NodeId, str, NodeId]] = set()
     waiting = deque(found.hops)
     while waiting:
         at = waiting.popleft()
-        hop, own = found.hops[at], id_of(snapshot, at)
+        hop, own, root = found.hops[at], id_of(snapshot, at), root_of(at)
         for row in edges_in_order(snapshot, eligible, at, options.direction, at=as_of):
-            edge, other = _relation(own, row), row.other
-            key = (edge.src, edge.etype, edge.dst)
+            edge, other = _relation(own, row, root), row.other
+            key = (root, edge.src, edge.etype, edge.dst)
             if key in visited or not (other in found.hops or hop < options.hops):
                 continue
             if other not in found.hops:
@@ -103,7 +106,7 @@ def id_of(snapshot: Snapshot, ordinal: int) -> NodeId:
     return NodeId(snapshot.node_ids(np.array([ordinal], np.uint32)).tobytes())
 
 
-def _relation(own: NodeId, row: WalkEdge) -> Relation:
+def _relation(own: NodeId, row: WalkEdge, root: RootCid | None) -> Relation:
     near = NodeId(row.near)
     ends = (near, own) if row.is_incoming else (own, near)
-    return Relation(EdgeId(row.id), row.etype, *ends, row.weight)
+    return Relation(EdgeId(row.id), row.etype, *ends, row.weight, root)

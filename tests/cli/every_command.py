@@ -85,6 +85,10 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("node", "add", "Note", "--summary", "another mill", "--repo", "other")
     run("commit", "-m", "one", "--repo", "other")
     run("retrieve", "mill", "--with", "other", "--limit", "2")
+    run("packs", "mill", "--with", "other", "--limit", "2")
+    run("prompt", "mill", "--with", "other", "--limit", "2")
+    run("memory", "add", "the mill turns", "--repo", "other")
+    run("memory", "graph", "--with", "other")
     run("retrieve", "store nowhere", "--also", "mill", "--summary", "1", "--assess")
     run("packs", "the Long Mill", "--limit", "1", "--summary", "1", "--assess")
     run("packs", "mill nowhere", "--limit", "1", "--assess")
@@ -139,6 +143,7 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("config", "set", "log_questions", "always")
     recalled = run("memory", "recall", "the mill of the engine", "--direct", "--session", "s")
     run("memory", "slow")
+    run("memory", "list", "--repo", "other")
     run("config", "unset", "slow_milliseconds")
     run("config", "unset", "log_questions")
     run(

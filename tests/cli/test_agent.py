@@ -54,13 +54,17 @@ def commands(group: click.Group, *above: str) -> dict[str, click.Command]:
     return found
 
 
+SELECTING = {"memory list"}
+"""Here the options select what an agent wrote."""
+
+
 def test_the_commands_that_commit_have_the_options() -> None:
     has = {
         name
         for name, command in commands(cli).items()
         if {"agent", "task"} <= {one.name for one in command.params}
     }
-    assert has == COMMITTING | ASKING
+    assert has == COMMITTING | ASKING | SELECTING
 
 
 def test_every_command_with_an_author_is_decided() -> None:
@@ -164,3 +168,14 @@ def test_an_option_comes_before_the_environment(folder: Path) -> None:
         last, before = list(repo.history.log())[:2]
     assert (before.agent, before.task) == ("clerk", "count")
     assert (last.agent, last.task) == (None, None)
+
+
+def test_records_are_listed_by_who_added_them(folder: Path) -> None:
+    run(folder, "memory", "add", "tea at five", "--agent", "cook", "--task", "tea")
+    run(folder, "memory", "add", "rain", environment={})
+    (cooked,) = json.loads(run(folder, "memory", "list", "--agent", "cook", "--json"))["records"]
+    assert (cooked["text"], cooked["agent"], cooked["task"]) == ("tea at five", "cook", "tea")
+    every = json.loads(run(folder, "memory", "list", "--json"))["records"]
+    assert [one["text"] for one in every] == ["rain", "tea at five"]
+    assert "by cook for tea" in run(folder, "memory", "list", "--task", "tea")
+    assert json.loads(run(folder, "memory", "list", "--task", "none", "--json"))["records"] == []

@@ -202,6 +202,7 @@ CALLS: dict[str, list[str]] = {
     "memory slow": ["memory slow"],
     "memory propose": ["memory propose a b c"],
     "memory proposals": ["memory proposals"],
+    "memory list": ["memory list", "memory list --type Entity"],
     "memory accept": ["memory accept --sources-min 0"],
     "memory consolidate": ["memory consolidate --dry-run"],
     "memory prune": ["memory prune --dry-run"],

@@ -13,7 +13,6 @@ import ibidem
 from ibidem.cli.options.settings import write_local
 from ibidem.cli.session import SETTINGS_FILE
 from ibidem.embed.protocol import identity
-from ibidem.memory.recall.query_log import QueryLog
 from ibidem.memory.recall.rerank_cache import remembered
 from ibidem.objects.cid import BlobCid
 from ibidem.repo.erasure.local_files import LOCAL_FILES, row_of, unlisted
@@ -51,7 +50,7 @@ def used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with ibidem.open(tmp_path) as repo:
         repo.embed(Lengths())
         remembered(repo.core, Lengths()).rerank("what?", ["this"])
-        QueryLog(folder).slow("recall", 9, {}, 1)
+        (folder / "local" / "slow.jsonl").write_text("{}\n")
         repo.sync.remotes.add("elsewhere", address_of("/srv"))
         token_in(folder / "local" / "serve-token")
         write_local(folder / SETTINGS_FILE, "limit", 5)

@@ -101,3 +101,31 @@ def test_a_prompt_of_documents_facts_and_a_conversation(run):
     assert shown.index("a.md") < shown.index("message 0") < shown.index("message 1")
     assert "support" not in run("prompt", "do we retry", "--facts")
     assert "--user needs --thread" in run("prompt", "retry", "--user", "ada", code=2)
+
+
+def test_a_stream_is_the_whole_answer_in_parts(run):
+    asked = ("packs", "retry twice far", "--around", "0")
+    assert run(*asked, "--stream") == run(*asked)
+    assert run(*asked, "--stream", "--explain") == run(*asked, "--explain")
+    whole = json.loads(run(*asked, "--json"))
+    *items, last = map(json.loads, run(*asked, "--stream", "--json").splitlines())
+    assert {**last, "items": [one["item"] for one in items]} == whole
+    for option in (("--summary", "1"), ("--assess",)):
+        run(*asked, "--stream", *option, code=2)
+
+
+def test_a_pack_is_written_before_the_next_is_made(run, monkeypatch, capsys):
+    from ibidem.retrieve.context import assemble
+
+    make, seen = assemble._Making._pack, []
+
+    def noted(self, group):
+        seen.append(capsys.readouterr().out)
+        return make(self, group)
+
+    monkeypatch.setattr(assemble._Making, "_pack", noted)
+    with pytest.raises(SystemExit):
+        cli(["packs", "retry twice far", "--around", "0", "--stream", "--json"])
+    assert seen[0] == ""
+    assert all(json.loads(one)["item"] for one in seen[1:])
+    assert len(seen) > 1

@@ -120,6 +120,33 @@ def test_several_are_asked_at_once(two, data, tmp_path: Path):
     assert "] work: README.md:3" in text
 
 
+def test_packs_prompts_and_records_of_several(two, data):
+    both = ("--repo", "work", "--with", "notes")
+    found = data("packs", "parcel arrives", *both)
+    names = {one["root"]: one["name"] for one in found["repositories"]}
+    assert {names[pack["root"]] for pack in found["items"]} == {"work", "notes"}
+    shown = two("packs", "parcel arrives", "--all").stdout
+    assert "] notes: README.md" in shown
+    replayed = two("replay", found["receipt"], *both, "--show").stdout
+    assert "] work: README.md" in replayed
+    prompt = data("prompt", "parcel arrives", *both)
+    assert {one["repository"] for one in prompt["citations"]} == {"work", "notes"}
+    assert {one["root"] for one in prompt["citations"]} == set(names)
+    for name in ("work", "notes"):
+        two("memory", "add", f"tea of {name}", "--repo", name)
+    listed = data("memory", "graph", "tea", *both)
+    home = {one["root"]: one["name"] for one in listed["repositories"]}
+    assert {home[one["root"]]: one["text"] for one in listed["nodes"]} == {
+        "work": "tea of work",
+        "notes": "tea of notes",
+    }
+    assert "work: tea of work" in two("memory", "graph", "tea", *both).stdout
+    assert "notes: tea of notes" in two("replay", listed["receipt"], *both, "--show").stdout
+    two("prompt", "parcel", *both, "--thread", "home", code=2)
+    two("packs", "parcel", *both, "--assess", code=2)
+    two("memory", "graph", "tea", *both, "--at", "main~1", code=2)
+
+
 def test_the_receipt_replays_with_the_others(two, data):
     receipt = data("retrieve", "parcel", "--repo", "work", "--with", "notes")["receipt"]
     shown = two("replay", receipt, "--repo", "work", "--with", "notes", "--show").stdout

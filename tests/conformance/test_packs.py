@@ -37,6 +37,7 @@ CITED = {
     "7-b": (PACKS, "test_the_bytes_are_canonical_and_have_the_fields_of_the_page"),
     "7-d": (PACKS, "test_more_budget_never_gives_less_text"),
     "7-e": (PACKS, "test_what_does_not_fit_is_cut_around_the_hit"),
+    "7-f": ("tests/repo/test_union.py", "test_packs_of_documents_with_one_path_are_apart"),
     "8-b": (SEARCH, "test_pk27_a_text_that_knows_the_fence_changes_it"),
     "8-c": (SEARCH, "test_pk25_without_packs_the_question_stands_alone"),
     "8-d": (SEARCH, "test_a_prompt_is_within_its_budget"),

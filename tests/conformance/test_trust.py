@@ -228,6 +228,7 @@ CITED = {
         "4-e": "tests/oracle/test_records.py::test_records_equal_the_oracle",
         "4-f": "tests/memory/graph/test_asking.py::test_an_answer_is_repeated",
         "4-g": "tests/memory/graph/test_asking.py::test_a_budget_holds_the_best_records",
+        "4-i": "tests/repo/test_union.py::test_records_with_the_ids_of_others_are_apart",
         "4-h": "tests/memory/graph/test_asking.py::test_records_come_by_layers",
         "5-a": "tests/memory/graph/test_revise.py::test_rv1_a_revision",
         "5-b": "tests/memory/graph/test_namespaces.py::test_relations_stay_behind",

@@ -387,6 +387,7 @@ def test_every_route_of_the_http_api():
 
         fields = {
             "/v1/retrieve": ("at", *served("retrieve")),
+            "/v1/packs": ("at", *served("packs")),
             "/v1/context": ("at", *served("context")),
             "/v1/compare": ("text", "before", "after", "limit"),
             "/v1/transactions": ("records", "branch", "message", "author"),

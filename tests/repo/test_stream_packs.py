@@ -10,6 +10,7 @@ import pytest
 import ibidem
 from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.repository import Repository
+from ibidem.retrieve.answer.protocol import json_text
 from ibidem.retrieve.context import assemble
 
 from .settings import set_local
@@ -116,3 +117,10 @@ def test_a_run_records_what_it_streams(repo: Repository) -> None:
         assert tuple(stream) == repo.packs("needle").items
         assert stream.answer is not None
     assert "retrieve" in [step.action for step in repo.runs.open("reader").steps]
+
+
+def test_the_lines_are_the_answer_in_parts(repo: Repository) -> None:
+    whole = repo.packs("needle").to_json()
+    *items, last = repo.at().stream_packs("needle").lines()
+    answer = {**last["answer"], "items": [one["item"] for one in items]}
+    assert json_text(answer) == whole

@@ -233,3 +233,267 @@ def test_documents_of_one_path_are_two():
         for location in repo.retrieve("tea", label="Passage").locations
     )
     assert {item.root for item in answer} == {repo.at().root_cid for repo in repos}
+
+
+def documents(name: str, texts: dict[str, str]) -> Repository:
+    repo = ibidem.init("memory:")
+    with repo.transaction(time=1) as tx:
+        for path, text in texts.items():
+            ibidem.ingest_text(tx, text, path=f"{name}/{path}" if name else path)
+    return repo
+
+
+def random_texts(rng: random.Random) -> dict[str, str]:
+    def lines() -> str:
+        marks = ("", "", "", "# ", "## ")
+        said = [rng.choice(marks) + " ".join(rng.choices(WORDS, k=4)) for _ in range(9)]
+        return "\n\n".join(said)
+
+    return {f"{index}.md": lines() for index in range(4)}
+
+
+PACKS: list[dict[str, Any]] = [
+    {},
+    {"expand": "section"},
+    {"merge": "coalesce", "spans": True},
+    {"expand": "edges", "hops": 2},
+    {"rank": "none"},
+    {"dedupe": "source"},
+    {"dedupe": "section"},
+    {"dedupe": "near", "dedupe_percent": 40},
+    {"dedupe": "none", "token_budget": 60},
+    {"sources": {"documents": 1, "facts": 1}},
+]
+
+
+@pytest.mark.parametrize("options", PACKS, ids=str)
+def test_packs_of_a_union_are_those_of_one_repository_with_all_documents(options):
+    rng = random.Random(11)
+    texts = {name: random_texts(rng) for name in ("a", "b")}
+    union = ibidem.union([documents(name, some) for name, some in texts.items()])
+    paths = {f"{name}/{path}": one for name in texts for path, one in texts[name].items()}
+    whole = documents("", paths)
+    home = {name: union.roots[index] for index, name in _order(union)}
+    for text in ("tea", "retry parcel queue", "lock rain letter backoff"):
+        found = union.packs(text, limit=20, **options)
+        expected = whole.packs(text, limit=20, **options)
+        assert [(p.id, p.text, p.score, p.tokens, p.title) for p in found] == [
+            (p.id, p.text, p.score, p.tokens, p.title) for p in expected
+        ]
+        assert [[hit[:6] for hit in p.hits] for p in found] == [
+            [hit[:6] for hit in p.hits] for p in expected
+        ]
+        for pack in found:
+            if pack.document is not None:
+                assert pack.root == home[(pack.source or "").split("/")[0]]
+        assert list(union.stream_packs(text, limit=20, **options)) == list(found)
+        assert found.receipt is not None
+        assert union.replay(found.receipt) == found
+
+
+def _order(union: Any) -> list[tuple[int, str]]:
+    """Returns the name of each of the roots."""
+    return [
+        (index, union.revision(root).retrieve(label="Document").items[0].node.props["source"][0])
+        for index, root in enumerate(union.roots)
+    ]
+
+
+def test_packs_of_documents_with_one_path_are_apart():
+    """[3.5-b], [3.5-g]: the same ids in both."""
+    same = "# Tea\n\nGreen tea.\n\nBlack tea.\n"
+    repos = [documents("", {"README.md": same + text}) for text in ("\nRain.\n", "\nLock.\n")]
+    union = ibidem.union(repos)
+    for options in PACKS[:-1]:
+        found = union.packs("tea green rain lock", **options)
+        assert {pack.document for pack in found if pack.document} <= {found.items[0].document}
+        for pack in found:
+            shown = {member.id for member in pack.members}
+            assert all(union.revision(pack.root).node(one).id == one for one in shown)
+        for hit in (hit for pack in found for hit in pack.hits):
+            assert union.revision(hit.root).node(hit.id).cid == hit.cid
+        assert union.replay(found.receipt) == found
+    found = union.packs("tea green rain lock", rank="none", dedupe="none")
+    assert [pack.root for pack in found] == sorted((pack.root for pack in found), key=_raw)
+    once = union.packs("rain lock", dedupe="source")
+    assert {pack.root for pack in once} == set(union.roots)  # two documents
+
+
+def _raw(root: Any) -> bytes:
+    return bytes(root.raw)
+
+
+def test_a_text_that_two_repositories_have_is_shown_once():
+    repos = [documents("", {path: "Tea at five.\n"}) for path in ("a.md", "b.md")]
+    (pack,) = ibidem.union(repos).packs("tea")
+    assert {hit.root for hit in pack.hits} == {repo.at().root_cid for repo in repos}
+    assert pack.root == pack.hits[0].root
+
+
+def test_a_prompt_cites_the_root_of_each_source():
+    repos = [documents("", {"README.md": f"Tea at {hour}.\n"}) for hour in ("five", "six")]
+    union = ibidem.union(repos)
+    prompt = union.prompt("when is tea")
+    assert {citation.root for citation in prompt.citations} == set(union.roots)
+    assert all(union.verify_citation(citation) for citation in prompt.citations)
+    first = prompt.citations[0]
+    other = next(root for root in union.roots if root != first.root)
+    forged = ibidem.Citation.from_dict({**first.to_dict(), "root": str(other)})
+    assert not union.verify_citation(forged)
+    elsewhere = documents("", {"x.md": "Tea.\n"}).at().root_cid
+    assert not union.verify_citation(
+        ibidem.Citation.from_dict({**first.to_dict(), "root": str(elsewhere)})
+    )
+
+
+def test_packs_of_a_union_are_not_kept_beyond_an_erasure():
+    one, other = (documents("", {"x.md": f"Tea of {name}.\n"}) for name in ("Ada", "Tom"))
+    old = ibidem.union([one, other])
+    assert len(old.packs("tea", dedupe="none")) == 2
+    with other.transaction() as tx:
+        tx.tombstone(next(node.id for node in other.at().nodes() if node.summary == "Tea of Tom."))
+    gone = [node.id for node in old.revision(other.at("HEAD~1").root_cid).nodes()]
+    other.maintenance.erase(gone)
+    with pytest.raises(ibidem.IbidemError):
+        old.packs("tea", dedupe="none")
+
+
+def remembered(rng: random.Random, name: str, count: int) -> Repository:
+    repo = ibidem.init("memory:")
+    remember(repo, rng, name, count)
+    return repo
+
+
+def remember(repo: Repository, rng: random.Random, name: str, count: int) -> None:
+    with repo.transaction(time=10**12) as tx:
+        ids = [
+            tx.add_node(
+                "Semantic",
+                summary=" ".join(rng.choices(WORDS, k=3)),
+                props={"time": rng.randrange(10**11, 10**12), "kind": "memory"},
+                namespace=name,
+                key=index,
+            )
+            for index in range(count)
+        ]
+        for _ in range(count):
+            tx.add_edge(rng.choice(ids), "supports", rng.choice(ids))
+
+
+def test_records_of_a_union_are_those_of_one_repository_with_all_records():
+    parts = [remembered(random.Random(seed), name, 12) for seed, name in ((1, "a"), (2, "b"))]
+    whole = ibidem.init("memory:")
+    for seed, name in ((1, "a"), (2, "b")):
+        remember(whole, random.Random(seed), name, 12)
+    union = ibidem.union(parts)
+    for text in ("tea", "parcel rain", None):
+        for options in ({}, {"hops": 2, "layered": True}, {"token_budget": 20}, {"limit": 3}):
+            found = union.records(text, **options)
+            expected = whole.at().records(text, notes=None, **options)
+            assert len(expected)
+            assert [(i.id, i.score, i.salience, i.hop, i.lanes) for i in found] == [
+                (i.id, i.score, i.salience, i.hop, i.lanes) for i in expected
+            ]
+            assert found.graph is not None
+            assert expected.graph is not None
+            assert [edge.form()[:5] for edge in found.graph.edges] == [
+                edge.form() for edge in expected.graph.edges
+            ]
+            assert {edge.root for edge in found.graph.edges} <= set(union.roots)
+            assert union.replay(found.receipt) == found
+
+
+def test_records_with_the_ids_of_others_are_apart():
+    repo = remembered(random.Random(1), "a", 6)
+    with repo.transaction(time=2 * 10**12) as tx:
+        tx.add_node("Semantic", summary="tea tea", props={"time": 1}, namespace="a", key=99)
+    union = ibidem.union([repo, repo.at("HEAD~1")])
+    found = union.records("tea", limit=50, root_limit=50)
+    assert len({(item.root, item.id) for item in found}) == len(found)
+    assert len({item.id for item in found}) < len(found)
+    assert found.graph is not None
+    shown = {(item.root, item.id) for item in found}
+    assert all({(e.root, e.src), (e.root, e.dst)} <= shown for e in found.graph.edges)
+    assert union.replay(found.receipt) == found
+
+
+def test_packs_and_records_that_concern_one_root_are_refused():
+    """[3.5-e]"""
+    union = ibidem.union(
+        [remembered(random.Random(1), "a", 2), remembered(random.Random(2), "b", 2)]
+    )
+    with pytest.raises(InvalidInputError, match=r"thread: .*several repositories"):
+        union.packs("tea", sources={"thread": "home"})
+    with pytest.raises(InvalidInputError, match=r"created_after: .*several repositories"):
+        union.packs("tea", created_after=3)
+    with pytest.raises(InvalidInputError, match="several repositories"):
+        union.records("tea", feedback=True)
+
+
+def guarded_records(name: str) -> Repository:
+    repo = ibidem.init("memory:")
+    with repo.transaction(time=10) as tx:
+        tx.set_trust_policy(TrustPolicy())
+        ids = [
+            tx.add_node(
+                "Semantic",
+                summary=f"tea {level}",
+                props={"level": level, "time": 1},
+                namespace=name,
+                key=level,
+            )
+            for level in (0, 2)
+        ]
+        tx.add_edge(ids[0], "supports", ids[1])
+    return repo
+
+
+def test_a_viewer_gets_packs_and_records_of_what_he_sees():
+    repos = [guarded_records("a"), guarded_records("b")]
+    low = Viewer(level=1, scopes=())
+    union = ibidem.union([repo.as_viewer(low) for repo in repos])
+    records, packs = union.records("tea"), union.packs("tea")
+    assert {item.node.summary for item in records} == {"tea 0"}
+    assert {pack.text for pack in packs} == {"tea 0"}
+    assert len(records) == 2
+    assert records.graph is not None
+    assert records.graph.withheld == ()
+    assert ibidem.union(repos).records("tea", viewer=low) == records
+    assert ibidem.union(repos).packs("tea", viewer=low) == packs
+    for answer in (records, packs):
+        assert union.replay(answer.receipt) == answer
+    for ask in (ibidem.union(repos).records, ibidem.union(repos).packs):
+        with pytest.raises(InvalidInputError) as caught:
+            ask("tea")
+        assert caught.value.kind is ErrorKind.VIEWER_REQUIRED
+    told = Viewer(level=1, scopes=(), reveal="stub")
+    stubs = ibidem.union(repos).records("tea", viewer=told)
+    assert stubs.graph is not None
+    assert {(one.root, one.ntype, one.count) for one in stubs.graph.withheld} == {
+        (root, "Semantic", 1) for root in ibidem.union(repos).roots
+    }
+
+
+def test_a_competence_is_told_from_a_fact_with_its_id_in_another_repository():
+    repos = []
+    for ntype in ("Competence", "Semantic"):
+        repo = ibidem.init("memory:")
+        with repo.transaction(time=10) as tx:
+            tx.add_node("Fact", summary=ntype)
+            tx.add_node(ntype, summary="pour tea", props={"time": 1}, id="ab" * 16)
+        repos.append(repo)
+    union = ibidem.union(repos)
+    found = union.records("tea")
+    scored = [item for item in found if "selector" in item.lanes]
+    assert [item.node.ntype for item in scored] == ["Competence"]
+    assert len(found) == 2
+    with pytest.raises(NotFoundError) as caught:
+        ibidem.union([repos[0], _with_more(repos[0])]).records("tea")
+    assert caught.value.kind is ErrorKind.AMBIGUOUS
+
+
+def _with_more(repo: Repository) -> Any:
+    before = repo.at()
+    with repo.transaction(time=11) as tx:
+        tx.add_node("Fact", summary="more")
+    return before

@@ -22,6 +22,7 @@ import ibidem
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.access.policy import TrustPolicy, Viewer
+from ibidem.retrieve.context import assemble
 from ibidem.serve import events, openapi
 from ibidem.serve.request_keys import RequestKeys
 from ibidem.serve.routes import ROUTES
@@ -172,6 +173,73 @@ def test_a_context_is_what_the_library_gives(server: Server, repo: Repository):
     expected = repo.at(viewer=ibidem.ALL).context("vault", token_budget=300)
     assert (status, found) == (200, json.loads(expected.to_json()))
     assert asked(server, "/v1/context", {})[2]["detail"].startswith("text")
+
+
+def test_packs_are_what_the_library_gives(server: Server, repo: Repository):
+    status, fields, found = asked(server, "/v1/packs", {"text": "vault", "limit": 1})
+    expected = repo.at(viewer=ibidem.ALL).packs("vault", limit=1)
+    assert (status, found) == (200, json.loads(expected.to_json()))
+    assert fields["etag"] == f'"{expected.cid}"'
+    assert asked(server, "/v1/packs", {"expand": "all"})[2]["field"] == "expand"
+
+
+def lines_of(server: Server, body: Any, token: str = TOKEN) -> Iterator[bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
+    kinds = {"Content-Type": "application/json", "Accept": "application/x-ndjson"}
+    headers = {"Authorization": f"Bearer {token}", **kinds}
+    try:
+        connection.request("POST", "/v1/packs", json.dumps(body), headers)
+        answer = connection.getresponse()
+        assert (answer.status, answer.headers["content-type"]) == (200, kinds["Accept"])
+        yield from answer
+    finally:
+        connection.close()
+
+
+def test_streamed_packs_are_the_whole_answer_in_parts(server: Server):
+    body = {"text": "vault", "limit": None}
+    _, _, whole = asked(server, "/v1/packs", body)
+    *items, last = map(json.loads, lines_of(server, body))
+    assert len(items) == 2
+    answer = {**last["answer"], "items": [one["item"] for one in items]}
+    assert json.dumps(answer) == json.dumps(whole)
+    assert asked(server, f"/v1/replay/{answer['receipt']}")[2]["result"] == answer["result"]
+
+
+def test_the_first_pack_is_sent_before_the_last_is_made(
+    server: Server, repo: Repository, monkeypatch: pytest.MonkeyPatch
+):
+    is_read, make, made = threading.Event(), assemble._Making._pack, 0
+
+    def waiting(self: Any, group: Any) -> Any:
+        nonlocal made
+        made += 1
+        assert made == 1 or is_read.wait(60)
+        return make(self, group)
+
+    monkeypatch.setattr(assemble._Making, "_pack", waiting)
+    lines = lines_of(server, {"text": "vault code", "limit": None})
+    first = json.loads(next(lines))
+    assert first["item"]["text"] == "the vault code is 4711"
+    is_read.set()
+    assert [next(iter(json.loads(one))) for one in lines] == ["item", "answer"]
+    assert made == 2
+
+
+def test_an_error_on_the_way_is_the_last_line(server: Server, monkeypatch: pytest.MonkeyPatch):
+    make, made = assemble._Making._pack, 0
+
+    def failing(self: Any, group: Any) -> Any:
+        nonlocal made
+        made += 1
+        if made > 1:
+            raise InvalidInputError("text: it broke")
+        return make(self, group)
+
+    monkeypatch.setattr(assemble._Making, "_pack", failing)
+    *items, last = map(json.loads, lines_of(server, {"text": "vault", "limit": None}))
+    assert len(items) == 1
+    assert (last["error"]["kind"], last["error"]["detail"]) == ("invalid-input", "text: it broke")
 
 
 def test_log_diff_and_compare(server: Server, repo: Repository):

@@ -78,6 +78,7 @@ SETS: dict[str, dict[str, str]] = {
     "context": {name: text for name, text in PACKS.items() if name != "sources"},
     "records": RECORDS,
     "memory": {name: text for name, text in RECORDS.items() if name not in ("viewer", "notes")},
+    "union": {name: text for name, text in RECORDS.items() if name != "notes"},
     "graph": parameters({one.key: one for one in members("graph") if one.key != "mode"}),
     "community": parameters({one.key: one for one in members("community")}),
     "select": {

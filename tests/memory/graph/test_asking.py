@@ -355,3 +355,31 @@ def test_the_clock_is_no_input(memory: GraphMemory, repo: Repository):
 def test_ticking_is_a_clock():
     clock = ticking()
     assert clock() < clock()
+
+
+def test_records_are_listed_by_who_added_them_and_for_what() -> None:
+    with ibidem.init("memory:") as repo:
+        memory = ibidem.GraphMemory(repo)
+        for agent, task, text in (
+            (None, None, "by nobody"),
+            ("planner", "rome", "the train leaves"),
+            ("planner", "oslo", "the boat leaves"),
+            ("critic", "rome", "too early"),
+        ):
+            repo.act_as(agent, task)
+            memory.add(ibidem.Record("Semantic", text, scope="", agent="reader"))
+
+        def texts(**options: str) -> set[str]:
+            return {one.text for one in memory.list(**options)}  # type: ignore[arg-type]
+
+        assert texts(added_by="planner") == {"the train leaves", "the boat leaves"}
+        assert texts(task="rome") == {"the train leaves", "too early"}
+        assert texts(added_by="planner", task="rome") == {"the train leaves"}
+        assert texts(added_by="reader") == set()
+        assert len(texts(agent="reader")) == 4
+        added = memory.commits()
+        assert [added[one.id].agent for one in memory.list(task="oslo")] == ["planner"]
+        repo.act_as("critic", "rome")
+        (train,) = memory.list(added_by="planner", task="rome")
+        memory.update(train.id, text="the train leaves at nine")
+        assert texts(added_by="planner", task="rome") == {"the train leaves at nine"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from blake3 import blake3
 
 from ibidem.objects.ids import NodeId
@@ -39,3 +41,12 @@ class Scripted:
         if isinstance(self.answer, BaseException):
             raise self.answer
         return self.answer
+
+
+def set_slow(repo: Repository, milliseconds: int) -> None:
+    """Sets from how many milliseconds on a question of a repository in a folder is slow."""
+    assert repo.folder is not None
+    file = repo.folder / "local" / "settings.json"
+    file.parent.mkdir(exist_ok=True)
+    known = json.loads(file.read_text()) if file.exists() else {}
+    file.write_text(json.dumps({**known, "slow_milliseconds": milliseconds}))

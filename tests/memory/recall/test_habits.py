@@ -16,27 +16,29 @@ from ibidem.memory.recall.procedures import (
     procedure_score,
     set_status,
 )
-from ibidem.memory.recall.query_log import QueryLog
 from ibidem.memory.recall.recall import Disclosure, recall
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.events import Event
 from ibidem.repo.repository import Repository
+from ibidem.repo.slow_log import slow_questions
 from ibidem.retrieve.query.options import DAY
 from ibidem.retrieve.recall.feedback import halved, worth
 from ibidem.retrieve.records.noted import OUTCOME
 
-from .helpers import NOW, add, shares
+from .helpers import NOW, add, set_slow, shares
 
 
 def test_ar29_the_slow_log_says_nothing_of_the_question(tmp_path: Path) -> None:
     with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
         add(repo, "alpha")
-        recall(repo, "alpha canary", slow_milliseconds=10**9)
-        sidecar = QueryLog(repo.folder)
-        assert list(sidecar.slow_log()) == []
-        recall(repo, "alpha canary", slow_milliseconds=0, where={"hidden": "canary"}, limit=3)
-        (line,) = sidecar.slow_log()
+        set_slow(repo, 10**9)
+        recall(repo, "alpha canary", disclosure="chunk")
+        assert list(slow_questions(repo.folder)) == []
+        set_slow(repo, 0)
+        where = {"hidden": "canary"}
+        recall(repo, "alpha canary", disclosure="chunk", where=where, limit=3)
+        (line,) = slow_questions(repo.folder)
     counts = {"items", "candidates", "lanes", "options"}
     assert set(line) == {"operation", "milliseconds", "time"} | counts
     assert line["options"] == ["limit", "where"]

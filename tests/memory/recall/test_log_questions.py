@@ -10,11 +10,12 @@ from click.testing import CliRunner
 import ibidem
 from ibidem.cli.main import cli
 from ibidem.memory.recall.feedback import Feedback
-from ibidem.memory.recall.query_log import QueryLog
 from ibidem.memory.recall.recall import recall
 from ibidem.objects.errors import InvalidInputError, NotFoundError
+from ibidem.repo.slow_log import slow_questions
+from ibidem.retrieve.access.policy import TrustPolicy, Viewer
 
-from .helpers import NOW, add
+from .helpers import NOW, add, set_slow
 
 CANARY = "zyzzogeton"
 QUESTION = f"alpha {CANARY}"
@@ -34,7 +35,8 @@ def ask_everything(repo: ibidem.Repository) -> None:
     """Asks in every way that the library has."""
     (node,) = add(repo, "alpha")
     repo.conversations.append("talk", [("user", "alpha beta")])
-    found = recall(repo, QUESTION, session="s", slow_milliseconds=0)
+    set_slow(repo, 0)
+    found = recall(repo, QUESTION, session="s")
     Feedback(repo).vote(found.result, node, 1, author="ada")
     Feedback(repo).not_useful(found.result, [node], author="ada")
     repo.retrieve(QUESTION)
@@ -60,7 +62,7 @@ def test_never_means_nowhere(tmp_path: Path) -> None:
         with pytest.raises(NotFoundError, match="not in the log"):
             repo.receipts.find(str(receipt.cid))
         assert repo.receipts.replay(receipt).receipt == receipt
-        assert list(QueryLog(repo.folder).slow_log())
+        assert list(slow_questions(repo.folder))
     assert files_with(tmp_path) == set()
 
 
@@ -139,9 +141,49 @@ def test_a_slow_question_is_one_of_so_many_milliseconds(tmp_path: Path) -> None:
     with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
         add(repo, "alpha")
         recall(repo, QUESTION)
-        assert list(QueryLog(repo.folder).slow_log()) == []
+        assert list(slow_questions(repo.folder)) == []
         file = tmp_path / ".ibidem" / "local" / "settings.json"
         file.write_text('{"slow_milliseconds": 0}')
-        recall(repo, QUESTION)
-        [line] = QueryLog(repo.folder).slow_log()
+        recall(repo, QUESTION, disclosure="chunk")
+        [line] = slow_questions(repo.folder)
         assert "question" not in line
+
+
+def test_every_way_to_ask_is_recorded_once_and_without_the_words(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        add(repo, "alpha")
+        repo.add("alpha of memory")
+        repo.conversations.append("talk", [("user", "alpha beta")])
+        set_slow(repo, 0)
+        other = ibidem.init("memory:")
+        other.add("alpha elsewhere")
+        union = ibidem.union([repo, other])
+        asked = {
+            "retrieve": (repo.retrieve, union.retrieve, repo.conversations.select),
+            "packs": (repo.packs, repo.prompt, union.packs),
+            "context": (repo.context,),
+            "records": (repo.at().records, repo.records.retrieve_graph, union.records),
+        }
+        for operation, ways in asked.items():
+            for ask in ways:
+                count = len(list(slow_questions(repo.folder)))
+                ask(QUESTION)
+                *_, line = found = list(slow_questions(repo.folder))
+                assert (len(found), line["operation"]) == (count + 1, operation)
+                assert line["lanes"]
+        list(repo.at().stream_packs(QUESTION))
+        repo.at().retrieve_many([{"text": QUESTION}, {"text": QUESTION}])
+        assert len(list(slow_questions(repo.folder))) == len(found) + 3
+    assert ".ibidem/local/slow.jsonl" not in files_with(tmp_path)
+
+
+def test_a_question_of_a_restricted_viewer_is_not_recorded(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        with repo.transaction() as tx:
+            tx.set_trust_policy(TrustPolicy())
+            tx.add_node("Fact", summary="alpha", props={"level": 0})
+        set_slow(repo, 0)
+        low = Viewer(level=0, scopes=())
+        assert repo.retrieve(QUESTION, viewer=low)
+        assert repo.as_viewer(low).packs(QUESTION)
+        assert list(slow_questions(repo.folder)) == []

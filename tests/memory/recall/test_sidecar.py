@@ -15,7 +15,7 @@ from ibidem.memory.recall.query_log import SESSIONS_MAX, LastRecall, QueryLog
 from ibidem.memory.recall.recall import recall
 from ibidem.objects.errors import StorageError
 
-from .helpers import NOW, add
+from .helpers import NOW, add, set_slow
 
 
 def entry(session: str, time: int) -> LastRecall:
@@ -49,7 +49,8 @@ def test_ar21_nothing_but_the_receipt_keeps_the_words_of_a_question(tmp_path: Pa
     canary = "zyzzogeton"
     with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
         (node,) = add(repo, "alpha")
-        found = recall(repo, f"alpha {canary}", session="s", slow_milliseconds=0)
+        set_slow(repo, 0)
+        found = recall(repo, f"alpha {canary}", session="s")
         Feedback(repo).vote(found.result, node, 1, author="ada")
         Feedback(repo).not_useful(found.result, [node], author="ada")
     plain = sha256(f"alpha {canary}".encode())

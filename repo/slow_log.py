@@ -1,0 +1,109 @@
+"""The log of slow questions: how long each took, its lanes, counts and the names of its options.
+
+It is kept in `local/` of the repository's folder and is never read by ranking: deleting it changes
+no answer. It has the text of a question only where the setting `log_questions` is `always`, and no
+question of a restricted viewer, because all callers of a folder share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ibidem.objects.errors import StorageError
+from ibidem.repo.local_settings import LogQuestions
+
+if TYPE_CHECKING:
+    from ibidem.repo.core import Core
+    from ibidem.repo.graph import Graph
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.query.query import Query
+    from ibidem.store.line_log import LineLog
+
+T = TypeVar("T")
+R = TypeVar("R")
+BYTES_MAX = 2 << 20
+"""Size in bytes at which the log is rotated; one older part is kept."""
+FOLDER, FILE = "local", "slow.jsonl"
+
+
+def note_slow(core: Core, graph: Graph, answer: Answer[Any], seconds: float) -> None:
+    """Records a question that took at least as long as the setting `slow_milliseconds`.
+
+    Args:
+        core: of the repository that was asked; nothing is recorded in memory.
+        graph: what was asked, as the caller saw it.
+        answer: the answer.
+        seconds: how long it took.
+    """
+    took = int(seconds * 1000)
+    query = answer.query
+    is_shown = query.viewer is None or query.viewer.everything
+    if core.folder is None or not is_shown or took < core.local.slow_milliseconds:
+        return
+    from ibidem.store.files import folder_lock
+
+    line: dict[str, Any] = {
+        "operation": _operation(answer),
+        "milliseconds": took,
+        "items": len(answer.items),
+        "candidates": answer.candidates_seen,
+        "lanes": {name: str(status) for name, status in sorted(answer.status.items())},
+        "options": _options(graph, query),
+        "time": core.now(),
+    }
+    if core.local.log_questions is LogQuestions.ALWAYS and query.text is not None:
+        line["question"] = query.text
+    folder = core.folder / FOLDER
+    with suppress(StorageError), folder_lock(folder, mode=0o700):
+        _log(folder).append(line)  # where nothing can be written, the answer is given all the same
+
+
+def slow_questions(folder: Path | None) -> Iterator[dict[str, Any]]:
+    """Yields the slow questions of a repository's folder, oldest first."""
+    if folder is not None:
+        yield from _log(folder / FOLDER).lines()
+
+
+class Timer:
+    """Seconds that were spent in a generator, without those of who reads it."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def timed(self, steps: Generator[T, None, R]) -> Generator[T, None, R]:
+        """Yields what a generator yields, and returns its result."""
+        while True:
+            start = perf_counter()
+            try:
+                one = next(steps)
+            except StopIteration as end:
+                result: R = end.value
+                return result
+            finally:
+                self.seconds += perf_counter() - start
+            yield one
+
+
+def _operation(answer: Answer[Any]) -> str:
+    packs = answer.query.packs
+    if packs is not None:
+        return "packs" if packs.sources is None else "context"
+    return "records" if answer.query.records is not None else "retrieve"
+
+
+def _options(graph: Graph, query: Query) -> list[str]:
+    """Returns the names of the fields of a query that differ from one with nothing but its text."""
+    from ibidem.retrieve.query.query import resolve
+
+    plain = {} if query.text is None else resolve(graph.config, text=query.text).form()
+    return sorted(name for name, value in query.form().items() if plain.get(name) != value)
+
+
+def _log(folder: Path) -> LineLog:
+    from ibidem.store.line_log import LineLog
+
+    return LineLog(folder / FILE, bytes_max=BYTES_MAX)
