@@ -154,7 +154,7 @@ def alternate(runs: dict[str, Callable[[int], Any]], rounds: int) -> dict[str, f
 
 def compare(ours: Ours, theirs: Theirs, queries: Rows, k: int, batch: int) -> dict[str, float]:
     """Returns one line of the table: milliseconds, ratios and how often the orders agree."""
-    threads = 1 if CLOCK[0] is time.thread_time else os.cpu_count() or 1
+    threads = 1 if CLOCK[0] is time.thread_time else len(os.sched_getaffinity(0))
     one = {
         "ours": lambda turn: ours.ask(queries[turn : turn + 1], k),
         "faiss_1": lambda turn: theirs.ask(queries[turn : turn + 1], k, 1),
