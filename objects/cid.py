@@ -10,6 +10,7 @@ Spec: format 2.
 from __future__ import annotations
 
 from base64 import b32decode, b32encode
+from functools import lru_cache
 from typing import Self
 
 from blake3 import blake3
@@ -20,6 +21,8 @@ DAG_CBOR_PREFIX = b"\x01\x71\x1e\x20"
 RAW_PREFIX = b"\x01\x55\x1e\x20"
 CID_BYTES = 36
 _PREFIXES = (DAG_CBOR_PREFIX, RAW_PREFIX)
+_TEXTS_MAX = 1024
+"""CIDs whose text is remembered: an index writes those of its roots at each commit."""
 
 
 class Cid:
@@ -74,7 +77,7 @@ class Cid:
         return self.raw[1] == 0x55
 
     def __str__(self) -> str:
-        return "b" + b32encode(self.raw).decode("ascii").lower().rstrip("=")
+        return _text(self.raw)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self})"
@@ -87,6 +90,11 @@ class Cid:
 
     def __hash__(self) -> int:
         return hash(self.raw)
+
+
+@lru_cache(_TEXTS_MAX)
+def _text(raw: bytes) -> str:
+    return "b" + b32encode(raw).decode("ascii").lower().rstrip("=")
 
 
 def _refused(text: str, expected: str) -> InvalidInputError:

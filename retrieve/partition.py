@@ -291,4 +291,7 @@ def _best(universe: Universe, tops: Sequence[Top]) -> tuple[Ordinals, Float64s]:
         if len(known) != len(found):
             raise RemoteError("worker: its answer has nodes that the question does not rank")
         ordinals.append(np.array(known, np.uint32))
+    every = np.concatenate([np.empty(0, np.uint32), *ordinals])
+    if len(np.unique(every)) < len(every):
+        raise RemoteError("worker: its answer has a node twice, or one of another worker")
     return best(snapshot, ordinals, [top.scores for top in tops], universe.query.depth)

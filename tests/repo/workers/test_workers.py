@@ -18,7 +18,7 @@ from ibidem.repo.repository import Repository
 from ibidem.repo.workers import messages
 from ibidem.repo.workers.messages import Ask, Request, decode_counts, decode_top
 from ibidem.retrieve.access.policy import ALL, Viewer
-from ibidem.retrieve.partition import DENSE, Counts
+from ibidem.retrieve.partition import DENSE, Counts, Top
 from ibidem.retrieve.semantics import resolve
 
 from .world import DIM, filled, vector
@@ -243,6 +243,22 @@ def test_a_worker_with_another_repository_is_not_used(
         driver.use_workers({"other": other.work})
         with pytest.raises(RemoteError, match=r"none has the index of .*other: block .* is not in"):
             driver.retrieve(viewer=ALL, **question)
+
+
+def test_a_node_that_comes_twice_is_refused(opened: Callable[[], Repository]) -> None:
+    driver, worker = opened(), opened()
+
+    def doubled(message: bytes) -> bytes:
+        answer = worker.work(message)
+        if Request.decode(message).ask is not Ask.TOP:
+            return answer
+        top = decode_top(answer)
+        scores = np.concatenate([top.scores, top.scores])
+        return messages.encode_top(Top(np.concatenate([top.ids, top.ids]), scores, top.has_rows))
+
+    driver.use_workers({"doubled": doubled})
+    with pytest.raises(RemoteError, match="a node twice"):
+        driver.retrieve(viewer=ALL, **QUESTIONS[0])
 
 
 def test_counts_that_no_index_has_are_refused() -> None:
