@@ -63,6 +63,8 @@ _BATCH_KEYS = 65_536
 """Keys looked up together, so that each leaf of a tree is read about once a batch."""
 _CHANGES_MAX = 65_536
 """Differences between two trees that are kept until the root is done; more are found again."""
+_ALL_CHANGES_MAX = 4 * _CHANGES_MAX
+"""The same, of all trees of a root together: it may have thousands, which share their blocks."""
 
 
 def refuse(fault: Fault) -> None:
@@ -214,6 +216,7 @@ class RootCheck:
         self._grounds: dict[RootCid, frozenset[RootCid]] = {}
         """For each checked root, the previously existing roots that it derives from."""
         self._changes: dict[tuple[TreeCid, TreeCid], list[Change]] = {}
+        self._change_count = 0
         self._at: _Open | None = None
 
     def changes(self, source: Source, before: TreeCid, after: TreeCid) -> Iterable[Change]:
@@ -223,9 +226,10 @@ class RootCheck:
             return known
         found = diff(source, before, after)
         some = list(islice(found, _CHANGES_MAX))
-        if len(some) == _CHANGES_MAX:
+        if len(some) == _CHANGES_MAX or self._change_count + len(some) > _ALL_CHANGES_MAX:
             return chain(some, found)
         self._changes[before, after] = some
+        self._change_count += len(some)
         return some
 
     def begin(self, cid: RootCid, root: Root, owner: str = "") -> None:
@@ -242,6 +246,7 @@ class RootCheck:
         except CorruptError as error:
             self._report(Fault(FaultKind.MALFORMED, f"root {cid}", str(error), cid, owner))
         self._changes.clear()
+        self._change_count = 0
         self._at = _Open(cid, root, owner, dims, len(self._edges))
 
     def value(self, kind: str, key: bytes, name: str, cid: Cid, fields: Fields | None) -> None:

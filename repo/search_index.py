@@ -158,6 +158,16 @@ class SearchIndex:
         """Builds the snapshot of a root again and returns what differs, a sentence each."""
         return self._work(lambda index: index.verify(root_cid), None)
 
+    def remember_derived(self, index: Index, root_cid: RootCid, name: str, data: bytes) -> None:
+        """Writes what was computed from the snapshot of a root beside it; see
+        `Index.remember_derived`.
+
+        Args:
+            index: the one that was `current` before the data was computed.
+        """
+        index.remember_derived(root_cid, name, data)
+        _ = self.current  # sweeps it away where an erasure came first, as in `_work`
+
     def share(self, root_cid: RootCid, key: SigningKey) -> int:
         """Gives the segments of a root to other machines; returns how many bytes were put."""
         put = self._work(lambda index: index.share(root_cid, key.sign_index), None)

@@ -40,7 +40,9 @@ _OTHER_WORDS_MIN = 2
 
 T = TypeVar("T")
 _CHUNK = re.compile("[^ ]+")
-_GENERATION_MAX = 1 << 16
+_GENERATION_MAX = 1 << 17
+"""Chunks and what belongs to them, counted together: a chunk of a script without spaces has many
+terms."""
 _REMEMBERED_LENGTH_MAX = 64
 _NONE: frozenset[str] = frozenset()
 
@@ -132,7 +134,7 @@ def analyser_of_chunks(chunks: Sequence[str], home: str, among: Sequence[str] = 
 
 
 class _Generations(dict[str, tuple[T, ...]], Generic[T]):
-    """A cache of what is computed from a chunk, in two generations of at most `_GENERATION_MAX`.
+    """A cache of what is computed from a chunk, in two generations of about `_GENERATION_MAX`.
 
     A full younger generation becomes the older one; a hit in the older one moves the chunk back.
     """
@@ -140,6 +142,7 @@ class _Generations(dict[str, tuple[T, ...]], Generic[T]):
     def __init__(self) -> None:
         super().__init__()
         self.older: dict[str, tuple[T, ...]] = {}
+        self._size = 0
 
     def compute(self, chunk: str) -> tuple[T, ...]:
         """Returns what belongs to a chunk."""
@@ -151,10 +154,12 @@ class _Generations(dict[str, tuple[T, ...]], Generic[T]):
             found = self.compute(chunk)
             if len(chunk) > _REMEMBERED_LENGTH_MAX:
                 return found
-        if len(self) >= _GENERATION_MAX:
+        if self._size >= _GENERATION_MAX:
             self.older = dict(self)
             self.clear()
+            self._size = 0
         self[chunk] = found
+        self._size += 1 + len(found)
         return found
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 BYTES_MAX: Final = 64 << 20
 """Bytes of blocks that are kept: the leaves of about a million entries."""
+ENTRY_BYTES: Final = 200
+"""Memory overhead of one block, which is more than the smallest blocks."""
 
 
 class TreeCache:
@@ -31,7 +33,7 @@ class TreeCache:
         """Keeps nothing yet.
 
         Args:
-            bytes_max: bytes of blocks that are kept.
+            bytes_max: bytes of blocks that are kept, with `ENTRY_BYTES` for each.
         """
         self._source = source
         self._half_bytes_max = bytes_max // 2
@@ -67,6 +69,6 @@ class TreeCache:
 
     def _add(self, raw: bytes, block: bytes) -> None:
         self._new[raw] = block
-        self._new_bytes += len(block)
+        self._new_bytes += len(block) + ENTRY_BYTES
         if self._new_bytes > self._half_bytes_max:
             self._old, self._new, self._new_bytes = self._new, {}, 0

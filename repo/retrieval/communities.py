@@ -60,7 +60,7 @@ def communities(
         made = None if data is None else Communities.decode(data, texts_of(view, source))
         if made is None:
             made = partition(view, source, resolution=fraction, levels=levels)
-            index.remember_derived(snapshot.root, name, made.encode())
+            core.search_index.remember_derived(index, snapshot.root, name, made.encode())
         cached.clear()
         cached[key] = made
         return made

@@ -182,17 +182,20 @@ class Workers:
 
     def _planned(self, scope: Universe, lane: str) -> _Plan:
         """Asks every worker for its segments, and returns those that most have; the first by name
-        among equals. Workers that were too slow are asked only if there are no others."""
+        among equals. Workers that were too slow are asked only if no other one answers."""
         message = self._request(scope, Ask.LAYOUT, lane, {}).encode()
         found: dict[str, Mapping[str, bytes]] = {}
         failed: dict[str, str] = {}
         late = self._late()
-        ready = [worker for worker in self._carriers if worker not in late] or list(self._carriers)
-        for worker, layout in self._answers(dict.fromkeys(ready, message), Layout.decode):
-            if isinstance(layout, IbidemError):
-                failed[worker] = str(layout)
-            else:
-                found[worker] = layout.segments
+        ready = [worker for worker in self._carriers if worker not in late]
+        for some in (ready, sorted(late)):
+            for worker, layout in self._answers(dict.fromkeys(some, message), Layout.decode):
+                if isinstance(layout, IbidemError):
+                    failed[worker] = str(layout)
+                else:
+                    found[worker] = layout.segments
+            if found:
+                break
         if not found:
             raise RemoteError(
                 f"workers: none has the index of {scope.view.snapshot.root}: {_reasons(failed)}"

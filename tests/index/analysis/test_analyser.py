@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ibidem.index.analysis import ANALYSERS, ENGLISH, UNICODE, analyse, analyse_positions
+from ibidem.index.analysis import ANALYSERS, ENGLISH, UNICODE, analyse, analyse_positions, analyser
 from ibidem.index.analysis.analyser import _GENERATION_MAX, remembered_terms
 from ibidem.objects.errors import ErrorKind, FormatError
 
@@ -108,6 +108,21 @@ def test_only_a_text_of_nothing_but_stop_words_keeps_them() -> None:
     assert analyse("The Who", ENGLISH) == ["the", "who"]
     assert analyse("The Who sang", ENGLISH) == ["sang"]
     assert analyse("isn't it", ENGLISH) == ["is", "it"]
+
+
+def test_memory_of_chunks_of_many_terms_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analyser, "_GENERATION_MAX", 1000)
+    remembered_terms.cache_clear()
+    try:
+        remembered, _ = remembered_terms(UNICODE)
+        for number in range(200):
+            text = "".join(chr(0x4E00 + number + at) for at in range(60))
+            assert len(analyse(text, UNICODE)) == len(analyse_positions(text, UNICODE)) >= 59
+        for one in (remembered, remembered.with_ranges):
+            for generation in (one, one.older):
+                assert 0 < sum(map(len, generation.values())) < 1100
+    finally:
+        remembered_terms.cache_clear()
 
 
 def test_memory_of_chunks_is_bounded_and_changes_nothing() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ibidem.objects.cid import Cid, NodeCid, TreeCid
-from ibidem.objects.tree.cache import TreeCache
+from ibidem.objects.tree.cache import ENTRY_BYTES, TreeCache
 
 
 class Counting:
@@ -45,7 +45,7 @@ def test_a_tree_block_is_read_once_and_others_each_time() -> None:
 
 def test_what_is_kept_has_a_bound_and_what_is_used_stays() -> None:
     source, cids = filled(100)
-    cache = TreeCache(source, bytes_max=20 * 3)
+    cache = TreeCache(source, bytes_max=20 * (3 + ENTRY_BYTES))
     for cid in cids:
         assert cache.get(cids[0]) == b"000"
         assert cache.get(cid) == source.blocks[cid]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import ibidem
+from ibidem.index.derived import DerivedFiles
 from ibidem.index.families import merge_scheduler
 from ibidem.index.families.merge_scheduler import MergeScheduler
 from ibidem.index.families.snapshot_parts import SnapshotParts
@@ -83,6 +84,28 @@ def test_who_wrote_an_index_meanwhile_takes_it_away_again(
         assert repo.retrieve("harmless").items
         assert places_of(tmp_path, *NEEDLES) == []
         assert not repo.retrieve(SECRET).items
+        assert repo.maintenance.fsck().is_clean
+
+
+def test_who_kept_communities_meanwhile_takes_them_away_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The erasure is done when they are written: nobody looks for them after it."""
+    kept = DerivedFiles.put
+    with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
+        with repo.transaction() as tx:
+            secret = tx.add_node("Fact", summary="Ada wrote to Byron about engines.")
+            tx.add_node("Fact", summary="Byron answered Ada in verse.")
+            tx.add_node("Fact", summary="Engines of Ada were never built.")
+
+        def put(found: DerivedFiles, root: str, name: str, data: bytes) -> int:
+            monkeypatch.undo()
+            other.maintenance.erase(secret)
+            return kept(found, root, name, data)
+
+        monkeypatch.setattr(DerivedFiles, "put", put)
+        assert len(repo.at().communities()) == 1
+        assert not list(tmp_path.rglob("derived/*"))
         assert repo.maintenance.fsck().is_clean
 
 

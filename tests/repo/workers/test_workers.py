@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -229,6 +230,23 @@ def test_a_slow_worker_is_not_waited_for(opened: Callable[[], Repository]) -> No
             driver.retrieve(viewer=ALL, **question)
     finally:
         released.set()
+
+
+def test_a_worker_that_was_slow_is_asked_if_the_others_do_not_answer(
+    opened: Callable[[], Repository],
+) -> None:
+    driver = opened()
+    question = QUESTIONS[0]
+    expected = driver.retrieve(viewer=ALL, **question).to_bytes()
+
+    def dies(message: bytes) -> bytes:
+        raise ConnectionError("the connection was lost")
+
+    driver.use_workers({"dead": dies, "late": opened().work})
+    workers = driver.core.workers
+    assert workers is not None
+    workers._late_until["late"] = time.monotonic() + 60
+    assert driver.retrieve(viewer=ALL, **question).to_bytes() == expected
 
 
 def test_a_worker_with_another_repository_is_not_used(
