@@ -39,15 +39,19 @@ create function register(pack_name bytea, bytes bigint) returns void language sq
     insert into pack (name, size) values (pack_name, bytes) on conflict do nothing
 $$;
 
--- Returns the packs with their sizes and the bytes of the blocks that rows name in them.
-create function packs() returns table (name bytea, size bigint, used bigint) language sql as $$
+-- Returns some packs, all for null, with their sizes and the bytes of the blocks that rows name in
+-- them.
+create function packs(names bytea[] default null)
+returns table (name bytea, size bigint, used bigint) language sql as $$
     select pack.name, pack.size, coalesce(sum(
         ('x' || encode(substring(body from 26 for 4), 'hex'))::bit(32)::bigint
     ), 0)::bigint
-    from pack left join block on block.pack = pack.name group by pack.name, pack.size
+    from pack left join block on block.pack = pack.name
+    where names is null or pack.name = any(names) group by pack.name, pack.size
 $$;
 
--- Strikes off the packs that no row names, registered so many seconds ago; returns them.
+-- Strikes off the packs that no row names, registered so many seconds ago; returns them. It waits
+-- for no lock: a pack that a change is about to name stays.
 create function retire(seconds double precision) returns setof bytea language plpgsql as $$
 declare
     chosen bytea;
@@ -55,6 +59,7 @@ begin
     for chosen in
         select name from pack where created <= now() - make_interval(secs => seconds)
             and not exists (select from block where block.pack = pack.name) order by name
+            for update skip locked
     loop
         begin
             delete from pack where name = chosen;

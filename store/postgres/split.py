@@ -9,11 +9,11 @@ service matters.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 
 from ibidem.objects.cid import Cid
-from ibidem.objects.errors import CorruptError, StorageError
+from ibidem.objects.errors import ConflictError, CorruptError, StorageError
 from ibidem.store.cache import BlockCache
 from ibidem.store.log.objects import OLD_VERSIONS, Bucket, erasing_versions
 from ibidem.store.postgres.database import BULK_COUNT, Database, Outcome
@@ -91,13 +91,24 @@ class SplitDatabase(Database):
         for at in range(0, len(spans), _BLOCKS_AT_ONCE):
             some = spans[at : at + _BLOCKS_AT_ONCE]
             with _collected_meanwhile():
+                # Rows are locked in the order of their CIDs, as a deletion locks them.
                 self.change(
                     "move blocks",
-                    "update block set body = moved.body from "
-                    "unnest(%s::bytea[], %s::bytea[]) as moved (cid, body) "
-                    "where block.cid = moved.cid and block.pack = %s",
-                    *([cid.raw for cid, _ in some], [span.body() for _, span in some], old),
+                    "with locked as (select cid from block where cid = any(%s) and pack = %s "
+                    "order by cid for update) update block set body = moved.body from "
+                    "unnest(%s::bytea[], %s::bytea[]) as moved (cid, body), locked "
+                    "where block.cid = moved.cid and block.cid = locked.cid",
+                    *([cid.raw for cid, _ in some], old),
+                    *([cid.raw for cid, _ in some], [span.body() for _, span in some]),
                 )
+
+    def packs_of(self, cids: Iterable[Cid]) -> list[bytes]:
+        """Returns the packs that hold some of the blocks."""
+        rows = self.read(
+            "select distinct pack from block where cid = any(%s) and pack is not null",
+            [cid.raw for cid in cids],
+        )
+        return [pack for (pack,) in rows]
 
     def _blocks_in(self, bodies: dict[Cid, bytes]) -> dict[Cid, bytes]:
         found: dict[Cid, bytes] = {}
@@ -165,12 +176,16 @@ class SplitStore(PostgresStore):
 
     def delete(self, cids: Iterable[Cid], *, cells: Mapping[str, bytes | None] = NO_CELLS) -> int:
         """Deletes blocks in one transaction, provided that the cells hold the expected values, then
-        the packs that hold little else, and those that no row names; in a bucket that keeps old
-        versions these stay for `scrub` to find."""
-        count = super().delete(cids, cells=cells)
-        if count and not self.bucket.keeps_versions():
-            self._clean(_DEAD_SHARE)
-            self._collect(_ORPHAN_SECONDS)
+        those of their packs that hold little else, and packs that no row names. What cannot be
+        deleted from the bucket then, and in one that keeps old versions all, stays for `scrub` to
+        find."""
+        gone = list(cids)
+        packs = self.database.packs_of(gone)
+        count = super().delete(gone, cells=cells)
+        with suppress(ConflictError, StorageError):  # the blocks are deleted
+            if count and packs and not self.bucket.keeps_versions():
+                self._clean(_DEAD_SHARE, packs)
+                self._retire(_ORPHAN_SECONDS)
         return count
 
     def scrub(self) -> int:
@@ -186,7 +201,8 @@ class SplitStore(PostgresStore):
         if is_dirty and self.bucket.keeps_versions():
             raise erasing_versions()
         self._clean(0.0)
-        self._collect(0.0)
+        self._retire(0.0)
+        self.bucket.delete(self._orphans())
         return max(0, before - self._packed_bytes()) + super().scrub()
 
     def notes(self) -> tuple[str, ...]:
@@ -200,20 +216,19 @@ class SplitStore(PostgresStore):
         size = sum(row.size for row in self.bucket.listed("").values())
         return StoreStats(found.block_count, found.cell_count, found.size_bytes + size)
 
-    def _clean(self, dead_share: float) -> None:
-        """Copies the rest of the packs of which more than this share was deleted."""
-        for pack, (size, used) in sorted(self._used().items()):
+    def _clean(self, dead_share: float, packs: Iterable[bytes] | None = None) -> None:
+        """Copies the rest of some packs, all for None, of which more than this share was
+        deleted."""
+        for pack, (size, used) in sorted(self._used(packs).items()):
             if not used or size - used <= dead_share * size:
                 continue
             rows = self.database.read("select cid from block where pack = %s", pack)
             self.database.move(self.database.fetch(Cid(raw) for (raw,) in rows), pack)
 
-    def _collect(self, age_seconds: float) -> None:
-        """Deletes the packs that no row names, registered so long ago by the server's clock, and
-        objects that are no registered pack."""
+    def _retire(self, age_seconds: float) -> None:
+        """Deletes the packs that no row names, registered so long ago by the server's clock."""
         retired = self.database.change("retire packs", "select retire(%s)", age_seconds)
         self.bucket.delete(object_of(pack) for (pack,) in retired)
-        self.bucket.delete(self._orphans())
 
     def _orphans(self) -> list[str]:
         """Returns the objects of packs that are not registered any more."""
@@ -224,8 +239,9 @@ class SplitStore(PostgresStore):
     def _packed_bytes(self) -> int:
         return sum(row.size for row in self.bucket.listed(PREFIX).values())
 
-    def _used(self) -> dict[bytes, tuple[int, int]]:
-        """Returns by pack its size, and the bytes of blocks in it that rows name."""
-        return {
-            pack: (size, used) for pack, size, used in self.database.read("select * from packs()")
-        }
+    def _used(self, packs: Iterable[bytes] | None = None) -> dict[bytes, tuple[int, int]]:
+        """Returns by pack, of all for None, its size and the bytes of blocks in it that rows
+        name."""
+        names = None if packs is None else list(packs)
+        rows = self.database.read("select * from packs(%s::bytea[])", names)
+        return {pack: (size, used) for pack, size, used in rows}

@@ -219,6 +219,53 @@ def test_what_is_deleted_goes_from_the_bucket_and_the_rest_stays(
         assert objects(split) == []
 
 
+def test_a_deletion_looks_at_its_own_packs_and_is_one_if_the_bucket_fails(
+    split: SplitStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = [large(f"{name}1", f"{name}2", f"{name}3") for name in "abcd"]
+    for blocks in changes:
+        split.put(blocks)
+
+    def never(*arguments: Any) -> Any:
+        raise StorageError("object storage: it is away")
+
+    asked: list[Any] = []
+    used = split._used
+    monkeypatch.setattr(split, "_used", lambda packs=None: asked.append(packs) or used(packs))
+    monkeypatch.setattr(split.bucket, "listed", never)
+    assert split.delete(list(changes[0])[:2]) == 2
+    assert [len(packs) for packs in asked] == [1]
+    with monkeypatch.context() as patched:
+        patched.setattr(split.bucket, "put", never)
+        patched.setattr(split.bucket, "delete", never)
+        assert split.delete(list(changes[1])[:2]) == 2
+        with pytest.raises(StorageError, match="is away"):
+            split.scrub()
+    monkeypatch.undo()
+    rest = [list(changes[0])[2], list(changes[1])[2], *changes[2], *changes[3]]
+    whole = {cid: block for blocks in changes for cid, block in blocks.items()}
+    assert split.get_many(rest) == [whole[cid] for cid in rest]
+    split.scrub()
+    assert split.get_many(rest) == [whole[cid] for cid in rest]
+    assert sum(row.size for row in split.bucket.listed("").values()) == sum(
+        len(whole[cid]) for cid in rest
+    )
+
+
+def test_collecting_waits_for_no_change_that_is_about_to_name_packs(
+    split: SplitStore, address: str, tmp_path: Path
+) -> None:
+    spans = split.database.put_packs(large("a", "b", "c")) | split.database.put_packs(large("d"))
+    packs = sorted({span.pack for span in spans.values()}, reverse=True)
+    retire = "retire packs", "select retire(%s)", 0.0
+    with other(address, tmp_path / "there") as there:
+        with split.database._connect() as connection, connection.transaction():
+            for pack in packs:
+                connection.execute("select from pack where name = %s for key share", [pack])
+            assert there.database.change(*retire) == []
+        assert sorted(there.database.change(*retire), reverse=True) == [(pack,) for pack in packs]
+
+
 def test_a_reader_finds_a_block_that_is_moved_meanwhile(
     split: SplitStore, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
