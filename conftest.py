@@ -24,7 +24,7 @@ settings.register_profile(
 settings.register_profile(
     "thorough", settings.get_profile("explore"), derandomize=True, database=None
 )
-settings.register_profile("house", settings.get_profile("thorough"), max_examples=30)
+settings.register_profile("house", settings.get_profile("thorough"), max_examples=15)
 settings.load_profile("house")
 pytest_plugins = ["pytester"]
 collect_ignore = [

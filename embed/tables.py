@@ -3,7 +3,8 @@ tanh.
 
 A table holds a value and the step to the next one, so that a point costs one multiplication and one
 addition, each rounded on its own: the same bits on every processor. No library's transcendental
-function is used; the `exp` of `decimal` is correctly rounded on every machine.
+function is used; the `exp` of `decimal` is correctly rounded on every machine. It is slow, so a
+process computes a table once; nobody may write to it.
 
 Spec: embedding 4.
 """
@@ -11,6 +12,7 @@ Spec: embedding 4.
 from __future__ import annotations
 
 from decimal import ROUND_HALF_EVEN, Context, Decimal
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +34,7 @@ _INVERSE_SQRT_TAU = float("0.398942280401432677939946059934")
 _SERIES_TERMS = 150
 
 
+@cache
 def exp_table() -> tuple[Float64s, Float64s]:
     """Returns values and steps of 2^20 exp(-i/1024), both (16385,) float64; the last is 0."""
     units = np.array([_exp(-unit, 1) for unit in range(EXP_UNITS + 1)])
@@ -40,6 +43,7 @@ def exp_table() -> tuple[Float64s, Float64s]:
     return _with_steps(values)
 
 
+@cache
 def gelu_table() -> tuple[Float64s, Float64s]:
     """Returns values and steps of 2^18 a (1 - Phi(a)) at a = i/1024, (8193,) float64; the last is
     0."""
@@ -56,6 +60,7 @@ def gelu_table() -> tuple[Float64s, Float64s]:
     return _with_steps(a * tail * float(2**18))
 
 
+@cache
 def tanh_table() -> tuple[Float64s, Float64s]:
     """Returns values and steps of 2^18 (1 - tanh a) at a = i/1024, (8193,) float64; the last is
     0."""
@@ -70,4 +75,6 @@ def _exp(numerator: int, power_of_two: int) -> float:
 
 def _with_steps(values: Float64s) -> tuple[Float64s, Float64s]:
     values = np.append(values, 0.0)
-    return values, np.append(values[1:] - values[:-1], 0.0)
+    steps = np.append(values[1:] - values[:-1], 0.0)
+    values.flags.writeable = steps.flags.writeable = False
+    return values, steps

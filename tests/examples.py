@@ -1,4 +1,4 @@
-"""How many examples a property test tries: half as many in the quick run as in the slow one."""
+"""How many examples a property test tries: fewer in the quick run than in the slow one."""
 
 from __future__ import annotations
 

@@ -359,16 +359,16 @@ def mount_table() -> list[str]:
 def _check_local(path: Path) -> None:
     """Raises `StorageError` for network file systems, where neither the locks nor the map are
     safe."""
-    resolved = path.absolute()
+    within = f"{path.absolute()}/"
     best, kind = "", ""
     for line in mount_table():
-        fields = line.split(" ")
+        fields = line.split(" ", 3)
         if len(fields) < 3:
             continue
-        mount = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[1])
-        if len(mount) >= len(best) and (
-            mount == "/" or resolved == Path(mount) or Path(mount) in resolved.parents
-        ):
+        mount = fields[1]
+        if "\\" in mount:
+            mount = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), mount)
+        if len(mount) >= len(best) and within.startswith(f"{mount.rstrip('/')}/"):
             best, kind = mount, fields[2]
     if kind in _NETWORK_FILE_SYSTEMS:
         raise StorageError(

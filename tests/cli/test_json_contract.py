@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,7 @@ EMBEDDED = {
 """Where a shape stands inside a command's object."""
 
 
+@cache
 def documented() -> dict[str, set[str]]:
     """Returns the paths of each table of the page, by shape or schema."""
     text = PAGE.read_text(encoding="utf-8")
@@ -96,6 +98,7 @@ def schemas() -> set[str]:
     return set(re.findall(r"^### `([^`]+)`$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
 
 
+@cache
 def allowed(schema: str) -> set[str]:
     tables = documented()
     paths = set(tables.get(schema, set()))

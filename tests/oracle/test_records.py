@@ -47,7 +47,7 @@ def bytes_of(world: World, snapshot: Any, query: Query, events: list[Event]) -> 
 
 
 @pytest.mark.parametrize(
-    "block", [pytest.param(at, marks=pytest.mark.slow if at >= 2 else ()) for at in range(8)]
+    "block", [pytest.param(at, marks=pytest.mark.slow if at >= 1 else ()) for at in range(8)]
 )
 def test_records_equal_the_oracle_on_random_states(block: int):
     for seed in range(block * 20, block * 20 + 20):

@@ -6,11 +6,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import dag_cbor
 import pytest
 
 import ibidem
 from ibidem.memory.recall.feedback import Feedback
+from ibidem.objects import codec
 from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.questions import Questions
 from ibidem.repo.revision import Revision
@@ -133,7 +133,7 @@ def ways() -> dict[str, tuple[Any, Callable[..., Any]]]:
 def told(ask: Callable[..., Any], options: dict[str, Any]) -> Any:
     found = ask(**{"text": "needle", **options})
     answer = found.packs if isinstance(found, ibidem.Prompt) else found
-    read = dag_cbor.decode(answer.to_bytes())
+    read = codec.decode(answer.to_bytes())
     return {name: value for name, value in read.items() if name != "query"}
 
 

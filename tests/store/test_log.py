@@ -324,7 +324,8 @@ def test_damage_is_a_typed_error() -> None:
     bucket = Bucket(MemoryObjects())
     with LogStore(bucket) as store:
         store.put(blocks_of(b"a"))
-    bucket.put(entry_name(0), _bytes(bucket, entry_name(0))[:-1] + b"x")
+    entry = _bytes(bucket, entry_name(0))
+    bucket.put(entry_name(0), entry[:-1] + bytes([entry[-1] ^ 1]))
     with LogStore(bucket) as store, pytest.raises(CorruptError, match="log/"):
         store.get(BlobCid.of(b"a"))
 
