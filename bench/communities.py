@@ -2,8 +2,9 @@
 
     python bench/communities.py DATA [--budget 1000] [--work FOLDER]
 
-DATA holds the folder `corpus_peps`. `bench/data/topics.json` has topics that a reader of these
-documents would name, each with words one of which a text has to hold, as whole words, to show it.
+DATA holds the folder `corpus_peps`. `bench/data/topics.json` has topics that somebody named who had
+read titles and abstracts of these documents and no overview, each with words one of which a text
+has to hold, as whole words, to show it.
 Words that at most RARE documents have do not count. Beside the overview stand sentences drawn at
 random and the beginnings of documents drawn at random (means of 20 draws), and what a question for
 the subject finds, each within the same number of tokens.
