@@ -35,13 +35,14 @@ class DerivedFiles:
         return body if blake3(body).digest() == data[-_HASH_BYTES:] else None
 
     def put(self, root: str, name: str, data: bytes) -> int:
-        """Writes a value if there is room for it; returns the bytes that were written.
+        """Writes a value, in place of another one of the root where there are VALUES_MAX; returns
+        the bytes that were written.
 
         Raises:
             StorageError: it cannot be written.
         """
-        if len(self._names({root})) >= VALUES_MAX:
-            return 0
+        for surplus in sorted(self._names({root}))[VALUES_MAX - 1 :]:
+            unlink(self.directory / surplus)
         pieces = [data, blake3(data).digest()]
         write_file(self.directory / f"{root}.{name}", pieces, is_flushed=False)
         return len(data) + _HASH_BYTES
