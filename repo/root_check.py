@@ -61,10 +61,6 @@ _IDENTIFIED = frozenset(("node", "edge"))
 _ROW_BYTES = 3 * ID_BYTES
 _BATCH_KEYS = 65_536
 """Keys looked up together, so that each leaf of a tree is read about once a batch."""
-_CHANGES_MAX = 65_536
-"""Differences between two trees that are kept until the root is done; more are found again."""
-_ALL_CHANGES_MAX = 4 * _CHANGES_MAX
-"""The same, of all trees of a root together: it may have thousands, which share their blocks."""
 
 
 def refuse(fault: Fault) -> None:
@@ -193,6 +189,12 @@ class RootCheck:
     compared with has in the same place, then `end`; after the last root, call `finish`.
     """
 
+    changes_max = 65_536
+    """Differences between two trees that are kept until the root is done; more are found again."""
+    all_changes_max = 4 * changes_max
+    """The same, of all trees of a root together: it may have thousands, which share their
+    blocks."""
+
     def __init__(
         self,
         source: Source,
@@ -225,8 +227,8 @@ class RootCheck:
         if known is not None:
             return known
         found = diff(source, before, after)
-        some = list(islice(found, _CHANGES_MAX))
-        if len(some) == _CHANGES_MAX or self._change_count + len(some) > _ALL_CHANGES_MAX:
+        some = list(islice(found, self.changes_max))
+        if len(some) == self.changes_max or self._change_count + len(some) > self.all_changes_max:
             return chain(some, found)
         self._changes[before, after] = some
         self._change_count += len(some)

@@ -40,9 +40,6 @@ _OTHER_WORDS_MIN = 2
 
 T = TypeVar("T")
 _CHUNK = re.compile("[^ ]+")
-_GENERATION_MAX = 1 << 17
-"""Chunks and what belongs to them, counted together: a chunk of a script without spaces has many
-terms."""
 _REMEMBERED_LENGTH_MAX = 64
 _NONE: frozenset[str] = frozenset()
 
@@ -134,10 +131,14 @@ def analyser_of_chunks(chunks: Sequence[str], home: str, among: Sequence[str] = 
 
 
 class _Generations(dict[str, tuple[T, ...]], Generic[T]):
-    """A cache of what is computed from a chunk, in two generations of about `_GENERATION_MAX`.
+    """A cache of what is computed from a chunk, in two generations of about `size_max`.
 
     A full younger generation becomes the older one; a hit in the older one moves the chunk back.
     """
+
+    size_max = 1 << 17
+    """Chunks and what belongs to them, counted together: a chunk of a script without spaces has
+    many terms."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -154,7 +155,7 @@ class _Generations(dict[str, tuple[T, ...]], Generic[T]):
             found = self.compute(chunk)
             if len(chunk) > _REMEMBERED_LENGTH_MAX:
                 return found
-        if self._size >= _GENERATION_MAX:
+        if self._size >= self.size_max:
             self.older = dict(self)
             self.clear()
             self._size = 0

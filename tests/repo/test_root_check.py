@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid
 from ibidem.objects.tree import EMPTY_TREE, diff, mutate
-from ibidem.repo import root_check
 from ibidem.repo.root_check import RootCheck, refuse
 
 
-def test_differences_of_many_trees_that_are_kept_have_a_bound(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_differences_of_many_trees_that_are_kept_have_a_bound() -> None:
     """Trees that share nearly all their blocks cost a sender little."""
-    monkeypatch.setattr(root_check, "_CHANGES_MAX", 100)
-    monkeypatch.setattr(root_check, "_ALL_CHANGES_MAX", 250, raising=False)
     batch = WriteBatch()
     value = Cid.of(b"value")
     edits = {number.to_bytes(16): value for number in range(90)}
@@ -24,6 +17,7 @@ def test_differences_of_many_trees_that_are_kept_have_a_bound(
         mutate(EMPTY_TREE, {**edits, b"\xff" * 15 + bytes((at,)): value}, batch) for at in range(9)
     ]
     check = RootCheck(batch, refuse)
+    check.changes_max, check.all_changes_max = 100, 250
     for _ in range(2):
         for tree in trees:
             expected = list(diff(batch, EMPTY_TREE, tree))

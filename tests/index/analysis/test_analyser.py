@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ibidem.index.analysis import ANALYSERS, ENGLISH, UNICODE, analyse, analyse_positions, analyser
-from ibidem.index.analysis.analyser import _GENERATION_MAX, remembered_terms
+from ibidem.index.analysis import ANALYSERS, ENGLISH, UNICODE, analyse, analyse_positions
+from ibidem.index.analysis.analyser import TermCache, remembered_terms
 from ibidem.objects.errors import ErrorKind, FormatError
 
 VECTORS = Path(__file__).parents[3] / "spec" / "vectors" / "retrieval" / "analysis.json"
@@ -110,28 +110,23 @@ def test_only_a_text_of_nothing_but_stop_words_keeps_them() -> None:
     assert analyse("isn't it", ENGLISH) == ["is", "it"]
 
 
-def test_memory_of_chunks_of_many_terms_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analyser, "_GENERATION_MAX", 1000)
-    remembered_terms.cache_clear()
-    try:
-        remembered, _ = remembered_terms(UNICODE)
+def test_memory_of_chunks_of_many_terms_is_bounded() -> None:
+    remembered = TermCache()
+    for one in (remembered, remembered.with_ranges):
+        one.size_max = 1000
         for number in range(200):
-            text = "".join(chr(0x4E00 + number + at) for at in range(60))
-            assert len(analyse(text, UNICODE)) == len(analyse_positions(text, UNICODE)) >= 59
-        for one in (remembered, remembered.with_ranges):
-            for generation in (one, one.older):
-                assert 0 < sum(map(len, generation.values())) < 1100
-    finally:
-        remembered_terms.cache_clear()
+            assert len(one["".join(chr(0x4E00 + number + at) for at in range(60))]) >= 59
+        for generation in (one, one.older):
+            assert 0 < sum(map(len, generation.values())) < 1100
 
 
 def test_memory_of_chunks_is_bounded_and_changes_nothing() -> None:
     remembered, _ = remembered_terms(UNICODE)
     before = analyse("first words", UNICODE)
-    for start in range(0, 3 * _GENERATION_MAX, 4096):
+    for start in range(0, 3 * remembered.size_max, 4096):
         analyse(" ".join(f"w{number}" for number in range(start, start + 4096)), UNICODE)
-    assert len(remembered) <= _GENERATION_MAX
-    assert len(remembered.older) <= _GENERATION_MAX
+    assert len(remembered) <= remembered.size_max
+    assert len(remembered.older) <= remembered.size_max
     assert analyse("first words", UNICODE) == before
     size = len(remembered)
     assert analyse("x" * 1000, UNICODE) == ["x" * 64]
