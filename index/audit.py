@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ibidem.index.describe import describe_section, differences
+from ibidem.index.describe import differences, entries
 from ibidem.index.families.vector_rows import ROWS
 from ibidem.index.index import Index
 from ibidem.index.manifest import Manifest, read_manifest
@@ -137,19 +137,19 @@ def _snapshot_problems(
 def row_problems(held: Snapshot, root: Root, blocks: Source) -> Iterator[str]:
     """Yields the families whose live rows are not the entries of the root's trees."""
 
-    nodes = {key: facts[0] for key, facts in describe_section(held, "nodes").items()}
+    nodes = {key: facts[0] for key, facts in entries(held, "nodes")}
     expected = {key: cid.raw for key, cid in Tree(blocks, root.nodes).items()}
     if nodes != expected:
         yield "its nodes are not those of its root"
-    edges = {key: facts[0] for key, facts in describe_section(held, "edges").items()}
+    edges = {key: facts[0] for key, facts in entries(held, "edges")}
     if edges != {key: cid.raw[4:] for key, cid in Tree(blocks, root.edges).items()}:
         yield "its edges are not those of its root"
-    hidden = set(describe_section(held, "tombstones"))
+    hidden = {key for key, _ in entries(held, "tombstones")}
     if hidden != set(Tree(blocks, root.tombstones)):
         yield "its tombstones are not those of its root"
     for family in ROWS:
         section = f"{NOUNS[family]}s"
-        vectors = {key: facts[0] for key, facts in describe_section(held, section).items()}
+        vectors = {key: facts[0] for key, facts in entries(held, section)}
         if vectors != {
             (name, key): cid.raw[4:]
             for (of, name), tree in root.trees().items()
