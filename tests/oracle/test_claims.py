@@ -8,6 +8,7 @@ import dag_cbor
 import numpy as np
 import pytest
 
+from ibidem.index.analysis import ENGLISH, analyse
 from ibidem.index.index import Index
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.child import Child
@@ -147,6 +148,7 @@ def test_a_passage_is_ranked_with_the_headings_above_it():
     found = ask(manual(), text="production timeout")
     assert ids(found)[0] == 12
     assert ids(ask(manual(), text="handbook timeout"))[:2] == [11, 12]
+    assert ids(ask(manual("Production " * 32), text="production")) == [12]
     assert ids(ask(manual("Production " * 33), text="production")) == [2]
 
 
@@ -163,9 +165,34 @@ def test_a_passage_is_ranked_with_the_passages_around_it():
     ]
     found = ids(ask(nodes, text="vault kept days"))
     assert found.index(12) < found.index(13)
-    nodes[3] = doc(11, "vault " * 99, ntype="Passage")
-    scores = {item.node.id: item.score for item in ask(nodes, text="kept days").items}
-    assert scores[ident(12)] == scores[ident(13)]
+
+    def counts_beside(terms):
+        around = doc(11, "vault " * (terms - 1) + "kept", ntype="Passage")
+        found = ask([*nodes[:3], around, *nodes[4:]], text="kept days").items
+        scores = {item.node.id: item.score for item in found}
+        return scores[ident(12)] > scores[ident(13)]
+
+    own = len(analyse("these are kept for 30 days", ENGLISH))
+    assert counts_beside(100 - own)
+    assert not counts_beside(101 - own)
+
+
+def test_four_passages_on_each_side_count_for_one():
+    """[4.1.5-d]"""
+
+    def score_of_the_sixth(named):
+        parts = range(10, 20)
+        texts = {one: "timeout vault" if one == named else "nothing here" for one in parts}
+        texts[15] = "seconds"
+        nodes = [part_of(0, "Handbook", "Document", *parts)]
+        nodes += [doc(one, text, ntype="Passage") for one, text in texts.items()]
+        found = ask(nodes, text="seconds vault").items
+        return {item.node.id: item.score for item in found}[ident(15)]
+
+    alone = score_of_the_sixth(None)
+    assert score_of_the_sixth(11) > alone
+    assert score_of_the_sixth(19) > alone
+    assert score_of_the_sixth(10) < score_of_the_sixth(11)
 
 
 def test_a_heading_gives_its_place_to_its_first_passage():
