@@ -1,9 +1,5 @@
-"""What tests share: the folders that are collected, Hypothesis profiles, codec engines, workers.
+"""What tests share: Hypothesis profiles, codec engines, servers, workers."""
 
-The root folders can be imported as themselves and as `ibidem.*`; only the latter is collected.
-"""
-
-import ast
 import gc
 import os
 import sys
@@ -27,37 +23,8 @@ settings.register_profile(
 settings.register_profile("house", settings.get_profile("thorough"), max_examples=15)
 settings.load_profile("house")
 pytest_plugins = ["pytester"]
-collect_ignore = [
-    *("adapters", "cli", "embed", "index", "ingest", "memory", "objects", "repo", "retrieve"),
-    *("serve", "store", "testing", "bench", "examples"),
-]
 ENGINES = [name for name in ("cbor2", "cbrrr") if find_spec(name) is not None]
 """The codec engines that are installed; `cbrrr` is optional."""
-if "cbrrr" not in ENGINES:
-    collect_ignore.append("src/ibidem/objects/engine_cbrrr.py")
-
-
-def _is_importable(module: Path) -> bool:
-    """Whether the packages that a module, or a package with its modules, imports are installed."""
-    if module.name == "__init__.py":
-        return all(_is_importable(one) for one in module.parent.glob("[!_]*.py"))
-    for step in ast.parse(module.read_text("utf-8")).body:
-        if isinstance(step, ast.Import):
-            names = [alias.name for alias in step.names]
-        elif isinstance(step, ast.ImportFrom):
-            names = [str(step.module)]
-        else:
-            continue
-        if not all(find_spec(name.split(".")[0]) for name in names):
-            return False
-    return True
-
-
-collect_ignore += [
-    f"src/ibidem/{module.relative_to(Path(__file__).parent)}"
-    for module in (Path(__file__).parent / "adapters").rglob("*.py")
-    if not _is_importable(module)
-]
 
 
 def pytest_configure(config: pytest.Config) -> None:

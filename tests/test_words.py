@@ -119,9 +119,9 @@ def public_names() -> Iterator[tuple[str, str]]:
 def occurrences() -> Counter[str]:
     found: Counter[str] = Counter()
     for path, tree in sources().items():
-        found.update(words(path.stem))
-        for name in names(tree):
-            found.update(words(name))
+        for name, times in Counter((path.stem, *names(tree))).items():
+            for word in words(name):
+                found[word] += times
     return found
 
 
