@@ -2,13 +2,14 @@
 
     python bench/compare [--sizes 1000,10000,100000] [--repeats 3] [--peers ibidem,tantivy]
                          [--limit 10] [--time-limit 120] [--work FOLDER] [--json FILE]
-                         [--docs FOLDER]
+                         [--docs FOLDER] [--release NAME]
 
 Every measurement is a process of its own. At each size every peer loads once; then the peers take
 turns, `--repeats` times, at a cold answer of each lane and a warm run; then each inserts nodes.
 A cell that takes longer than the time limit, or fails, says so and stops nothing.
 Peers need `pip install ibidem[bench]`; one that is not installed is reported as that.
-`--report FILE` makes tables, page and figures from the JSON of an earlier run.
+`--report FILE` makes tables, page and figures from the JSON of an earlier run. `--release NAME`
+puts it into `bench/history/speed.json`, and the page compares the releases that are there.
 """
 
 from __future__ import annotations
@@ -21,12 +22,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import history
 from corpus import prepare
 from figure import write_figures
 from machine import describe
 from peer import PEERS
 from run import measure
 from table import markdown, write_page
+
+HISTORY = Path(__file__).resolve().parents[1] / "history" / "speed.json"
 
 
 def main() -> None:
@@ -42,12 +46,22 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="results; what it has of other sizes stays")
     parser.add_argument("--docs", type=Path, help="folder of benchmarks.md and figures/")
     parser.add_argument("--report", type=Path, help="an earlier JSON; measures nothing")
+    parser.add_argument("--release", help="the release whose run this is, for the history")
+    parser.add_argument("--history", type=Path, default=HISTORY, help="where that is kept")
     options = parser.parse_args()
     found = json.loads(options.report.read_text()) if options.report else collect(options)
-    print(markdown(found))
+    if options.release:
+        history.record(found, options.release, options.history)
+    releases = history.read(options.history)
+    text = markdown(found) + ("\n\n" + history.markdown(releases) if releases else "")
+    print(text)
     if options.docs:
-        names = write_figures(found, options.docs / "figures")
-        write_page(found, options.docs / "benchmarks.md", names)
+        figures = write_figures(found, options.docs / "figures")
+        if releases:
+            drawn = options.docs / "figures" / "compare-history.svg"
+            drawn.write_text(history.draw(releases), encoding="utf-8")
+            figures.append((drawn.name, "Ratios release by release"))
+        write_page(text, options.docs / "benchmarks.md", figures)
 
 
 def collect(options: argparse.Namespace) -> dict[str, Any]:

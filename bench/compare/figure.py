@@ -59,8 +59,8 @@ def _points(cells: dict[str, Any], peer: str, row: str) -> list[Point]:
 def draw(title: str, lines: dict[str, list[Point]], colours: dict[str, str]) -> str:
     """Returns one chart; every line has at least one point, every value is positive."""
     every = [point for points in lines.values() for point in points]
-    across = _Axis([size for size, _ in every], LEFT, RIGHT)
-    up = _Axis([value for _, value in every], BOTTOM, TOP)
+    across = Axis([size for size, _ in every], LEFT, RIGHT)
+    up = Axis([value for _, value in every], BOTTOM, TOP)
     parts = [
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
@@ -72,13 +72,13 @@ def draw(title: str, lines: dict[str, list[Point]], colours: dict[str, str]) -> 
     ]
     for decade in across.decades():
         x = across.place(decade)
-        parts.append(_line(x, TOP, x, BOTTOM, "#e5e5e5"))
-        parts.append(_text(x, BOTTOM + 18, f"{decade:,g}", "#555555", "middle"))
+        parts.append(line(x, TOP, x, BOTTOM, "#e5e5e5"))
+        parts.append(text(x, BOTTOM + 18, f"{decade:,g}", "#555555", "middle"))
     for decade in up.decades():
         y = up.place(decade)
-        parts.append(_line(LEFT, y, RIGHT, y, "#e5e5e5"))
-        parts.append(_text(LEFT - 8, y + 4, f"{decade:,g}", "#555555", "end"))
-    parts.append(_text((LEFT + RIGHT) / 2, BOTTOM + 36, "nodes", "#555555", "middle"))
+        parts.append(line(LEFT, y, RIGHT, y, "#e5e5e5"))
+        parts.append(text(LEFT - 8, y + 4, f"{decade:,g}", "#555555", "end"))
+    parts.append(text((LEFT + RIGHT) / 2, BOTTOM + 36, "nodes", "#555555", "middle"))
     for peer, points in lines.items():
         places = [(across.place(size), up.place(value)) for size, value in points]
         path = " ".join(f"{x:.2f},{y:.2f}" for x, y in places)
@@ -95,12 +95,12 @@ def draw(title: str, lines: dict[str, list[Point]], colours: dict[str, str]) -> 
     ends = {peer: up.place(points[-1][1]) for peer, points in lines.items()}
     for peer, y in _apart(ends).items():
         x = across.place(lines[peer][-1][0])
-        parts.append(_line(x + 6, ends[peer], RIGHT + 12, y, "#cccccc"))
-        parts.append(_text(RIGHT + 16, y + 4, peer, colours[peer], "start"))
+        parts.append(line(x + 6, ends[peer], RIGHT + 12, y, "#cccccc"))
+        parts.append(text(RIGHT + 16, y + 4, peer, colours[peer], "start"))
     return "\n".join([*parts, "</svg>", ""])
 
 
-class _Axis:
+class Axis:
     """A logarithmic axis over whole decades around its values."""
 
     def __init__(self, values: list[float] | list[int], start: float, stop: float) -> None:
@@ -126,14 +126,14 @@ def _apart(places: dict[str, float]) -> dict[str, float]:
     return {peer: y - over for peer, y in found.items()} if over else found
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, colour: str) -> str:
+def line(x1: float, y1: float, x2: float, y2: float, colour: str) -> str:
     return (
         f'<line x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}" '
         f'stroke="{colour}" stroke-width="1"/>'
     )
 
 
-def _text(x: float, y: float, text: str, colour: str, anchor: str) -> str:
+def text(x: float, y: float, text: str, colour: str, anchor: str) -> str:
     return (
         f'<text x="{x:.2f}" y="{y:.2f}" fill="{colour}" text-anchor="{anchor}">'
         f"{escape(text)}</text>"

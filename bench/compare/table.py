@@ -50,15 +50,15 @@ def markdown(found: dict[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def write_page(found: dict[str, Any], page: Path, figures: list[tuple[str, str]]) -> None:
+def write_page(text: str, page: Path, figures: list[tuple[str, str]]) -> None:
     """Puts tables and figures between the marks of `page`, which has to have them."""
     before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, mark, after = rest.partition(END)
     if not mark:
         raise SystemExit(f"{page} has no {BEGIN} ... {END}")
     drawn = "\n\n".join(f"![{title}](figures/{name})" for name, title in figures)
-    text = f"{before}{BEGIN}\n\n{markdown(found)}\n\n{drawn}\n\n{END}{after}"
-    page.write_text(text, encoding="utf-8")
+    whole = f"{before}{BEGIN}\n\n{text}\n\n{drawn}\n\n{END}{after}"
+    page.write_text(whole, encoding="utf-8")
 
 
 def sizes_of(cells: dict[str, Any]) -> list[int]:
@@ -124,10 +124,11 @@ def _joined(values: list[float | str | None]) -> str:
     first = values[0]
     if isinstance(first, str):
         return first.replace("|", " ")
-    return "-" if first is None else " / ".join(_digits(one) for one in values)
+    return "-" if first is None else " / ".join(digits(one) for one in values)
 
 
-def _digits(value: Any) -> str:
+def digits(value: float) -> str:
+    """Returns a number with the digits that it deserves."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 0.1 else f"{value:.3f}"

@@ -66,6 +66,27 @@ def test_a_report_of_the_same_results_has_the_same_bytes(folder: Path, found: di
     assert pages[0]["compare-dense.svg"].startswith(b"<svg")
 
 
+def test_releases_are_kept_and_compared_within_their_runs(folder: Path, found: dict[str, Any]):
+    history, docs = folder / "speed.json", folder / "releases"
+    docs.mkdir()
+    (docs / "benchmarks.md").write_text(PAGE)
+    ours = found["cells"]["ibidem"]["50"] | {"load": 20.0, "disk": 4.0}
+    kept = {key: ours[key] for key in ("note", "versions", "machine_load", "turns")}
+    peer = kept | {"lanes": [], "load": 10.0, "disk": 1.0}
+    cells = {"ibidem": {"50": ours}, "tantivy": {"50": peer}}
+    (folder / "one.json").write_text(json.dumps(found | {"cells": cells}))
+    for name in ("1.0", "1.1", "1.1"):
+        options = ("--release", name, "--history", history, "--docs", docs)
+        run("--report", folder / "one.json", *options)
+    releases = json.loads(history.read_text())["releases"]
+    assert [one["release"] for one in releases] == ["1.0", "1.1"]
+    assert releases[0]["machine"] == found["machine"]
+    text = (docs / "benchmarks.md").read_text()
+    assert "| Bulk load, nodes a second | 20.0 (2.00) | 20.0 (2.00) |" in text
+    assert "| Disk, bytes a node | 4.00 (0.25) | 4.00 (0.25) |" in text
+    assert (docs / "figures" / "compare-history.svg").read_text().count("<circle") == 4
+
+
 def test_an_unknown_peer_is_refused():
     with pytest.raises(subprocess.CalledProcessError) as caught:
         run("--peers", "nobody", "--sizes", 50)
