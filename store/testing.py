@@ -24,7 +24,7 @@ from ibidem.objects.errors import (
     InvalidInputError,
     NotFoundError,
 )
-from ibidem.store.protocol import CELL_NAME_BYTES_MAX, NO_CELLS, Store
+from ibidem.store.protocol import CELL_NAME_BYTES_MAX, NO_CELLS, Guard, Store
 
 
 def blocks_of(*bodies: bytes) -> dict[Cid, bytes]:
@@ -306,6 +306,15 @@ class RecordingStore:
         """Number of reads, of one block or of many."""
         self.cell_read_count = 0
         """Number of reads, of one cell or of all."""
+
+    @property
+    def guard(self) -> Guard:
+        """That of the store, which a repository sets when it opens it."""
+        return self._store.guard
+
+    @guard.setter
+    def guard(self, guard: Guard) -> None:
+        self._store.guard = guard
 
     def get(self, cid: Cid) -> bytes:
         """Counts one read."""
