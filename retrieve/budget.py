@@ -61,6 +61,12 @@ class Reader:
             with suppress(IbidemError):
                 self._ahead.update(zip(cids, self.load_many(cids), strict=True))
 
+    def load_all(self, cids: Sequence[NodeCid]) -> list[Node]:
+        """Returns nodes, read in one batch if there are several."""
+        if self.load_many is None or len(cids) < 2:
+            return list(map(self.load, cids))
+        return self.load_many(cids)
+
     def peek(self, cid: NodeCid) -> tuple[Node, str]:
         """Returns a node and its text, and caches both for `read`."""
         found = self._peeked.get(cid)

@@ -13,7 +13,7 @@ Spec: format 6.6.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from blake3 import blake3
@@ -32,6 +32,7 @@ from ibidem.objects.tree.block import (
 from ibidem.objects.tree.boundary import natural_flags
 from ibidem.objects.tree.build import Rows, build, write_blocks, write_levels
 from ibidem.objects.tree.columns import COUNT_BYTES, Block
+from ibidem.objects.tree.read import load_many
 from ibidem.objects.tree.rebuild import is_rewritten, rebuild
 from ibidem.objects.tree.region import Edits, Member, Region, apply_edits, region_cuts
 
@@ -106,10 +107,15 @@ class _Editor:
         keys = sorted(edits)
         reached = [(Member(self._top, self._top_raw, None, is_last=True), 0, len(keys))]
         for _ in range(self._top.level - level):
-            reached = [
-                below
+            below = [
+                (parent, *child)
                 for parent, start, stop in reached
-                for below in self._descend(parent, keys, start, stop)
+                for child in _descend(parent, keys, start, stop)
+            ]
+            if len(below) > 1:
+                self._read_ahead([(parent.block, index) for parent, index, _, _ in below])
+            reached = [
+                (self._child(parent, index), start, stop) for parent, index, start, stop in below
             ]
         return {
             member.block.last: member
@@ -117,30 +123,22 @@ class _Editor:
             if member.take(keys[start:stop], edits)
         }
 
-    def _descend(
-        self, parent: Member, keys: list[bytes], start: int, stop: int
-    ) -> list[tuple[Member, int, int]]:
-        """Splits keys[start:stop] among the children of `parent` that they belong to."""
-        found = []
-        last = parent.block.size - 1
-        while start < stop:
-            index = min(parent.block.find(keys[start]), last)
-            end = stop
-            if index < last:
-                end = bisect_right(keys, parent.block.key_list[index], start, stop)
-            found.append((self._child(parent, index), start, end))
-            start = end
-        return found
+    def _read_ahead(self, children: list[tuple[Block, int]]) -> None:
+        """Reads the children, each (parent, index), of one level at once, unless they were read."""
+        found = {parent.cid(index): (parent, index) for parent, index in children}
+        raws = [raw for raw in found if raw not in self._read]
+        for raw, child in zip(raws, load_many(self._source, raws), strict=True):
+            parent, index = found[raw]
+            check_child(child, raw, parent.level - 1, parent.key_list[index])
+            self._read[raw] = child
 
     def _child(self, parent: Member, index: int) -> Member:
         block = parent.block
         raw = block.cid(index)
-        child = self._read.get(raw)
-        if child is None:
-            child = self._read[raw] = load(self._source, raw)
-            check_child(child, raw, block.level - 1, block.key_list[index])
+        if raw not in self._read:
+            self._read_ahead([(block, index)])
         low = block.key_list[index - 1] if index else parent.low
-        return Member(child, raw, low, is_last=parent.is_last and index == block.size - 1)
+        return Member(self._read[raw], raw, low, is_last=parent.is_last and index == block.size - 1)
 
     def before(self, low: bytes, level: int) -> Member:
         """Returns the block of `level` that ends at the key `low`."""
@@ -200,6 +198,21 @@ class _Editor:
                 return raw
             self.written.pop(raw, None)
             raw = top.cid(0)
+
+
+def _descend(
+    parent: Member, keys: list[bytes], start: int, stop: int
+) -> Iterator[tuple[int, int, int]]:
+    """Splits keys[start:stop] among the children of `parent` that they belong to; yields the index
+    of each of these, and its range."""
+    last = parent.block.size - 1
+    while start < stop:
+        index = min(parent.block.find(keys[start]), last)
+        end = stop
+        if index < last:
+            end = bisect_right(keys, parent.block.key_list[index], start, stop)
+        yield index, start, end
+        start = end
 
 
 def _join(members: dict[bytes, Member], level: int, editor: _Editor) -> list[Member]:

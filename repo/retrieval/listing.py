@@ -6,7 +6,7 @@ order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,7 +17,7 @@ from ibidem.objects.record import record
 from ibidem.repo.argument_checks import check_ids
 from ibidem.repo.arguments import microseconds
 from ibidem.repo.retrieval.history import with_history
-from ibidem.retrieve.access.restricted_snapshot import loader
+from ibidem.retrieve.access.restricted_snapshot import CallerSnapshot
 from ibidem.retrieve.answer.tuple_sequence import TupleSequence
 from ibidem.retrieve.filter import NodeSet, universe, view_of
 from ibidem.retrieve.graph.paths import PATHS_DEFAULT, GraphPath, find_paths, parse_steps
@@ -28,11 +28,13 @@ from ibidem.retrieve.semantics import resolve
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
-    from ibidem.objects.cid import RootCid
+    from ibidem.objects.cid import NodeCid, RootCid
     from ibidem.repo.graph import Graph
     from ibidem.retrieve.query.predicate import Predicate
 
 T = TypeVar("T")
+_BATCH_NODES = 1000
+"""Nodes that are read from the store at once."""
 
 
 @record
@@ -74,7 +76,7 @@ def page(
     Raises:
         InvalidInputError: an option is wrong; the message names it.
     """
-    get = revision.core.store.get
+    store = revision.core.store
     conditions = with_history(revision, conditions)
 
     def found(snapshot: Snapshot) -> Page:
@@ -86,9 +88,19 @@ def page(
             limit=None if limit is None else checks.count("limit", limit),
             after=after,
         )
-        load = loader(snapshot, lambda cid: Node.decode(get(cid)))
         cids = snapshot.node_cids(listed.ordinals)
-        return Page(tuple(load(cid) for cid in cids), listed.count, listed.next)
+        nodes: list[Node] = []
+        for start in range(0, len(cids), _BATCH_NODES):
+            nodes += read(snapshot, cids[start : start + _BATCH_NODES])
+        return Page(tuple(nodes), listed.count, listed.next)
+
+    def read(snapshot: Snapshot, cids: Sequence[NodeCid]) -> list[Node]:
+        if isinstance(snapshot, CallerSnapshot):
+            return snapshot.load_many(cids, stored)
+        return stored(cids)
+
+    def stored(cids: Sequence[NodeCid]) -> list[Node]:
+        return list(map(Node.decode, store.get_many(cids)))
 
     return _answer(revision, found)
 

@@ -10,7 +10,7 @@ Spec: packs.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Mapping, Sequence
+from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -33,7 +33,7 @@ from ibidem.retrieve.answer.staleness import count_stale
 from ibidem.retrieve.answer.warning import AnswerWarning, WarningCode
 from ibidem.retrieve.context.clip import cut_to_fit
 from ibidem.retrieve.context.dedupe import distinct, distinct_nearly, folded
-from ibidem.retrieve.context.group import Found, Group, grouped, ids_of, in_order
+from ibidem.retrieve.context.group import Found, Group, always_measured, grouped, ids_of, in_order
 from ibidem.retrieve.context.option import EDGES, NEIGHBORS, NONE, SECTION
 from ibidem.retrieve.context.pack import BETWEEN, MESSAGE_SCOPE, Hit, Member, Pack, pack_cid
 from ibidem.retrieve.context.sequence import Sequences, ThreadSequence
@@ -270,6 +270,7 @@ class _Making:
             or query.mmr is not None
             or source.name == CONVERSATION,
         )
+        self._read(always_measured(self.hits, options))
         groups = grouped(
             snapshot,
             visible,
@@ -389,14 +390,16 @@ class _Making:
     def _members(self, group: Group) -> tuple[tuple[str, ...], tuple[Member, ...], str]:
         """Returns the headings above all members of a group, the members, and their texts with the
         headings between them."""
-        self._read(group.members)
         sequence = group.sequence
         positions = None if sequence is None else sequence.places
         chains: list[tuple[int, ...]] = [() for _ in group.members]
         if sequence is not None and positions is not None:
             chains = [sequence.chain(positions[one]) for one in group.members]
-        above = min(_shared(chains[0], chain) for chain in chains)
-        before = chains[0][:above]
+        above = [one for chain in chains for one in chain]
+        documents = [] if sequence is None or self.source.name != DOCUMENTS else [sequence.top]
+        self._read([*group.members, *self._sections(above), *documents])
+        shared = min(_shared(chains[0], chain) for chain in chains)
+        before = chains[0][:shared]
         members: list[Member] = []
         pieces: list[str] = []
         for ordinal, chain in zip(group.members, chains, strict=True):
@@ -409,12 +412,15 @@ class _Making:
             at = sum(map(len, pieces)) + len(BETWEEN) * len(pieces)
             members.append(Member(node.id, cid, position, text, at))
             pieces.append(text)
-        return tuple(self._headings(chains[0][:above])), tuple(members), BETWEEN.join(pieces)
+        return tuple(self._headings(chains[0][:shared])), tuple(members), BETWEEN.join(pieces)
+
+    def _sections(self, containers: Iterable[int]) -> list[int]:
+        sections = self._snapshot.label("Section")
+        return [one for one in containers if one in sections]
 
     def _headings(self, containers: Sequence[int]) -> list[str]:
         """Returns the headings of those of some containers that are sections."""
-        sections = self._snapshot.label("Section")
-        return [text for one in containers if one in sections and (text := self._heading(one))]
+        return [text for one in self._sections(containers) if (text := self._heading(one))]
 
     def _group_hits(self, group: Group, shown: Mapping[int, Member]) -> tuple[Hit, ...]:
         found = [self.hits[rank] for rank in group.hits]
@@ -490,11 +496,11 @@ class _Making:
         return self._nodes[ordinal]
 
     def _read(self, ordinals: Sequence[int]) -> None:
-        """Loads the nodes that are not loaded yet, all their CIDs at once."""
-        wanted = [ordinal for ordinal in ordinals if ordinal not in self._nodes]
+        """Loads the nodes that are not loaded yet, all at once."""
+        wanted = [ordinal for ordinal in dict.fromkeys(ordinals) if ordinal not in self._nodes]
         cids = self._snapshot.node_cids(np.array(wanted, np.uint32))
-        for ordinal, cid in zip(wanted, cids, strict=True):
-            self._nodes[ordinal] = cid, self.found.reader.load(cid)
+        nodes = self.found.reader.load_all(cids)
+        self._nodes.update(zip(wanted, zip(cids, nodes, strict=True), strict=True))
 
     def _id(self, ordinal: int) -> NodeId:
         return NodeId(ids_of(self._snapshot, [ordinal]))

@@ -16,7 +16,14 @@ from pyroaring import BitMap
 
 from ibidem.objects.record import record
 from ibidem.retrieve.context.edge_walk import walked
-from ibidem.retrieve.context.option import ABSORB, EDGES, NONE, SECTION, PackOptions
+from ibidem.retrieve.context.option import (
+    ABSORB,
+    EDGES,
+    NEIGHBORS,
+    NONE,
+    SECTION,
+    PackOptions,
+)
 from ibidem.retrieve.context.sequence import Container, Heading, Sequence, Sequences, Spot
 from ibidem.retrieve.context.window import Aim, absorb, clipped, coalesce, united
 from ibidem.retrieve.protocol import Ordinals, Snapshot
@@ -88,6 +95,20 @@ def in_order(
         keyed.append(((rank, where, own), Found(ordinal, place, score, spot)))
     keyed.sort(key=lambda pair: pair[0])
     return [found for _, found in keyed]
+
+
+def always_measured(hits: Many[Found], options: PackOptions) -> list[int]:
+    """Returns nodes whose length `grouped` needs whatever lengths it finds: the hits and what is
+    beside them."""
+    if options.expand != NEIGHBORS or options.window_chars is None:
+        return []
+    found = []
+    for spot in (hit.spot for hit in hits if hit.spot is not None):
+        ordinals, homes, middle = spot.sequence.ordinals, spot.sequence.homes, spot.index
+        reach = 1 if options.per_hit_neighbors else 0
+        near = range(max(0, middle - reach), min(len(ordinals), middle + reach + 1))
+        found += [ordinals[at] for at in near if homes[at] == homes[middle]]
+    return found
 
 
 def grouped(

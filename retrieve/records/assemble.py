@@ -206,9 +206,7 @@ class _Records:
     def read_ahead(self, ordinals: Sequence[int]) -> None:
         """Reads records in one batch."""
         cids = self.view.node_cids(np.array(ordinals, np.uint32))
-        load, load_many = self._reader.load, self._reader.load_many
-        nodes = list(map(load, cids)) if load_many is None else load_many(cids)
-        for ordinal, cid, node in zip(ordinals, cids, nodes, strict=True):
+        for ordinal, cid, node in zip(ordinals, cids, self._reader.load_all(cids), strict=True):
             self._read[ordinal] = None
             with suppress(InvalidInputError):
                 self._read[ordinal] = _Read(cid, node, Record.of(node, self._policy))
