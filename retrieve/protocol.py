@@ -127,11 +127,11 @@ class VectorSegment(Segment, Protocol):
         none.
         """
 
-    def made_from(self, row: int) -> bytes:
-        """Returns the digest of the text that the vector of a live row was computed from.
+    def made_from(self, rows: Sequence[int]) -> list[bytes]:
+        """Returns the digests of the texts that the vectors of some live rows were computed from.
 
         Raises:
-            CorruptError: the row differs from its block.
+            CorruptError: a row differs from its block.
         """
 
 

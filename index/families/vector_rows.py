@@ -33,8 +33,8 @@ from ibidem.index.segments.identity import id_array
 from ibidem.index.segments.inverted import build_numbered, inverted, merge_inverted
 from ibidem.index.segments.merge_rows import Part, merge_rows, plan_merge
 from ibidem.index.segments.reader import Rows, SegmentView
-from ibidem.objects.blocks import BlockReader
-from ibidem.objects.cid import DAG_CBOR_PREFIX, VectorCid
+from ibidem.objects.blocks import Source
+from ibidem.objects.cid import DAG_CBOR_PREFIX, Cid, VectorCid
 from ibidem.objects.errors import CorruptError, ErrorKind, NotFoundError
 from ibidem.objects.record import record
 from ibidem.objects.vector import Sparse, Vector
@@ -48,7 +48,7 @@ class FamilySegment(SegmentView):
     """Vectors of one model or vocabulary."""
 
     def __init__(
-        self, part: Part, nodes: BitMap | None = None, blocks: BlockReader | None = None
+        self, part: Part, nodes: BitMap | None = None, blocks: Source | None = None
     ) -> None:
         super().__init__(part, nodes)
         self._blocks = blocks
@@ -71,27 +71,31 @@ class FamilySegment(SegmentView):
 class VectorSegment(FamilySegment):
     """Dense vectors of one model."""
 
-    def made_from(self, row: int) -> bytes:
-        """Returns the digest of the text from which the vector of a live row was computed.
+    def made_from(self, rows: Sequence[int]) -> list[bytes]:
+        """Returns the digests of the texts from which the vectors of some live rows were computed.
 
-        The row is compared with its block once per process.
+        Each row is compared with its block once per process; blocks are read at once.
 
         Raises:
-            CorruptError: the row differs from its block.
+            CorruptError: a row differs from its block.
         """
-        digest = self.digests[row : row + 1].tobytes()
         compared: set[int] = self.cache.setdefault("compared with blocks", set())
-        if self._blocks is not None and row not in compared:
-            with suppress(NotFoundError):  # erased since, maybe by another process
-                self._compare(row, digest, self._blocks)
-            compared.add(row)
-        return digest
+        new = [row for row in rows if row not in compared]
+        if self._blocks is not None and new:
+            self._compare(new, self._blocks)
+            compared.update(new)
+        return [self.digests[row : row + 1].tobytes() for row in rows]
 
-    def _compare(self, row: int, digest: bytes, blocks: BlockReader) -> None:
-        cid = VectorCid(DAG_CBOR_PREFIX + self.cid_digests[row : row + 1].tobytes())
-        vector = Vector.decode(blocks.get(cid))
-        if vector.of != digest or vector.to_array().tobytes() != self.rows[row : row + 1].tobytes():
-            self.part.segment.refuse(f"row {row} is not the vector {cid}")
+    def _compare(self, rows: Sequence[int], source: Source) -> None:
+        digests = [self.cid_digests[row : row + 1].tobytes() for row in rows]
+        cids = [VectorCid(DAG_CBOR_PREFIX + digest) for digest in digests]
+        for row, cid, block in zip(rows, cids, _present(source, cids), strict=True):
+            if block is None:
+                continue
+            vector, made_from = Vector.decode(block), self.digests[row : row + 1].tobytes()
+            values = self.rows[row : row + 1].tobytes()
+            if vector.of != made_from or vector.to_array().tobytes() != values:
+                self.part.segment.refuse(f"row {row} is not the vector {cid}")
 
     @property
     def rows(self) -> Column:
@@ -428,3 +432,15 @@ def _finish(ordinals: Array, order: Array, digests: list[bytes], of: list[bytes]
         "of": np.frombuffer(b"".join(of), dtype=np.uint8).reshape(-1, 32)[order],
         "set": bitmap_bytes(to_bitmap(ordinals)),
     }
+
+
+def _present(source: Source, cids: Sequence[Cid]) -> list[bytes | None]:
+    """Returns blocks, None for each that was erased since, maybe by another process."""
+    try:
+        return [*source.get_many(cids)]
+    except NotFoundError:
+        found: list[bytes | None] = [None] * len(cids)
+        for at, cid in enumerate(cids):
+            with suppress(NotFoundError):
+                found[at] = source.get(cid)
+        return found

@@ -68,6 +68,9 @@ def _digests(snapshot: Snapshot, model: str, ordinals: Ordinals) -> list[bytes |
         is_here = column.take(rows, mode="clip") == ordinals
         if segment.live is not None:
             is_here &= segment.live.take(rows, mode="clip")
-        for position in is_here.nonzero()[0].tolist():
-            found[position] = segment.made_from(int(rows[position]))
+        positions = is_here.nonzero()[0].tolist()
+        for position, digest in zip(
+            positions, segment.made_from([int(rows[one]) for one in positions]), strict=True
+        ):
+            found[position] = digest
     return found

@@ -33,7 +33,7 @@ from ibidem.retrieve.answer.staleness import count_stale
 from ibidem.retrieve.answer.warning import AnswerWarning, WarningCode
 from ibidem.retrieve.context.clip import cut_to_fit
 from ibidem.retrieve.context.dedupe import distinct, distinct_nearly, folded
-from ibidem.retrieve.context.group import Found, Group, always_measured, grouped, ids_of, in_order
+from ibidem.retrieve.context.group import Found, Group, grouped, ids_of, in_order, measured_first
 from ibidem.retrieve.context.option import EDGES, NEIGHBORS, NONE, SECTION
 from ibidem.retrieve.context.pack import BETWEEN, MESSAGE_SCOPE, Hit, Member, Pack, pack_cid
 from ibidem.retrieve.context.sequence import Sequences, ThreadSequence
@@ -260,7 +260,7 @@ class _Making:
             key = f"sequences {source.name}"
             sequences = view.remembered(key, lambda: Sequences(snapshot, visible))
         ranking = found.ranking
-        self.hits = in_order(
+        self.hits = ordered = in_order(
             snapshot,
             ranking.ordinals,
             [score for _, score in ranking.span(0, len(ranking))],
@@ -270,11 +270,11 @@ class _Making:
             or query.mmr is not None
             or source.name == CONVERSATION,
         )
-        self._read(always_measured(self.hits, options))
+        self._read(measured_first(ordered, options))
         groups = grouped(
             snapshot,
             visible,
-            self.hits,
+            ordered,
             options,
             self._heading,
             lambda one: len(self._shown(one)),

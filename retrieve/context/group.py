@@ -97,18 +97,18 @@ def in_order(
     return [found for _, found in keyed]
 
 
-def always_measured(hits: Many[Found], options: PackOptions) -> list[int]:
-    """Returns nodes whose length `grouped` needs whatever lengths it finds: the hits and what is
-    beside them."""
+def measured_first(found: Many[Found], options: PackOptions) -> list[int]:
+    """Returns nodes whose length `grouped` needs whatever lengths it finds: those of the hits, and
+    what is beside them."""
     if options.expand != NEIGHBORS or options.window_chars is None:
         return []
-    found = []
-    for spot in (hit.spot for hit in hits if hit.spot is not None):
-        ordinals, homes, middle = spot.sequence.ordinals, spot.sequence.homes, spot.index
-        reach = 1 if options.per_hit_neighbors else 0
-        near = range(max(0, middle - reach), min(len(ordinals), middle + reach + 1))
-        found += [ordinals[at] for at in near if homes[at] == homes[middle]]
-    return found
+    ordinals: list[int] = []
+    reach = 1 if options.per_hit_neighbors else 0
+    for sequence, middle in ((at.sequence, at.index) for one in found if (at := one.spot)):
+        homes = sequence.homes
+        near = range(max(0, middle - reach), min(len(homes), middle + reach + 1))
+        ordinals += [sequence.ordinals[at] for at in near if homes[at] == homes[middle]]
+    return ordinals
 
 
 def grouped(
@@ -135,15 +135,12 @@ def grouped(
     if options.expand == EDGES:
         return _by_edges(snapshot, visible, hits, options, as_of)
     sections = snapshot.label("Section")
-    groups = [
-        Group([rank], [hit.ordinal], fallback=NO_SEQUENCE)
-        for rank, hit in enumerate(hits)
-        if hit.spot is None
-    ]
+    groups: list[Group] = []
     aims: dict[int, list[Aim]] = {}
     wholes: dict[int, Container] = {}
     for rank, hit in enumerate(hits):
         if (at := hit.spot) is None:
+            groups.append(Group([rank], [hit.ordinal], fallback=NO_SEQUENCE))
             continue
         start, stop, whole = _around(at, options, heading, sections, chars)
         if whole is not None:

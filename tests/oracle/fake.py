@@ -175,7 +175,7 @@ class FakeSnapshot:
             **self._base(part),
             rows=np.array(arrays, np.float32).reshape(-1, dim),
             codes=None,
-            made_from=lambda row: vectors[row].of,
+            made_from=lambda some: [vectors[row].of for row in some],
         )
 
     def _sparse_segment(self, part: Any, rows: Any) -> Any:
