@@ -8,7 +8,7 @@ Spec: merge.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ibidem.objects.blocks import WriteBatch
@@ -60,7 +60,7 @@ def merge_roots(
 
     Spec: merge 1.
     """
-    work = WriteBatch(_Both(buffer, source))
+    work = WriteBatch(_before(source, buffer))
     if erased.nodes:
         base = None if base is None else cleaned_root(work, base, erased, is_base=True)
         ours, theirs = (cleaned_root(work, side, erased) for side in (ours, theirs))
@@ -100,7 +100,7 @@ def merge_to_commit(
     merged = merge_roots(source, base, ours, theirs, buffer, erased=erased)
     if merged in (ours, theirs):
         return merged
-    work = _Both(buffer, source)
+    work = _before(source, buffer)
     nodes, *sides = (Root.decode(work.get(cid)).nodes for cid in (merged, ours, theirs))
     try:
         for side in sides:
@@ -171,18 +171,8 @@ def _renamed(trees: Mapping[str, TreeCid], names: Mapping[str, str]) -> Mapping[
     return {names.get(name, name): tree for name, tree in trees.items()}
 
 
-class _Both:
-    """Reads blocks that are not stored yet, else from the store."""
-
-    def __init__(self, buffer: WriteBatch, source: Source) -> None:
-        self._new = buffer.new
-        self._source = source
-
-    def get(self, cid: Cid) -> bytes:
-        """Returns a block."""
-        block = self._new.get(cid)
-        return self._source.get(cid) if block is None else block
-
-    def get_many(self, cids: Iterable[Cid]) -> list[bytes]:
-        """Returns the blocks in the order of `cids`."""
-        return [self.get(cid) for cid in cids]
+def _before(source: Source, buffer: WriteBatch) -> WriteBatch:
+    """Returns what reads the new blocks of a buffer, and others from a source."""
+    both = WriteBatch(source)
+    both.new = buffer.new
+    return both
