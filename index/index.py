@@ -15,7 +15,7 @@ from ibidem.index.families.merge_scheduler import MergeScheduler
 from ibidem.index.families.snapshot_parts import SnapshotParts, compacted_parts
 from ibidem.index.incremental import EMPTY_ROOT, advance
 from ibidem.index.retention import Retention
-from ibidem.index.segments.store import MemorySegmentStore, SegmentStore
+from ibidem.index.segments.store import MemorySegmentStore, ScratchSegmentStore, SegmentStore
 from ibidem.index.snapshot import Snapshot
 from ibidem.index.snapshot_registry import SnapshotRegistry
 from ibidem.index.tuning import TUNING, Tuning
@@ -347,11 +347,24 @@ class Index:
                         registry.segment_store.verify(segment.name)
                     except CorruptError as error:
                         problems.append(str(error))
-            fresh = Index(None, self._store).build(root)
+            folder = None if registry is None else registry.segment_store.directory
+            fresh = self._rebuilt(root, folder)
         try:
             return problems + differences(held, fresh)
         except CorruptError as error:
             return [*problems, str(error)]
+
+    def _rebuilt(self, root: RootCid, folder: Path | None) -> Snapshot:
+        """Returns a snapshot that is built from the store alone and remains nowhere."""
+        segment_store: SegmentStore = MemorySegmentStore()
+        if folder is not None:
+            segment_store = ScratchSegmentStore(folder)
+        after = self._root(root)
+        with gc_paused():
+            state = advance(
+                SnapshotParts(), EMPTY_ROOT, after, root, self._store, segment_store, self._tuning
+            )
+        return self._snapshot(state, root, after)
 
     def _remembered(self, root: RootCid) -> Snapshot | None:
         if self._registry is None:

@@ -76,6 +76,39 @@ class MemorySegmentStore:
         return Segment(f"memory-{next(_memory_names)}", columns, meta or {}, size)
 
 
+class ScratchSegmentStore:
+    """Keeps segments in files without names, which end with their last array, also if the process
+    is killed; in memory where the system or the disk has no such file."""
+
+    def __init__(self, directory: Path) -> None:
+        """Writes nothing yet.
+
+        Args:
+            directory: on the disk that is used; it exists.
+        """
+        self._directory = directory
+
+    def put(self, columns: Columns, meta: Mapping[str, Any] | None = None) -> Segment:
+        """Returns the columns as a segment; they must not be changed from then on."""
+        file = SegmentFile.of(columns, meta or {})
+        data = self._written(file)
+        if data is None:
+            return MemorySegmentStore().put(columns, meta)
+        return read_segment(file.name, data)
+
+    def _written(self, file: SegmentFile) -> mmap.mmap | None:
+        flag: int | None = getattr(os, "O_TMPFILE", None)
+        if flag is None:
+            return None
+        with suppress(OSError):
+            handle = os.open(self._directory, flag | os.O_RDWR, 0o600)
+            with os.fdopen(handle, "wb") as written:
+                written.writelines(file.pieces)
+                written.flush()
+                return mmap.mmap(handle, 0, access=mmap.ACCESS_READ)
+        return None
+
+
 class FolderSegmentStore:
     """Keeps segments as files in one directory."""
 
