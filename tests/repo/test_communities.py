@@ -12,7 +12,7 @@ from blake3 import blake3
 import ibidem
 from ibidem.index.derived import VALUES_MAX
 from ibidem.objects import codec
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import ErasedError, InvalidInputError
 from ibidem.objects.node import Node
 from ibidem.retrieve.access.restricted_snapshot import loader
 from ibidem.retrieve.filter import view_of
@@ -340,3 +340,17 @@ def test_callers_do_not_share_what_is_kept(tmp_path: Path) -> None:
             for scope in "abcd":
                 repo.at(viewer=ibidem.Viewer(level=level, scopes=(scope,))).communities()
         assert len(files(tmp_path)) == VALUES_MAX
+
+
+@pytest.mark.parametrize("kind", ["memory", "disk"])
+def test_a_revision_from_before_an_erasure_does_not_remember_its_communities(
+    kind: str, tmp_path: Path
+) -> None:
+    with ibidem.init("memory:" if kind == "memory" else tmp_path) as repo:
+        ids = [repo.add(text) for text in FACTS]
+        before = repo.at()
+        assert names(before.communities())[0][:2] == ("Ada", "Byron")
+        repo.maintenance.erase(ids[0], reason="asked to")
+        with pytest.raises(ErasedError):
+            before.communities()
+        assert names(repo.at().communities())[0][:1] == ("Ada",)
