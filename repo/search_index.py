@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ibidem.objects.commit import Commit
-from ibidem.objects.errors import ErasedError, NotFoundError
+from ibidem.objects.errors import CorruptError, ErasedError, NotFoundError
 from ibidem.objects.tree import EMPTY_TREE, diff
 from ibidem.objects.view import Ref
 from ibidem.repo.erasure.guard import SHARED, sweep_index
@@ -274,7 +274,8 @@ class SearchIndex:
                 continue
             ref = Ref.decode(self._store.get(cid))
             if ref.name.startswith((HEADS, TAGS)):
-                with suppress(NotFoundError, ErasedError):  # it cannot be asked either
+                # A head that cannot be read cannot be asked either.
+                with suppress(CorruptError, ErasedError, NotFoundError):
                     roots[key] = Commit.decode(self._store.get(ref.target)).root
         self._heads = view.refs, roots
         return frozenset(roots.values())
