@@ -88,7 +88,7 @@ class QueryLog:
 
     def impressions(self) -> Iterator[dict[str, Any]]:
         """Yields the answers that were given, oldest first."""
-        yield from self._lines(_IMPRESSIONS)
+        yield from filter(_is_entry, self._lines(_IMPRESSIONS))
 
     # -- files ---------------------------------------------------------------------------------
 

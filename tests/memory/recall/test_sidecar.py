@@ -122,3 +122,6 @@ def test_an_entry_that_is_damaged_or_of_another_version_counts_as_absent(
             assert sidecar.last() is sidecar.last("a") is None
             recall(repo, "alpha", session=session)
             assert sidecar.sessions() == [session]
+            with file.with_name("impressions.jsonl").open("a") as impressions:
+                impressions.write('[]\n{"time": "x"}\n')
+        assert [one["session"] for one in sidecar.impressions()] == ["one", "two"]
