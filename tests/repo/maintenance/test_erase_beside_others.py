@@ -354,3 +354,23 @@ def test_packs_made_while_an_erasure_is_carried_out_are_not_kept(
         for _ in range(2):
             other.packs("harmless")
         assert other.core.answer_cache.hit_count == 1
+
+
+def test_an_index_that_another_process_sweeps_meanwhile_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is gone when its folder is listed."""
+    scandir, folder = os.scandir, tmp_path / ".ibidem" / "receipts" / "old"
+
+    def swept(path: str | Path) -> object:
+        if path in (folder, str(folder)):
+            folder.rmdir()
+        return scandir(path)
+
+    with ibidem.init(tmp_path) as repo:
+        secret = add_secret(repo)
+        folder.mkdir(parents=True)
+        monkeypatch.setattr(os, "scandir", swept)
+        repo.maintenance.erase(secret)
+        assert not folder.exists()
+        assert places_of(tmp_path, *NEEDLES) == []
