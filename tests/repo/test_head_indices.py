@@ -204,23 +204,38 @@ def test_what_is_kept_beside_an_index_counts_when_it_is_written(repo: Repository
     assert repo.maintenance.verify_index() == ()
 
 
+@pytest.mark.parametrize("damaged", [NAMES[0], "main"])
 def test_a_damaged_commit_of_another_branch_prevents_no_answer(
-    repo: Repository, monkeypatch: pytest.MonkeyPatch
+    repo: Repository, monkeypatch: pytest.MonkeyPatch, damaged: str
 ) -> None:
     assert repo.folder is not None
+    wanted = repo.at(NAMES[1]).retrieve("summary")
+    repo.maintenance.drop_index()
     with ibidem.open(repo.folder.parent) as other:
         set_local(other, index_budget=0)  # so the heads are looked up
-        damaged = other.core.branches()[NAMES[0]]
-        get = other.core.store.get
+        gone, get = other.core.branches()[damaged], other.core.store.get
 
         def read(cid: Cid) -> bytes:
-            if cid == damaged:
+            if cid == gone:
                 raise CorruptError("block: the bytes do not have the hash")
             return get(cid)
 
         monkeypatch.setattr(other.core.store, "get", read)
-        add(other, "one more summary")
-        assert len(other.retrieve("summary").items) == 2
+        other.at(NAMES[2]).retrieve("summary")
+        assert other.at(NAMES[1]).retrieve("summary") == wanted
+
+
+def test_a_revision_is_asked_whose_refs_were_collected(repo: Repository) -> None:
+    assert repo.folder is not None
+    with ibidem.open(repo.folder.parent) as other:
+        set_local(other, index_budget=0)  # so the heads are looked up
+        held = [other.at(name) for name in NAMES[:2]]
+        repo.maintenance.drop_index()
+        add(repo, "one more summary")
+        repo.branch("newer", at="main")
+        repo.maintenance.gc(keep_operations=1)
+        for revision in held:
+            assert len(revision.retrieve("summary").items) == 2
 
 
 def test_the_order_of_use_stays_short_without_a_write(repo: Repository, tmp_path: Path) -> None:
