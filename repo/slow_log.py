@@ -29,6 +29,8 @@ R = TypeVar("R")
 BYTES_MAX = 2 << 20
 """Size in bytes at which the log is rotated; one older part is kept."""
 FOLDER, FILE = "local", "slow.jsonl"
+WAIT_SECONDS = 0.5
+"""How long an answer waits for the lock of the folder; then it is not recorded."""
 _FIELDS = {"operation", "milliseconds", "items", "candidates", "lanes", "options", "time"}
 
 
@@ -59,7 +61,7 @@ def note_slow(core: Core, graph: Graph, answer: Answer[Any], seconds: float) -> 
     }
     folder = core.folder / FOLDER
     # Where nothing can be written, the answer is given all the same.
-    with suppress(StorageError), folder_lock(folder, mode=0o700):
+    with suppress(StorageError), folder_lock(folder, mode=0o700, wait_seconds=WAIT_SECONDS):
         # Decided under the lock under which an erasure and `log_questions` remove questions.
         is_before_erasure = graph.generation != core.receipts.generation()
         is_always = core.local.log_questions is LogQuestions.ALWAYS

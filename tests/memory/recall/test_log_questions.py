@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -290,3 +291,17 @@ def test_never_caches_no_vector_of_a_question(tmp_path: Path) -> None:
         repo.receipts.log_questions("receipts")
         assert repo.retrieve(QUESTION, embedder=embedder) == found
         assert size() > before
+
+
+def test_an_answer_does_not_wait_for_who_holds_the_lock(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        add(repo, "alpha")
+        set_slow(repo, 0)
+        thread = threading.Thread(target=repo.retrieve, args=(QUESTION,))
+        with files.folder_lock(tmp_path / ".ibidem" / "local"):
+            thread.start()
+            thread.join(15.0)
+            is_answered = not thread.is_alive()
+        thread.join()
+        assert is_answered
+        assert list(slow_questions(repo.folder)) == []
