@@ -281,6 +281,10 @@ def files(folder: Path) -> list[Path]:
     return sorted(folder.rglob("derived/*"))
 
 
+def hashed(file: Path, data: bytes) -> bytes:
+    return data + blake3(file.name.encode() + data).digest()
+
+
 def test_communities_are_kept_beside_the_index(tmp_path: Path) -> None:
     with ibidem.init(tmp_path / "kept") as repo:
         with repo.transaction() as tx:
@@ -297,16 +301,30 @@ def test_communities_are_kept_beside_the_index(tmp_path: Path) -> None:
         assert len(files(tmp_path)) == 2, "other options are other communities"
     # What is read is the file: with another title in it, another title comes.
     other = file.read_bytes()[:-32].replace(b"Ada", b"Eve")
-    file.write_bytes(other + blake3(other).digest())
+    file.write_bytes(hashed(file, other))
     with ibidem.open(tmp_path / "kept") as repo:
         assert [one.names[0] for one in repo.at().communities()] == ["Eve", "Aare"]
     file.write_bytes(other)
     with ibidem.open(tmp_path / "kept") as repo:
         assert repo.at().communities() == found, "a damaged file counts as absent"
     altered = codec.encode([0, 0, [], []])
-    file.write_bytes(altered + blake3(altered).digest())
+    file.write_bytes(hashed(file, altered))
     with ibidem.open(tmp_path / "kept") as repo:
         assert repo.at().communities() == found, "so does one of another version"
+
+
+def test_kept_communities_of_another_root_count_as_absent(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path) as repo:
+        repo.add(FACTS[0])
+        repo.add(FACTS[1])
+        before = repo.at().communities()
+        (file,) = files(tmp_path)
+        repo.add(FACTS[2])
+        after = repo.at().communities()
+        (other,) = set(files(tmp_path)) - {file}
+    other.write_bytes(file.read_bytes())
+    with ibidem.open(tmp_path) as repo:
+        assert repo.at().communities() == after != before
 
 
 def test_kept_communities_go_with_the_index_of_their_root(tmp_path: Path) -> None:
