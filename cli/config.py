@@ -17,7 +17,7 @@ from ibidem.cli.session import (
     common_options,
     pass_session,
 )
-from ibidem.repo.local_settings import LOG_QUESTIONS
+from ibidem.repo.local_settings import LOG_QUESTIONS, LogQuestions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,9 +141,9 @@ def _parsed(name: str, text: str) -> Any:
 def _change(session: Session, name: str, value: Any, local: bool, author: str | None) -> None:
     with session.open() as repository:
         if local or settings.SETTINGS[name].scope == settings.LOCAL:
+            if name == LOG_QUESTIONS:
+                repository.receipts.log_questions(LogQuestions.RECEIPTS if value is None else value)
             settings.write_local(_file(repository), name, value)
-            if name == LOG_QUESTIONS and value is not None:
-                repository.receipts.log_questions(value)
         else:
             message = (
                 f"config: unset {name}" if value is None else f"config: {name} {_shown(value)}"

@@ -108,14 +108,20 @@ class VectorCache:
 class CachedEmbedder:
     """An embedder that looks up texts in the cache first."""
 
-    def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
+    def __init__(self, embedder: Embedder, cache: VectorCache, *, is_writing: bool = True) -> None:
+        """Wraps an embedder.
+
+        Args:
+            is_writing: whether new vectors are added to the cache.
+        """
         self._embedder = embedder
         self._cache = cache
+        self._is_writing = is_writing
         self.name, self.digest, self.dim = embedder.name, embedder.digest, embedder.dim
 
     def embed(self, texts: Sequence[str]) -> Float32s:
-        """Returns (n, dim) float32; every text is embedded once, and the cache is written after
-        each batch."""
+        """Returns (n, dim) float32; every text is embedded once, and the cache, if at all, is
+        written after each batch."""
         digests = [text_digest(text) for text in texts]
         distinct = dict(zip(digests, texts, strict=True))
         found = self._cache.find(self.digest, self.dim, list(distinct))
@@ -125,7 +131,8 @@ class CachedEmbedder:
                 self._embedder.embed(part), count=len(part), dim=self.dim, name=self.name
             )
             made = {missing[text]: row for text, row in zip(part, vectors, strict=True)}
-            self._cache.add(self.digest, made)
+            if self._is_writing:
+                self._cache.add(self.digest, made)
             found.update(made)
         out = np.empty((len(texts), self.dim), np.float32)
         for row, digest in enumerate(digests):

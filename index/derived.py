@@ -1,7 +1,7 @@
 """What was computed from a whole snapshot, on disk beside it: one file a value, ROOT.NAME.
 
-A file ends with a hash of the rest; one that is damaged counts as absent. Files are written and
-removed by the registry of the snapshots, under its lock.
+A file ends with a hash of its name and the rest; one that is damaged, or of another name, counts as
+absent. Files are written and removed by the registry of the snapshots, under its lock.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class DerivedFiles:
         except OSError:
             return None
         body = data[:-_HASH_BYTES]
-        return body if blake3(body).digest() == data[-_HASH_BYTES:] else None
+        return body if _digest(root, name, body) == data[-_HASH_BYTES:] else None
 
     def put(self, root: str, name: str, data: bytes) -> int:
         """Writes a value, in place of another one of the root where there are VALUES_MAX; returns
@@ -43,7 +43,7 @@ class DerivedFiles:
         """
         for surplus in sorted(self._names({root}))[VALUES_MAX - 1 :]:
             unlink(self.directory / surplus)
-        pieces = [data, blake3(data).digest()]
+        pieces = [data, _digest(root, name, data)]
         write_file(self.directory / f"{root}.{name}", pieces, is_flushed=False)
         return len(data) + _HASH_BYTES
 
@@ -70,3 +70,7 @@ class DerivedFiles:
         if not roots:
             return []
         return [name for name in names_in(self.directory) if name.partition(".")[0] in roots]
+
+
+def _digest(root: str, name: str, data: bytes) -> bytes:
+    return blake3(f"{root}.{name}".encode() + data).digest()

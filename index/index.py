@@ -229,7 +229,7 @@ class Index:
         """
         with self._lock:
             if self._registry is not None:
-                self._registry.remember_derived(root, name, data)
+                self._registry.remember_derived(root, name, data, self.retention)
 
     def remembered(self) -> list[RootCid]:
         """Returns the roots whose snapshots are on disk."""

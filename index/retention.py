@@ -28,7 +28,7 @@ SNAPSHOTS_MAX = 16
 """Snapshots of roots that are no heads, including the one just written."""
 USES = "uses"
 """The file with the order of use."""
-_LINES_MAX = 256
+LINES_MAX = 256
 """With more lines than these, and two a snapshot, the file is written anew."""
 
 
@@ -97,20 +97,30 @@ class UseLog:
         """Reads nothing yet."""
         self._path = directory / USES
         self._last: str | None = None
+        self._count = 0
+        """Lines, as far as this object knows."""
+        self._count_max = LINES_MAX
 
     def note(self, name: str) -> None:
         """Puts a root at the end of the order; does nothing if the disk is full or read-only."""
         if self._last is None:
-            self._last = next(reversed(self._lines()), "")
+            lines = self._lines()
+            self._last, self._count = next(reversed(lines), ""), len(lines)
         if name == self._last:
             return
         self._last = name
+        self._count += 1
         with suppress(OSError):
             descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
             try:
                 os.write(descriptor, f"{name}\n".encode())
             finally:
                 os.close(descriptor)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the file may have many more lines than there are snapshots."""
+        return self._count > self._count_max
 
     def ranks(self) -> dict[str, int]:
         """Returns the rank of each root: the last used one has the highest."""
@@ -119,8 +129,10 @@ class UseLog:
     def shorten(self, names: Collection[str]) -> None:
         """Writes the file anew, with one line for each of some roots, if it has many more."""
         lines = self._lines()
-        if len(lines) <= 2 * len(names) + _LINES_MAX:
+        self._count, self._count_max = len(lines), 2 * len(names) + LINES_MAX
+        if not self.is_long:
             return
+        self._count = len(names)
         ranks = {line: rank for rank, line in enumerate(lines) if line in names}
         ordered = sorted(ranks, key=lambda name: ranks[name])
         with suppress(StorageError):

@@ -110,6 +110,8 @@ class SnapshotRegistry:
         """Notes that the snapshot of a root was used."""
         if not self._is_read_only and self._directory.is_dir():
             self._uses.note(str(root))
+            if self._uses.is_long:
+                self._uses.shorten(set(self._names()))
 
     def by_use(self) -> list[tuple[Manifest, int, int]]:
         """Returns every readable manifest, the last used first, with the bytes of its files and
@@ -149,14 +151,18 @@ class SnapshotRegistry:
         """Returns what was computed from the snapshot of a root; None if it is not here."""
         return self._derived.get(str(root), name)
 
-    def remember_derived(self, root: RootCid, name: str, data: bytes) -> None:
-        """Writes what was computed from a snapshot, if that is on disk; does nothing if another
-        process holds the lock, or the file cannot be written."""
+    def remember_derived(self, root: RootCid, name: str, data: bytes, retention: Retention) -> None:
+        """Writes what was computed from a snapshot, if that is on disk, and removes the snapshots
+        that need not stay; does nothing if another process holds the lock, or the file cannot be
+        written."""
         if self._is_read_only or self._stamp(str(root)) is None:
             return
         with suppress(StorageError), self._lock(REMEMBER_SECONDS):
             if self._stamp(str(root)) is not None:
                 self.bytes_written += self._derived.put(str(root), name, data)
+                found = self.manifests()
+                staying = self._without_surplus(found, root, retention)
+                self._unlink_unnamed(_names(found), staying)
 
     def clear(self) -> None:
         """Removes every file; open snapshots stay usable.
@@ -192,8 +198,9 @@ class SnapshotRegistry:
         """Returns the size of all files."""
         total = 0
         for folder in self._folders():
-            if folder.is_dir():
-                total += sum(path.stat().st_size for path in folder.iterdir())
+            for name in names_in(folder):
+                with suppress(OSError):  # removed meanwhile
+                    total += (folder / name).stat().st_size
         return total
 
     def _folders(self) -> tuple[Path, ...]:
@@ -206,7 +213,6 @@ class SnapshotRegistry:
     def _remember(self, state: SnapshotParts, retention: Retention) -> None:
         assert state.root is not None, "BUG: only the state of a root is remembered"
         self._put_missing(state)
-        self._derived_bytes = self._derived.sizes()
         before = self.manifests()
         sequence = before[0].sequence + 1 if before else 1
         name = str(state.root)
@@ -215,14 +221,21 @@ class SnapshotRegistry:
         self._known[name] = self._stamp(name), manifest
         self._uses.note(name)
         others = [found for found in before if found.root != state.root]
-        gone = replace(retention, current=retention.current | {state.root}).surplus(
-            [manifest, *others], self._uses.ranks, self._size, self._manifest_size
+        staying = self._without_surplus([manifest, *others], state.root, retention)
+        self._unlink_unnamed(_names(before), staying)
+
+    def _without_surplus(
+        self, found: list[Manifest], root: RootCid, retention: Retention
+    ) -> list[Manifest]:
+        """Unlinks those of all manifests that need not stay, and returns the others, among them
+        that of a root."""
+        self._derived_bytes = self._derived.sizes()
+        gone = replace(retention, current=retention.current | {root}).surplus(
+            found, self._uses.ranks, self._size, self._manifest_size
         )
         self._unlink_manifests(gone)
-        let_go = {found.root for found in gone}
-        staying = [manifest, *(found for found in others if found.root not in let_go)]
-        self._unlink_unnamed(_names(before), staying)
-        self._uses.shorten({str(found.root) for found in staying})
+        let_go = {one.root for one in gone}
+        return [one for one in found if one.root not in let_go]
 
     def _put_missing(self, state: SnapshotParts) -> None:
         """Writes again the segments that another process has unlinked."""

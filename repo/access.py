@@ -36,7 +36,7 @@ class UnrestrictedGraph(Graph):
         self.root_cid, self.commit, self.root = whole.root_cid, whole.commit, whole.root
         self.viewer = viewer
         self.core = whole.core
-        self.generation, self._state = whole.generation, whole._state
+        self.generation, self.state = whole.generation, whole.state
         self._store = whole.core.store
         self._trees = {}
         self._snapshot = None

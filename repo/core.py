@@ -87,8 +87,9 @@ class Core(Closing):
         self._vector_cache: VectorCache | None = None
         self._keyring: Keyring | None = None
         self._head: tuple[OperationCid, CommitCid | None] | None = None
-        self._graph: tuple[tuple[CommitCid, TreeCid, int], Graph] | None = None
-        """The graph of the last requested commit, and the erasures that it excludes."""
+        self._graph: tuple[tuple[CommitCid, TreeCid, int, bool], Graph] | None = None
+        """The graph of the last requested commit, the erasures that it excludes, and whether they
+        are being carried out."""
         self.search_index = SearchIndex(
             store,
             folder,
@@ -219,7 +220,7 @@ class Core(Closing):
         if found is None:
             return Graph(self, state.origin, None, state=state, generation=generation)
         last = self._graph
-        key = found, state.view.erasures, generation
+        key = found, state.view.erasures, generation, ERASING_CELL in state.cells
         if last is None or last[0] != key:
             commit = Commit.decode(self.store.get(found))
             graph = Graph(self, commit.root, commit, state=state, generation=generation)

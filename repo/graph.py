@@ -91,7 +91,8 @@ class Graph:
         self.core = core
         self.generation = core.receipts.generation() if generation is None else generation
         """Of the receipt log: receipts of answers over this graph are appended only in it."""
-        self._state = state
+        self.state = state
+        """That in which it was found; None if it was not found by a revision."""
         self._is_question = is_question
         self._store = core.store
         self._trees: dict[TreeName, Tree] = {}
@@ -320,7 +321,7 @@ class Graph:
         if self._snapshot is None:
             index = self.core.search_index
             self._snapshot = index.snapshot(
-                self.root_cid, self.commit, state=self._state, is_question=self._is_question
+                self.root_cid, self.commit, state=self.state, is_question=self._is_question
             )
         return self._snapshot
 

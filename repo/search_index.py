@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ibidem.objects.commit import Commit
-from ibidem.objects.errors import ErasedError, NotFoundError
+from ibidem.objects.errors import CorruptError, NotFoundError
 from ibidem.objects.tree import EMPTY_TREE, diff
 from ibidem.objects.view import Ref
 from ibidem.repo.erasure.guard import SHARED, sweep_index
@@ -245,11 +245,11 @@ class SearchIndex:
 
         state = state or self._operation_log.state()
         index = self._after(state.view)
-        index.retention = Retention(
-            frozenset([self._head_in(state)[0]]),
-            partial(self._head_roots, state.view),
-            self._settings.index_budget,
+        # The newest heads: those of the state may have been collected.
+        heads = partial(
+            self._operation_log.retry_if_collected, lambda newest: self._head_roots(newest.view)
         )
+        index.retention = Retention(self._current_roots(state), heads, self._settings.index_budget)
         write_count = index.write_count
         try:
             return work(index)
@@ -258,6 +258,13 @@ class SearchIndex:
                 # Sweeps away what was just written where an erasure came first, whose own sweep
                 # may have been before. Where the erasure comes after this, so does its sweep.
                 _ = self.current
+
+    def _current_roots(self, state: State) -> frozenset[RootCid]:
+        """Returns the root at the head; none if it cannot be read, since another may be asked."""
+        try:
+            return frozenset([self._head_in(state)[0]])
+        except (CorruptError, NotFoundError):
+            return frozenset()
 
     def _head_roots(self, view: View) -> Collection[RootCid]:
         """Returns the roots of all branches and tags in a view; reads what changed since the last
@@ -274,15 +281,19 @@ class SearchIndex:
                 continue
             ref = Ref.decode(self._store.get(cid))
             if ref.name.startswith((HEADS, TAGS)):
-                with suppress(NotFoundError, ErasedError):  # it cannot be asked either
+                # A head that cannot be read cannot be asked either.
+                with suppress(CorruptError, NotFoundError):
                     roots[key] = Commit.decode(self._store.get(ref.target)).root
         self._heads = view.refs, roots
         return frozenset(roots.values())
 
     def _parents(self, commit: Commit | None) -> list[RootCid]:
-        """Returns the roots of a commit's parents."""
-        parents = () if commit is None else commit.parents
-        return [Commit.decode(self._store.get(parent)).root for parent in parents]
+        """Returns the roots of a commit's parents that can be read: they are only hints."""
+        found = []
+        for parent in () if commit is None else commit.parents:
+            with suppress(CorruptError, NotFoundError):
+                found.append(Commit.decode(self._store.get(parent)).root)
+        return found
 
 
 def _scope(view: View) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,6 +29,9 @@ R = TypeVar("R")
 BYTES_MAX = 2 << 20
 """Size in bytes at which the log is rotated; one older part is kept."""
 FOLDER, FILE = "local", "slow.jsonl"
+WAIT_SECONDS = 0.5
+"""How long an answer waits for the lock of the folder; then it is not recorded."""
+_FIELDS = {"operation", "milliseconds", "items", "candidates", "lanes", "options", "time"}
 
 
 def note_slow(core: Core, graph: Graph, answer: Answer[Any], seconds: float) -> None:
@@ -52,20 +56,25 @@ def note_slow(core: Core, graph: Graph, answer: Answer[Any], seconds: float) -> 
         "items": len(answer.items),
         "candidates": answer.candidates_seen,
         "lanes": {name: str(status) for name, status in sorted(answer.status.items())},
-        "options": _options(graph, query),
+        "options": _options(query),
         "time": core.now(),
     }
-    if core.local.log_questions is LogQuestions.ALWAYS and query.text is not None:
-        line["question"] = query.text
     folder = core.folder / FOLDER
-    with suppress(StorageError), folder_lock(folder, mode=0o700):
-        _log(folder).append(line)  # where nothing can be written, the answer is given all the same
+    # Where nothing can be written, the answer is given all the same.
+    with suppress(StorageError), folder_lock(folder, mode=0o700, wait_seconds=WAIT_SECONDS):
+        # Decided under the lock under which an erasure and `log_questions` remove questions.
+        is_before_erasure = graph.generation != core.receipts.generation()
+        is_always = core.local.log_questions is LogQuestions.ALWAYS
+        if is_always and not is_before_erasure and query.text is not None:
+            line["question"] = query.text
+        _log(folder).append(line)
 
 
 def slow_questions(folder: Path | None) -> Iterator[dict[str, Any]]:
-    """Yields the slow questions of a repository's folder, oldest first."""
+    """Yields the slow questions of a repository's folder, oldest first; lines without all of the
+    fields are left out."""
     if folder is not None:
-        yield from _log(folder / FOLDER).lines()
+        yield from (line for line in _log(folder / FOLDER).lines() if line.keys() >= _FIELDS)
 
 
 class Timer:
@@ -95,12 +104,17 @@ def _operation(answer: Answer[Any]) -> str:
     return "records" if answer.query.records is not None else "retrieve"
 
 
-def _options(graph: Graph, query: Query) -> list[str]:
-    """Returns the names of the fields of a query that differ from one with nothing but its text."""
+def _options(query: Query) -> list[str]:
+    """Returns the names of the fields of a query that differ from one with nothing but its text,
+    where nothing is configured."""
+    from ibidem.objects.config import Config
     from ibidem.retrieve.query.query import resolve
 
-    plain = {} if query.text is None else resolve(graph.config, text=query.text).form()
-    return sorted(name for name, value in query.form().items() if plain.get(name) != value)
+    plain = resolve(Config(), text=query.text or "any")
+    if query.text is None:
+        plain = replace(plain, text=None, mentions=None)
+    form = plain.form()
+    return sorted(name for name, value in query.form().items() if form.get(name) != value)
 
 
 def _log(folder: Path) -> LineLog:

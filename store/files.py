@@ -153,8 +153,15 @@ def append_whole(descriptor: int, data: bytes, *, size_bytes: int) -> None:
 
 
 @contextmanager
-def folder_lock(folder: Path, *, mode: int = 0o777) -> Iterator[None]:
+def folder_lock(
+    folder: Path, *, mode: int = 0o777, wait_seconds: float = _LOCK_SECONDS
+) -> Iterator[None]:
     """Holds the lock of a folder, which is created if it is missing.
+
+    Args:
+        folder: in a folder that exists.
+        mode: its permissions, if it is created.
+        wait_seconds: how long another process may hold the lock.
 
     Raises:
         StorageError: kind `locked` if another process holds it; or the medium failed.
@@ -167,7 +174,7 @@ def folder_lock(folder: Path, *, mode: int = 0o777) -> Iterator[None]:
             sync_folder(folder.parent)
     except OSError as error:
         raise medium_error(folder, error) from error
-    with writer_lock(lock, timeout_seconds=_LOCK_SECONDS):
+    with writer_lock(lock, timeout_seconds=wait_seconds):
         yield
 
 

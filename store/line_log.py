@@ -51,7 +51,8 @@ class LineLog:
                     found = json.loads(line)
                 except ValueError:  # what a power cut left of a line
                     continue
-                yield found
+                if isinstance(found, dict):
+                    yield found
 
     @property
     def _older(self) -> Path:

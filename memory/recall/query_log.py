@@ -27,6 +27,7 @@ LOG_BYTES_MAX = 2 << 20
 _KEPT_MAX = 1000
 FOLDER = "local"
 _LAST, _IMPRESSIONS = "last.json", "impressions.jsonl"
+_FIELDS = {"session", "time", "question", "characters", "receipt", "result", "ids"}
 _KEY = "key"
 _KEY_BYTES = 32
 
@@ -87,7 +88,7 @@ class QueryLog:
 
     def impressions(self) -> Iterator[dict[str, Any]]:
         """Yields the answers that were given, oldest first."""
-        yield from self._lines(_IMPRESSIONS)
+        yield from filter(_is_entry, self._lines(_IMPRESSIONS))
 
     # -- files ---------------------------------------------------------------------------------
 
@@ -114,7 +115,9 @@ class QueryLog:
             found = json.loads((self._folder / _LAST).read_bytes())
         except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        if not isinstance(found, dict):
+            return {}
+        return {name: one for name, one in found.items() if _is_entry(one)}
 
     def _write_sessions(self, sessions: dict[str, Any]) -> None:
         if self._folder is None:
@@ -147,3 +150,10 @@ class QueryLog:
             return
         with folder_lock(self._folder, mode=0o700):
             yield
+
+
+def _is_entry(found: object) -> bool:
+    """Returns whether a value of the file is an entry of this version."""
+    if not isinstance(found, dict) or found.keys() != _FIELDS:
+        return False
+    return isinstance(found["time"], int) and isinstance(found["ids"], list)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.repo.local_settings import LogQuestions
 from ibidem.repo.receipts import kept
+from ibidem.repo.slow_log import slow_questions
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import Cid, ReceiptCid
@@ -67,15 +68,19 @@ class Receipts:
     def log_questions(self, value: LogQuestions | str) -> None:
         """Sets where questions are written on this machine, for every program that opens this copy:
         `never`, in the log of `receipts` (the default), or `always`, in that of slow questions too.
-        `never` also removes what these logs have; receipts that were kept stay.
+        What a log has and would no longer get is removed; receipts that were kept stay. With
+        `never`, new vectors of questions are not cached either.
 
         Raises:
             InvalidInputError: another value, or a repository in memory.
         """
-        self._core.local.set_log_questions(value)
+        core = self._core
+        core.local.set_log_questions(value)
         if value == LogQuestions.NEVER:
-            self._core.receipts.clear()
-            self._core.local.remove_slow_log()
+            core.receipts.clear()
+        lines = () if value == LogQuestions.ALWAYS else slow_questions(core.folder)
+        if value == LogQuestions.NEVER or any("question" in line for line in lines):
+            core.local.remove_slow_log()
 
     def list(self) -> Sequence[KeptReceipt]:
         """Returns the kept receipts, by CID."""

@@ -12,6 +12,7 @@ Spec: format 5.14.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from enum import StrEnum
@@ -200,10 +201,17 @@ def _concerns(block: bytes, copies: Copies) -> bool:
 
 
 def _rows(folder: Path) -> Iterator[tuple[Path, LocalFiles]]:
-    for path in sorted(folder.rglob("*")):
+    found = os.walk(folder, onerror=_check_gone)
+    for path in sorted(Path(parent, name) for parent, _, names in found for name in names):
         with suppress(OSError):  # let go of meanwhile
             if path.is_file():
                 yield path, row_of(path.relative_to(folder).as_posix())
+
+
+def _check_gone(error: OSError) -> None:
+    """Raises the error of a folder that cannot be listed, unless another process removed it."""
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 def _files(folder: Path, rule: Rule) -> list[Path]:

@@ -155,6 +155,8 @@ class ReceiptLog:
         try:
             if generation < 0 or generation_in(self._generation_path) != generation:
                 return False
+            if not self._is_on():  # turned off, and the log removed, since `append` looked
+                return False
             size = self._ready(path)
             while size and size + len(frame) > self._log_bytes_max:
                 self._turn(path)

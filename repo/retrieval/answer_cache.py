@@ -2,8 +2,8 @@
 
 An answer is a function of its root and its resolved query, which names the viewer, the time and the
 notes that count. So an entry cannot be out of date, and no commit removes one. Only an erasure
-does: every entry has the generation of the receipts in which it was made, which each erasure on
-this machine raises, and the first look in another generation drops all.
+does: every entry belongs to the erasures that its graph was opened with, and to the generation of
+the receipts, which each erasure on this machine raises; the first look with others drops all.
 
 The least recently used entries are dropped above a number of bytes of the answers' canonical form.
 """
@@ -14,8 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.forking import ForkLock
+from ibidem.objects.record import record
+from ibidem.objects.tree import EMPTY_TREE
 
 if TYPE_CHECKING:
+    from ibidem.objects.cid import TreeCid
+    from ibidem.objects.view import View
     from ibidem.retrieve.answer.answer import Answer
 
 Key = tuple[RootCid, CommitCid | None, bytes, int, str | None, str | None]
@@ -25,64 +29,87 @@ UNREADABLE = -1
 """The generation if it cannot be read: nothing is kept."""
 
 
+@record
+class Lookup:
+    """A question, and when its graph was opened."""
+
+    key: Key
+    estimator: object
+    """It is kept with the answer, so that no other object has its identity."""
+    generation: int
+    """Of the receipts, in which the graph was opened."""
+    view: View
+    """In which the graph was found."""
+
+
 class AnswerCache:
     """The last answers of one process; safe to use from several threads."""
 
     def __init__(self) -> None:
         """Keeps nothing yet."""
         self._lock = ForkLock()
-        self._generation = 0
+        self._seq = 0
+        """Of the newest view that was looked with."""
+        self._erased: tuple[int, TreeCid] = 0, EMPTY_TREE
+        """The generation and the erasures of all entries."""
         self._entries: dict[Key, tuple[Answer[Any], int, object]] = {}
         self.size_bytes = 0
         """Of all entries."""
         self.hit_count = 0
         """Questions that were answered from here."""
 
-    def get(self, key: Key, generation: int) -> Answer[Any] | None:
-        """Returns the answer of a key, None if there is none of this generation."""
+    def get(self, lookup: Lookup) -> Answer[Any] | None:
+        """Returns the answer to a question, None if there is none."""
         with self._lock:
-            self._renew(generation)
-            found = self._entries.pop(key, None)
+            found = self._entries.pop(lookup.key, None) if self._is_current(lookup) else None
             if found is None:
                 return None
-            self._entries[key] = found
+            self._entries[lookup.key] = found
             self.hit_count += 1
             return found[0]
 
-    def put(
-        self, key: Key, answer: Answer[Any], estimator: object, generation: int, bytes_max: int
-    ) -> None:
+    def put(self, lookup: Lookup, answer: Answer[Any], bytes_max: int) -> None:
         """Keeps an answer with its receipt.
 
         Args:
-            key: of the question.
-            answer: computed in this generation.
-            estimator: kept too, so that no other object has its identity.
-            generation: in which the graph was opened.
+            lookup: the question.
+            answer: computed over the graph.
             bytes_max: what all entries may have together.
         """
         size = len(answer.to_bytes())
-        if size > bytes_max or generation == UNREADABLE:
+        if size > bytes_max or lookup.generation == UNREADABLE:
             return
         with self._lock:
-            if generation < self._generation:
+            if not self._is_current(lookup):
                 return
-            self._renew(generation)
-            before = self._entries.pop(key, None)
+            before = self._entries.pop(lookup.key, None)
             self.size_bytes += size - (0 if before is None else before[1])
-            self._entries[key] = answer, size, estimator
-            while self.size_bytes > bytes_max:
-                _, gone, _ = self._entries.pop(next(iter(self._entries)))
-                self.size_bytes -= gone
+            self._entries[lookup.key] = answer, size, lookup.estimator
+            self._shrink(bytes_max)
+
+    def shrink(self, bytes_max: int) -> None:
+        """Drops the least recently used entries above a number of bytes."""
+        if self.size_bytes > bytes_max:
+            with self._lock:
+                self._shrink(bytes_max)
 
     def clear(self) -> None:
         """Drops all entries."""
         with self._lock:
-            self._entries.clear()
-            self.size_bytes = 0
+            self._shrink(0)
 
-    def _renew(self, generation: int) -> None:
-        if generation != self._generation:
-            self._generation = generation
-            self._entries.clear()
-            self.size_bytes = 0
+    def _shrink(self, bytes_max: int) -> None:
+        while self.size_bytes > bytes_max:
+            _, gone, _ = self._entries.pop(next(iter(self._entries)))
+            self.size_bytes -= gone
+
+    def _is_current(self, lookup: Lookup) -> bool:
+        """Returns whether no erasure is known here that the graph was opened without; drops what
+        is from before one that it was opened with."""
+        erased = lookup.generation, lookup.view.erasures
+        if lookup.view.seq >= self._seq:
+            self._seq = lookup.view.seq
+            if erased != self._erased:
+                self._erased = erased
+                self._shrink(0)
+        return erased == self._erased

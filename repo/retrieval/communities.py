@@ -44,7 +44,8 @@ def communities(
     def found(snapshot: Snapshot) -> Communities:
         key = fraction, levels
         cached: dict[Any, Communities] = snapshot.cache.setdefault(_CACHE, {})
-        if given is None and key in cached:
+        is_before_erasure = revision.generation != core.receipts.generation()
+        if given is None and key in cached and not is_before_erasure:
             return cached[key]
         get, get_many = core.store.get, core.store.get_many
         view = view_of(snapshot, include_tombstoned=False)

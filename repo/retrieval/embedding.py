@@ -9,6 +9,7 @@ from ibidem.embed.cache import CachedEmbedder
 from ibidem.objects.config import Config
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.repo.argument_checks import check_text
+from ibidem.repo.local_settings import LogQuestions
 from ibidem.retrieve.query.subquery import QUERIES, resolve_queries
 
 if TYPE_CHECKING:
@@ -61,7 +62,10 @@ def query_vectors(
     further = _further(options)
     wanted = [one for one in further if one.get("text") and one.get("vector") is None]
     texts = [text, *(one["text"] for one in wanted)]
-    vectors = CachedEmbedder(embedder, repository.vector_cache).embed(texts)
+    # A vector nearly says what was asked, and the digest beside it confirms a guess.
+    is_logged = repository.local.log_questions is not LogQuestions.NEVER
+    cached = CachedEmbedder(embedder, repository.vector_cache, is_writing=is_logged)
+    vectors = cached.embed(texts)
     for one, vector in zip(wanted, vectors[1:], strict=True):
         one["vector"] = (name, vector)
     return {"vector": (name, vectors[0]), **({QUERIES: further} if further else {})}

@@ -17,9 +17,11 @@ from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.repo.arguments import microseconds
 from ibidem.repo.graph import Graph
+from ibidem.repo.retrieval.answer_cache import Lookup
 from ibidem.repo.retrieval.rerank_timeout import limited
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.repo.slow_log import Timer, note_slow
+from ibidem.repo.state import ERASING_CELL
 from ibidem.retrieve.answer.answer import Answer, AnswerKind, receipt_of
 from ibidem.retrieve.answer.locator import Locator
 from ibidem.retrieve.answer.warning import AnswerWarning
@@ -38,7 +40,6 @@ from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
     from ibidem.repo.core import Core
-    from ibidem.repo.retrieval.answer_cache import Key
     from ibidem.repo.retrieval.signature import QuestionOptions
     from ibidem.repo.workers.driver import Workers
     from ibidem.retrieve.answer.item import Item
@@ -73,34 +74,40 @@ def answered(repository: Core, revision: Graph, prepared: PreparedQuery) -> Answ
     unless a reranker is asked, which may have changed.
     """
     start = perf_counter()
-    key = _key(repository, revision, prepared)
-    found = None if key is None else _cached(repository, revision, prepared, key)
+    lookup = _lookup(repository, revision, prepared)
+    found = None if lookup is None else _cached(repository, revision, prepared, lookup)
     if found is None:
         result = execute_query(repository, revision, prepared)
-        found = _recorded(repository, revision, prepared, result, key)
+        found = _recorded(repository, revision, prepared, result, lookup)
     note_slow(repository, revision, found, perf_counter() - start)
     return found
 
 
-def _key(repository: Core, revision: Graph, prepared: PreparedQuery) -> Key | None:
-    """Returns the key of a question in the cache; None if its answer is not cached."""
+def _lookup(repository: Core, revision: Graph, prepared: PreparedQuery) -> Lookup | None:
+    """Returns a question as the cache has it; None if its answer is not cached."""
     query = prepared.query
     if (
         query.packs is None
         or query.union is not None  # an erasure in another repository leaves this cache
         or prepared.reranker is not None
         or revision.generation != repository.receipts.generation()
-        or not repository.local.answer_cache
+        or revision.state is None
+        or ERASING_CELL in revision.state.cells  # what is erased can still be read
     ):
         return None
+    bytes_max = repository.local.answer_cache
+    repository.answer_cache.shrink(bytes_max)
+    if not bytes_max:
+        return None
     question = query.encode(), id(prepared.estimator), repository.agent, repository.task
-    return revision.root_cid, revision.commit_cid, *question
+    key = revision.root_cid, revision.commit_cid, *question
+    return Lookup(key, prepared.estimator, revision.generation, revision.state.view)
 
 
 def _cached(
-    repository: Core, revision: Graph, prepared: PreparedQuery, key: Key
+    repository: Core, revision: Graph, prepared: PreparedQuery, lookup: Lookup
 ) -> Answer[Any] | None:
-    found = repository.answer_cache.get(key, revision.generation)
+    found = repository.answer_cache.get(lookup)
     if found is None:
         return None
     _checked(prepared, found)
@@ -114,15 +121,13 @@ def _recorded(
     revision: Graph,
     prepared: PreparedQuery,
     result: Answer[Any],
-    key: Key | None,
+    lookup: Lookup | None,
 ) -> Answer[Any]:
     result = _with_receipt(repository, revision, _checked(prepared, result))
-    if key is not None:
+    if lookup is not None:
         repository.answer_cache.put(
-            key,
+            lookup,
             replace(result, locator=None),  # it would keep the revision and its index
-            prepared.estimator,
-            revision.generation,
             repository.local.answer_cache,
         )
     return result
@@ -363,8 +368,8 @@ def stream_packs(
 def _streamed(
     repository: Core, revision: Graph, prepared: PreparedQuery
 ) -> Generator[Pack, None, Answer[Pack]]:
-    key = _key(repository, revision, prepared)
-    found = None if key is None else _cached(repository, revision, prepared, key)
+    lookup = _lookup(repository, revision, prepared)
+    found = None if lookup is None else _cached(repository, revision, prepared, lookup)
     if found is not None:
         yield from found.items
         return found
@@ -379,7 +384,7 @@ def _streamed(
             **_noted(repository, prepared.query),
         )
     )
-    return _recorded(repository, revision, prepared, _with_locator(revision, found), key)
+    return _recorded(repository, revision, prepared, _with_locator(revision, found), lookup)
 
 
 def _with_locator(revision: Graph, result: AnyAnswer) -> AnyAnswer:

@@ -9,6 +9,7 @@ from pyroaring import BitMap
 
 from ibidem.index.manifest import Manifest
 from ibidem.index.retention import SNAPSHOTS_MAX, USES, Retention, UseLog
+from ibidem.index.snapshot_registry import SnapshotRegistry
 from ibidem.objects.cid import RootCid
 
 ROOTS = [RootCid.of(bytes([number])) for number in range(40)]
@@ -96,3 +97,12 @@ def test_a_line_cut_off_and_a_folder_that_is_gone_cost_the_order_only(tmp_path: 
     lost = UseLog(tmp_path / "gone")
     lost.note("a")
     assert lost.ranks() == {}
+
+
+def test_a_file_that_goes_while_the_size_is_measured_is_not_counted(tmp_path: Path):
+    registry = SnapshotRegistry(tmp_path)
+    segments = tmp_path / "segments"
+    segments.mkdir()
+    (segments / "one").write_bytes(b"12345")
+    (segments / "gone").symlink_to(tmp_path / "nowhere")  # listed, and then not found
+    assert registry.size_bytes() == 5

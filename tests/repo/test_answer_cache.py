@@ -127,3 +127,40 @@ def test_bytes_are_bounded_and_none_are_kept_if_it_is_turned_off(repo: Repositor
     repo.packs("another")
     repo.packs("another")
     assert hits(repo) == before
+
+
+def test_what_a_smaller_bound_does_not_allow_is_dropped(repo: Repository) -> None:
+    for text in ("needle", "stones", "mill"):
+        repo.packs(text)
+    size = repo.core.answer_cache.size_bytes
+    set_local(repo, answer_cache=size - 1)
+    repo.packs("mill")
+    assert 0 < repo.core.answer_cache.size_bytes < size
+    assert hits(repo) == 1
+    set_local(repo, answer_cache=0)
+    repo.packs("mill")
+    assert repo.core.answer_cache.size_bytes == 0
+
+
+@pytest.mark.parametrize("server", ["s3_prefix", "postgres_schema"])
+def test_an_erasure_on_another_machine_drops_every_entry(
+    server: str,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    address = str(request.getfixturevalue(server))
+    with ibidem.init(address) as first:
+        gone = first.add("a secret needle")
+        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "other"))
+        with ibidem.open(address) as second:
+            before = second.at()
+            for _ in range(2):
+                assert "secret" in before.packs("needle").text
+            first.maintenance.erase(gone, reason="asked to")
+            assert len(second.packs("needle")) == 0
+            with pytest.raises(ErasedError):
+                second.at(before.commit_cid).packs("needle")
+            with pytest.raises(ErasedError):
+                before.packs("needle")
+            assert hits(second) == 1

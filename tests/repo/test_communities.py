@@ -12,7 +12,7 @@ from blake3 import blake3
 import ibidem
 from ibidem.index.derived import VALUES_MAX
 from ibidem.objects import codec
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import ErasedError, InvalidInputError
 from ibidem.objects.node import Node
 from ibidem.retrieve.access.restricted_snapshot import loader
 from ibidem.retrieve.filter import view_of
@@ -281,6 +281,10 @@ def files(folder: Path) -> list[Path]:
     return sorted(folder.rglob("derived/*"))
 
 
+def hashed(file: Path, data: bytes) -> bytes:
+    return data + blake3(file.name.encode() + data).digest()
+
+
 def test_communities_are_kept_beside_the_index(tmp_path: Path) -> None:
     with ibidem.init(tmp_path / "kept") as repo:
         with repo.transaction() as tx:
@@ -297,16 +301,30 @@ def test_communities_are_kept_beside_the_index(tmp_path: Path) -> None:
         assert len(files(tmp_path)) == 2, "other options are other communities"
     # What is read is the file: with another title in it, another title comes.
     other = file.read_bytes()[:-32].replace(b"Ada", b"Eve")
-    file.write_bytes(other + blake3(other).digest())
+    file.write_bytes(hashed(file, other))
     with ibidem.open(tmp_path / "kept") as repo:
         assert [one.names[0] for one in repo.at().communities()] == ["Eve", "Aare"]
     file.write_bytes(other)
     with ibidem.open(tmp_path / "kept") as repo:
         assert repo.at().communities() == found, "a damaged file counts as absent"
     altered = codec.encode([0, 0, [], []])
-    file.write_bytes(altered + blake3(altered).digest())
+    file.write_bytes(hashed(file, altered))
     with ibidem.open(tmp_path / "kept") as repo:
         assert repo.at().communities() == found, "so does one of another version"
+
+
+def test_kept_communities_of_another_root_count_as_absent(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path) as repo:
+        repo.add(FACTS[0])
+        repo.add(FACTS[1])
+        before = repo.at().communities()
+        (file,) = files(tmp_path)
+        repo.add(FACTS[2])
+        after = repo.at().communities()
+        (other,) = set(files(tmp_path)) - {file}
+    other.write_bytes(file.read_bytes())
+    with ibidem.open(tmp_path) as repo:
+        assert repo.at().communities() == after != before
 
 
 def test_kept_communities_go_with_the_index_of_their_root(tmp_path: Path) -> None:
@@ -340,3 +358,17 @@ def test_callers_do_not_share_what_is_kept(tmp_path: Path) -> None:
             for scope in "abcd":
                 repo.at(viewer=ibidem.Viewer(level=level, scopes=(scope,))).communities()
         assert len(files(tmp_path)) == VALUES_MAX
+
+
+@pytest.mark.parametrize("kind", ["memory", "disk"])
+def test_a_revision_from_before_an_erasure_does_not_remember_its_communities(
+    kind: str, tmp_path: Path
+) -> None:
+    with ibidem.init("memory:" if kind == "memory" else tmp_path) as repo:
+        ids = [repo.add(text) for text in FACTS]
+        before = repo.at()
+        assert names(before.communities())[0][:2] == ("Ada", "Byron")
+        repo.maintenance.erase(ids[0], reason="asked to")
+        with pytest.raises(ErasedError):
+            before.communities()
+        assert names(repo.at().communities())[0][:1] == ("Ada",)

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 import ibidem
-from ibidem.objects.errors import InvalidInputError, NotFoundError
+from ibidem.index.retention import LINES_MAX
+from ibidem.objects.cid import Cid
+from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
 from ibidem.repo.maintenance.head_index import IndexState
 from ibidem.repo.repository import Repository
 
@@ -191,3 +193,57 @@ def test_damage_of_one_head_is_found_and_costs_no_answer(repo: Repository, tmp_p
         assert states(opened)[NAMES[0]] is IndexState.STALE
         assert opened.retrieve("summary").to_json() == expected
         assert opened.maintenance.verify_index(None) == ()
+
+
+def test_what_is_kept_beside_an_index_counts_when_it_is_written(repo: Repository) -> None:
+    assert len(repo.core.search_index.current.remembered()) > 2
+    set_local(repo, index_budget=0)
+    repo.at(NAMES[0]).communities()
+    left = set(repo.core.search_index.current.remembered())
+    assert left == {repo.at().root_cid, repo.at(NAMES[0]).root_cid}
+    assert repo.maintenance.verify_index() == ()
+
+
+@pytest.mark.parametrize("damaged", [NAMES[0], "main"])
+def test_a_damaged_commit_of_another_branch_prevents_no_answer(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch, damaged: str
+) -> None:
+    assert repo.folder is not None
+    wanted = repo.at(NAMES[1]).retrieve("summary")
+    repo.maintenance.drop_index()
+    with ibidem.open(repo.folder.parent) as other:
+        set_local(other, index_budget=0)  # so the heads are looked up
+        gone, get = other.core.branches()[damaged], other.core.store.get
+
+        def read(cid: Cid) -> bytes:
+            if cid == gone:
+                raise CorruptError("block: the bytes do not have the hash")
+            return get(cid)
+
+        monkeypatch.setattr(other.core.store, "get", read)
+        other.at(NAMES[2]).retrieve("summary")
+        assert other.at(NAMES[1]).retrieve("summary") == wanted
+
+
+def test_a_revision_is_asked_whose_refs_were_collected(repo: Repository) -> None:
+    assert repo.folder is not None
+    with ibidem.open(repo.folder.parent) as other:
+        set_local(other, index_budget=0)  # so the heads are looked up
+        held = [other.at(name) for name in NAMES[:2]]
+        repo.maintenance.drop_index()
+        add(repo, "one more summary")
+        repo.branch("newer", at="main")
+        repo.maintenance.gc(keep_operations=1)
+        for revision in held:
+            assert len(revision.retrieve("summary").items) == 2
+
+
+def test_the_order_of_use_stays_short_without_a_write(repo: Repository, tmp_path: Path) -> None:
+    file = tmp_path / ".ibidem" / "index" / "uses"
+    index = repo.core.search_index.current
+    roots = [repo.at(name).root_cid for name in NAMES[:2]]
+    for _ in range(LINES_MAX):
+        for root in roots:
+            index.snapshot(root)
+    assert len(file.read_bytes().splitlines()) <= LINES_MAX + 2 * 5 + 1
+    assert [one.root for one in index.snapshots()][:2] == roots[::-1]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -12,8 +16,10 @@ from ibidem.cli.main import cli
 from ibidem.memory.recall.feedback import Feedback
 from ibidem.memory.recall.recall import recall
 from ibidem.objects.errors import InvalidInputError, NotFoundError
+from ibidem.repo.receipts.log import ReceiptLog
 from ibidem.repo.slow_log import slow_questions
-from ibidem.retrieve.access.policy import TrustPolicy, Viewer
+from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
+from ibidem.store import files
 
 from .helpers import NOW, add, set_slow
 
@@ -186,4 +192,116 @@ def test_a_question_of_a_restricted_viewer_is_not_recorded(tmp_path: Path) -> No
         low = Viewer(level=0, scopes=())
         assert repo.retrieve(QUESTION, viewer=low)
         assert repo.as_viewer(low).packs(QUESTION)
+        assert list(slow_questions(repo.folder)) == []
+
+
+def test_a_slow_question_of_who_may_see_everything_is_answered_and_recorded(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        with repo.transaction() as tx:
+            tx.set_trust_policy(TrustPolicy())
+            tx.add_node("Fact", summary="alpha", props={"level": 0})
+        set_slow(repo, 0)
+        assert repo.retrieve(QUESTION, viewer=ALL)
+        assert [line["options"] for line in slow_questions(repo.folder)] == [["viewer"]]
+
+
+def test_only_the_options_that_were_given_are_named(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        add(repo, "alpha")
+        set_slow(repo, 0)
+        repo.retrieve("alpha")
+        repo.retrieve("alpha", limit=3)
+        repo.retrieve(None, label="Doc")
+        found = [line["options"] for line in slow_questions(repo.folder)]
+        assert found == [[], ["limit"], ["labels"]]
+
+
+def test_a_slow_question_that_a_damaged_line_stands_beside_is_listed(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        add(repo, "alpha")
+        set_slow(repo, 0)
+        repo.retrieve("alpha")
+        with (tmp_path / ".ibidem" / "local" / "slow.jsonl").open("a") as file:
+            file.write('5\n{"operation": "of another version"}\n')
+        repo.retrieve("alpha")
+        assert len(list(slow_questions(repo.folder))) == 2
+
+
+@pytest.mark.parametrize(
+    "arguments", [("set", "log_questions", "receipts"), ("unset", "log_questions")]
+)
+def test_questions_leave_the_log_that_no_longer_gets_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        add(repo, "alpha")
+        set_slow(repo, 0)
+        repo.receipts.log_questions("always")
+        repo.retrieve(QUESTION)
+    assert ".ibidem/local/slow.jsonl" in files_with(tmp_path)
+    done = CliRunner().invoke(cli, ["config", *arguments], prog_name="repo")
+    assert done.exit_code == 0, done.output
+    assert files_with(tmp_path) == {".ibidem/receipts/log"}
+    file = tmp_path / ".ibidem" / "local" / "settings.json"
+    assert ("log_questions" in json.loads(file.read_text())) is (arguments[0] == "set")
+
+
+@pytest.mark.parametrize(("writer", "step"), [(ReceiptLog, "_locked"), (files, "folder_lock")])
+def test_a_question_that_is_being_answered_is_not_written_after_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: object, step: str
+) -> None:
+    """Another process turns the logs off when this one is about to write."""
+    with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
+        add(repo, "alpha")
+        set_slow(repo, 0)
+        repo.receipts.log_questions("always")
+        real = getattr(writer, step)
+
+        def turned_off(*given: object, **named: object) -> object:
+            monkeypatch.undo()
+            other.receipts.log_questions("never")
+            return real(*given, **named)
+
+        monkeypatch.setattr(writer, step, turned_off)
+        assert repo.retrieve(QUESTION)
+        assert files_with(tmp_path) == set()
+
+
+def test_never_caches_no_vector_of_a_question(tmp_path: Path) -> None:
+    class Embedder:
+        name, digest, dim = "counted", bytes(32), 2
+
+        def embed(self, texts: Sequence[str]) -> np.ndarray:
+            return np.array([[1.0, len(text)] for text in texts], np.float32)
+
+    embedder = Embedder()
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        add(repo, "alpha")
+        repo.embed(embedder)
+
+        def size() -> int:
+            folder = tmp_path / ".ibidem" / "embeddings"
+            return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+        repo.receipts.log_questions("never")
+        before = size()
+        found = repo.retrieve(QUESTION, embedder=embedder)
+        assert size() == before > 0
+        repo.receipts.log_questions("receipts")
+        assert repo.retrieve(QUESTION, embedder=embedder) == found
+        assert size() > before
+
+
+def test_an_answer_does_not_wait_for_who_holds_the_lock(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        add(repo, "alpha")
+        set_slow(repo, 0)
+        thread = threading.Thread(target=repo.retrieve, args=(QUESTION,))
+        with files.folder_lock(tmp_path / ".ibidem" / "local"):
+            thread.start()
+            thread.join(15.0)
+            is_answered = not thread.is_alive()
+        thread.join()
+        assert is_answered
         assert list(slow_questions(repo.folder)) == []

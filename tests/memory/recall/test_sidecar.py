@@ -104,3 +104,24 @@ def test_a_sidecar_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path) ->
     ):
         with pytest.raises(StorageError):
             work()
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"a": 1}', '{"a": {"time": 1}}', '{"a": {"session": "a", "time": "x"}}']
+)
+def test_an_entry_that_is_damaged_or_of_another_version_counts_as_absent(
+    tmp_path: Path, text: str
+) -> None:
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        add(repo, "alpha")
+        (tmp_path / ".ibidem" / "local").mkdir()
+        file = tmp_path / ".ibidem" / "local" / "last.json"
+        for session in ("one", "two"):
+            file.write_text(text)
+            sidecar = QueryLog(repo.folder)
+            assert sidecar.last() is sidecar.last("a") is None
+            recall(repo, "alpha", session=session)
+            assert sidecar.sessions() == [session]
+            with file.with_name("impressions.jsonl").open("a") as impressions:
+                impressions.write('[]\n{"time": "x"}\n')
+        assert [one["session"] for one in sidecar.impressions()] == ["one", "two"]

@@ -6,12 +6,14 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ibidem
+from ibidem.embed.cache import VectorCache
 from ibidem.index.derived import DerivedFiles
 from ibidem.index.families import merge_scheduler
 from ibidem.index.families.merge_scheduler import MergeScheduler
@@ -20,13 +22,16 @@ from ibidem.index.snapshot_registry import SnapshotRegistry
 from ibidem.index.tuning import Tuning
 from ibidem.objects.errors import ErasedError
 from ibidem.objects.ids import NodeId
+from ibidem.repo import slow_log
 from ibidem.repo.core import Core
 from ibidem.repo.erasure import destroy as destroying
 from ibidem.repo.erasure import erase as erasing
 from ibidem.repo.receipts.log import ReceiptLog
 from ibidem.repo.repository import Repository
+from ibidem.repo.slow_log import slow_questions
 from ibidem.repo.state import ERASING_CELL
 from ibidem.repo.sync.remotes import address_of
+from ibidem.retrieve.answer.answer import Answer
 from ibidem.store.files import folder_lock
 
 from .conftest import SECRET
@@ -300,3 +305,72 @@ def test_a_receipt_of_an_answer_from_before_an_erasure_is_not_appended_after_it(
         assert other.retrieve("after it").receipt is not None
         log = ReceiptLog(tmp_path / ".ibidem" / "receipts")
         assert len(list(log.blocks())) == 2
+
+
+def test_a_slow_question_from_before_an_erasure_is_not_written_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process has its answer, and is about to record that it was slow."""
+    with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
+        secret = add_secret(repo)
+        repo.receipts.log_questions("always")
+        file = tmp_path / ".ibidem" / "local" / "settings.json"
+        file.write_text('{"log_questions": "always", "slow_milliseconds": 0}')
+        operation = slow_log._operation
+
+        def erased_meanwhile(answer: Answer[Any]) -> str:
+            monkeypatch.undo()
+            repo.maintenance.erase(secret)
+            return operation(answer)
+
+        monkeypatch.setattr(slow_log, "_operation", erased_meanwhile)
+        assert other.retrieve(SECRET).items
+        assert places_of(tmp_path, *NEEDLES) == []
+        assert [line.get("question") for line in slow_questions(repo.folder)] == [None]
+        other.retrieve("after it")
+        *_, last = slow_questions(repo.folder)
+        assert last["question"] == "after it"
+
+
+def test_packs_made_while_an_erasure_is_carried_out_are_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything has been swept, and the blocks are still there."""
+    with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
+        secret, _ = repo.add(SECRET), repo.add("harmless")
+        commit = other.head
+        discard = VectorCache.discard
+
+        def still_readable(cache: VectorCache, texts: Iterable[bytes]) -> None:
+            monkeypatch.undo()
+            assert SECRET in other.at(commit).packs(SECRET).text
+            other.packs("harmless")
+            discard(cache, texts)
+
+        monkeypatch.setattr(VectorCache, "discard", still_readable)
+        repo.maintenance.erase(secret)
+        with pytest.raises(ErasedError):
+            other.at(commit).packs(SECRET)
+        for _ in range(2):
+            other.packs("harmless")
+        assert other.core.answer_cache.hit_count == 1
+
+
+def test_an_index_that_another_process_sweeps_meanwhile_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is gone when its folder is listed."""
+    scandir, folder = os.scandir, tmp_path / ".ibidem" / "receipts" / "old"
+
+    def swept(path: str | Path) -> object:
+        if path in (folder, str(folder)):
+            folder.rmdir()
+        return scandir(path)
+
+    with ibidem.init(tmp_path) as repo:
+        secret = add_secret(repo)
+        folder.mkdir(parents=True)
+        monkeypatch.setattr(os, "scandir", swept)
+        repo.maintenance.erase(secret)
+        assert not folder.exists()
+        assert places_of(tmp_path, *NEEDLES) == []
