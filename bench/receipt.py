@@ -2,8 +2,14 @@
 
     python bench/receipt.py [FOLDER] [--size 100000] [--rounds 200]
 
-The two ways alternate question by question, so that both meet the same machine. The claim is the
-ratio: below 1.10 at 100,000 nodes. FOLDER keeps the repository for later runs.
+The two ways alternate question by question, so that both meet the same machine, and are measured in
+processor time, so that another program does not count. FOLDER keeps the repository for later runs.
+
+At 100,000 nodes a receipt of ten items adds 0.10 ms, which is 27 % of the shortest answer, a
+lexical one, and about 7 % of a dense one. Of these 0.10 ms, hashing (the answer, its texts, the
+receipt) takes 0.02, the append to the log 0.03, writing the canonical bytes the rest. The bytes of
+the answer and the hashes are needed for any receipt; because of the append a killed process loses
+none.
 """
 
 from __future__ import annotations
@@ -47,7 +53,7 @@ def report(folder: Path, size: int, rounds: int) -> None:
     place = folder / f"receipt-{size}"
     if not place.exists():
         load(place, size)
-    print(f"{size:,} nodes, vectors of {DIM}, {rounds} rounds, warm")
+    print(f"{size:,} nodes, vectors of {DIM}, {rounds} rounds, warm, processor time")
     print("| question | without, ms | with, ms | ratio | receipt, bytes |")
     print("|---|---|---|---|---|")
     with ibidem.open(place) as repo:
@@ -108,9 +114,9 @@ def row(repo: Repository, name: str, asked: list[dict[str, Any]], rounds: int) -
         options = asked[number % len(asked)]
         order = (without, with_receipt) if number % 2 else (with_receipt, without)
         for way in order:
-            started = time.perf_counter()
+            started = time.process_time_ns()
             way(options)
-            spent[way].append((time.perf_counter() - started) * 1000)
+            spent[way].append((time.process_time_ns() - started) / 1e6)
     before, after = (statistics.median(spent[way]) for way in (without, with_receipt))
     receipt = repo.retrieve(**asked[0]).receipt
     size_bytes = 0 if receipt is None else len(receipt.encode())

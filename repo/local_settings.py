@@ -9,6 +9,7 @@ in memory has the defaults.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -43,6 +44,8 @@ class LocalSettings:
 
     def __init__(self, folder: Path | None) -> None:
         self._path = None if folder is None else folder / FILE
+        self._name = str(self._path)
+        """As text, which takes less time to look up: every question does."""
         self._version: tuple[int, int, int] | None = None
         self._values: Mapping[str, Any] = {}
 
@@ -117,7 +120,7 @@ class LocalSettings:
         if self._path is None:
             return {}
         try:
-            status = self._path.stat()
+            status = os.stat(self._name)  # noqa: PTH116
         except FileNotFoundError:
             return {}
         except OSError:

@@ -77,7 +77,7 @@ def answered(repository: Core, revision: Graph, prepared: PreparedQuery) -> Answ
     lookup = _lookup(repository, revision, prepared)
     found = None if lookup is None else _cached(repository, revision, prepared, lookup)
     if found is None:
-        result = execute_query(repository, revision, prepared)
+        result = _executed(repository, revision, prepared)
         found = _recorded(repository, revision, prepared, result, lookup)
     note_slow(repository, revision, found, perf_counter() - start)
     return found
@@ -149,7 +149,7 @@ def retrieve_many(
     results = []
     for one, own in zip(prepared, lanes, strict=True):
         start = perf_counter()
-        found = _checked(one, _of_nodes(execute_query(repository, revision, one, lanes=own)))
+        found = _checked(one, _of_nodes(_executed(repository, revision, one, lanes=own)))
         note_slow(repository, revision, found, perf_counter() - start)
         results.append(found)
     return [_with_receipt(repository, revision, result) for result in results]
@@ -286,12 +286,15 @@ def _of_nodes(result: Answer[Any]) -> Answer[Item]:
 
 
 def _with_receipt(repository: Core, revision: Graph, result: AnyAnswer) -> AnyAnswer:
-    """Returns the answer with its receipt, which is appended to the log."""
-    query, config = result.query, revision.config
-    digests = {name: model.digest for name, model in config.models.items() if model.digest}
+    """Returns the answer with its receipt, which is appended to the log, and its locator."""
+    query = result.query
     vectors = [query.vector, *(one.vector for one in query.queries or ())]
     used = {one.model for one in vectors if one is not None}
-    models = {name: digest for name, digest in digests.items() if name in used}
+    models = {
+        name: model.digest
+        for name, model in revision.config.models.items()
+        if name in used and model.digest
+    }
     receipt = receipt_of(
         result,
         commit=revision.commit_cid,
@@ -304,9 +307,9 @@ def _with_receipt(repository: Core, revision: Graph, result: AnyAnswer) -> AnyAn
         block = receipt.encode()
     except InvalidInputError:
         # The receipt of an answer with many thousand items is larger than a block: it gets none.
-        return result
+        return _with_locator(revision, result)
     repository.receipts.append(block, generation=revision.generation)
-    return replace(result, receipt=receipt)
+    return replace(result, receipt=receipt, locator=_locator(revision, result))
 
 
 def _checked(prepared: PreparedQuery, result: AnyAnswer) -> AnyAnswer:
@@ -325,15 +328,20 @@ def _said(warning: AnswerWarning) -> str:
     return f"{warning.option}{subject}: {warning.message}{count}"
 
 
-def execute_query(
+def execute_query(repository: Core, revision: Graph, prepared: PreparedQuery) -> Answer[Any]:
+    """Returns the answer to a resolved query by the rules of its version, with what locates its
+    items, without a receipt."""
+    return _with_locator(revision, _executed(repository, revision, prepared))
+
+
+def _executed(
     repository: Core,
     revision: Graph,
     prepared: PreparedQuery,
     *,
     lanes: Lanes | None = None,
 ) -> Answer[Any]:
-    """Returns the answer to a resolved query by the rules of its version, with what locates its
-    items, without a receipt.
+    """Returns the answer without receipt and locator.
 
     Args:
         lanes: returns what ranks a snapshot, None for this process; by default the workers of the
@@ -351,7 +359,7 @@ def execute_query(
             **_noted(repository, prepared.query),
         )
     )
-    return _with_locator(revision, result)
+    return result
 
 
 def stream_packs(
@@ -384,11 +392,15 @@ def _streamed(
             **_noted(repository, prepared.query),
         )
     )
-    return _recorded(repository, revision, prepared, _with_locator(revision, found), lookup)
+    return _recorded(repository, revision, prepared, found, lookup)
 
 
 def _with_locator(revision: Graph, result: AnyAnswer) -> AnyAnswer:
-    return replace(result, locator=Locator(lambda: revision.located(result)))
+    return replace(result, locator=_locator(revision, result))
+
+
+def _locator(revision: Graph, result: Answer[Any]) -> Locator:
+    return Locator(lambda: revision.located(result))
 
 
 def _here(snapshot: Snapshot) -> None:

@@ -272,13 +272,13 @@ class Answer(Drawn, TupleSequence[AnyItem]):
             "v": count_of(1),
             "root": link_of(self.root),
             "query": self.query.encode(),
-            _ITEMS[self.kind]: array_of(item.encode() for item in self.items),
+            _ITEMS[self.kind]: array_of([item.encode() for item in self.items]),
             "tokens_used": count_of(self.tokens_used),
             "token_budget": count_of(self.query.token_budget),
             "candidates_seen": count_of(self.candidates_seen),
             "dropped": self.dropped.written(),
             "dropped_counts": map_of(counts),
-            "warnings": array_of(codec.encode(warning.form()) for warning in self.warnings),
+            "warnings": array_of([codec.encode(warning.form()) for warning in self.warnings]),
             "status": map_of({lane: text_of(status) for lane, status in self.status.items()}),
             "rerank": NULL if self.rerank is None else codec.encode(self.rerank.form()),
         }
@@ -317,7 +317,7 @@ def receipt_of(
         root=answer.root,
         query=answer.query,
         result=answer.cid,
-        items=tuple(_receipt_item(item, answer.query.union) for item in answer.items),
+        items=tuple([_receipt_item(item, answer.query.union) for item in answer.items]),
         commit=commit,
         notes_head=notes_head,
         models=MappingProxyType(dict(models)),
@@ -335,8 +335,7 @@ def best_node(item: AnswerItem) -> RankedNode:
 def _receipt_item(item: AnswerItem, union: RootSet | None) -> ReceiptItem:
     best = best_node(item)
     digest = blake3(item.rendered.encode()).digest()
-    root = None if union is None else best.root
-    origin = None if union is None or root is None else union.roots.index(root)
+    origin = None if union is None or best.root is None else union.roots.index(best.root)
     return ReceiptItem(best.id, best.cid, item.score, digest, best.lanes, origin)
 
 

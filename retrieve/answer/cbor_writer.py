@@ -60,8 +60,8 @@ def keys_of(*names: str) -> list[bytes]:
 
 def array_of(parts: Iterable[bytes]) -> bytes:
     """Returns an array of encoded values."""
-    items = tuple(parts)
-    return b"".join((head_of(4, len(items)), *items))
+    items = list(parts)
+    return head_of(4, len(items)) + b"".join(items)
 
 
 def text_of(text: str) -> bytes:
@@ -104,8 +104,10 @@ def link_of(cid: Cid) -> bytes:
     return LINK_HEAD + cid.raw
 
 
+@lru_cache(maxsize=1024)
 def head_of(major: int, count: int) -> bytes:
-    """Returns the first bytes of a CBOR item in their shortest form."""
+    """Returns the first bytes of a CBOR item in their shortest form; lengths and counts recur from
+    item to item."""
     if count < 24:
         return _BYTES[major << 5 | count]
     for beyond, additional, pack in _LONGER:

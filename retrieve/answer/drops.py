@@ -90,7 +90,7 @@ class Drops(Sequence[Drop]):
     def written(self) -> bytes:
         """Returns the canonical bytes: an array of [id, reason, tokens, score]."""
         first = [array_of(_parts(drop)) for drop in self._first]
-        return head_of(4, len(self)) + b"".join(first) + self._unseen()
+        return b"".join((head_of(4, len(self)), *first, self._unseen()))
 
     def _at(self, position: int) -> Drop:
         if position < len(self._first):
@@ -99,16 +99,14 @@ class Drops(Sequence[Drop]):
         id_ = NodeId(self._ids[position].tobytes())
         return Drop(id_, self._reason, None, float(self._scores[position]))
 
-    def _unseen(self) -> bytes:
+    def _unseen(self) -> bytes | bytearray:
         """Returns the columns encoded as rows of equal length, with each part at a fixed offset."""
         if not self._scores.shape[0]:
             return b""
-        row = _UNSEEN[self._reason]
-        rows = np.empty((self._scores.shape[0], row.shape[0]), np.uint8)
-        rows[:] = row
-        rows[:, 2 : 2 + ID_BYTES] = self._ids
-        rows[:, -8:] = self._scores.astype(">f8")[:, None].view(np.uint8)
-        return rows.tobytes()
+        written = bytearray(_UNSEEN[self._reason] * self._scores.shape[0])
+        rows = np.frombuffer(written, _ROWS[self._reason])
+        rows["id"], rows["score"] = self._ids.view(_ID)[:, 0], self._scores
+        return written
 
 
 def _parts(drop: Drop) -> list[bytes]:
@@ -116,10 +114,21 @@ def _parts(drop: Drop) -> list[bytes]:
     return [bytes_of(id_.raw), text_of(reason), count_of(tokens), real_of(score)]
 
 
+_ID = np.dtype((np.void, ID_BYTES))
 _UNSEEN = {
-    reason: np.frombuffer(
-        array_of(_parts(Drop(NodeId(bytes(ID_BYTES)), reason, None, 0.0))), np.uint8
-    )
+    reason: array_of(_parts(Drop(NodeId(bytes(ID_BYTES)), reason, None, 0.0)))
     for reason in DropReason
 }
 """The template of the row of a node that was not read; id and score are overwritten."""
+_ROWS = {
+    reason: np.dtype(
+        {
+            "names": ["id", "score"],
+            "formats": [_ID, ">f8"],
+            "offsets": [2, len(row) - 8],
+            "itemsize": len(row),
+        }
+    )
+    for reason, row in _UNSEEN.items()
+}
+"""Where id and score are in each template."""

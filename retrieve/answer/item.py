@@ -21,7 +21,6 @@ from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
 from ibidem.retrieve.answer.cbor_writer import (
     LINK_HEAD,
-    count_of,
     head_of,
     keys_of,
     real_of,
@@ -146,17 +145,14 @@ class Item:
 
     def encode(self) -> bytes:
         """Returns the canonical bytes."""
-        first = [_ID, self.node.id.raw, _CID, self.cid.raw]
+        id_, cid, root = _ID, _CID, b""
         if self.root is not None:
             id_, cid, root = _OF_SEVERAL
-            first = [id_, self.node.id.raw, cid, self.cid.raw, root, self.root.raw]
-        return b"".join(
-            (
-                *(*first, _LANES, self.lanes.encode()),
-                *(_SCORE, real_of(self.score), _TOKENS, count_of(self.tokens)),
-                *(_RENDERED, text_of(self.rendered)),
-            )
-        )
+            root += self.root.raw
+        lanes, score = self.lanes.encode(), real_of(self.score)
+        head = id_ + self.node.id.raw + cid + self.cid.raw + root
+        cost, text = head_of(0, self.tokens), text_of(self.rendered)
+        return b"".join((head, _LANES, lanes, _SCORE, score, _TOKENS, cost, _RENDERED, text))
 
     def explain(self, position: int) -> Iterator[str]:
         """Yields its score, and its rank and score in each lane."""

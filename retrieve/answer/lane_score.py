@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ibidem.objects.block import EMPTY
-from ibidem.retrieve.answer.cbor_writer import count_of, head_of, ordered, reals_of
+from ibidem.retrieve.answer.cbor_writer import head_of, ordered, reals_of
 
 
 class LaneScore(NamedTuple):
@@ -55,11 +55,11 @@ class LaneScores(Mapping[str, LaneScore]):
         """Returns the canonical bytes: by lane, [rank, score, contribution]."""
         if not self._encoded:
             scores = self._scores
-            parts = [head_of(5, len(scores))]
+            written = head_of(5, len(scores))
             for key, name in _lane_keys(tuple(scores)):
                 rank, score, share = scores[name]
-                parts += (key, count_of(rank), reals_of(score, share))
-            self._encoded = b"".join(parts)
+                written += key + head_of(0, rank) + reals_of(score, share)
+            self._encoded = written
         return self._encoded
 
 

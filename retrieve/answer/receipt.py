@@ -29,6 +29,7 @@ from ibidem.objects.record import record
 from ibidem.retrieve.answer.cbor_writer import (
     LINK_HEAD,
     array_of,
+    bytes_of,
     count_of,
     head_of,
     link_of,
@@ -64,12 +65,9 @@ class ReceiptItem:
     def encode(self) -> bytes:
         """Returns the canonical bytes."""
         row, origin = (_ROW, b"") if self.origin is None else (_LONGER, count_of(self.origin))
-        return b"".join(
-            (
-                *(row, self.id.raw, LINK_HEAD, self.cid.raw, real_of(self.score)),
-                *(_DIGEST, self.digest, self.lanes.encode(), origin),
-            )
-        )
+        cid, score, lanes = self.cid.raw, real_of(self.score), self.lanes.encode()
+        parts = (row, self.id.raw, LINK_HEAD, cid, score, _DIGEST, self.digest, lanes, origin)
+        return b"".join(parts)
 
 
 @record
@@ -112,9 +110,9 @@ class Receipt:
             "semantics": count_of(self.semantics),
             "root": link_of(self.root),
             "query": self.query.encode(),
-            "models": codec.encode(dict(self.models)),
+            "models": map_of({name: bytes_of(one) for name, one in self.models.items()}),
             "result": link_of(self.result),
-            "items": array_of(item.encode() for item in self.items),
+            "items": array_of([item.encode() for item in self.items]),
         }
         if self.commit is not None:
             parts["commit"] = link_of(self.commit)

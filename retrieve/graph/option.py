@@ -103,6 +103,7 @@ class Mentions:
         return _form(self)
 
 
+_MENTIONS_DEFAULT = Mentions()
 Graph = Decay | PageRank
 O = TypeVar("O", Decay, PageRank, Community, Mentions)  # noqa: E741
 
@@ -135,9 +136,9 @@ def resolve_mentions(value: object, *, is_apt: bool) -> Mentions | None:
     """Returns the options of the mentions lane from what a caller gave: True, False or a mapping;
     None for the default, which is to have it where `is_apt`."""
     if value is None:
-        return Mentions() if is_apt else None
+        return _MENTIONS_DEFAULT if is_apt else None
     if isinstance(value, bool):
-        return Mentions() if value else None
+        return _MENTIONS_DEFAULT if value else None
     return mentions(value)
 
 

@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from ibidem.objects import codec
 from ibidem.objects.config import Config
+from ibidem.objects.constants import BLOCK_BYTES_MAX
 from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError, unknown_version
 from ibidem.objects.record import record
 from ibidem.retrieve.access.policy import Viewer, checked_viewer, policy_of
 from ibidem.retrieve.diversity import Mmr, resolve_mmr
 from ibidem.retrieve.graph import option as graph_option
 from ibidem.retrieve.query import checks, option_checks, predicate
+from ibidem.retrieve.query.form_writer import FormWriter
 from ibidem.retrieve.query.fusion import DAMPED, Fusion, resolve_fusion
 from ibidem.retrieve.query.history import HistoryFilter
 from ibidem.retrieve.query.match import OR, Match, match_of_form, resolve_match
@@ -52,6 +54,8 @@ SEMANTICS = 1
 
 _PLAIN = frozenset((type(None), bool, int, float, str, bytes))
 """The types of fields that are their own canonical form."""
+_CONSTANTS = {"kind": "query", "v": 1}
+"""Fields of the canonical form of every query."""
 _FUSION = Fusion()
 _MATCH = Match()
 _OF_MATCH = frozenset({"operator", "phrases", "fuzzy"})
@@ -157,14 +161,20 @@ class Query:
             value = getattr(self, name)
             if value is not None:
                 form[name] = _written(value)
-        form["kind"], form["v"], form["semantics"] = "query", 1, self.semantics
-        return form
+        return form | _CONSTANTS | {"semantics": self.semantics}
 
     def encode(self) -> bytes:
         """Returns the canonical bytes, computed once: the answer and its receipt contain them."""
         if not self._written:
-            self._written.append(codec.encode(self.form()))
+            self._written.append(self._encoded())
         return self._written[0]
+
+    def _encoded(self) -> bytes:
+        try:
+            block = _WRITER(self)
+        except (InvalidInputError, UnicodeEncodeError):
+            return codec.encode(self.form())  # its error names the field
+        return block if len(block) <= BLOCK_BYTES_MAX else codec.encode(self.form())
 
     @classmethod
     def decode(cls, block: bytes) -> Self:
@@ -499,3 +509,14 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     if name not in _OPTIONAL_READERS
 }
 """The readers of all other fields."""
+_WRITER = FormWriter(
+    _written,
+    constants=_CONSTANTS,
+    required={
+        one.name: one.default
+        for one in fields(Query)
+        if one.name in _READERS or one.name == "semantics"
+    },
+    optional=_OPTIONAL_READERS,
+    settled=("fusion", "match", "mentions"),
+)

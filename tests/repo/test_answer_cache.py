@@ -31,7 +31,7 @@ def test_the_same_question_is_answered_without_work(
 ) -> None:
     first = repo.packs("needle", limit=3)
     with monkeypatch.context() as patched:
-        patched.setattr("ibidem.repo.retrieval.retrieve.execute_query", None)  # not called
+        patched.setattr("ibidem.repo.retrieval.retrieve._executed", None)  # not called
         again = repo.packs("needle", limit=3)
     assert again.to_bytes() == first.to_bytes()
     assert again.receipt == first.receipt

@@ -12,6 +12,7 @@ from tests.examples import examples
 
 from ibidem.objects import codec
 from ibidem.objects.config import Config
+from ibidem.objects.constants import BLOCK_BYTES_MAX
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
 from ibidem.retrieve.query import predicate
 from ibidem.retrieve.query.predicate import And, Between, Equal, Exists, Not, OneOf, Or
@@ -179,6 +180,53 @@ def test_queries_come_back_from_their_bytes(text, vector, limit, labels, k1):
     block = query.encode()
     assert Query.decode(block) == query
     assert Query.decode(block).encode() == block
+
+
+OTHERS = [
+    {"label": ["Passage", "Fact"], "as_of": 7, "valid_missing": "drop"},
+    {"where": {"year": {"gte": 1990}, "a": {"in": ["z", 1, 1.0, True]}}, "viewer": None},
+    {"vector": ("m", [0.5, 0.25]), "sparse": ("v", [1], [1.0])},
+    {"graph": {"mode": "ppr"}, "community": {"hops": 2}, "mentions": {"seeds": 3}},
+    {"mentions": False, "fusion": "rrf", "rrf_k": 30.0},
+    {"depth": 101, "limit": None, "token_budget": 2**33, "metadata": True, "adjacency": 1},
+    {"include_tombstoned": True, "k1": 0.0, "b": 1.0, "mmr": {"lambda": 0.5}, "coverage_min": 500},
+    {"operator": "and", "phrases": True, "fuzzy": {"terms": 3}},
+    {"packs": {}, "estimator": "heuristic"},
+    {"records": {"as_of": 1}},
+    {"queries": [{"text": "other"}]},
+]
+
+
+@pytest.mark.parametrize("options", [{}, *OTHERS], ids=lambda options: "-".join(options) or "none")
+@pytest.mark.parametrize("text", ["x", "\U0001f375" * 30, "y" * 300], ids=["short", "wide", "long"])
+def test_bytes_are_those_of_the_whole_form(options, text):
+    """[3.3-a] [9.2-a] Also after a question with other options, and of another version."""
+    query = resolve(CONFIG, **{"text": text, **options})
+    again = resolve(Config(), **{"text": text, **options})
+    for one in (query, again, dataclasses.replace(query, degraded="m", semantics=2)):
+        assert one.encode() == codec.encode(one.form())
+
+
+def test_a_question_with_another_text_encodes_only_the_text(monkeypatch: pytest.MonkeyPatch):
+    resolve(CONFIG, text="one").encode()
+    second = resolve(CONFIG, text="two")
+    with monkeypatch.context() as patched:
+        patched.setattr(codec, "encode", None)  # not called
+        block = second.encode()
+    assert block == codec.encode(second.form())
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (Query("x", k1=-0.0), r"^k1: float: got -0\.0"),
+        (Query("\ud800"), "^text: text: got"),
+        (Query("x", labels=("y" * BLOCK_BYTES_MAX,)), "^block: got"),
+    ],
+)
+def test_a_query_that_has_no_canonical_bytes_is_refused_by_the_codec(query, said):
+    with pytest.raises(InvalidInputError, match=said):
+        query.encode()
 
 
 def test_vectors_are_rounded_to_float32_and_lose_their_negative_zeros():
