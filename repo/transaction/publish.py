@@ -4,7 +4,7 @@ moved.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -60,9 +60,13 @@ def move(
     author: str,
     time: int,
     cells: Mapping[str, Swap] | None = None,
+    needs: Iterable[Cid] = (),
 ) -> State:
     """Sets refs to new commits, by full name, and stores the buffer's blocks, in one durable step;
     returns the state that this made.
+
+    Args:
+        needs: as in `OperationLog.publish`.
 
     Raises:
         ConflictError: kind `head-moved`: another operation came first, or a cell has moved.
@@ -78,6 +82,7 @@ def move(
         time=time,
         description=description,
         cells=cells,
+        needs=needs,
     )
 
 
@@ -183,6 +188,7 @@ class BranchPublisher:
             author=self._signature.author,
             time=time,
             cells=self._cells,
+            needs=reconciled.needs,
         )
         notes = {space: commits[NOTES + space].cid for space in events}
         return Published(commits.get(self._full_name), notes, made)

@@ -44,13 +44,15 @@ class Reconciled:
     root_cid: RootCid
     blocks: Mapping[Cid, bytes]
     """Blocks that the root needs and the source does not have."""
+    needs: tuple[RootCid, ...] = ()
+    """Roots of which the new root uses values, and that may be unreferenced by now."""
 
 
 class Reconciliation:
     """The edits of one transaction, checked and applied to their base root."""
 
     def __init__(
-        self, source: Source, begun: RootCid, edits: ChangeSet, blocks: Mapping[Cid, bytes]
+        self, source: Source, base_cid: RootCid, edits: ChangeSet, blocks: Mapping[Cid, bytes]
     ) -> None:
         """Applies the edits to their base root.
 
@@ -58,17 +60,17 @@ class Reconciliation:
             InvalidInputError: kind `dangling-reference`.
         """
         self._source = source
-        self._begun = begun
+        self._base_cid = base_cid
         self._edits = edits
         self._blocks = blocks
         self._buffer = WriteBatch(source)
         self._buffer.new.update(blocks)
-        self._before = Root.decode(source.get(begun))
+        self._before = Root.decode(source.get(base_cid))
         self._root = with_edits(self._before, edits, self._buffer)
         self._additions: Additions | None = None
         block = self._root.encode()
         self._root_cid = RootCid.of(block)
-        self._is_changed = self._root_cid != begun
+        self._is_changed = self._root_cid != base_cid
         if self._is_changed:
             self._buffer.put(self._root_cid, block)
 
@@ -84,7 +86,7 @@ class Reconciliation:
                 both added the same node as a new one; or a node on which the edits depend has
                 another value; or, with RAISE, both changed the same thing.
         """
-        if now == self._begun:
+        if now == self._base_cid:
             return Reconciled(self._root_cid, self._buffer.new)
         if not self._is_changed:
             return Reconciled(now, {})
@@ -106,8 +108,9 @@ class Reconciliation:
         _check_models(after, self._edits)
         self._check_fresh(after)
         merged = WriteBatch(self._buffer)
-        root_cid = merge_to_commit(self._buffer, self._begun, now, self._root_cid, merged)
-        return Reconciled(root_cid, reachable(root_cid, {**self._buffer.new, **merged.new}))
+        root_cid = merge_to_commit(self._buffer, self._base_cid, now, self._root_cid, merged)
+        blocks = reachable(root_cid, {**self._buffer.new, **merged.new})
+        return Reconciled(root_cid, blocks, (self._base_cid,))
 
     def _check_fresh(self, now: Root) -> None:
         """Raises if a node added as new exists already."""
