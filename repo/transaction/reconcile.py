@@ -88,9 +88,11 @@ class Reconciliation:
         """
         if now == self._base_cid:
             return Reconciled(self._root_cid, self._buffer.new)
-        if not self._is_changed:
-            return Reconciled(now, {})
         after, before = Root.decode(self._source.get(now)), self._before
+        if not self._is_changed:
+            if self._edits.events:
+                check_read(self._source, before, after, self._edits)
+            return Reconciled(now, {})
         if self._additions is None:
             self._additions = Additions(self._buffer, before, self._root, self._edits)
         added = WriteBatch(self._buffer)
