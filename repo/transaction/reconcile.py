@@ -7,16 +7,18 @@ Edits that only add are applied to the newest root, which gives the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import ConflictError, InvalidInputError
+from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
-from ibidem.objects.root import Root
+from ibidem.objects.root import NODES, Root
 from ibidem.objects.tree import Tree
+from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased, forgotten
 from ibidem.repo.transaction.additions import Additions
 from ibidem.repo.transaction.changeset import ChangeSet, check_read, check_rebase, with_edits
 
@@ -74,14 +76,22 @@ class Reconciliation:
         if self._is_changed:
             self._buffer.put(self._root_cid, block)
 
-    def on(self, now: RootCid, *, on_conflict: str = RECORD) -> Reconciled:
+    def on(
+        self,
+        now: RootCid,
+        *,
+        on_conflict: str = RECORD,
+        erased: Callable[[], Erased] = lambda: NOTHING_ERASED,
+    ) -> Reconciled:
         """Returns the edits merged with a root.
 
         Args:
             now: the current root of the branch or stage.
             on_conflict: RECORD, or RAISE to fail if both sides changed the same thing.
+            erased: returns what was erased and only the base and the edits may have.
 
         Raises:
+            InvalidInputError: kind `forgotten`: a node is added that was erased.
             ConflictError: both sides gave one name to models whose vectors cannot be compared, or
                 both added the same node as a new one; or a node on which the edits depend has
                 another value; or, with RAISE, both changed the same thing.
@@ -109,8 +119,12 @@ class Reconciliation:
         check_read(self._buffer, before, after, self._edits)
         _check_models(after, self._edits)
         self._check_fresh(after)
+        gone = erased()
+        self._check_not_erased(gone)
         merged = WriteBatch(self._buffer)
-        root_cid = merge_to_commit(self._buffer, self._base_cid, now, self._root_cid, merged)
+        root_cid = merge_to_commit(
+            self._buffer, self._base_cid, now, self._root_cid, merged, erased=gone
+        )
         blocks = reachable(root_cid, {**self._buffer.new, **merged.new})
         return Reconciled(root_cid, blocks, (self._base_cid,))
 
@@ -124,6 +138,18 @@ class Reconciliation:
                     "author and time",
                     hint="add it again: on the newer state it is a node of its own",
                 )
+
+    def _check_not_erased(self, erased: Erased) -> None:
+        """Raises if a node is added that was erased; of one that was there before, the changes are
+        left out.
+        """
+        set_here = {raw for raw, cid in self._edits.of(NODES).items() if cid is not None}
+        found = sorted(set_here & erased.nodes.keys())
+        for raw, cid in zip(
+            found, Tree(self._source, self._before.nodes).get_many(found), strict=True
+        ):
+            if cid is None:
+                raise forgotten(NodeId(raw))
 
 
 def _check_models(now: Root, edits: ChangeSet) -> None:
