@@ -112,8 +112,19 @@ class Reconciliation:
             block = root.encode()
             cid = RootCid.of(block)
             return Reconciled(cid, {**self._blocks, **added.new, cid: block})
+        return self.merged(now, on_conflict=on_conflict, erased=erased)
+
+    def merged(
+        self,
+        now: RootCid,
+        *,
+        on_conflict: str = RECORD,
+        erased: Callable[[], Erased] = lambda: NOTHING_ERASED,
+    ) -> Reconciled:
+        """Returns the three-way merge of the edits with another root than the base, as `on`."""
         from ibidem.repo.merge.three_way import merge_to_commit, reachable
 
+        after, before = Root.decode(self._source.get(now)), self._before
         if on_conflict == RAISE:
             check_rebase(self._buffer, before, after, self._edits)
         check_read(self._buffer, before, after, self._edits)
