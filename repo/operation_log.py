@@ -8,7 +8,7 @@ reads the new state and retries.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -53,6 +53,8 @@ ERASES = "erases"
 """The field of an operation that erased something; it cannot be undone."""
 LINK_FIELDS = (_UNDONE, _REDONE, ERASES)
 """Fields of operations that this program adds; each is a link."""
+_NAMING = ("ref", "commit", "receipt", "step")
+"""Kinds of blocks that name existing ones."""
 _VERBS = {_UNDONE: "undo", _REDONE: "redo"}
 
 
@@ -184,15 +186,20 @@ class OperationLog:
         cells: Mapping[str, Swap] | None = None,
         extra: Mapping[str, Cid] | None = None,
         more: Mapping[Cid, bytes] | None = None,
+        needs: Iterable[Cid] = (),
     ) -> State:
         """Makes `view` the successor of `state`, with the buffer's blocks, in one durable step;
         returns the state that this made.
 
         Args:
             more: additional blocks, read one by one.
+            needs: commits or roots that may be unreferenced, of which new blocks use values. They
+                must still be stored: then no collection has begun to delete these values.
 
         Raises:
             ConflictError: kind `head-moved`: another operation came first, or a cell has changed.
+            NotFoundError: kind `block-not-found`: one of `needs`, or a block that a new one names,
+                is not stored.
         """
         view = replace(view, seq=state.view.seq + 1, previous=state.operation.view)
         view_block = view.encode()
@@ -214,7 +221,7 @@ class OperationLog:
         self.store.publish(
             blocks,
             swaps,
-            needs=_named(buffer.new),
+            needs=[*_named(buffer.new), *needs],
         )
         self._last = LogEntry(cid, operation, view)
         values = {**state.cells, **{name: new for name, (_, new) in swaps.items()}}
@@ -417,14 +424,15 @@ class OperationLog:
 
 
 def _named(new: Mapping[Cid, bytes]) -> list[Cid]:
-    """Returns the existing blocks that new refs and commits name.
+    """Returns the existing blocks that new refs, commits, receipts and steps of runs name.
 
     Their presence is checked in the transaction that publishes: one of them may be named by a CID
-    that a user typed, and be garbage that is about to be deleted.
+    that a user typed, or be of a state that was given up since it was read, and be garbage that is
+    about to be deleted.
     """
     named = []
     for own, block in new.items():
-        fields = None if own.is_raw else fields_of_kind(block, "ref", "commit")
+        fields = None if own.is_raw else fields_of_kind(block, *_NAMING)
         if fields is not None:
             named += [cid for cid in links_in(fields) if cid not in new]
     return named

@@ -76,10 +76,11 @@ class MemoryStore(Closing):
             check_block(cid, block)
         for name, swap in cells.items():
             check_cell(name, *swap)
-        self.guard.refuse(blocks)
+        expected = {name: old for name, (old, _) in cells.items()}
+        self.guard.refuse(blocks, cells=expected)
         with self._lock:
-            for name, (expected, _) in cells.items():
-                if self._cells.get(name) != expected:
+            for name, old in expected.items():
+                if self._cells.get(name) != old:
                     raise moved_cell(name)
             for cid in needed:
                 if cid not in self._blocks and cid not in blocks:

@@ -9,16 +9,19 @@ Spec: merge 10.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
+from itertools import tee
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.commit import Commit
+from ibidem.objects.edge import Edge
 from ibidem.objects.links import links
 from ibidem.objects.root import CONFLICTS, EDGES, NODES, TOMBSTONES, Root
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import Tree
+from ibidem.objects.walk import read_blocks
 from ibidem.repo.arguments import commit_of
 from ibidem.repo.transaction.changeset import ChangeSet, applied, tree_names
 
@@ -52,15 +55,27 @@ def entries_of_erased(
     tree = Tree(source, root.edges)
     if edges is not None:
         edits.of(EDGES).update((key, None) for key in edges if key in tree)
-    else:
-        for key, cid in tree.items() if gone else ():
-            if cid.raw in erased.cids:
-                edits.of(EDGES)[key] = None
+    elif gone:
+        edits.of(EDGES).update((key, None) for key in _edges_of(source, tree, set(gone), erased))
     for key, cid in Tree(source, root.conflicts).items() if erased.nodes else ():
         is_gone = key in erased.nodes or cid.raw in erased.cids
         if is_gone or any(link.raw in erased.cids for link in links(source.get(cid))):
             edits.of(CONFLICTS)[key] = None
     return edits
+
+
+def _edges_of(source: Source, edges: Tree, gone: set[bytes], erased: Erased) -> Iterator[bytes]:
+    """Yields the ids of the edges of erased nodes: those whose value was erased, and those that
+    another copy has added since.
+    """
+    yield from (key for key, cid in edges.items() if cid.raw in erased.cids)
+    others, again = tee(item for item in edges.items() if item[1].raw not in erased.cids)
+    blocks = read_blocks(source, (cid for _, cid in again))
+    for (key, _), (_, block) in zip(others, blocks, strict=True):
+        if isinstance(block, bytes):
+            edge = Edge.decode(block)
+            if edge.src.raw in gone or edge.dst.raw in gone:
+                yield key
 
 
 def cleaned_root(

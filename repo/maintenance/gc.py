@@ -3,7 +3,7 @@
 Nothing here depends on a clock. Blocks can be deleted while others read and write, because
 
 * every writer puts each new block again in the transaction that makes it visible, and names in it
-  the existing commits that it refers to;
+  the existing commits and roots to which it refers or of which it uses values;
 * a deletion happens only if, in the same transaction, the cells still have the values from which
   the marks were computed; if they have changed, newly visible blocks are marked first;
 * commits and other blocks that can be named from outside are deleted first, all of them at once: so

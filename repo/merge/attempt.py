@@ -6,7 +6,7 @@ Whoever loses the race for the branch begins a new attempt in the state that won
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from ibidem.objects.blocks import WriteBatch
@@ -15,6 +15,7 @@ from ibidem.repo.erasure.guard import read_erased
 from ibidem.repo.transaction.publish import Tip, move, tip
 
 if TYPE_CHECKING:
+    from ibidem.objects.cid import Cid
     from ibidem.objects.commit import Commit
     from ibidem.repo.arguments import CommitInfo
     from ibidem.repo.erasure.guard import Erased
@@ -38,8 +39,9 @@ class Attempt:
     """Of the commits and of the operation, in microseconds since 1970 UTC."""
     buffer: WriteBatch
 
-    def move(self, commit: Commit, description: str) -> None:
-        """Sets the tip of the branch to a commit, with the blocks in the buffer."""
+    def move(self, commit: Commit, description: str, *, needs: Iterable[Cid] = ()) -> None:
+        """Sets the tip of the branch to a commit, with the blocks in the buffer; `needs` is as in
+        `OperationLog.publish`."""
         move(
             self.operations,
             self.state,
@@ -48,6 +50,7 @@ class Attempt:
             description=description,
             author=self.signature.author,
             time=self.time,
+            needs=needs,
         )
 
 

@@ -69,6 +69,8 @@ class _Plan:
     commits: list[Commit] = field(default_factory=list)
     dropped: list[Commit] = field(default_factory=list)
     kept: set[NodeId] = field(default_factory=set)
+    needs: tuple[CommitCid, ...] = ()
+    """Commits that the new ones use values of without being based on them."""
 
 
 def rebase(
@@ -133,6 +135,7 @@ def pick(
             task=signature.task or commit.task,
         )
         plan = _unmoved(Outcome.APPLIED, attempt)
+        plan.needs = (picked,)
         before = _before(attempt, commit)
         _add(plan, attempt.buffer, commit, before, commit.root, signed, attempt.time)
         return plan
@@ -149,6 +152,7 @@ def revert(
         commit = Commit.decode(attempt.buffer.get(reverted))
         message = signature.message or f"revert {commit.message or reverted}"
         plan = _unmoved(Outcome.APPLIED, attempt)
+        plan.needs = (reverted,)
         before = _before(attempt, commit)
         signed = replace(signature, message=message)
         _add(plan, attempt.buffer, commit, commit.root, before, signed, attempt.time)
@@ -227,7 +231,8 @@ def _run(
         assert plan.tip is not None, "BUG: a plan that leads nowhere"
         done = _report(buffer, now.root, plan)
         if not dry_run:
-            attempt.move(Commit.decode(buffer.get(plan.tip)), f"{verb} on {full_name}")
+            commit = Commit.decode(buffer.get(plan.tip))
+            attempt.move(commit, f"{verb} on {full_name}", needs=plan.needs)
         return done
 
     return attempted(operations, full_name, signature, made, dry_run=dry_run)

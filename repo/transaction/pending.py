@@ -18,6 +18,7 @@ from ibidem.objects.config import TRUST_SETTING, Config, Model
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import (
     CorruptError,
+    ErasedError,
     ErrorKind,
     IbidemError,
     InvalidInputError,
@@ -354,7 +355,8 @@ class PendingGraph:
         for tree_name, vectors in self._pending.items():
             for raw, value in vectors.items():
                 if (tree_name, raw) not in self._dated:
-                    value = value.made_from(self._text_digest(raw))
+                    with suppress(ErasedError):  # then publishing leaves out the vector
+                        value = value.made_from(self._text_digest(raw))
                 self.stage(tree_name, raw, value)
         self._pending.clear()
         self.edits.models = {

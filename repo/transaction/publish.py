@@ -4,7 +4,7 @@ moved.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,10 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.errors import ConflictError, ErrorKind
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
+from ibidem.objects.tree import EMPTY_TREE
 from ibidem.repo import refs
 from ibidem.repo.arguments import CommitInfo, commit_of
+from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased, read_erased
 from ibidem.repo.event_commit import with_events
 from ibidem.repo.events import NOTES
 from ibidem.repo.operation_log import OperationLog
@@ -60,9 +62,13 @@ def move(
     author: str,
     time: int,
     cells: Mapping[str, Swap] | None = None,
+    needs: Iterable[Cid] = (),
 ) -> State:
     """Sets refs to new commits, by full name, and stores the buffer's blocks, in one durable step;
     returns the state that this made.
+
+    Args:
+        needs: as in `OperationLog.publish`.
 
     Raises:
         ConflictError: kind `head-moved`: another operation came first, or a cell has moved.
@@ -78,6 +84,7 @@ def move(
         time=time,
         description=description,
         cells=cells,
+        needs=needs,
     )
 
 
@@ -107,6 +114,8 @@ class BranchPublisher:
         self._full_name = full_name
         self._signature = signature
         self._tip = tip(operations.store, state, full_name)
+        self._erasures = state.view.erasures if begun is None else EMPTY_TREE
+        """The erasures of which the base has nothing."""
         self.begun = begun or self._tip
         self._base_commit = self.begun.commit
         self._cells = cells or {}
@@ -149,7 +158,11 @@ class BranchPublisher:
                 kind=ErrorKind.HEAD_MOVED,
                 hint="read the newer state, and make the change on it",
             )
-        reconciled = reconciliation.on(now.root_cid, on_conflict=self._on_conflict)
+        reconciled = reconciliation.on(
+            now.root_cid,
+            on_conflict=self._on_conflict,
+            erased=lambda: self._erased(state),
+        )
         return self._publish_on(state, now, reconciled, events)
 
     def _publish_on(
@@ -183,9 +196,17 @@ class BranchPublisher:
             author=self._signature.author,
             time=time,
             cells=self._cells,
+            needs=reconciled.needs,
         )
         notes = {space: commits[NOTES + space].cid for space in events}
         return Published(commits.get(self._full_name), notes, made)
+
+    def _erased(self, state: State) -> Erased:
+        """Returns everything that is erased in a state; nothing if the base has none of it."""
+        erasures = state.view.erasures
+        if erasures == self._erasures:
+            return NOTHING_ERASED
+        return read_erased(self._operations.store, erasures)
 
     def _has_moved(self, now: Tip) -> bool:
         return self._on_conflict == UNMOVED and now.commit != self._base_commit

@@ -7,16 +7,18 @@ Edits that only add are applied to the newest root, which gives the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import ConflictError, InvalidInputError
+from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
-from ibidem.objects.root import Root
+from ibidem.objects.root import NODES, Root
 from ibidem.objects.tree import Tree
+from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased, forgotten
 from ibidem.repo.transaction.additions import Additions
 from ibidem.repo.transaction.changeset import ChangeSet, check_read, check_rebase, with_edits
 
@@ -44,13 +46,15 @@ class Reconciled:
     root_cid: RootCid
     blocks: Mapping[Cid, bytes]
     """Blocks that the root needs and the source does not have."""
+    needs: tuple[RootCid, ...] = ()
+    """Roots of which the new root uses values, and that may be unreferenced by now."""
 
 
 class Reconciliation:
     """The edits of one transaction, checked and applied to their base root."""
 
     def __init__(
-        self, source: Source, begun: RootCid, edits: ChangeSet, blocks: Mapping[Cid, bytes]
+        self, source: Source, base_cid: RootCid, edits: ChangeSet, blocks: Mapping[Cid, bytes]
     ) -> None:
         """Applies the edits to their base root.
 
@@ -58,37 +62,47 @@ class Reconciliation:
             InvalidInputError: kind `dangling-reference`.
         """
         self._source = source
-        self._begun = begun
+        self._base_cid = base_cid
         self._edits = edits
         self._blocks = blocks
         self._buffer = WriteBatch(source)
         self._buffer.new.update(blocks)
-        self._before = Root.decode(source.get(begun))
+        self._before = Root.decode(source.get(base_cid))
         self._root = with_edits(self._before, edits, self._buffer)
         self._additions: Additions | None = None
         block = self._root.encode()
         self._root_cid = RootCid.of(block)
-        self._is_changed = self._root_cid != begun
+        self._is_changed = self._root_cid != base_cid
         if self._is_changed:
             self._buffer.put(self._root_cid, block)
 
-    def on(self, now: RootCid, *, on_conflict: str = RECORD) -> Reconciled:
+    def on(
+        self,
+        now: RootCid,
+        *,
+        on_conflict: str = RECORD,
+        erased: Callable[[], Erased] = lambda: NOTHING_ERASED,
+    ) -> Reconciled:
         """Returns the edits merged with a root.
 
         Args:
             now: the current root of the branch or stage.
             on_conflict: RECORD, or RAISE to fail if both sides changed the same thing.
+            erased: returns what was erased and only the base and the edits may have.
 
         Raises:
+            InvalidInputError: kind `forgotten`: a node is added that was erased.
             ConflictError: both sides gave one name to models whose vectors cannot be compared, or
                 both added the same node as a new one; or a node on which the edits depend has
                 another value; or, with RAISE, both changed the same thing.
         """
-        if now == self._begun:
+        if now == self._base_cid:
             return Reconciled(self._root_cid, self._buffer.new)
-        if not self._is_changed:
-            return Reconciled(now, {})
         after, before = Root.decode(self._source.get(now)), self._before
+        if not self._is_changed:
+            if self._edits.events:
+                check_read(self._source, before, after, self._edits)
+            return Reconciled(now, {})
         if self._additions is None:
             self._additions = Additions(self._buffer, before, self._root, self._edits)
         added = WriteBatch(self._buffer)
@@ -98,16 +112,32 @@ class Reconciliation:
             block = root.encode()
             cid = RootCid.of(block)
             return Reconciled(cid, {**self._blocks, **added.new, cid: block})
+        return self.merged(now, on_conflict=on_conflict, erased=erased)
+
+    def merged(
+        self,
+        now: RootCid,
+        *,
+        on_conflict: str = RECORD,
+        erased: Callable[[], Erased] = lambda: NOTHING_ERASED,
+    ) -> Reconciled:
+        """Returns the three-way merge of the edits with another root than the base, as `on`."""
         from ibidem.repo.merge.three_way import merge_to_commit, reachable
 
+        after, before = Root.decode(self._source.get(now)), self._before
         if on_conflict == RAISE:
             check_rebase(self._buffer, before, after, self._edits)
         check_read(self._buffer, before, after, self._edits)
         _check_models(after, self._edits)
         self._check_fresh(after)
+        gone = erased()
+        self._check_not_erased(gone)
         merged = WriteBatch(self._buffer)
-        root_cid = merge_to_commit(self._buffer, self._begun, now, self._root_cid, merged)
-        return Reconciled(root_cid, reachable(root_cid, {**self._buffer.new, **merged.new}))
+        root_cid = merge_to_commit(
+            self._buffer, self._base_cid, now, self._root_cid, merged, erased=gone
+        )
+        blocks = reachable(root_cid, {**self._buffer.new, **merged.new})
+        return Reconciled(root_cid, blocks, (self._base_cid,))
 
     def _check_fresh(self, now: Root) -> None:
         """Raises if a node added as new exists already."""
@@ -119,6 +149,18 @@ class Reconciliation:
                     "author and time",
                     hint="add it again: on the newer state it is a node of its own",
                 )
+
+    def _check_not_erased(self, erased: Erased) -> None:
+        """Raises if a node is added that was erased; of one that was there before, the changes are
+        left out.
+        """
+        set_here = {raw for raw, cid in self._edits.of(NODES).items() if cid is not None}
+        found = sorted(set_here & erased.nodes.keys())
+        for raw, cid in zip(
+            found, Tree(self._source, self._before.nodes).get_many(found), strict=True
+        ):
+            if cid is None:
+                raise forgotten(NodeId(raw))
 
 
 def _check_models(now: Root, edits: ChangeSet) -> None:

@@ -152,7 +152,11 @@ class StagePublisher:
             return
         value = None if root_cid == now.begun.root_cid else _value(root_cid, now.begun)
         # The recorded head is unchanged: data erased in the meantime must not come back.
-        store.publish(reconciled.blocks, {STAGE_CELL: (now.value, value), HEAD_CELL: (head, head)})
+        store.publish(
+            reconciled.blocks,
+            {STAGE_CELL: (now.value, value), HEAD_CELL: (head, head)},
+            needs=reconciled.needs,
+        )
 
 
 class StageCommitPublisher(StagePublisher):

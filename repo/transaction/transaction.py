@@ -20,7 +20,7 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.config import Config
 from ibidem.objects.derive import content_node_id, edge_id, node_id
 from ibidem.objects.edge import Edge
-from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.gc_pause import gc_paused
 from ibidem.objects.ids import ID_BYTES, EdgeId, NodeId
 from ibidem.objects.node import Node, split_content
@@ -148,7 +148,8 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
                 changed.
             ConflictError: the branch was deleted; or a node on which the changes depend has
                 changed; or another writer changed the same thing first and the transaction was
-                started with `on_conflict="raise"`; nothing was changed.
+                started with `on_conflict="raise"`; or the state that the transaction began on was
+                given up and collected; nothing was changed.
         """
         self._check_open()
         self._is_open = False
@@ -157,9 +158,17 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
                 f"transaction: a step of it failed half-way: {self._failed}",
                 hint="begin another one; nothing of this one was published",
             )
-        with gc_paused():
-            edits, blocks = self._draft.finish()
-            published = self._publisher.publish(edits, blocks)
+        try:
+            with gc_paused():
+                edits, blocks = self._draft.finish()
+                published = self._publisher.publish(edits, blocks)
+        except NotFoundError as error:
+            if error.kind is not ErrorKind.BLOCK_NOT_FOUND or self._is_base_stored():
+                raise
+            raise ConflictError(
+                "transaction: the state that it began on was given up meanwhile, and collected",
+                hint="begin another one, on the newer state",
+            ) from error
         self.commit, self.noted = published.commit, published.notes
         if self.commit is not None and self._on_publish is not None:
             self._on_publish(len(blocks), published.state)
@@ -547,6 +556,13 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         self._draft.settle(id.raw)
 
     # -- private -------------------------------------------------------------------------------
+
+    def _is_base_stored(self) -> bool:
+        try:
+            self._draft.source.get(self.base.cid)
+        except NotFoundError:
+            return False
+        return True
 
     def _add(self, node: Node, parts: Mapping[BlobCid, bytes], *, may_replace: bool) -> NodeId:
         draft, raw = self._draft, node.id.raw

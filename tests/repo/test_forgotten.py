@@ -314,6 +314,8 @@ def test_a_copy_that_still_has_an_erased_node_does_not_bring_it_back(
         if way == "joined":
             ours.switch("main")
             edit(ours, z="one")
+        with theirs.transaction() as tx:
+            tx.add_edge(Y, "unknown to the erasure", X)
         ours.sync.load(exported(theirs))
         if way != "joined":
             ours.switch("main")

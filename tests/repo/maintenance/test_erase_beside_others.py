@@ -20,7 +20,7 @@ from ibidem.index.families.merge_scheduler import MergeScheduler
 from ibidem.index.families.snapshot_parts import SnapshotParts
 from ibidem.index.snapshot_registry import SnapshotRegistry
 from ibidem.index.tuning import Tuning
-from ibidem.objects.errors import ErasedError
+from ibidem.objects.errors import ErasedError, ErrorKind, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo import slow_log
 from ibidem.repo.core import Core
@@ -138,6 +138,48 @@ def test_a_transaction_from_before_an_erasure_does_not_bring_it_back(tmp_path: P
         assert {node.summary for node in repo.at().nodes()} == {"harmless", "beside it"}
         assert repo.maintenance.fsck().is_clean
     assert places_of(tmp_path, *NEEDLES) == []
+
+
+def test_a_transaction_need_not_read_what_was_erased_meanwhile(repo: Repository) -> None:
+    """It keeps a node that another one removed, so it looks which edges went with that node."""
+    with repo.transaction() as tx:
+        secret, kept, other = (tx.add_node("Doc", key=key) for key in ("secret", "kept", "other"))
+        for node in (kept, other):
+            tx.add_edge(secret, "near", node)
+    with repo.transaction() as tx:
+        tx.update_node(kept, summary="changed")
+        tx.update_node(secret, summary=f"{SECRET}, and more")
+        tx.set_vector(other, model="m", vector=[1.0])
+        tx.set_vector(secret, model="m", vector=[1.0])
+        with repo.transaction() as another:
+            another.remove_node(kept)
+        repo.maintenance.erase(secret)
+    assert {node.id for node in repo.at().nodes()} == {kept, other}
+    assert repo.at().edges_of(other) == []
+    assert repo.maintenance.fsck().is_clean
+
+
+@pytest.mark.parametrize("is_merged", [False, True])
+def test_a_transaction_from_before_an_erasure_does_not_add_it_again(
+    repo: Repository, is_merged: bool
+) -> None:
+    with repo.transaction() as tx:
+        other = tx.add_node("Doc", key="other")
+        secret = tx.add_node("Doc", summary=SECRET, key="secret")
+    with repo.transaction() as tx:
+        tx.remove_node(secret)
+    tx = repo.transaction()
+    tx.add_node("Doc", summary="again", key="secret")
+    tx.add_edge(secret, "near", other)
+    if is_merged:
+        tx.update_node(other, summary="changed")
+        with repo.transaction() as another:
+            another.add_node("Doc", key="other", summary="changed too", replace=True)
+    repo.maintenance.erase(secret)
+    with pytest.raises(InvalidInputError) as caught:
+        tx.publish()
+    assert caught.value.kind is ErrorKind.FORGOTTEN
+    assert [node.id for node in repo.at().nodes()] == [other]
 
 
 def test_a_merge_that_ends_after_all_else_brings_nothing_back(

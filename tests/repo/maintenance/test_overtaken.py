@@ -2,23 +2,30 @@
 
 The state that a reader has begun with is given up, with its view and its refs, right before the
 reader gets to them: a store lets that happen at one block, so nothing here waits or sleeps.
+
+A writer that uses values of a state that was given up is refused if they are collected before it
+publishes.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pytest
 
 from ibidem.objects.cid import Cid
+from ibidem.objects.derive import node_id
+from ibidem.objects.errors import ConflictError, NotFoundError
 from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.core import Core
+from ibidem.repo.maintenance import gc
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.fetch_push import chosen
 from ibidem.repo.sync.local_remote import LocalRemote
 from ibidem.store.memory import MemoryStore
+from ibidem.store.protocol import Swap
 
 from .conftest import fill
 
@@ -30,12 +37,25 @@ class Trapped(MemoryStore):
         super().__init__()
         self.trap: Cid | None = None
         self.happening: Callable[[], object] = lambda: None
+        self.before_publish: list[Callable[[], object]] = []
+        """What happens before each of the next publications, the first one last."""
 
     def get(self, cid: Cid) -> bytes:
         if self.trap == cid:
             self.trap = None
             self.happening()
         return super().get(cid)
+
+    def publish(
+        self,
+        blocks: Mapping[Cid, bytes],
+        cells: Mapping[str, Swap],
+        *,
+        needs: Iterable[Cid] = (),
+    ) -> None:
+        if self.before_publish:
+            self.before_publish.pop()()
+        super().publish(blocks, cells, needs=needs)
 
 
 @pytest.fixture
@@ -144,3 +164,80 @@ def test_who_is_overtaken_at_the_first_look_looks_again(repo: Repository, block:
     store.happening = lambda: overtake(repo)
     assert other_of(repo).core.view.seq > state.view.seq
     assert store.trap is None
+
+
+LONG = node_id("", "long")
+
+
+def changed(repo: Repository) -> Callable[[], object]:
+    tx = repo.transaction()
+    tx.update_node(LONG, summary="ours")
+    return tx.publish
+
+
+def picked(repo: Repository) -> Callable[[], object]:
+    commit = repo.head
+    return lambda: repo.cherry_pick(commit)
+
+
+def reverted(repo: Repository) -> Callable[[], object]:
+    with repo.transaction() as tx:
+        tx.remove_node(LONG)
+    commit = repo.head
+    return lambda: repo.revert(commit)
+
+
+def kept(repo: Repository) -> Callable[[], object]:
+    receipt = repo.retrieve("long").receipt
+    assert receipt is not None
+    return lambda: repo.receipts.keep(receipt)
+
+
+def recorded(repo: Repository) -> Callable[[], object]:
+    run = repo.runs.start("more")
+    run.retrieve("long")
+    return run.publish
+
+
+@pytest.mark.parametrize("begin", [changed, picked, reverted, kept, recorded])
+def test_values_of_a_state_that_was_given_up_are_not_used_while_they_are_collected(
+    repo: Repository, begin: Callable[[Repository], Callable[[], object]]
+) -> None:
+    other, start = other_of(repo), repo.head
+    with repo.transaction() as tx:
+        tx.add_node("Doc", summary="long", key="long", content="x" * 100_000)
+    publish = begin(repo)
+    while other.head != start:
+        other.history.undo()
+    with other.transaction() as tx:
+        tx.add_node("Doc", summary="meanwhile")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gc, "_delete", lambda *_: iter(()))  # it ends before it deletes anything
+        other.maintenance.gc(keep_operations=1)
+    store = repo.core.store
+    assert isinstance(store, Trapped)
+    # A transaction loses a race first.
+    store.before_publish = [lambda: other.maintenance.gc(keep_operations=2)]
+    if begin is changed:
+        store.before_publish.append(lambda: None)
+    with pytest.raises((ConflictError, NotFoundError)):
+        publish()
+    assert store.before_publish == []
+    assert other.maintenance.fsck().is_clean
+    assert other.maintenance.gc().block_count == 0
+
+
+def test_a_stage_uses_nothing_of_one_that_was_cleared_and_is_collected(repo: Repository) -> None:
+    other = other_of(repo)
+    with repo.stage.transaction() as tx:
+        tx.add_node("Doc", summary="long", key="long", content="x" * 100_000)
+    late = repo.stage.transaction()
+    late.update_node(LONG, summary="ours")
+    other.stage.clear()
+    store = repo.core.store
+    assert isinstance(store, Trapped)
+    store.before_publish = [other.maintenance.gc, lambda: None]
+    with pytest.raises(ConflictError, match="given up"):
+        late.publish()
+    assert store.before_publish == []
+    assert other.maintenance.fsck().is_clean

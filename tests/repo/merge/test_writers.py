@@ -13,6 +13,7 @@ from ibidem.objects.cid import Cid
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.node import Node
+from ibidem.repo.events import reinforce_event
 from ibidem.repo.repository import Repository
 from ibidem.repo.state import State
 from ibidem.store.testing import run_together
@@ -84,6 +85,24 @@ def test_counting_needs_refusal_and_gets_it(shared: Repository) -> None:
     run_together(*(count_up for _ in range(8)))
     assert shared.at().node(HUB).props["count"] == 8
     assert shared.conflicts() == []
+    shared.close()
+
+
+@pytest.mark.parametrize("is_changed", [True, False])
+def test_events_that_depend_on_a_node_are_refused_if_it_has_changed(
+    shared: Repository, is_changed: bool
+) -> None:
+    tx = shared.transaction()
+    tx.require_unchanged(HUB)
+    tx.note("memory", [reinforce_event(HUB, None, "ann")])
+    with shared.transaction() as theirs:
+        theirs.add_node("Hub", summary="theirs", key="hub" if is_changed else "other", replace=True)
+    if is_changed:
+        with pytest.raises(ConflictError, match=str(HUB)):
+            tx.publish()
+    else:
+        tx.publish()
+    assert (shared.notes.space().head is None) is is_changed
     shared.close()
 
 
