@@ -375,3 +375,10 @@ def test_items_whose_score_alone_differs_are_counted(edited: Run, data: Data) ->
     assert f"{kinds.count('rescored')} items at the same rank with another score\n" in said
     assert "rescored" not in said.partition("\n\n")[0]
     assert "entered" in said
+
+
+def test_blame_of_a_document_counts_its_parts(edited: Run) -> None:
+    said = edited("blame", "notes/retries.md").stdout
+    (line,) = (line for line in said.splitlines() if line.startswith("children"))
+    assert line.endswith("  1 part")
+    assert '"bytes"' not in said
