@@ -31,9 +31,9 @@ def command(
 ) -> None:
     """Stage files, folders, or JSON lines from standard input (-)
 
-    Markdown and plain text become documents with sections and passages; .ndjson and .jsonl files
-    and standard input hold one node, edge or vector per line. Unchanged files are skipped. An
-    invalid file is reported and skipped, and the exit code is then 1.
+    Files become documents with sections and passages; `repo commit --help` names the formats.
+    .ndjson and .jsonl files and standard input hold one node, edge or vector per line. Unchanged
+    files are skipped. An invalid file is reported and skipped, and the exit code is then 1.
 
     \b
     Examples:

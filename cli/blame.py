@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from ibidem.cli.options.ids import node_at
 from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, at_option, common_options, pass_session
+
+if TYPE_CHECKING:
+    from ibidem.repo.history.blame import Blame
 
 
 @click.command("blame")
@@ -17,8 +22,9 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 def command(session: Session, *, node: str, at: str) -> None:
     """Show which commit last set each field and property of NODE
 
-    NODE is an id or a unique prefix. Values that a merge brought in are traced to the commit on the
-    side they come from.
+    NODE is an id, a unique prefix, or the path of a document. Values that a merge brought in are
+    traced to the commit on the side they come from. The commit of each line of a document is on its
+    page of `repo view`.
 
     \b
     Example:
@@ -37,8 +43,14 @@ def command(session: Session, *, node: str, at: str) -> None:
             shapes.short(one.commit.cid),
             output.moment(one.commit.time, seconds_only=True),
             output.one_line(one.commit.author, width=20),
-            output.one_line(shapes.value_text(one.value), width=60),
+            _value_text(one),
         )
         for one in found
     ]
     output.say(*output.table(rows))
+
+
+def _value_text(found: Blame) -> str:
+    if found.field == "children":
+        return output.plural(len(found.value), "part")
+    return output.one_line(shapes.value_text(found.value), width=60)

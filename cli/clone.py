@@ -73,3 +73,5 @@ def command(
         shown = there.folder.resolve() if there.is_folder else there.shown
         output.say(f"created a repository in {shown}")
     show_report(session, "clone", report)
+    if not session.json and there.is_folder:
+        output.note(output.faint("next: repo checkout . in it, to have its documents as files"))

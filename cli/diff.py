@@ -103,10 +103,9 @@ def _changes(
         revisions, names = _split(session, repository, arguments)
         found, documents, extracted = _differences(session, repository, revisions, names)
         is_listed = by_node or session.json
-        others = found if is_listed else [each for each in found if not _is_part(repository, each)]
-        lines = (
-            [] if session.json else changes.change_lines(repository.core.store, others, limit=limit)
-        )
+        store = repository.core.store
+        others = found if is_listed else changes.without_parts(store, found)
+        lines = [] if session.json else changes.change_lines(store, others, limit=limit)
     if session.json:
         from ibidem.repo.history.diff_json import change_json
 
@@ -185,9 +184,12 @@ def _split(
         try:
             revision = dates.revision(session.clock(), argument)
             roots.append(core.graph(revision, state=state).root)
-        except (NotFoundError, InvalidInputError):
+        except (NotFoundError, InvalidInputError) as error:
             head = core.graph(state=state).root
             if not _is_path(session, repository, argument, (*roots, head)):
+                if ".." in argument:
+                    hint = "two revisions are two arguments: repo diff A B"
+                    raise type(error)(str(error), kind=error.kind, hint=hint) from error
                 raise
             break
     names = [document_name(session, path) for path in arguments[len(roots) :]]
@@ -207,22 +209,6 @@ def _is_path(
         for root in roots
         for path in document_paths(repository.core.store, root)
     )
-
-
-def _is_part(repository: Repository, change: Change) -> bool:
-    """Returns whether a change is one of a document or a part, which its text shows, or one of a
-    node that was erased."""
-    cid = change.after or change.before
-    if change.family != "nodes" or cid is None:
-        return False
-    from ibidem.objects.location import document_of
-    from ibidem.objects.node import Node
-
-    try:
-        block = repository.core.store.get(cid)
-    except NotFoundError:
-        return True
-    return document_of(Node.decode(block)) is not None
 
 
 def _answers(
@@ -254,9 +240,14 @@ def _answers(
 
 
 def _lines(repository: Repository, found: Comparison) -> list[str]:
+    from ibidem.repo.history.compare import is_score_change
     from ibidem.repo.history.diff_format import cause_lines, move_lines
 
-    lines = move_lines(found.moves) or ["no items"]
+    shown = [move for move in found.moves if not is_score_change(move)]
+    lines = move_lines(shown)
+    if rescored := len(found.moves) - len(shown):
+        lines.append(f"{output.plural(rescored, 'item')} at the same rank with another score")
+    lines = lines or ["no items"]
     tokens = f"{found.before.tokens_used:,} -> {found.after.tokens_used:,} tokens"
     lines += [output.faint(tokens)]
     for line in cause_lines(repository.core.store, found.causes):

@@ -36,11 +36,15 @@ def command(
 ) -> None:
     """Permanently destroy nodes: all versions, on all branches, in this copy
 
+    A document, by its path or its id, is destroyed with all sections and passages that it ever had.
+    Its file stays where it is.
+
     Commits remain and still verify; old revisions that had the nodes report them as erased. This
     cannot be undone. `docs/how-to/forget.md` lists what an erasure cannot reach.
 
-    An ID is the id of a node, or a unique prefix among the nodes of HEAD; the confirmation shows
-    the full id. A node that only older revisions have must be given by its full id.
+    An ID is the id of a node, a unique prefix among the nodes of HEAD, or the path of a document;
+    the confirmation shows the full id. A node that only older revisions have must be given by its
+    full id.
 
     An erasure that was interrupted, by a kill or a full disk, is completed by the next command that
     opens the repository, or by erasing the same node again. --finish without an ID does only that,
@@ -49,6 +53,7 @@ def command(
     \b
     Examples:
       repo erase 5f3a9c0d1e2b4a6c8f7e9d0c1b2a3f4e --reason "asked by the person" --yes
+      repo erase notes/old.md --reason "asked by the person"
       repo erase --finish
     """
     if finish == bool(ids):
@@ -82,7 +87,9 @@ def command(
         return
     blocks = output.plural(report.block_count, "block")
     output.say(f"erased {output.plural(len(report.nodes), 'node')}, {blocks}")
-    output.say(*(f"  {node}" for node in report.nodes))
+    output.say(*(f"  {node}" for node in report.nodes[:SHOWN_MAX]))
+    if len(report.nodes) > SHOWN_MAX:
+        output.say(f"  and {len(report.nodes) - SHOWN_MAX:,} more")
     for name, cid in report.commits.items():
         output.say(f"{name} is now at {cid}")
     if report.shared:
@@ -104,7 +111,7 @@ def _confirm(session: Session, nodes: list[str]) -> None:
     nobody = click.UsageError("cannot ask for confirmation here: pass --yes to erase without it")
     if session.json:
         raise nobody
-    question = f"permanently destroy {output.plural(len(nodes), 'node')}?"
+    question = f"permanently destroy {output.plural(len(nodes), 'node')}, documents with all parts?"
     try:
         output.note(*nodes)
         click.confirm(question, abort=True, err=True)

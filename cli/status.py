@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from ibidem.cli.session import Session, common_options, pass_session
 
 if TYPE_CHECKING:
     from ibidem.ingest.folder_status import FolderStatus
+    from ibidem.repo.history.log import Change
     from ibidem.repo.repository import Repository
 
 CHANGES_SHOWN = 20
@@ -34,7 +36,7 @@ def command(session: Session) -> None:
     with session.open() as repository:
         branch, head = repository.current_branch, repository.head
         staged = list(repository.stage.changes())
-        lines = changes.change_lines(repository.core.store, staged, limit=CHANGES_SHOWN)
+        lines = [] if session.json else _staged_lines(repository, staged)
         open_conflicts = repository.conflicts()
         folder = _folder_status(session, repository)
         documents = conflicts.document_conflicts(repository) if open_conflicts else []
@@ -64,6 +66,20 @@ def command(session: Session) -> None:
         output.say("", f"{output.plural(len(open_conflicts), 'conflict')} to resolve")
         output.say(*(f"  {line}" for line in conflict_lines))
         output.note(*conflicts.help_lines(open_conflicts, documents))
+
+
+def _staged_lines(repository: Repository, staged: Sequence[Change]) -> list[str]:
+    """Returns the staged documents by their paths, and what is staged beside them."""
+    from ibidem.repo.history.documents import changed_documents
+    from ibidem.repo.transaction import stage
+
+    store, operations = repository.core.store, repository.core.operation_log
+    found = operations.retry_if_collected(lambda state: stage.read(store, state))
+    documents = changes.document_lines(changed_documents(store, found.base_root, found.root))
+    others = changes.change_lines(store, changes.without_parts(store, staged))
+    lines = [*documents, *others]
+    more = len(lines) - CHANGES_SHOWN
+    return [*lines[:CHANGES_SHOWN], f"and {more:,} more"] if more > 0 else lines
 
 
 def _folder_status(session: Session, repository: Repository) -> FolderStatus:

@@ -23,6 +23,9 @@ from ibidem.cli.session import (
 def command(session: Session, *, name: str, create: bool, author: str | None) -> None:
     """Switch to the branch NAME
 
+    Files stay as they are: what differs from the branch counts as a change of the file, until `repo
+    checkout . --force` takes the documents of the branch.
+
     \b
     Examples:
       repo switch main

@@ -479,7 +479,7 @@ def _extract_by_rules(
         return
     for one, text in zip(ids, texts, strict=True):
         output.say(f"{one}  {output.one_line(text)}")
-    what = "repo memory accept makes them facts" if ids else "no new fact was found"
+    what = "next: repo memory accept ID... makes them facts" if ids else "no new fact was found"
     output.note(output.faint(what))
 
 

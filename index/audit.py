@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ibidem.index.describe import differences, entries
+from ibidem.index.describe import differences, entries, node_cids
 from ibidem.index.families.vector_rows import ROWS
 from ibidem.index.index import Index
 from ibidem.index.manifest import Manifest, read_manifest
@@ -137,9 +137,7 @@ def _snapshot_problems(
 def row_problems(held: Snapshot, root: Root, blocks: Source) -> Iterator[str]:
     """Yields the families whose live rows are not the entries of the root's trees."""
 
-    nodes = {key: facts[0] for key, facts in entries(held, "nodes")}
-    expected = {key: cid.raw for key, cid in Tree(blocks, root.nodes).items()}
-    if nodes != expected:
+    if dict(node_cids(held)) != {key: cid.raw for key, cid in Tree(blocks, root.nodes).items()}:
         yield "its nodes are not those of its root"
     edges = {key: facts[0] for key, facts in entries(held, "edges")}
     if edges != {key: cid.raw[4:] for key, cid in Tree(blocks, root.edges).items()}:

@@ -142,6 +142,15 @@ def _mixed(words: Uint64s) -> Uint64s:
     return found ^ (found >> np.uint64(31))
 
 
+def node_cids(snapshot: Snapshot) -> Iterator[tuple[bytes, bytes]]:
+    """Yields the id and the CID of each live node, as bytes."""
+    every = to_ordinals(snapshot.live)
+    for start in range(0, len(every), _NODES_AT_ONCE):
+        some = every[start : start + _NODES_AT_ONCE]
+        cids = snapshot.node_cids(some)
+        yield from zip(_ids(snapshot, some), (cid.raw for cid in cids), strict=True)
+
+
 def _nodes(snapshot: Snapshot, is_wanted: Wanted) -> Iterator[tuple[Any, Any]]:
     every = to_ordinals(snapshot.live)
     for start in range(0, len(every), _NODES_AT_ONCE):

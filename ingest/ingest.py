@@ -41,9 +41,11 @@ from ibidem.ingest.working_folder import (
     WorkingFolder,
     is_document,
 )
+from ibidem.objects.config import Config
 from ibidem.objects.constants import DOCUMENT_BYTES_MAX
 from ibidem.objects.errors import ConflictError, IbidemError, InvalidInputError
 from ibidem.objects.record import record
+from ibidem.retrieve.access.policy import policy_of
 
 if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
@@ -475,6 +477,13 @@ def _ingest_source(
     apply(tx, change)
     links.add(reading.drafts, change, is_arrived=is_arrived)
     report.warnings.extend((path, warning) for warning in reading.warnings)
+    policy = policy_of(Config.from_map(tx.base.config))
+    for name in () if policy is None else (policy.level, policy.scope):
+        if name in reading.drafts[-1].props:
+            text = (
+                f"{name!r} is of the document's node alone: its passages have the default of the "
+            )
+            report.warnings.append((path, f"{text}trust policy"))
     report.nodes_added += len(change.added)
     report.nodes_changed += len(change.changed)
     report.nodes_removed += len(change.removed)

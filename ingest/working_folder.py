@@ -190,6 +190,7 @@ class WorkingFolder:
     def restored(self, path: str, stat: Stat, data: bytes) -> None:
         """Records bytes that were written to a file from some revision of its document: whatever
         differs from the head now is a change of the file."""
+        self.learn([path])
         self.saw(path, stat, data)
         self._set(path, self.row(path)._replace(base=self.row(path).head))
 

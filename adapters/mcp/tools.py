@@ -319,7 +319,9 @@ def check(name: str, arguments: Mapping[str, Any]) -> None:
     error = best_match(_validator(name).iter_errors(dict(arguments)))
     if error is not None:
         field = ".".join(map(str, error.absolute_path)) or "arguments"
-        raise ibidem.InvalidInputError(f"{field}: {error.message:.200}")
+        is_name = error.validator == "additionalProperties"
+        names = f"; expected {', '.join(error.schema['properties'])}" if is_name else ""
+        raise ibidem.InvalidInputError(f"{field}: {error.message:.200}{names}")
 
 
 @cache

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields
 from pathlib import Path
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
 
 SKIPS_SHOWN = 10
+SAME_REASON_MIN = 3
 _NEXT_STEPS = (
     ("UTF-8", "convert it first, such as by iconv -t utf-8"),
     ("NUL", "its format is not known: convert it to text first"),
@@ -235,17 +237,25 @@ def note_trouble(report: IngestReport) -> None:
         output.note(f"{output.bad('failed:')} {output.one_line(path)}: {error}")
     for path, warning in report.warnings:
         output.note(f"warning: {output.one_line(path)}: {warning}")
-    for path, reason in report.skipped[:SKIPS_SHOWN]:
-        output.note(f"skipped: {output.one_line(path)}: {reason}")
-    more = len(report.skipped) - SKIPS_SHOWN
-    if more > 0:
-        output.note(f"skipped: {more:,} more")
+    output.note(*_listed("skipped", _skipped(report.skipped)))
     output.note(*_listed("file is gone, document kept", map(output.one_line, report.missing)))
     output.note(*_listed("older than the document, left out", map(output.one_line, report.behind)))
     if report.behind:
         output.note(
             output.faint("next: repo checkout PATH takes the document, --overwrite the file")
         )
+
+
+def _skipped(skipped: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yields a line per file that was left out; one line for three or more of the same reason."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for path, reason in skipped:
+        groups[reason.partition(" (")[0]].append(f"{output.one_line(path)}: {reason}")
+    for lines in groups.values():
+        if len(lines) < SAME_REASON_MIN:
+            yield from lines
+        else:
+            yield f"{lines[0]}, as are {len(lines) - 1:,} more"
 
 
 def _listed(what: str, names: Iterable[str]) -> list[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ibidem.cli.render import output
+from ibidem.objects.errors import NotFoundError
 
 if TYPE_CHECKING:
     from ibidem.repo.history.log import Change
@@ -32,6 +33,33 @@ def change_lines(store: Store, changes: Sequence[Change], *, limit: int | None =
     return [*lines, f"and {more:,} more"] if more else lines
 
 
+def without_parts(store: Store, changes: Iterable[Change]) -> list[Change]:
+    """Returns the changes but those of documents and their parts, and of nodes that were erased."""
+    return [change for change in changes if not _is_part(store, change)]
+
+
+def _is_part(store: Store, change: Change) -> bool:
+    cid = change.after or change.before
+    if change.family != "nodes" or cid is None:
+        return False
+    from ibidem.objects.location import document_of
+    from ibidem.objects.node import Node
+
+    try:
+        block = store.get(cid)
+    except NotFoundError:
+        return True
+    return document_of(Node.decode(block)) is not None
+
+
+def document_lines(documents: Mapping[str, str]) -> list[str]:
+    """Returns one line per document, by path, given what happened to each."""
+    return [
+        _styled(f"{_MARKS[action]} {output.one_line(path)}", action)
+        for path, action in documents.items()
+    ]
+
+
 def summary(changes: Sequence[Change]) -> str:
     """Returns a one-line summary of the changes."""
     from ibidem.objects.root import NOUNS
@@ -50,11 +78,15 @@ def _line(store: Store, change: Change) -> str:
     from ibidem.repo.history.diff_format import describe
 
     found = describe(store, change, width=_TEXT_CHARACTERS)
-    line = f"{_MARKS[change.action]} {found.name}"
-    if change.action != "changed":
-        line = output.good(line) if change.action == "added" else output.bad(line)
+    line = _styled(f"{_MARKS[change.action]} {found.name}", change.action)
     if found.label:
         line += f"  {found.label}  {found.text or ''}"
     elif found.text is not None:
         line += f"  {found.text}"
     return line + output.faint(f"  ({found.touched})" if found.touched else "")
+
+
+def _styled(line: str, action: str) -> str:
+    if action == "changed":
+        return line
+    return output.good(line) if action == "added" else output.bad(line)

@@ -36,7 +36,7 @@ from ibidem.repo import refs
 from ibidem.repo.argument_checks import check_ids
 from ibidem.repo.arguments import CommitInfo
 from ibidem.repo.erasure.destroy import Known, finish
-from ibidem.repo.erasure.find_copies import Copies, find_copies
+from ibidem.repo.erasure.find_copies import Copies, find_copies, with_parts
 from ibidem.repo.erasure.guard import Erased, index_of, read_erased
 from ibidem.repo.erasure.local_files import settings_quoting
 from ibidem.repo.maintenance.cleaned import cleaned_commit
@@ -55,6 +55,10 @@ MOVED = ("heads/", "notes/")
 """Refs that are moved to commits without the nodes; tags and remote-tracking refs stay."""
 CIDS_MAX = 20_000
 """Maximal number of CIDs in one erasure, which must fit into a block."""
+
+
+_NAMED_MAX = 3
+"""How many nodes the message of a commit names."""
 
 
 @record
@@ -90,7 +94,8 @@ def erase(
 
     Args:
         repository: other processes may read and write it at the same time.
-        ids: of the nodes; every version of them is destroyed, on any branch.
+        ids: of the nodes; every version of them is destroyed, on any branch. Of a document, all
+            parts that it ever had are destroyed too.
         reason: recorded in the tombstones and the erasures, readable by everybody.
         key: signs the erasures, so that other copies can carry them out.
 
@@ -100,9 +105,10 @@ def erase(
         StorageError: a disk error. If the erasure was published, the rest is destroyed by erasing
             again, by the next open or by `gc`.
     """
-    wanted = sorted(set(check_ids("ids", ids)))
-    if not wanted:
+    given = set(check_ids("ids", ids))
+    if not given:
         raise InvalidInputError("ids: got none, expected one or more")
+    wanted = sorted(with_parts(repository.store, given))
     work = _Work(repository, wanted, reason, author, repository.operation_log.time(time), key)
     return work.run(())
 
@@ -141,6 +147,9 @@ class _Work:
         self._ids = ids
         self._reason, self._author, self._time = reason, author, time
         self._key = key
+        more = len(ids) - _NAMED_MAX
+        self._message = "erase " + ", ".join(str(id_) for id_ in ids[:_NAMED_MAX])
+        self._message += f" and {more:,} more" if more > 0 else ""
 
     def run(self, given: Sequence[Erasure]) -> EraseReport:
         copies, erasures, commits, known = self._operations.retry(
@@ -236,7 +245,7 @@ class _Work:
             buffer,
             author=self._author,
             time=self._time,
-            description="erase " + ", ".join(str(id_) for id_ in self._ids[:3]),
+            description=self._message,
             cells={ERASING_CELL: (pending, ERASING)},
             extra={ERASES: found[0].cid},
         )
@@ -258,8 +267,7 @@ class _Work:
         self, cid: CommitCid, erased: Erased, edges: Collection[bytes] | None, buffer: WriteBatch
     ) -> CommitCid:
         """Returns a commit on top of one without the nodes; the same if it has none of them."""
-        message = "erase " + ", ".join(str(id_) for id_ in self._ids)
-        signature = CommitInfo(self._author, message, self._time, key=self._key)
+        signature = CommitInfo(self._author, self._message, self._time, key=self._key)
         return cleaned_commit(buffer, cid, erased, signature, self._time, edges=edges)
 
 

@@ -8,7 +8,7 @@ have in common, are reported separately.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import field
 from itertools import islice
@@ -20,8 +20,9 @@ from ibidem.objects.cid import Cid
 from ibidem.objects.constants import CONTENT_PARTS_MAX
 from ibidem.objects.errors import CorruptError, FormatError, IbidemError
 from ibidem.objects.fields import KEY, NODE, TABLES
-from ibidem.objects.ids import ID_BYTES
+from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.links import links_in
+from ibidem.objects.location import document_of
 from ibidem.objects.node import Node, join_content
 from ibidem.objects.record import record
 from ibidem.objects.text import TEXT_FIELDS, node_text, text_digest
@@ -30,7 +31,6 @@ from ibidem.objects.vector import VECTORS
 from ibidem.objects.walk import read_blocks
 
 if TYPE_CHECKING:
-    from ibidem.objects.ids import NodeId
     from ibidem.store.protocol import Store
 
 QUOTE_BYTES_MIN = 16
@@ -93,6 +93,21 @@ def find_copies(store: Store, ids: set[NodeId], fields: tuple[str, ...] = TEXT_F
             found.cids[raw].add(cid)
     _take_texts(found, store, fields)
     _look_elsewhere(found, store)
+    return found
+
+
+def with_parts(store: Store, ids: Collection[NodeId]) -> set[NodeId]:
+    """Returns the nodes and, of each document among them, the sections and passages of every stored
+    version: the words of a document are in its parts."""
+    found = set(ids)
+    for cid, block in _blocks(store):
+        if not cid.is_raw and any(id_.raw in block for id_ in ids):
+            fields = _read(block)
+            if isinstance(fields, dict) and fields.get("kind") == "node":
+                with suppress(CorruptError, FormatError):
+                    node = Node.from_map(dict(fields))
+                    if document_of(node) in ids:
+                        found.add(node.id)
     return found
 
 

@@ -292,7 +292,7 @@ def _cause(
     source: Source, before: Commit, after: Commit, count: int, moves: Sequence[Move]
 ) -> Cause:
     moved = tuple(move for move in moves if move.kind is not MoveKind.SAME)
-    strong = {move.id for move in moved if not _is_only_rescored(move)}
+    strong = {move.id for move in moved if not is_score_change(move)}
     near: list[Change] = []
     rest: list[Change] = []
     total = 0
@@ -307,7 +307,8 @@ def _cause(
     return Cause(after, before, count, moved, listed, total)
 
 
-def _is_only_rescored(move: Move) -> bool:
+def is_score_change(move: Move) -> bool:
+    """Returns whether an item is the same at the same rank, and only its score differs."""
     if move.before is None or move.after is None:
         return False
     return move.kind is MoveKind.RESCORED and move.before.cid == move.after.cid

@@ -90,6 +90,16 @@ def touched_documents(
     return found
 
 
+def changed_documents(store: Store, before: Root, after: Root) -> dict[str, str]:
+    """Returns by path which documents were `added`, `changed` or `removed`; reads no source."""
+    ids = touched_documents(store, before, after, missing_ok=True)
+    olds, news = (_documents_of(store, root, ids) for root in (before, after))
+    return {
+        path: "added" if path not in olds else "removed" if path not in news else "changed"
+        for path in sorted(olds.keys() | news.keys())
+    }
+
+
 def document_changes(
     store: Store, before: Root, after: Root, *, parts_max: int | None = None
 ) -> Iterator[DocumentChange]:

@@ -94,7 +94,8 @@ def differences(before: Recording, after: Recording) -> list[StepDifference]:
 
 
 def retrieve_at(recording: Recording, at: object) -> list[StepReplay]:
-    """Returns every retrieval of a run, asked again at another revision.
+    """Returns every retrieval of a run, asked again at another revision, with the items that
+    entered, left, moved or were edited; without details if there are none.
 
     The question is the recorded one, resolved, so only the graph differs. No model is called.
     """
@@ -106,7 +107,8 @@ def retrieve_at(recording: Recording, at: object) -> list[StepReplay]:
         recorded = Receipt.decode(store.get(found.step.receipt))
         try:
             now = replay.retrieve_at(repository, recorded, at)
-            details = list(answer_details(store, recorded, now))
+            moved = any(_moves(store, recorded, now))
+            details = list(answer_details(store, recorded, now)) if moved else []
         except ReplayError as error:
             details = [str(error)]
         line = step_format.step_line(store, found)
@@ -229,6 +231,12 @@ def answer_details(store: Store, before: Receipt, after: Receipt) -> Iterator[st
     """Yields the items that entered, left, moved or were edited, and other differences."""
     if before.root != after.root:
         yield f"root: {before.root} -> {after.root}"
+    yield from _moves(store, before, after)
+    if before.result != after.result and before.items == after.items:
+        yield "the items agree; what was left out, counted or warned about differs"
+
+
+def _moves(store: Store, before: Receipt, after: Receipt) -> Iterator[str]:
     one, other = ({item.id: (at, item) for at, item in _ranked(side)} for side in (before, after))
     for node in [*one, *(node for node in other if node not in one)]:
         if node not in other:
@@ -241,8 +249,6 @@ def answer_details(store: Store, before: Receipt, after: Receipt) -> Iterator[st
             yield f"edited: {_title(store, one[node][1])} -> {_title(store, other[node][1])}"
         elif one[node][0] != other[node][0]:
             yield f"moved: rank {one[node][0]} -> {other[node][0]}, {_title(store, one[node][1])}"
-    if before.result != after.result and before.items == after.items:
-        yield "the items agree; what was left out, counted or warned about differs"
 
 
 def _ranked(receipt: Receipt) -> Iterator[tuple[int, ReceiptItem]]:

@@ -357,3 +357,28 @@ def test_diff_of_a_repository_without_commits(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("a\n", encoding="utf-8")
     result = CliRunner().invoke(cli, ["diff"], prog_name="repo")
     assert "+a" in result.output
+
+
+def test_a_range_of_revisions_is_refused_with_what_to_write_instead(edited: Run) -> None:
+    for text in ("HEAD~1..HEAD", "main..HEAD"):
+        said = edited("diff", text, code=2 if "~" in text else 3).stderr
+        assert "two revisions are two arguments: repo diff A B" in said
+
+
+def test_items_whose_score_alone_differs_are_counted(edited: Run, data: Data) -> None:
+    edited("node", "add", "Note", "--summary", "a deadline of something else that is retried")
+    edited("commit", "-m", "more")
+    question = ("--query", "request deadline retried", "HEAD~1", "HEAD")
+    kinds = [item["kind"] for item in data("diff", *question)["items"]]
+    said = edited("diff", *question).stdout
+    assert kinds.count("rescored") > 1
+    assert f"{kinds.count('rescored')} items at the same rank with another score\n" in said
+    assert "rescored" not in said.partition("\n\n")[0]
+    assert "entered" in said
+
+
+def test_blame_of_a_document_counts_its_parts(edited: Run) -> None:
+    said = edited("blame", "notes/retries.md").stdout
+    (line,) = (line for line in said.splitlines() if line.startswith("children"))
+    assert line.endswith("  1 part")
+    assert '"bytes"' not in said

@@ -337,3 +337,60 @@ def test_a_read_only_repository_has_a_status(
 
     monkeypatch.setattr(working_folder, "write_table", refused)
     assert folder() == {}
+
+
+def test_restored_files_of_a_copy_are_not_new(notes: Run, data: Data, tmp_path: Path) -> None:
+    assert "next: repo checkout ." in notes("clone", ".", "copy").stderr
+    notes("checkout", "copy", "-R", "copy")
+    assert (tmp_path / "copy" / "notes" / "retries.md").is_file()
+    assert data("status", "-R", "copy")["folder"] == NOTHING
+
+
+def test_files_left_out_for_the_same_reason_are_one_line(notes: Run, tmp_path: Path) -> None:
+    for name in "abcd":
+        write(tmp_path / "notes" / f"{name}.bin", f"{name}\0")
+    write(tmp_path / "notes" / ".hidden", "x")
+    said = notes("commit", ".", "-m", "x").stderr
+    assert "skipped: notes/a.bin: binary (NUL at byte 1), as are 3 more\n" in said
+    assert "skipped: notes/.hidden: hidden\n" in said
+    assert "b.bin" not in said
+
+
+def test_golden_answers_are_left_out_since_they_quote_the_question(
+    notes: Run, folder: Callable[[], dict[str, Any]]
+) -> None:
+    notes("snapshot", "record", "answers.golden", "how often is a request tried again")
+    assert "skipped: answers.golden: golden answers" in notes("commit", ".", "-m", "x").stderr
+    assert [each["path"] for each in folder()["skipped"]] == ["answers.golden"]
+
+
+def test_status_names_staged_documents_by_their_paths(notes: Run, tmp_path: Path) -> None:
+    write(tmp_path / "notes" / "retries.md", "# Retries\n\nNever.\n")
+    write(tmp_path / "notes" / "new.md", "# New\n\nnew\n")
+    (tmp_path / "notes" / "timeouts.md").unlink()
+    notes("add", ".")
+    notes("node", "add", "Rule", "--summary", "two sign")
+    said = notes("status").stdout
+    shown = said.partition("staged: ")[2].splitlines()[1:5]
+    documents = ["  + notes/new.md", "  ~ notes/retries.md", "  - notes/timeouts.md"]
+    assert shown[:3] == documents
+    assert shown[3].startswith("  + node ")
+    assert "Passage" not in said
+
+
+def test_many_staged_documents_are_counted(notes: Run, tmp_path: Path) -> None:
+    for number in range(25):
+        write(tmp_path / "notes" / f"{number}.md", f"# {number}\n\ntext {number}\n")
+    notes("add", ".")
+    assert "  and 5 more\n" in notes("status").stdout
+
+
+def test_a_level_of_front_matter_that_hides_no_text_is_told(notes: Run, tmp_path: Path) -> None:
+    secret = tmp_path / "notes" / "secret.md"
+    write(secret, "---\nlevel: 3\n---\n# Vault\n\nThe code is 4711.\n")
+    assert "warning" not in notes("commit", ".", "-m", "no policy").stderr
+    notes("trust", "enable")
+    write(secret, "---\nlevel: 3\n---\n# Vault\n\nThe code is 0815.\n")
+    said = notes("commit", ".", "-m", "policy").stderr
+    assert "warning: notes/secret.md: 'level' is of the document's node alone" in said
+    assert "0815" in notes("retrieve", "what is the code", "--viewer", "low").stdout

@@ -93,6 +93,14 @@ def test_stats_shows_the_logs_with_their_bounds(notes: Run, data: Data) -> None:
     assert "'repo gc' keeps the newest 10,000" in said
 
 
+def test_a_document_is_erased_by_its_path_with_its_parts(notes: Run, data: Data) -> None:
+    said = notes("erase", "notes/timeouts.md", stdin="y\n")
+    assert "documents with all parts?" in said.stderr
+    assert "erased 3 nodes" in said.stdout
+    assert data("retrieve", "deadline of every call")["items"] == []
+    assert "forgotten" in notes("commit", ".", "-m", "again").stderr
+
+
 def test_erase_asks_first_and_says_what_it_did(notes: Run, data: Data, tmp_path: Path) -> None:
     secret = data("node", "add", "Note", "--summary", "a secret that is long enough")["id"]
     data("node", "add", "Note", "--summary", "copied: a secret that is long enough")

@@ -162,6 +162,15 @@ def test_a_run_is_asked_against_the_facts_of_today(recorded, data, tmp_path: Pat
     recorded("run", "replay", "desk", "--at", "nothing", code=3)
 
 
+def test_a_commit_that_changes_no_item_changes_no_answer_of_a_run(recorded, data, tmp_path: Path):
+    with ibidem.open(tmp_path) as repo, repo.transaction(message="elsewhere") as tx:
+        tx.add_node("Note", summary="of something else")
+    said = recorded("run", "replay", "desk", "--at", "main", "--exit-code").stdout
+    assert said == "1 retrieval of run desk/1 asked at main: 0 would be answered differently\n"
+    (step,) = data("run", "replay", "desk", "--at", "main")["steps"]
+    assert step["details"] == []
+
+
 def test_a_receipt_is_kept_shown_sealed_and_dropped(notes, data, tmp_path: Path):
     receipt = data("retrieve", "retries")["receipt"]
     assert notes("receipt", "keep", receipt[:16]).stdout == f"kept receipt {receipt}\n"

@@ -122,3 +122,10 @@ def test_a_prompt_is_written_or_refused(name: str, one: str, other: str):
         prompts.written(ACCESS, name, {"question": one, "since": other})
     with suppress(ibidem.IbidemError):
         prompts.written(ACCESS, "answer-with-citations", {"question": one})
+
+
+def test_an_argument_that_no_tool_has_is_refused_with_those_that_it_has():
+    with pytest.raises(
+        ibidem.InvalidInputError, match=r"'question' was unexpected.*expected query, "
+    ):
+        tools.check("retrieve", {"question": "when"})

@@ -357,6 +357,23 @@ def test_a_conflict_that_is_erased_itself_need_not_be_read(repo: Repository) -> 
     assert entries_of_erased(buffer, root, erased).trees[CONFLICTS] == {node.raw: None}
 
 
+def test_a_document_goes_with_all_parts_that_it_ever_had(tmp_path: Path) -> None:
+    old, new = "The vault opens at seven and a half.", "The vault opens at nine and a half."
+    with ibidem.init(tmp_path) as repo:
+        for text in (old, new):
+            with repo.transaction() as tx:
+                ingest_text(tx, f"# Vault\n\n{text}\n", path="vault.md")
+                ingest_text(tx, "# Gate\n\nThe gate is green.\n", path="gate.md")
+        document = node_id("document", "vault.md")
+        report = repo.maintenance.erase(document, reason="asked")
+        assert document in report.nodes
+        assert len(report.nodes) == 4  # the document, its section and two versions of its passage
+        (tip,) = report.commits.values()
+        assert repo.commit_at(tip).message.endswith(" and 1 more")
+        assert [item.node.summary for item in repo.retrieve("vault gate")] == ["The gate is green."]
+    assert not places_of(tmp_path, old.encode(), new.encode())
+
+
 def test_branches_at_one_commit_are_moved_to_one_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -320,6 +320,20 @@ def test_a_snapshot_of_other_rows_than_its_root_has_is_found(folder: Path) -> No
     assert any("nodes" in problem for problem in problems)
 
 
+def test_comparing_the_rows_of_a_snapshot_looks_up_no_parts(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ibidem.index.audit import row_problems
+    from ibidem.index.snapshot import Snapshot
+
+    looked_up: list[int] = []
+    for name in ("children", "parent"):
+        monkeypatch.setattr(Snapshot, name, lambda _, ordinal: looked_up.append(ordinal))
+    with ibidem.open(folder) as repo:
+        assert list(row_problems(repo.at().snapshot(), repo.at().root, repo.core.store)) == []
+    assert looked_up == []
+
+
 def test_a_deep_check_reports_what_a_second_library_reads_differently(
     repo: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
