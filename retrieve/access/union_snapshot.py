@@ -154,9 +154,9 @@ class UnionSnapshot(CallerSnapshot):
         return self._bitmap(lambda part: part.tombstoned)
 
     @cached_property
-    def conflicted(self) -> frozenset[bytes]:
-        """Ids of the nodes and edges in conflict in some root."""
-        return frozenset().union(*(part.conflicted for part in self.parts))
+    def conflicted(self) -> BitMap:
+        """Ordinals of the nodes in conflict in their root."""
+        return self._bitmap(lambda part: part.conflicted)
 
     def ordinal(self, node: NodeId) -> int | None:
         """Returns the ordinal of a node, None if no root has it.
