@@ -23,7 +23,7 @@ from ibidem.objects.node import Node
 from ibidem.repo.access import UnrestrictedGraph
 from ibidem.repo.graph import Graph
 from ibidem.repo.questions import changed_options
-from ibidem.repo.receipts.replay import check_same, found_receipt, opened, replayed
+from ibidem.repo.receipts.replay import check_roots, check_same, found_receipt, opened, replayed
 from ibidem.repo.retrieval import context
 from ibidem.repo.retrieval.context import ask_packs
 from ibidem.repo.retrieval.pack_stream import PackStream
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.context.prompt import Citation, Prompt
     from ibidem.retrieve.query.configured import Configured
     from ibidem.retrieve.query.predicate import Predicate
+    from ibidem.retrieve.query.query import Query
     from ibidem.retrieve.records.item import RecordItem
     from ibidem.retrieve.records.record import RecordType, Status
     from ibidem.retrieve.rerank import Reranker
@@ -81,6 +82,10 @@ class Union:
         Raises:
             InvalidInputError: one is neither, or fewer than two are of different roots.
         """
+        if not isinstance(sources, Iterable):
+            raise InvalidInputError(
+                f"union: got {type(sources).__name__}, expected several repositories in a list"
+            )
         given = [_revision_of(one) for one in sources]
         if not given:
             raise InvalidInputError("union: got no repositories, expected two or more")
@@ -104,7 +109,7 @@ class Union:
         Raises:
             NotFoundError: it is none of the roots.
         """
-        if root not in self._revisions:
+        if root is None or root not in self.roots:
             raise NotFoundError(f"root {root} is none of those of this union")
         return self._revisions[root]
 
@@ -427,10 +432,19 @@ class Union:
         options = changed_options(locals(), Union.packs)
         return context.prompt(self, text, packs, style=style, **options)
 
-    def verify_citation(self, citation: Citation) -> bool:
-        """Returns whether a citation of one of the roots matches the text visible to the caller."""
+    def verify_citation(self, citation: Citation, *, viewer: Viewer | None = None) -> bool:
+        """Returns whether a citation of one of the roots matches the text visible to the caller.
+
+        Args:
+            viewer: the caller; required if the cited root has a trust policy, and no revision was
+                opened for one.
+        """
+        context.check_citation(citation)
         graph = next((one for one in self._graphs if one.root_cid == citation.root), None)
-        return graph is not None and context.verify(graph.core, citation, viewer=graph.viewer)
+        if graph is None:
+            return False
+        caller = graph.seen_by(self._viewer if viewer is None else viewer).viewer
+        return context.verify(graph.core, citation, viewer=caller)
 
     def records(
         self,
@@ -517,10 +531,7 @@ class Union:
         given = {*options, "limit", "depth"} if ask is ask_records else options.keys()
         whole = self._graph_for(options.get("viewer"), given)
         prepared = ask(self._core, whole, **options)
-        query = prepared.query
-        _check_models(whole.graphs, [query.vector, *(one.vector for one in query.queries or ())])
-        if query.records is not None:
-            _check_policies(whole.graphs)
+        _check_query(whole.graphs, prepared.query)
         return whole, prepared
 
     def replay(
@@ -547,6 +558,8 @@ class Union:
         if is_restricted and recorded.query.viewer != caller:
             raise not_permitted("the receipt of another viewer")
         graph = self._graph_for(recorded.query.viewer, None)
+        check_roots(recorded.query, graph.union)
+        _check_query(graph.graphs, recorded.query)
         result: Answer[Item] = replayed(self._core, graph, recorded, estimator)
         check_same(self._core, recorded, result, graph.config)
         return replace(result, receipt=recorded)
@@ -684,12 +697,20 @@ def _revision_of(source: Source) -> Revision | ViewerRevision:
 
     if isinstance(source, (Repository, ViewerRepository)):
         return source.at()
-    if not isinstance(source, (Revision, ViewerRevision)):
+    if not isinstance(source, (Revision, ViewerRevision)) or _is_staged(source):
         raise InvalidInputError(
             f"union: got {type(source).__name__}, expected repositories on this machine, "
             "or revisions of them"
         )
     return source
+
+
+def _is_staged(source: Revision | ViewerRevision) -> bool:
+    """Returns whether it is of a transaction, whose blocks are in no repository yet."""
+    from ibidem.repo.transaction.staged_graph import StagedRevision
+
+    whole = source if isinstance(source, Revision) else source._revision
+    return isinstance(whole, StagedRevision)
 
 
 def _graph_of(revision: Revision | ViewerRevision) -> Graph:
@@ -733,6 +754,13 @@ def _check_equal(one: Graph, other: Graph, name: str, value: object, another: ob
 
 def _text_of(value: object) -> str:
     return "nothing" if value is None else f"{value!r:.60}"
+
+
+def _check_query(graphs: Sequence[Graph], query: Query) -> None:
+    """Raises `InvalidInputError` unless the configurations agree on what a query reads of them."""
+    _check_models(graphs, [query.vector, *(one.vector for one in query.queries or ())])
+    if query.records is not None:
+        _check_policies(graphs)
 
 
 def _check_policies(graphs: Sequence[Graph]) -> None:

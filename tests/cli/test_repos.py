@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -155,6 +156,14 @@ def test_the_receipt_replays_with_the_others(two, data):
     two("replay", receipt, "--repo", "work", "--all")
     two("replay", receipt, "--repo", "work", code=1)
     two("replay", receipt, "--repo", "work", "--all", "--at", "main", code=2)
+
+
+def test_a_receipt_of_one_root_replays_with_the_same_options(two, data, tmp_path: Path):
+    shutil.copytree(tmp_path / "work", tmp_path / "copy")
+    same = ("--repo", "work", "--with", "./copy")
+    receipt = data("retrieve", "parcel", *same)["receipt"]
+    assert "same bytes" in two("replay", receipt, *same).stdout
+    assert "same bytes" in two("replay", receipt, "--repo", "work", "--all").stdout
 
 
 def test_what_is_about_one_repository(two, run):
