@@ -170,6 +170,8 @@ def test_what_is_about_one_repository(two, run):
     for option in (("--at", "main~1"), ("--assess",), ("--allow-erased",)):
         two("retrieve", "tea", "--repo", "work", "--with", "notes", *option, code=2)
     two("retrieve", "tea", "--repo", "work", "--with", "nowhere", code=10)
+    failed = two("retrieve", "tea", "--repo", "work", "--with", "https://ada:x@kb.example", code=2)
+    assert "repo: got the server https://ada:***@kb.example" in failed.stderr
     # The same repository twice is one.
     two("retrieve", "tea", "--repo", "work", "--with", "./work")
 
