@@ -155,6 +155,12 @@ def test_the_receipt_replays_with_the_others(two, data):
     assert "] notes: README.md:3" in shown
     two("replay", receipt, "--repo", "work", "--all")
     two("replay", receipt, "--repo", "work", code=1)
+    shown = data("receipt", "show", receipt, "--repo", "work")
+    assert len(shown["roots"]) == 2
+    assert {item["root"] for item in shown["items"]} == set(shown["roots"])
+    text = two("receipt", "show", receipt, "--repo", "work").stdout
+    assert all(f"root    {root}\n" in text for root in shown["roots"])
+    assert f"{shown['items'][0]['id']}  root {shown['items'][0]['root'][:7]}" in text
     two("replay", receipt, "--repo", "work", "--all", "--at", "main", code=2)
 
 
