@@ -28,14 +28,14 @@ from ibidem.repo.retrieval import context
 from ibidem.repo.retrieval.context import ask_packs
 from ibidem.repo.retrieval.pack_stream import PackStream
 from ibidem.repo.retrieval.records import ask_records
-from ibidem.repo.retrieval.retrieve import answered, ask_nodes, stream_packs
+from ibidem.repo.retrieval.retrieve import answered, ask_nodes, has_words, stream_packs
 from ibidem.repo.revision import Revision
 from ibidem.repo.viewer.exposure import not_permitted
 from ibidem.repo.viewer.repository import ViewerRepository
 from ibidem.repo.viewer.revision import ViewerRevision
 from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.query.configured import CONFIGURED
-from ibidem.retrieve.query.options import SETTINGS, TIMES_OF_RECORDS
+from ibidem.retrieve.query.options import OF_CONVERSATIONS, SETTINGS, TIMES_OF_RECORDS
 from ibidem.retrieve.query.settings import shown
 from ibidem.retrieve.query.union import RootSet
 
@@ -528,8 +528,7 @@ class Union:
                 raise InvalidInputError(
                     f"{name}: got it in a question to several repositories, expected one repository"
                 )
-        given = {*options, "limit", "depth"} if ask is ask_records else options.keys()
-        whole = self._graph_for(options.get("viewer"), given)
+        whole = self._graph_for(options.get("viewer"), _settled(ask, options))
         prepared = ask(self._core, whole, **options)
         _check_query(whole.graphs, prepared.query)
         return whole, prepared
@@ -608,8 +607,8 @@ class _UnionGraph(UnrestrictedGraph):
         Args:
             core: where the receipt is kept.
             graphs: by root.
-            given: the names of the question's options, which need no configuration; None for a
-                replay, which has them all.
+            given: the names of the options that the question does not take from a configuration;
+                None for a replay, which takes none.
             join: makes one snapshot of those of the graphs.
         """
         self.core, self.commit = core, None
@@ -715,6 +714,18 @@ def _is_staged(source: Revision | ViewerRevision) -> bool:
 
 def _graph_of(revision: Revision | ViewerRevision) -> Graph:
     return revision.graph if isinstance(revision, Revision) else revision._revision.graph
+
+
+def _settled(ask: Callable[..., PreparedQuery], options: Mapping[str, Any]) -> set[str]:
+    """Returns the names of the settings that a question does not take from a configuration."""
+    found = {*options, *OF_CONVERSATIONS}
+    if ask is ask_records:
+        found |= {"limit", "depth"}
+    if not has_words(options.get("text")):
+        found |= {"operator", "phrases"}
+    if options.get("rank") == context.HYBRID:
+        found |= {"fusion", "weights"}
+    return found
 
 
 def _common_config(graphs: Sequence[Graph], given: Collection[str] | None) -> Config:

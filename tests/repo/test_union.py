@@ -157,6 +157,32 @@ def test_configurations_that_differ():
         ibidem.union([one, german]).retrieve("tea", limit=4)
 
 
+@pytest.mark.parametrize(
+    ("settings", "kind", "options"),
+    [
+        ({"compact_over": 90, "thread_window": 5}, "retrieve", {"text": "tea"}),
+        ({"compact_recent": 3}, "records", {"text": "tea", "as_of": 5}),
+        ({"operator": "and", "phrases": True}, "retrieve", {"label": "Fact"}),
+        ({"operator": "and"}, "packs", {"label": "Fact"}),
+        ({"weights": {"lexical": 0.9, "dense": 0.1}}, "packs", {"text": "tea", "rank": "hybrid"}),
+    ],
+)
+def test_what_a_question_does_not_take_from_the_configurations_may_differ(settings, kind, options):
+    """[3.5-d]"""
+    repos = [filled(random.Random(1), 9, name=name, models={"m": Model(dim=2)}) for name in "ab"]
+    for repo in repos:
+        with repo.transaction() as tx:
+            tx.set_vector(next(repo.at().nodes()).id, model="m", vector=np.ones(2, np.float32))
+    if "rank" in options:
+        options = {**options, "vector": ("m", np.ones(2, np.float32))}
+    expected = getattr(ibidem.union(repos), kind)(**options)
+    with repos[1].transaction() as tx:
+        tx.configure(**settings)
+    found = getattr(ibidem.union(repos), kind)(**options)
+    assert [item.score for item in found] == [item.score for item in expected]
+    assert replace(found.query, union=None) == replace(expected.query, union=None)
+
+
 def test_models_that_differ():
     """[3.5-d]: only those of the question have to be the same."""
     repos = []
