@@ -694,22 +694,16 @@ class _UnionGraph(UnrestrictedGraph):
 def _revision_of(source: Source) -> Revision | ViewerRevision:
     from ibidem.repo.repository import Repository
 
-    if isinstance(source, (Repository, ViewerRepository)):
-        return source.at()
-    if not isinstance(source, (Revision, ViewerRevision)) or _is_staged(source):
+    found = source.at() if isinstance(source, (Repository, ViewerRepository)) else source
+    whole = found._revision if isinstance(found, ViewerRevision) else found
+    # Not those of a server, of a transaction, whose blocks are in no store yet, or of a run, which
+    # would not record the question.
+    if type(whole) is not Revision:
         raise InvalidInputError(
             f"union: got {type(source).__name__}, expected repositories on this machine, "
             "or revisions of them"
         )
-    return source
-
-
-def _is_staged(source: Revision | ViewerRevision) -> bool:
-    """Returns whether it is of a transaction, whose blocks are in no repository yet."""
-    from ibidem.repo.transaction.staged_graph import StagedRevision
-
-    whole = source if isinstance(source, Revision) else source._revision
-    return isinstance(whole, StagedRevision)
+    return found
 
 
 def _graph_of(revision: Revision | ViewerRevision) -> Graph:

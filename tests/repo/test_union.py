@@ -16,6 +16,7 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError, R
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
 from ibidem.retrieve.query.union import RootSet
+from ibidem.serve.server import Server
 
 WORDS = ["retry", "backoff", "queue", "lock", "parcel", "tea", "rain", "letter"]
 
@@ -116,6 +117,24 @@ def test_a_staged_revision_is_no_part_of_a_union():
         tx.add_node("Fact", summary="tea")
         with pytest.raises(InvalidInputError, match="union: got StagedRevision"):
             ibidem.union([one, tx.at()])
+
+
+def test_what_a_run_would_not_record_is_refused():
+    one, other = filled(random.Random(1), 2), filled(random.Random(2), 2)
+    with other.runs.start("reader", author="ada") as run:
+        read = run.at()
+    with pytest.raises(InvalidInputError, match="union: got RunRevision"):
+        ibidem.union([one, read])
+
+
+def test_a_repository_behind_a_server_is_no_part_of_a_union():
+    one, other = filled(random.Random(1), 2), filled(random.Random(2), 2)
+    token = "a-token-of-forty-characters-0123456789ab"
+    with Server(other, token=token, port=0) as server:
+        served = ibidem.open(server.start().url, token=token)
+        for source in (served, served.at()):
+            with pytest.raises(InvalidInputError, match=r"union: got Served.*on this machine"):
+                ibidem.union([one, source])
 
 
 def test_what_is_no_root_of_it():
