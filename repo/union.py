@@ -618,7 +618,12 @@ class _UnionGraph(UnrestrictedGraph):
         self.viewer = next((one.viewer for one in graphs if one.viewer is not None), None)
         self.is_restricted = any(one.is_restricted for one in graphs)
         self.graphs, self._join = graphs, join
+        self._joined: UnionSnapshot | None = None
         self.config = _common_config(graphs, given)
+
+    def _united(self, parts: Sequence[Snapshot]) -> UnionSnapshot:
+        self._joined = self._join(parts, self.config, self.viewer)
+        return self._joined
 
     def with_snapshot(self, question: Callable[[Any], T]) -> T:
         """Runs a question against the union of the snapshots; damaged index files of any of them
@@ -627,7 +632,7 @@ class _UnionGraph(UnrestrictedGraph):
 
     def _with(self, parts: list[Snapshot], question: Callable[[Any], T]) -> T:
         if len(parts) == len(self.graphs):
-            return question(self._join(parts, self.config, self.viewer))
+            return question(self._united(parts))
         graph = self.graphs[len(parts)]
         return graph.with_snapshot(lambda part: self._with([*parts, part], question))
 
@@ -641,7 +646,7 @@ class _UnionGraph(UnrestrictedGraph):
         self, parts: list[Snapshot], question: Callable[[Any], Generator[T, None, R]]
     ) -> Generator[T, None, R]:
         if len(parts) == len(self.graphs):
-            return question(self._join(parts, self.config, self.viewer))
+            return question(self._united(parts))
         graph = self.graphs[len(parts)]
         return graph.stream_with_snapshot(lambda part: self._stream([*parts, part], question))
 
@@ -668,25 +673,31 @@ class _UnionGraph(UnrestrictedGraph):
 
     def node_source(self, estimator: TokenEstimator) -> NodeSource:
         """Returns how nodes of any of the roots are read."""
-        stores = [graph.core.store for graph in self.graphs]
+        cores = {graph.root_cid: graph.core for graph in self.graphs}
+        first, joined = self.graphs[0].core, self._joined
+
+        def core_of(cid: NodeCid) -> Core:
+            home = None if joined is None else joined.home(cid)
+            if home is not None:
+                return cores[home]
+            # A block that no store has is an error that the store words.
+            return next((core for core in cores.values() if core.store.has(cid)), first)
 
         def load(cid: NodeCid) -> Node:
-            return load_many([cid])[0]
+            return Node.decode(core_of(cid).store.get(cid))
 
         def load_many(cids: Sequence[NodeCid]) -> list[Node]:
+            homes: dict[Core, list[NodeCid]] = {}
+            for cid in cids:
+                homes.setdefault(core_of(cid), []).append(cid)
             blocks: dict[NodeCid, bytes] = {}
-            for store in stores:
-                here = [cid for cid in cids if cid not in blocks and store.has(cid)]
-                blocks.update(zip(here, store.get_many(here), strict=True))
-            # A block that no store has is an error that the store words.
-            return [Node.decode(blocks.get(cid) or stores[0].get(cid)) for cid in cids]
+            for core, some in homes.items():
+                blocks.update(zip(some, core.store.get_many(some), strict=True))
+            return [Node.decode(blocks[cid]) for cid in cids]
 
         def content_of(node: Node) -> bytes | None:
-            cids = node.content if isinstance(node.content, tuple) else ()
-            for graph in self.graphs:
-                if all(graph.core.store.has(cid) for cid in cids):
-                    return graph.core.content_of(node)
-            return self.graphs[0].core.content_of(node)
+            core = core_of(node.cid) if isinstance(node.content, tuple) else first
+            return core.content_of(node)
 
         return NodeSource(load, content_of, estimator, load_many)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import replace
 from itertools import permutations
 from typing import Any
@@ -621,3 +622,34 @@ def _with_more(repo: Repository) -> Any:
     with repo.transaction(time=11) as tx:
         tx.add_node("Fact", summary="more")
     return before
+
+
+class Counted:
+    """A store that counts its calls."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner, self.counts = inner, Counter[str]()
+
+    def __getattr__(self, name: str) -> Any:
+        self.counts[name] += 1
+        return getattr(self.inner, name)
+
+
+@pytest.mark.parametrize("rank", ["score", "none"])
+def test_each_node_is_read_from_the_store_of_its_root(rank):
+    """Asking every store whether it has a block costs a round trip each where it is a database."""
+    repos = [documents(name, random_texts(random.Random(3))) for name in ("a", "b", "c")]
+    union = ibidem.union(repos)
+    expected = union.packs("tea lock", limit=None, rank=rank)
+    for repo in repos:
+        repo.core.store = Counted(repo.core.store)
+    assert union.packs("tea lock", limit=None, rank=rank) == expected
+    assert all(repo.core.store.counts["has"] == 0 for repo in repos)
+
+
+def test_a_node_is_read_when_its_root_is_forgotten():
+    repos = [documents(name, random_texts(random.Random(3))) for name in ("a", "b")]
+    union = ibidem.union(repos)
+    expected = union.packs("tea lock", limit=None)
+    union._cached[0][1].homes_max = 0
+    assert union.packs("tea lock", limit=None) == expected
