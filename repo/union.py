@@ -440,11 +440,11 @@ class Union:
                 opened for one.
         """
         context.check_citation(citation)
+        caller = self._viewer or viewer
+        if viewer not in (None, caller):
+            raise InvalidInputError("viewer: got another caller than the revision was opened for")
         graph = next((one for one in self._graphs if one.root_cid == citation.root), None)
-        if graph is None:
-            return False
-        caller = graph.seen_by(self._viewer if viewer is None else viewer).viewer
-        return context.verify(graph.core, citation, viewer=caller)
+        return graph is not None and context.verify(graph.core, citation, viewer=caller)
 
     def records(
         self,
@@ -618,12 +618,12 @@ class _UnionGraph(UnrestrictedGraph):
         self.viewer = next((one.viewer for one in graphs if one.viewer is not None), None)
         self.is_restricted = any(one.is_restricted for one in graphs)
         self.graphs, self._join = graphs, join
-        self._joined: UnionSnapshot | None = None
+        self._current: UnionSnapshot | None = None
         self.config = _common_config(graphs, given)
 
     def _united(self, parts: Sequence[Snapshot]) -> UnionSnapshot:
-        self._joined = self._join(parts, self.config, self.viewer)
-        return self._joined
+        self._current = self._join(parts, self.config, self.viewer)
+        return self._current
 
     def with_snapshot(self, question: Callable[[Any], T]) -> T:
         """Runs a question against the union of the snapshots; damaged index files of any of them
@@ -674,10 +674,10 @@ class _UnionGraph(UnrestrictedGraph):
     def node_source(self, estimator: TokenEstimator) -> NodeSource:
         """Returns how nodes of any of the roots are read."""
         cores = {graph.root_cid: graph.core for graph in self.graphs}
-        first, joined = self.graphs[0].core, self._joined
+        first, current = self.graphs[0].core, self._current
 
         def core_of(cid: NodeCid) -> Core:
-            home = None if joined is None else joined.home(cid)
+            home = None if current is None else current.home(cid)
             if home is not None:
                 return cores[home]
             # A block that no store has is an error that the store words.
@@ -760,7 +760,9 @@ def _common_config(graphs: Sequence[Graph], given: Collection[str] | None) -> Co
 
 def _check_equal(one: Graph, other: Graph, name: str, value: object, another: object) -> None:
     if value != another:
-        hint = "give it in the question" if name in SETTINGS else "ask them one by one"
+        hint = "ask them one by one"
+        if name in SETTINGS:
+            hint = f"give it in the question, or set one value in all: `repo config set {name}`"
         raise InvalidInputError(
             f"config.{name}: got {_text_of(value)} ({one.core.shown}) and {_text_of(another)} "
             f"({other.core.shown}), expected one for all",
