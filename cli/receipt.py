@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibidem.cli.render import output
+from ibidem.cli import union
+from ibidem.cli.render import output, shapes
 from ibidem.cli.session import Session, author_option, common_options, pass_session
 from ibidem.objects.ids import NodeId
 
@@ -99,6 +100,8 @@ def listed(session: Session) -> None:
 def show(session: Session, *, receipt: str) -> None:
     """Show the query, the root and the answer recorded in RECEIPT
 
+    Of a question to several repositories, `repo replay` needs those that have the roots shown.
+
     \b
     Example:
       repo receipt show bafyr4i...
@@ -107,27 +110,37 @@ def show(session: Session, *, receipt: str) -> None:
         cid, found = repository.receipts.find(receipt)
     shape = _shape(str(cid), found)
     rows = _items(found)
+    roots = union.roots_of(found)
     if session.json:
         items = [
-            {"id": str(id), "score": score, "lanes": {name: list(said[name]) for name in said}}
-            for id, score, said in rows  # noqa: A001
+            {
+                "id": str(id),
+                "score": score,
+                "lanes": {name: list(said[name]) for name in said},
+                **({} if origin is None else {"root": str(roots[origin])}),
+            }
+            for id, score, said, origin in rows  # noqa: A001
         ]
-        output.emit("receipt-show", {**shape, "history": _history(found), "items": items})
+        several = {"roots": list(map(str, roots))} if len(roots) > 1 else {}
+        history = _history(found)
+        output.emit("receipt-show", {**shape, **several, "history": history, "items": items})
         return
     text = "sealed" if shape["is_sealed"] else repr(shape["text"])
-    output.say(f"receipt {cid}", f"text    {output.one_line(text)}", f"root    {shape['root']}")
+    output.say(f"receipt {cid}", f"text    {output.one_line(text)}")
+    output.say(*(f"root    {root}" for root in roots))
     output.say(f"commit  {shape['commit'] or '-'}", f"result  {shape['result']}")
     for name in ("agent", "task"):
         if shape[name] is not None:
             output.say(f"{name:7} {output.one_line(shape[name])}")
     for name, base in (_history(found) or {}).items():
         output.say(f"{name}  {base or 'no commit yet'}")
-    for rank, (id, score, said) in enumerate(rows, 1):  # noqa: A001
+    for rank, (id, score, said, origin) in enumerate(rows, 1):  # noqa: A001
         lanes = ", ".join(
             f"{name} rank {lane[0]} score {lane[1]:g} contribution {lane[2]:g}"
             for name, lane in sorted(said.items())
         )
-        output.say(f"{rank:>3}. {id}  {score:g}  {lanes}")
+        home = "" if origin is None else f"  root {shapes.short(roots[origin])}"
+        output.say(f"{rank:>3}. {id}{home}  {score:g}  {lanes}")
 
 
 @command.command("drop")
@@ -197,9 +210,11 @@ def _history(receipt: Receipt | SealedReceipt) -> dict[str, str | None] | None:
     return {name: None if base is None else str(base) for name, base in history.items()}
 
 
-def _items(receipt: Receipt | SealedReceipt) -> list[tuple[Any, float, Any]]:
+def _items(receipt: Receipt | SealedReceipt) -> list[tuple[Any, float, Any, int | None]]:
+    """Returns id, score, lanes and the position of the root, None of one root, of each item."""
     from ibidem.retrieve.answer.sealed import SealedReceipt
 
     if isinstance(receipt, SealedReceipt):
-        return [(NodeId(row[0]), row[2], row[4]) for row in receipt.block.items]
-    return [(item.id, item.score, item.lanes) for item in receipt.items]
+        rows = receipt.block.items
+        return [(NodeId(row[0]), row[2], row[4], row[5] if row[5:] else None) for row in rows]
+    return [(item.id, item.score, item.lanes, item.origin) for item in receipt.items]

@@ -56,11 +56,14 @@ def command(
         repository = next(iter(repositories.values()))
         key = read_key(key_file)
         names: dict[RootCid, str] = {}
+        if len(repositories) > 1 and at is not None:
+            raise InvalidInputError("at: got it with --with or --all, expected one repository")
+        roots: tuple[RootCid, ...] = ()
         if len(repositories) > 1:
-            if at is not None:
-                raise InvalidInputError("at: got it with --with or --all, expected one repository")
             found = repository.receipts.find(receipt)[1]
-            whole, names = union.union_at(repositories, union.roots_of(found))
+            roots = union.roots_of(found)
+        if len(roots) > 1:
+            whole, names = union.union_at(repositories, roots)
             result = whole.replay(found, text=text, key=key)
         else:
             result = repository.receipts.replay(receipt, text=text, key=key, at=at)

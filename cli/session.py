@@ -167,9 +167,21 @@ class Session:
         return self.open_at(self.address(), finish_erasing=finish_erasing)
 
     def open_at(self, address: str | Path, *, finish_erasing: bool = True) -> Repository:
-        """Opens the repository at an address for the caller of this run."""
+        """Opens the repository at an address for the caller of this run.
+
+        Raises:
+            InvalidInputError: it is behind a server, which commands do not ask.
+        """
         import ibidem
 
+        if str(address).startswith(("http://", "https://")):
+            from ibidem.store.backends import without_password
+
+            raise InvalidInputError(
+                f"repo: got the server {without_password(str(address))}, "
+                "expected a folder, the address of a store or a registered name",
+                hint="clone it with `repo clone URL`, and ask the clone",
+            )
         ibidem.set_threads(self._threads())
         found = ibidem.open(address, clock=self.clock(), finish_erasing=finish_erasing)
         found.core.embedder_for = self._embedder

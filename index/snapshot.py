@@ -73,8 +73,7 @@ class Snapshot:
         self.state = state
         self.root = root
         self.config = config
-        self.conflicted = conflicted
-        """Ids, 16 bytes, of the nodes and edges in conflict."""
+        self._conflicted = conflicted
         self.cache: dict[Any, Any] = {}
         """A cache of data derived from this snapshot alone; it may be emptied at any time."""
 
@@ -96,6 +95,12 @@ class Snapshot:
     def tombstoned(self) -> BitMap:
         """Ordinals that a tombstone hides, whether or not they are nodes of the root."""
         return self.state.tombstoned
+
+    @cached_property
+    def conflicted(self) -> BitMap:
+        """Ordinals of the nodes in conflict."""
+        found = self.ordinals(id_array(sorted(self._conflicted)))
+        return BitMap(found[found >= 0].astype(np.uint32))
 
     def ordinal(self, node: NodeId) -> int | None:
         """Returns the ordinal of a node of the root, None for any other id."""

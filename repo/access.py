@@ -8,7 +8,7 @@ Spec: trust 3, 4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class UnrestrictedGraph(Graph):
@@ -59,6 +60,14 @@ class UnrestrictedGraph(Graph):
     def with_snapshot(self, question: Callable[[Snapshot], T]) -> T:
         """Runs a function of the visible part of the snapshot, as `Graph.with_snapshot` does."""
         return self._whole.with_snapshot(
+            lambda whole: question(cast("Snapshot", restrict(whole, self.viewer, self._load)))
+        )
+
+    def stream_with_snapshot(
+        self, question: Callable[[Snapshot], Generator[T, None, R]]
+    ) -> Generator[T, None, R]:
+        """Streams from the visible part of the snapshot, as `Graph.stream_with_snapshot` does."""
+        return self._whole.stream_with_snapshot(
             lambda whole: question(cast("Snapshot", restrict(whole, self.viewer, self._load)))
         )
 

@@ -23,19 +23,19 @@ from ibidem.objects.node import Node
 from ibidem.repo.access import UnrestrictedGraph
 from ibidem.repo.graph import Graph
 from ibidem.repo.questions import changed_options
-from ibidem.repo.receipts.replay import check_same, found_receipt, opened, replayed
+from ibidem.repo.receipts.replay import check_roots, check_same, found_receipt, opened, replayed
 from ibidem.repo.retrieval import context
 from ibidem.repo.retrieval.context import ask_packs
 from ibidem.repo.retrieval.pack_stream import PackStream
 from ibidem.repo.retrieval.records import ask_records
-from ibidem.repo.retrieval.retrieve import answered, ask_nodes, stream_packs
+from ibidem.repo.retrieval.retrieve import answered, ask_nodes, has_words, stream_packs
 from ibidem.repo.revision import Revision
 from ibidem.repo.viewer.exposure import not_permitted
 from ibidem.repo.viewer.repository import ViewerRepository
 from ibidem.repo.viewer.revision import ViewerRevision
 from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.query.configured import CONFIGURED
-from ibidem.retrieve.query.options import SETTINGS, TIMES_OF_RECORDS
+from ibidem.retrieve.query.options import OF_CONVERSATIONS, SETTINGS, TIMES_OF_RECORDS
 from ibidem.retrieve.query.settings import shown
 from ibidem.retrieve.query.union import RootSet
 
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.context.prompt import Citation, Prompt
     from ibidem.retrieve.query.configured import Configured
     from ibidem.retrieve.query.predicate import Predicate
+    from ibidem.retrieve.query.query import Query
     from ibidem.retrieve.records.item import RecordItem
     from ibidem.retrieve.records.record import RecordType, Status
     from ibidem.retrieve.rerank import Reranker
@@ -81,6 +82,10 @@ class Union:
         Raises:
             InvalidInputError: one is neither, or fewer than two are of different roots.
         """
+        if not isinstance(sources, Iterable):
+            raise InvalidInputError(
+                f"union: got {type(sources).__name__}, expected several repositories in a list"
+            )
         given = [_revision_of(one) for one in sources]
         if not given:
             raise InvalidInputError("union: got no repositories, expected two or more")
@@ -104,7 +109,7 @@ class Union:
         Raises:
             NotFoundError: it is none of the roots.
         """
-        if root not in self._revisions:
+        if root is None or root not in self.roots:
             raise NotFoundError(f"root {root} is none of those of this union")
         return self._revisions[root]
 
@@ -127,8 +132,8 @@ class Union:
         operator: str | Configured = CONFIGURED,
         phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,
-        k1: float | None = 1.2,
-        b: float | None = 0.7,
+        k1: float | Configured | None = CONFIGURED,
+        b: float | Configured | None = CONFIGURED,
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         mentions: bool | Mapping[str, object] | None = None,
@@ -205,8 +210,8 @@ class Union:
         operator: str | Configured = CONFIGURED,
         phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,
-        k1: float | None = 1.2,
-        b: float | None = 0.7,
+        k1: float | Configured | None = CONFIGURED,
+        b: float | Configured | None = CONFIGURED,
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         mentions: bool | Mapping[str, object] | None = None,
@@ -291,8 +296,8 @@ class Union:
         operator: str | Configured = CONFIGURED,
         phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,
-        k1: float | None = 1.2,
-        b: float | None = 0.7,
+        k1: float | Configured | None = CONFIGURED,
+        b: float | Configured | None = CONFIGURED,
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         mentions: bool | Mapping[str, object] | None = None,
@@ -369,8 +374,8 @@ class Union:
         operator: str | Configured = CONFIGURED,
         phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,
-        k1: float | None = 1.2,
-        b: float | None = 0.7,
+        k1: float | Configured | None = CONFIGURED,
+        b: float | Configured | None = CONFIGURED,
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         mentions: bool | Mapping[str, object] | None = None,
@@ -427,10 +432,19 @@ class Union:
         options = changed_options(locals(), Union.packs)
         return context.prompt(self, text, packs, style=style, **options)
 
-    def verify_citation(self, citation: Citation) -> bool:
-        """Returns whether a citation of one of the roots matches the text visible to the caller."""
+    def verify_citation(self, citation: Citation, *, viewer: Viewer | None = None) -> bool:
+        """Returns whether a citation of one of the roots matches the text visible to the caller.
+
+        Args:
+            viewer: the caller; required if the cited root has a trust policy, and no revision was
+                opened for one.
+        """
+        context.check_citation(citation)
+        caller = self._viewer or viewer
+        if viewer not in (None, caller):
+            raise InvalidInputError("viewer: got another caller than the revision was opened for")
         graph = next((one for one in self._graphs if one.root_cid == citation.root), None)
-        return graph is not None and context.verify(graph.core, citation, viewer=graph.viewer)
+        return graph is not None and context.verify(graph.core, citation, viewer=caller)
 
     def records(
         self,
@@ -452,8 +466,8 @@ class Union:
         operator: str | Configured = CONFIGURED,
         phrases: bool | Configured = CONFIGURED,
         fuzzy: bool | Mapping[str, float] | None = None,
-        k1: float | None = 1.2,
-        b: float | None = 0.7,
+        k1: float | Configured | None = CONFIGURED,
+        b: float | Configured | None = CONFIGURED,
         graph: Mapping[str, object] | None = None,
         community: Mapping[str, object] | None = None,
         mentions: bool | Mapping[str, object] | None = None,
@@ -514,13 +528,9 @@ class Union:
                 raise InvalidInputError(
                     f"{name}: got it in a question to several repositories, expected one repository"
                 )
-        given = {*options, "limit", "depth"} if ask is ask_records else options.keys()
-        whole = self._graph_for(options.get("viewer"), given)
+        whole = self._graph_for(options.get("viewer"), _settled(ask, options))
         prepared = ask(self._core, whole, **options)
-        query = prepared.query
-        _check_models(whole.graphs, [query.vector, *(one.vector for one in query.queries or ())])
-        if query.records is not None:
-            _check_policies(whole.graphs)
+        _check_query(whole.graphs, prepared.query)
         return whole, prepared
 
     def replay(
@@ -547,6 +557,8 @@ class Union:
         if is_restricted and recorded.query.viewer != caller:
             raise not_permitted("the receipt of another viewer")
         graph = self._graph_for(recorded.query.viewer, None)
+        check_roots(recorded.query, graph.union)
+        _check_query(graph.graphs, recorded.query)
         result: Answer[Item] = replayed(self._core, graph, recorded, estimator)
         check_same(self._core, recorded, result, graph.config)
         return replace(result, receipt=recorded)
@@ -595,8 +607,8 @@ class _UnionGraph(UnrestrictedGraph):
         Args:
             core: where the receipt is kept.
             graphs: by root.
-            given: the names of the question's options, which need no configuration; None for a
-                replay, which has them all.
+            given: the names of the options that the question does not take from a configuration;
+                None for a replay, which takes none.
             join: makes one snapshot of those of the graphs.
         """
         self.core, self.commit = core, None
@@ -606,7 +618,12 @@ class _UnionGraph(UnrestrictedGraph):
         self.viewer = next((one.viewer for one in graphs if one.viewer is not None), None)
         self.is_restricted = any(one.is_restricted for one in graphs)
         self.graphs, self._join = graphs, join
+        self._current: UnionSnapshot | None = None
         self.config = _common_config(graphs, given)
+
+    def _united(self, parts: Sequence[Snapshot]) -> UnionSnapshot:
+        self._current = self._join(parts, self.config, self.viewer)
+        return self._current
 
     def with_snapshot(self, question: Callable[[Any], T]) -> T:
         """Runs a question against the union of the snapshots; damaged index files of any of them
@@ -615,7 +632,7 @@ class _UnionGraph(UnrestrictedGraph):
 
     def _with(self, parts: list[Snapshot], question: Callable[[Any], T]) -> T:
         if len(parts) == len(self.graphs):
-            return question(self._join(parts, self.config, self.viewer))
+            return question(self._united(parts))
         graph = self.graphs[len(parts)]
         return graph.with_snapshot(lambda part: self._with([*parts, part], question))
 
@@ -629,7 +646,7 @@ class _UnionGraph(UnrestrictedGraph):
         self, parts: list[Snapshot], question: Callable[[Any], Generator[T, None, R]]
     ) -> Generator[T, None, R]:
         if len(parts) == len(self.graphs):
-            return question(self._join(parts, self.config, self.viewer))
+            return question(self._united(parts))
         graph = self.graphs[len(parts)]
         return graph.stream_with_snapshot(lambda part: self._stream([*parts, part], question))
 
@@ -656,25 +673,31 @@ class _UnionGraph(UnrestrictedGraph):
 
     def node_source(self, estimator: TokenEstimator) -> NodeSource:
         """Returns how nodes of any of the roots are read."""
-        stores = [graph.core.store for graph in self.graphs]
+        cores = {graph.root_cid: graph.core for graph in self.graphs}
+        first, current = self.graphs[0].core, self._current
+
+        def core_of(cid: NodeCid) -> Core:
+            home = None if current is None else current.home(cid)
+            if home is not None:
+                return cores[home]
+            # A block that no store has is an error that the store words.
+            return next((core for core in cores.values() if core.store.has(cid)), first)
 
         def load(cid: NodeCid) -> Node:
-            return load_many([cid])[0]
+            return Node.decode(core_of(cid).store.get(cid))
 
         def load_many(cids: Sequence[NodeCid]) -> list[Node]:
+            homes: dict[Core, list[NodeCid]] = {}
+            for cid in cids:
+                homes.setdefault(core_of(cid), []).append(cid)
             blocks: dict[NodeCid, bytes] = {}
-            for store in stores:
-                here = [cid for cid in cids if cid not in blocks and store.has(cid)]
-                blocks.update(zip(here, store.get_many(here), strict=True))
-            # A block that no store has is an error that the store words.
-            return [Node.decode(blocks.get(cid) or stores[0].get(cid)) for cid in cids]
+            for core, some in homes.items():
+                blocks.update(zip(some, core.store.get_many(some), strict=True))
+            return [Node.decode(blocks[cid]) for cid in cids]
 
         def content_of(node: Node) -> bytes | None:
-            cids = node.content if isinstance(node.content, tuple) else ()
-            for graph in self.graphs:
-                if all(graph.core.store.has(cid) for cid in cids):
-                    return graph.core.content_of(node)
-            return self.graphs[0].core.content_of(node)
+            core = core_of(node.cid) if isinstance(node.content, tuple) else first
+            return core.content_of(node)
 
         return NodeSource(load, content_of, estimator, load_many)
 
@@ -682,18 +705,32 @@ class _UnionGraph(UnrestrictedGraph):
 def _revision_of(source: Source) -> Revision | ViewerRevision:
     from ibidem.repo.repository import Repository
 
-    if isinstance(source, (Repository, ViewerRepository)):
-        return source.at()
-    if not isinstance(source, (Revision, ViewerRevision)):
+    found = source.at() if isinstance(source, (Repository, ViewerRepository)) else source
+    whole = found._revision if isinstance(found, ViewerRevision) else found
+    # Not those of a server, of a transaction, whose blocks are in no store yet, or of a run, which
+    # would not record the question.
+    if type(whole) is not Revision:
         raise InvalidInputError(
             f"union: got {type(source).__name__}, expected repositories on this machine, "
             "or revisions of them"
         )
-    return source
+    return found
 
 
 def _graph_of(revision: Revision | ViewerRevision) -> Graph:
     return revision.graph if isinstance(revision, Revision) else revision._revision.graph
+
+
+def _settled(ask: Callable[..., PreparedQuery], options: Mapping[str, Any]) -> set[str]:
+    """Returns the names of the settings that a question does not take from a configuration."""
+    found = {*options, *OF_CONVERSATIONS}
+    if ask is ask_records:
+        found |= {"limit", "depth"}
+    if not has_words(options.get("text")):
+        found |= {"operator", "phrases"}
+    if options.get("rank") == context.HYBRID:
+        found |= {"fusion", "weights"}
+    return found
 
 
 def _common_config(graphs: Sequence[Graph], given: Collection[str] | None) -> Config:
@@ -723,7 +760,9 @@ def _common_config(graphs: Sequence[Graph], given: Collection[str] | None) -> Co
 
 def _check_equal(one: Graph, other: Graph, name: str, value: object, another: object) -> None:
     if value != another:
-        hint = "give it in the question" if name in SETTINGS else "ask them one by one"
+        hint = "ask them one by one"
+        if name in SETTINGS:
+            hint = f"give it in the question, or set one value in all: `repo config set {name}`"
         raise InvalidInputError(
             f"config.{name}: got {_text_of(value)} ({one.core.shown}) and {_text_of(another)} "
             f"({other.core.shown}), expected one for all",
@@ -733,6 +772,13 @@ def _check_equal(one: Graph, other: Graph, name: str, value: object, another: ob
 
 def _text_of(value: object) -> str:
     return "nothing" if value is None else f"{value!r:.60}"
+
+
+def _check_query(graphs: Sequence[Graph], query: Query) -> None:
+    """Raises `InvalidInputError` unless the configurations agree on what a query reads of them."""
+    _check_models(graphs, [query.vector, *(one.vector for one in query.queries or ())])
+    if query.records is not None:
+        _check_policies(graphs)
 
 
 def _check_policies(graphs: Sequence[Graph]) -> None:

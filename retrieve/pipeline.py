@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from pyroaring import BitMap
 
 from ibidem.objects.block import EMPTY
 from ibidem.objects.cid import RootCid
@@ -114,7 +115,7 @@ def execute(
     stale = count_stale(
         snapshot, query, ordinals, [item.node for item in items], found.reader.content
     )
-    open_conflicts = count_conflicted(snapshot, [one.node.id for one in packed.taken])
+    open_conflicts = count_conflicted(snapshot, ordinals)
     warnings = found.warnings(stale, open_conflicts, [item.rendered for item in items])
     return found.answer(items, packed.drops, packed.counts, warnings, found.direct())
 
@@ -423,9 +424,9 @@ def _queries_warnings(query: Query, status: Mapping[str, LaneStatus]) -> Iterato
                 yield AnswerWarning(code, "queries", lane_of(index))
 
 
-def count_conflicted(snapshot: Snapshot, nodes: Sequence[NodeId]) -> int:
+def count_conflicted(snapshot: Snapshot, ordinals: Ordinals) -> int:
     """Returns the number of the nodes that are in conflict."""
-    return sum(node.raw in snapshot.conflicted for node in nodes) if snapshot.conflicted else 0
+    return len(snapshot.conflicted & BitMap(ordinals))
 
 
 def _conflict_warning(count: int) -> Iterator[AnswerWarning]:

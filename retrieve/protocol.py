@@ -251,8 +251,8 @@ class Snapshot(Protocol):
         """Ordinals of the nodes that a tombstone hides."""
 
     @property
-    def conflicted(self) -> frozenset[bytes]:
-        """Ids, 16 bytes, of the nodes and edges in conflict."""
+    def conflicted(self) -> BitMap:
+        """Ordinals of the nodes in conflict."""
 
     @property
     def cache(self) -> MutableMapping[Any, Any]:

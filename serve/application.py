@@ -29,12 +29,11 @@ from ibidem.objects.errors import (
     IbidemError,
     InvalidInputError,
     NotFoundError,
-    RemoteError,
     StorageError,
 )
 from ibidem.repo.sync import wire
 from ibidem.repo.viewer.exposure import check_exposed
-from ibidem.serve.exchange import JSON, Answer, Call
+from ibidem.serve.exchange import JSON, Answer, Call, failed
 from ibidem.serve.guard import Guard
 from ibidem.serve.limited import (
     CALLER,
@@ -195,7 +194,7 @@ class Application:
         except (ClientDisconnect, TimeoutError):  # of the body, which did not arrive
             raise
         except Exception as error:
-            raise RemoteError(f"the server failed: {type(error).__name__}") from error
+            raise failed(error) from error
         finally:
             self._record(call.token, route.path, result, call.subject)
         return answer

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ibidem.objects.cid import Cid
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import InvalidInputError, RemoteError
 from ibidem.objects.record import record
 from ibidem.retrieve.access.policy import ALL
 
@@ -89,6 +89,11 @@ class Call:
                 raise InvalidInputError(f"{name}: got it twice, expected one value")
             found[name] = value
         return found
+
+
+def failed(error: Exception) -> RemoteError:
+    """Returns what a client is told of an error that no request should cause: its type alone."""
+    return RemoteError(f"the server failed: {type(error).__name__}")
 
 
 def is_cid(rev: object) -> bool:

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from anyio import to_thread
 
@@ -25,10 +25,7 @@ from ibidem.repo.sync import wire
 from ibidem.retrieve.access.policy import ALL
 from ibidem.retrieve.answer.receipt import Receipt
 from ibidem.retrieve.query.options import TIMES_OF_RECORDS
-from ibidem.serve.exchange import Answer, Call, is_cid
-
-if TYPE_CHECKING:
-    from ibidem.repo.retrieval.pack_stream import PackStream
+from ibidem.serve.exchange import Answer, Call, failed, is_cid
 
 RETRIEVE = "/v1/retrieve"
 LINES = "application/x-ndjson"
@@ -66,29 +63,36 @@ def packs(call: Call) -> Answer:
     accepts `application/x-ndjson`."""
     options = read_object(call.body, ("at", *served("packs")))
     revision = call.revision(options.pop("at", HEAD))
-    if call.headers.get("accept", "").strip().lower() == LINES:
+    if _is_accepted(LINES, call.headers.get("accept", "")):
         stream = revision.stream_packs(**options)
         call.subject.query = stream.query
-        return Answer(_streamed(stream), LINES)
+        lines = stream.lines()
+        # Read before the answer begins, so an error in it has its status.
+        return Answer(_streamed(next(lines), lines), LINES)
     result = revision.packs(**options)
     call.subject.query = result.query
     return Answer(result.to_json().encode(), tag=str(result.cid))
 
 
-async def _streamed(stream: PackStream) -> AsyncIterator[bytes]:
+def _is_accepted(kind: str, accept: str) -> bool:
+    """Returns whether a header names a content type, with or without parameters."""
+    return any(one.partition(";")[0].strip().lower() == kind for one in accept.split(","))
+
+
+async def _streamed(
+    first: Mapping[str, Any], rest: Iterator[Mapping[str, Any]]
+) -> AsyncIterator[bytes]:
     """Yields the lines of a stream, each computed in a worker thread and sent at once; an error
     after the first of them is the last line."""
-    lines = stream.lines()
-    while True:
-        try:
-            line = await to_thread.run_sync(next, lines, None)
-        except IbidemError as error:
-            problem = json.loads(wire.write_problem(error, wire.status_of(error)))
-            yield written({"error": problem}) + b"\n"
-            return
-        if line is None:
-            return
+    line: Mapping[str, Any] | None = first
+    while line is not None:
         yield written(line) + b"\n"
+        try:
+            line = await to_thread.run_sync(next, rest, None)
+        except Exception as error:
+            known = error if isinstance(error, IbidemError) else failed(error)
+            line = {"error": json.loads(wire.write_problem(known, wire.status_of(known)))}
+            rest = iter(())
 
 
 def context(call: Call) -> Answer:

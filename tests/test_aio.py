@@ -210,5 +210,7 @@ def test_several_repositories_are_asked_at_once():
             home = await union.revision(answer.items[0].root)
             assert await home.node(answer.items[0].id) == answer.items[0].node
             assert await union.replay(answer.receipt) == answer
+            same = await aio.union((one, other))
+            assert await same.retrieve("parcel") == answer
 
     asyncio.run(main())

@@ -73,6 +73,7 @@ def replay(
             not have.
     """
     recorded = opened(found_receipt(repository, receipt), text, key)
+    check_roots(recorded.query, None)
     revision = _revision(repository, recorded, at)
     result = replayed(repository, revision, recorded, estimator)
     # The digests of models are in the root's config, so they are checked against it.
@@ -131,19 +132,21 @@ def opened(
 
 
 def ask_again(repository: Core, revision: Graph, prepared: PreparedQuery) -> Any:
-    """Returns the answer to a query without calling a model; raises as `explained` does.
+    """Returns the answer to a query without calling a model; raises as `explained` and
+    `check_roots` do."""
+    check_roots(prepared.query, revision.union)
+    return explained(lambda: execute_query(repository, revision, prepared))
 
-    Raises:
-        ReplayError: kind `not-found`: the query is of other roots than the revision.
-    """
-    if prepared.query.union != revision.union:
+
+def check_roots(query: Query, union: RootSet | None) -> None:
+    """Raises `ReplayError`, kind `not-found`, unless a query is of the roots of a union, or of one
+    root where there is none."""
+    if query.union != union:
         raise ReplayError(
-            f"receipt: it is of {_roots(prepared.query.union)}, "
-            f"and was to be replayed at {_roots(revision.union)}",
+            f"receipt: it is of {_roots(query.union)}, and was to be replayed at {_roots(union)}",
             kind=ErrorKind.NOT_FOUND,
             hint="replay it with `ibidem.union` over its roots, or `repo replay --with`",
         )
-    return explained(lambda: execute_query(repository, revision, prepared))
 
 
 def _roots(union: RootSet | None) -> str:

@@ -153,8 +153,7 @@ def verify(repository: Core, citation: Citation, *, viewer: Viewer | None = None
     Raises:
         InvalidInputError: kind `viewer-required`.
     """
-    if not isinstance(citation, Citation):
-        raise InvalidInputError(f"citation: got {type(citation).__name__}, expected a Citation")
+    check_citation(citation)
     try:
         revision = repository.graph(citation.root, viewer=viewer)
         if citation.commit is not None and (
@@ -166,6 +165,12 @@ def verify(repository: Core, citation: Citation, *, viewer: Viewer | None = None
         return False
     members = [span.cid for span in citation.spans]
     return is_same and pack_cid(citation.policy, citation.document, members) == citation.pack
+
+
+def check_citation(citation: object) -> None:
+    """Raises `InvalidInputError` for what is no citation."""
+    if not isinstance(citation, Citation):
+        raise InvalidInputError(f"citation: got {type(citation).__name__}, expected a Citation")
 
 
 def _is_cited(repository: Core, revision: Graph, span: CitedSpan) -> bool:

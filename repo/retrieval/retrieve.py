@@ -211,7 +211,7 @@ def ask(
 
         options = expanded(options)
     config = revision.config
-    if not {"model", "embedder", "vector"} & options.keys() and _has_words(options.get("text")):
+    if not {"model", "embedder", "vector"} & options.keys() and has_words(options.get("text")):
         options["model"] = configured(config).get("model")
     if is_encoder(options.get("sparse")):
         from ibidem.repo.retrieval.embedding import query_weights
@@ -266,7 +266,8 @@ def is_encoder(sparse: object) -> bool:
     return hasattr(sparse, "encode") and not isinstance(sparse, str)
 
 
-def _has_words(text: object) -> bool:
+def has_words(text: object) -> bool:
+    """Returns whether it is a text that can be looked for."""
     return isinstance(text, str) and bool(text.strip())
 
 

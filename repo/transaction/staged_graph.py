@@ -44,7 +44,7 @@ class StagedRevision(Revision):
             hint="ask the repository, before the transaction or after it",
         )
 
-    retrieve = retrieve_many = packs = records = prompt = _refuse
+    retrieve = retrieve_many = packs = stream_packs = records = prompt = _refuse
 
 
 class _StagedGraph(Graph):

@@ -192,10 +192,9 @@ class RestrictedSnapshot(CallerSnapshot):
         return self.base.tombstoned & self.live
 
     @cached_property
-    def conflicted(self) -> frozenset[bytes]:
-        """Ids of the visible nodes that have an open conflict."""
-        found = self.base.conflicted
-        return frozenset(raw for raw in found if self.ordinal(NodeId(raw)) is not None)
+    def conflicted(self) -> BitMap:
+        """Ordinals of the visible nodes in conflict."""
+        return self.base.conflicted & self.live
 
     @cached_property
     def withheld(self) -> BitMap:

@@ -111,6 +111,9 @@ class _ShiftedEdges:
 class UnionSnapshot(CallerSnapshot):
     """The snapshots of several roots as one; a `Snapshot` itself."""
 
+    homes_max = 65_536
+    """Number of CIDs whose root is remembered, about 10 MB of memory."""
+
     def __init__(self, parts: Sequence[Snapshot], config: Config, viewer: Viewer | None) -> None:
         """Joins snapshots.
 
@@ -123,6 +126,7 @@ class UnionSnapshot(CallerSnapshot):
         self.config = config
         self.viewer = viewer
         self.cache: dict[Any, Any] = {}
+        self._homes: dict[NodeCid, RootCid] = {}
         self._starts = np.cumsum([0, *(part.ordinal_count for part in self.parts)])
         self.ordinal_count = int(self._starts[-1])
         self.flags = self._flags()
@@ -154,9 +158,9 @@ class UnionSnapshot(CallerSnapshot):
         return self._bitmap(lambda part: part.tombstoned)
 
     @cached_property
-    def conflicted(self) -> frozenset[bytes]:
-        """Ids of the nodes and edges in conflict in some root."""
-        return frozenset().union(*(part.conflicted for part in self.parts))
+    def conflicted(self) -> BitMap:
+        """Ordinals of the nodes in conflict in their root."""
+        return self._bitmap(lambda part: part.conflicted)
 
     def ordinal(self, node: NodeId) -> int | None:
         """Returns the ordinal of a node, None if no root has it.
@@ -189,8 +193,17 @@ class UnionSnapshot(CallerSnapshot):
         """Returns the node CIDs, in the order of `ordinals`."""
         found: dict[int, NodeCid] = {}
         for part, positions, own in self._split(ordinals):
-            found.update(zip(positions.tolist(), part.node_cids(own), strict=True))
+            cids = part.node_cids(own)
+            found.update(zip(positions.tolist(), cids, strict=True))
+            if len(self._homes) > self.homes_max:
+                self._homes.clear()
+            self._homes.update(dict.fromkeys(cids, part.root))
         return [found[position] for position in range(len(ordinals))]
+
+    def home(self, cid: NodeCid) -> RootCid | None:
+        """Returns a root with a node, by a CID that `node_cids` returned lately; None if it did
+        not."""
+        return self._homes.get(cid)
 
     def find_shown(self, cid: NodeCid) -> Node | None:
         """Returns a node without the parts that the caller may not see, None for any other."""

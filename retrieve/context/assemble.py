@@ -359,8 +359,8 @@ class _Making:
     def conflicted(self, taken: Sequence[int]) -> int:
         """Returns the number of hits of some packs that are in conflict."""
         ranks = [rank for position in taken for rank in self.groups[position].hits]
-        ids = [self._id(self.hits[rank].ordinal) for rank in ranks]
-        return count_conflicted(self._snapshot, ids)
+        ordinals = np.array([self.hits[rank].ordinal for rank in ranks], np.uint32)
+        return count_conflicted(self._snapshot, ordinals)
 
     def _pack(self, group: Group) -> Pack:
         path, members, text = self._members(group)

@@ -370,12 +370,12 @@ def _warnings(
     found: Ranked, view: Snapshot, items: Mapping[int, RecordItem]
 ) -> tuple[AnswerWarning, ...]:
     """Returns the warnings about the query and about the returned items, by ordinal."""
-    query, ids = found.scope.query, [one.id for one in items.values()]
+    query = found.scope.query
     ordinals = np.array(list(items), np.uint32)
     nodes = [one.node for one in items.values()]
     stale = count_stale(view, query, ordinals, nodes, found.reader.content)
     texts = [one.rendered for one in items.values()]
-    return found.warnings(stale, count_conflicted(view, ids), texts)
+    return found.warnings(stale, count_conflicted(view, ordinals), texts)
 
 
 def _withheld(view: Snapshot, items: Sequence[RecordItem], load: Load) -> tuple[Withheld, ...]:

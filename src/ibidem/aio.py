@@ -172,15 +172,16 @@ def _function(
 
 def _pool_of(arguments: tuple[Any, ...]) -> ThreadPoolExecutor:
     """Returns the pool of the first argument that has one, or a new one."""
-    some = [one for given in arguments for one in (given if isinstance(given, list) else [given])]
+    several = (list, tuple)
+    some = [one for given in arguments for one in (given if type(given) in several else [given])]
     pool = next((one._pool for one in some if isinstance(one, Face)), None)
     return ThreadPoolExecutor(THREADS, "ibidem") if pool is None else pool
 
 
 def _plain(value: Any) -> Any:
     """Returns an argument as the library takes it."""
-    if isinstance(value, list):
-        return [_plain(one) for one in value]
+    if type(value) in (list, tuple):
+        return type(value)(map(_plain, value))
     return value._inner if isinstance(value, Face) else value
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -154,13 +155,29 @@ def test_the_receipt_replays_with_the_others(two, data):
     assert "] notes: README.md:3" in shown
     two("replay", receipt, "--repo", "work", "--all")
     two("replay", receipt, "--repo", "work", code=1)
+    shown = data("receipt", "show", receipt, "--repo", "work")
+    assert len(shown["roots"]) == 2
+    assert {item["root"] for item in shown["items"]} == set(shown["roots"])
+    text = two("receipt", "show", receipt, "--repo", "work").stdout
+    assert all(f"root    {root}\n" in text for root in shown["roots"])
+    assert f"{shown['items'][0]['id']}  root {shown['items'][0]['root'][:7]}" in text
     two("replay", receipt, "--repo", "work", "--all", "--at", "main", code=2)
+
+
+def test_a_receipt_of_one_root_replays_with_the_same_options(two, data, tmp_path: Path):
+    shutil.copytree(tmp_path / "work", tmp_path / "copy")
+    same = ("--repo", "work", "--with", "./copy")
+    receipt = data("retrieve", "parcel", *same)["receipt"]
+    assert "same bytes" in two("replay", receipt, *same).stdout
+    assert "same bytes" in two("replay", receipt, "--repo", "work", "--all").stdout
 
 
 def test_what_is_about_one_repository(two, run):
     for option in (("--at", "main~1"), ("--assess",), ("--allow-erased",)):
         two("retrieve", "tea", "--repo", "work", "--with", "notes", *option, code=2)
     two("retrieve", "tea", "--repo", "work", "--with", "nowhere", code=10)
+    failed = two("retrieve", "tea", "--repo", "work", "--with", "https://ada:x@kb.example", code=2)
+    assert "repo: got the server https://ada:***@kb.example" in failed.stderr
     # The same repository twice is one.
     two("retrieve", "tea", "--repo", "work", "--with", "./work")
 

@@ -38,7 +38,7 @@ class FakeSnapshot:
         self._ordinal = {node.id: place for place, node in self._node.items()}
         self.live = BitMap(places)
         self.tombstoned = BitMap(self._ordinal[one] for one in facts.tombstones)
-        self.conflicted: frozenset[bytes] = frozenset()
+        self.conflicted = BitMap()
         self.cache: dict[Any, Any] = {}
         self._rng = rng
         self.lexical = [self._lexical(part) for part in self._parts(self._texts())]

@@ -102,6 +102,7 @@ def test_ranked_questions_are_refused_in_a_transaction(repo: Repository):
         for ask in (
             lambda: tx.at().retrieve("one"),
             lambda: tx.at().packs("one"),
+            lambda: tx.at().stream_packs("one"),
             lambda: tx.conversations.select("one", thread="a"),
             lambda: tx.records.retrieve_graph("one"),
         ):

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+import ibidem
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError, NotFoundError
 from ibidem.repo.repository import Repository
@@ -192,3 +193,25 @@ def test_a_branch_without_commits(repo: Repository) -> None:
             repo.resolve(rev)
     with pytest.raises(NotFoundError):
         repo.branch("side")
+
+
+def test_a_default_that_is_given_wins_over_the_configuration():
+    defaults = {"k1": 1.2, "b": 0.7, "operator": "or", "phrases": False, "adjacency": 0}
+    defaults |= {"metadata": False, "depth": 100, "limit": 10}
+    repo = ibidem.init("memory:")
+    with repo.transaction() as tx:
+        tx.add_node("Fact", summary="tea")
+    expected = repo.retrieve("tea").query
+    with repo.transaction() as tx:
+        tx.configure(
+            k1=2.0,
+            b=0.1,
+            operator="and",
+            phrases=True,
+            adjacency=1,
+            metadata=True,
+            depth=7,
+            limit=3,
+        )
+    assert repo.retrieve("tea").query.k1 == 2.0
+    assert repo.retrieve("tea", **defaults).query == expected

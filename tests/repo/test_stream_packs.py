@@ -10,6 +10,7 @@ import pytest
 import ibidem
 from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.repository import Repository
+from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
 from ibidem.retrieve.answer.protocol import json_text
 from ibidem.retrieve.context import assemble
 
@@ -88,13 +89,19 @@ def test_what_is_wrong_is_said_at_once(repo: Repository) -> None:
         repo.at().stream_packs("needle", expand="everything")
 
 
-def test_after_damage_the_rest_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("viewer", [None, ALL, Viewer(level=1, scopes=())])
+def test_after_damage_the_rest_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, viewer: Viewer | None
+) -> None:
     with ibidem.init(tmp_path) as repo:
+        if viewer is not None:
+            with repo.transaction() as tx:
+                tx.set_trust_policy(TrustPolicy())
         for number in range(4):
             repo.ingest(text=f"The needle {number}.\n", path=f"{number}.txt")
-        whole = repo.packs("needle")
+        whole = repo.packs("needle", viewer=viewer)
         repo.core.answer_cache.clear()
-        stream = repo.at().stream_packs("needle")
+        stream = repo.at(viewer=viewer).stream_packs("needle")
         first = next(stream)
         recovered = []
         make = assemble._Making._pack

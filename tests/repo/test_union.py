@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -14,6 +16,8 @@ from ibidem.objects.config import Config, Model
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError, ReplayError
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
+from ibidem.retrieve.query.union import RootSet
+from ibidem.serve.server import Server
 
 WORDS = ["retry", "backoff", "queue", "lock", "parcel", "tea", "rain", "letter"]
 
@@ -78,8 +82,9 @@ def test_the_receipt_names_all_roots_and_replays():
     assert was.replay(str(receipt.cid)[:20]) == answer
     with pytest.raises(ReplayError, match="it is of the roots"):
         ibidem.union([one, other]).replay(receipt.cid)
-    with pytest.raises(ReplayError):
-        one.receipts.replay(receipt)
+    for repo in (one, other):  # whichever of the roots is the first
+        with pytest.raises(ReplayError, match="it is of the roots"):
+            repo.receipts.replay(receipt)
     with pytest.raises(NotFoundError, match="is not in this repository"):
         one.receipts.keep(receipt)
     plain = one.retrieve("tea").receipt
@@ -99,11 +104,45 @@ def test_two_revisions_of_one_repository():
     assert repo.receipts.keep(answer.receipt) == answer.receipt.cid  # it has both roots
 
 
-@pytest.mark.parametrize("given", [[], ["one"], ["one", "one"], [3], ["one", None]])
+@pytest.mark.parametrize("given", [[], ["one"], ["one", "one"], [3], ["one", None], None, 3, "one"])
 def test_what_is_no_union(given):
     one = filled(random.Random(1), 2)
+    listed = isinstance(given, list)
     with pytest.raises(InvalidInputError, match="union: got"):
-        ibidem.union([one if name == "one" else name for name in given])
+        ibidem.union([one if name == "one" else name for name in given] if listed else given)
+
+
+def test_a_staged_revision_is_no_part_of_a_union():
+    one, other = filled(random.Random(1), 2), filled(random.Random(2), 2)
+    with other.transaction() as tx:
+        tx.add_node("Fact", summary="tea")
+        with pytest.raises(InvalidInputError, match="union: got StagedRevision"):
+            ibidem.union([one, tx.at()])
+
+
+def test_what_a_run_would_not_record_is_refused():
+    one, other = filled(random.Random(1), 2), filled(random.Random(2), 2)
+    with other.runs.start("reader", author="ada") as run:
+        read = run.at()
+    with pytest.raises(InvalidInputError, match="union: got RunRevision"):
+        ibidem.union([one, read])
+
+
+def test_a_repository_behind_a_server_is_no_part_of_a_union():
+    one, other = filled(random.Random(1), 2), filled(random.Random(2), 2)
+    token = "a-token-of-forty-characters-0123456789ab"
+    with Server(other, token=token, port=0) as server:
+        served = ibidem.open(server.start().url, token=token)
+        for source in (served, served.at()):
+            with pytest.raises(InvalidInputError, match=r"union: got Served.*on this machine"):
+                ibidem.union([one, source])
+
+
+def test_what_is_no_root_of_it():
+    union = ibidem.union([filled(random.Random(1), 2), filled(random.Random(2), 2)])
+    for root in (None, "x", []):
+        with pytest.raises(NotFoundError, match="is none of those"):
+            union.revision(root)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -138,6 +177,32 @@ def test_configurations_that_differ():
         ibidem.union([one, german]).retrieve("tea", limit=4)
 
 
+@pytest.mark.parametrize(
+    ("settings", "kind", "options"),
+    [
+        ({"compact_over": 90, "thread_window": 5}, "retrieve", {"text": "tea"}),
+        ({"compact_recent": 3}, "records", {"text": "tea", "as_of": 5}),
+        ({"operator": "and", "phrases": True}, "retrieve", {"label": "Fact"}),
+        ({"operator": "and"}, "packs", {"label": "Fact"}),
+        ({"weights": {"lexical": 0.9, "dense": 0.1}}, "packs", {"text": "tea", "rank": "hybrid"}),
+    ],
+)
+def test_what_a_question_does_not_take_from_the_configurations_may_differ(settings, kind, options):
+    """[3.5-d]"""
+    repos = [filled(random.Random(1), 9, name=name, models={"m": Model(dim=2)}) for name in "ab"]
+    for repo in repos:
+        with repo.transaction() as tx:
+            tx.set_vector(next(repo.at().nodes()).id, model="m", vector=np.ones(2, np.float32))
+    if "rank" in options:
+        options = {**options, "vector": ("m", np.ones(2, np.float32))}
+    expected = getattr(ibidem.union(repos), kind)(**options)
+    with repos[1].transaction() as tx:
+        tx.configure(**settings)
+    found = getattr(ibidem.union(repos), kind)(**options)
+    assert [item.score for item in found] == [item.score for item in expected]
+    assert replace(found.query, union=None) == replace(expected.query, union=None)
+
+
 def test_models_that_differ():
     """[3.5-d]: only those of the question have to be the same."""
     repos = []
@@ -154,6 +219,45 @@ def test_models_that_differ():
     with pytest.raises(InvalidInputError, match=r"models.m.dim: got [23] \("):
         ibidem.union(repos[1:3]).retrieve(vector=vector)
     assert ibidem.union(repos[1:3]).retrieve("tea retry rain lock").items
+
+
+def test_a_receipt_over_models_that_differ_is_refused():
+    """[3.5-d]"""
+    repos = []
+    for dim in (2, 3):
+        repo = filled(random.Random(dim), 2, models={"m": Model(dim=dim)})
+        with repo.transaction() as tx:
+            for node in repo.at().nodes():
+                tx.set_vector(node.id, model="m", vector=np.ones(dim, np.float32))
+        repos.append(repo)
+    union = ibidem.union(repos)
+    own = repos[0].retrieve(vector=("m", np.ones(2, np.float32))).receipt
+    several = union.retrieve("tea").receipt
+    assert own is not None
+    assert several is not None
+    forged = replace(several, query=own.query.over(RootSet.of(union.roots)), items=())
+    with pytest.raises(InvalidInputError, match=r"models.m.dim: got [23] \("):
+        union.replay(forged)
+
+
+def test_a_conflict_is_of_the_node_of_its_root():
+    """[3.5-b]: another root has a node with the id, and no conflict."""
+    one, other = ibidem.init("memory:"), ibidem.init("memory:")
+    for repo, text in ((one, "tea"), (other, "a parcel")):
+        with repo.transaction() as tx:
+            tx.add_node("Semantic", summary=text, props={"time": 1}, id="ab" * 16)
+    one.branch("side")
+    for text in ("green tea", "black tea"):
+        with one.transaction() as tx:
+            tx.update_node("ab" * 16, summary=text)
+        one.switch("side")
+    one.merge("main")
+    assert len(one.conflicts()) == 1
+    union = ibidem.union([one, other])
+    for ask in (union.retrieve, union.packs, union.records):
+        assert [warning.code for warning in ask("tea").warnings] == ["open_conflicts"]
+        assert ask("parcel").items
+        assert not ask("parcel").warnings
 
 
 def test_edges_of_an_id_that_two_have():
@@ -219,6 +323,27 @@ def test_a_viewer_of_one_cannot_ask_as_another():
         mixed.retrieve("tea")
     with pytest.raises(InvalidInputError, match="no trust policy"):
         ibidem.union([repos[0], filled(random.Random(1), 2)]).retrieve("tea", viewer=low)
+
+
+def test_citations_are_verified_for_the_caller():
+    repos = [guarded("a", (0, 3)), guarded("b", (0, 4))]
+    low, high = Viewer(level=0, scopes=()), Viewer(level=4, scopes="*")
+    opened = ibidem.union([repos[0].as_viewer(low), repos[1]])
+    citations = opened.prompt("tea").citations
+    assert {one.root for one in citations} == set(opened.roots)
+    assert all(opened.verify_citation(one) for one in citations)
+    union = ibidem.union(repos)
+    assert all(union.verify_citation(one, viewer=low) for one in citations)
+    secret = union.prompt("tea", viewer=high).citations
+    assert len(secret) > len(citations)
+    assert sum(union.verify_citation(one, viewer=low) for one in secret) == len(citations)
+    with pytest.raises(InvalidInputError, match="viewer"):
+        union.verify_citation(citations[0])
+    for one in citations:
+        with pytest.raises(InvalidInputError, match="another caller"):
+            ibidem.union([repo.as_viewer(low) for repo in repos]).verify_citation(one, viewer=high)
+    with pytest.raises(InvalidInputError, match="citation: got str"):
+        union.verify_citation("[1]")  # type: ignore[arg-type]
 
 
 def test_documents_of_one_path_are_two():
@@ -497,3 +622,34 @@ def _with_more(repo: Repository) -> Any:
     with repo.transaction(time=11) as tx:
         tx.add_node("Fact", summary="more")
     return before
+
+
+class Counted:
+    """A store that counts its calls."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner, self.counts = inner, Counter[str]()
+
+    def __getattr__(self, name: str) -> Any:
+        self.counts[name] += 1
+        return getattr(self.inner, name)
+
+
+@pytest.mark.parametrize("rank", ["score", "none"])
+def test_each_node_is_read_from_the_store_of_its_root(rank):
+    """Asking every store whether it has a block costs a round trip each where it is a database."""
+    repos = [documents(name, random_texts(random.Random(3))) for name in ("a", "b", "c")]
+    union = ibidem.union(repos)
+    expected = union.packs("tea lock", limit=None, rank=rank)
+    for repo in repos:
+        repo.core.store = Counted(repo.core.store)
+    assert union.packs("tea lock", limit=None, rank=rank) == expected
+    assert all(repo.core.store.counts["has"] == 0 for repo in repos)
+
+
+def test_a_node_is_read_when_its_root_is_forgotten():
+    repos = [documents(name, random_texts(random.Random(3))) for name in ("a", "b")]
+    union = ibidem.union(repos)
+    expected = union.packs("tea lock", limit=None)
+    union._cached[0][1].homes_max = 0
+    assert union.packs("tea lock", limit=None) == expected

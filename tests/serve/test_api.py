@@ -183,14 +183,16 @@ def test_packs_are_what_the_library_gives(server: Server, repo: Repository):
     assert asked(server, "/v1/packs", {"expand": "all"})[2]["field"] == "expand"
 
 
-def lines_of(server: Server, body: Any, token: str = TOKEN) -> Iterator[bytes]:
+def lines_of(
+    server: Server, body: Any, token: str = TOKEN, accept: str = "application/x-ndjson"
+) -> Iterator[bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
-    kinds = {"Content-Type": "application/json", "Accept": "application/x-ndjson"}
+    kinds = {"Content-Type": "application/json", "Accept": accept}
     headers = {"Authorization": f"Bearer {token}", **kinds}
     try:
         connection.request("POST", "/v1/packs", json.dumps(body), headers)
         answer = connection.getresponse()
-        assert (answer.status, answer.headers["content-type"]) == (200, kinds["Accept"])
+        assert (answer.status, answer.headers["content-type"]) == (200, "application/x-ndjson")
         yield from answer
     finally:
         connection.close()
@@ -240,6 +242,51 @@ def test_an_error_on_the_way_is_the_last_line(server: Server, monkeypatch: pytes
     *items, last = map(json.loads, lines_of(server, {"text": "vault", "limit": None}))
     assert len(items) == 1
     assert (last["error"]["kind"], last["error"]["detail"]) == ("invalid-input", "text: it broke")
+
+
+def test_an_unknown_failure_on_the_way_is_the_last_line(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+):
+    make, made = assemble._Making._pack, 0
+
+    def failing(self: Any, group: Any) -> Any:
+        nonlocal made
+        made += 1
+        if made > 1:
+            raise ValueError("a secret")
+        return make(self, group)
+
+    monkeypatch.setattr(assemble._Making, "_pack", failing)
+    *items, last = map(json.loads, lines_of(server, {"text": "vault", "limit": None}))
+    assert len(items) == 1
+    assert (last["error"]["status"], last["error"]["kind"]) == (500, "remote")
+    assert "secret" not in str(last)
+
+
+def test_an_error_before_the_first_line_has_its_status(server: Server):
+    body = {"text": "vault", "label": "Nothing", "strict": True}
+    whole, lines = (
+        asked(server, "/v1/packs", body, Accept=kind)
+        for kind in ("application/json", "application/x-ndjson")
+    )
+    assert (lines[0], lines[2]) == (whole[0], whole[2])
+    assert lines[0] == 400
+    assert "application/problem+json" in lines[1]["content-type"]
+    assert [one.result for one in server.reads.lines()][-2:] == ["invalid-input"] * 2
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "application/x-ndjson; charset=utf-8",
+        "application/x-ndjson, application/problem+json",
+        "Application/X-NDJSON",
+    ],
+)
+def test_lines_are_accepted_beside_other_types(server: Server, accept: str):
+    *items, last = map(json.loads, lines_of(server, {"text": "vault"}, accept=accept))
+    assert items
+    assert last["answer"]
 
 
 def test_log_diff_and_compare(server: Server, repo: Repository):

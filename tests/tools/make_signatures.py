@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ibidem.repo.event_log import SPACE_DEFAULT
 from ibidem.repo.retrieval import records
-from ibidem.retrieve.query.options import DEFAULT, OF_PACKS, OPTIONS, Option, members
+from ibidem.retrieve.query.options import OF_PACKS, OPTIONS, Option, members
 
 HOUSE = Path(__file__).resolve().parents[2]
 FILES = (
@@ -40,7 +40,7 @@ def parameters(options: Mapping[str, Option], **changed: str) -> dict[str, str]:
         is_optional = bool(one.none) or one.default is None
         default = list(one.default) if isinstance(one.default, frozenset) else one.default
         none = " | None" if is_optional else ""
-        if one.is_setting and one.none != DEFAULT:
+        if one.is_setting:
             made[name] = f"{name}: {one.type} | Configured{none} = CONFIGURED"
         else:
             made[name] = f"{name}: {one.type}{none} = {default!r}"
