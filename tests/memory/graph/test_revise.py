@@ -191,8 +191,11 @@ def test_co1_consolidation_of_the_same_evidence_changes_nothing(memory: GraphMem
     first = memory.consolidate()
     assert first.added == dry.added
     assert first.commit == memory.repository.head
-    kinds = sorted(str(memory.get(one).type) for one in first.added)
-    assert kinds == ["Competence", "PlanGraph", "Semantic", "Semantic"]
+    kinds = sorted((str(one.type), one.confidence) for one in map(memory.get, first.added))
+    assert kinds == [
+        *[("Competence", 0.8), ("PlanGraph", 0.7)],
+        *[("Semantic", 0.7), ("Semantic", 0.7)],
+    ]
     second = memory.consolidate()
     assert (second.added, second.updated, second.commit) == ((), (), None)
     assert memory.repository.head == first.commit
