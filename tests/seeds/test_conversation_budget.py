@@ -30,6 +30,7 @@ def test_cm13_each_source_has_its_share(repo):
 
 
 def test_of_ten_units_four_are_recent(repo):
+    """[13-b]"""
     memory = Conversations(repo)
     lines = [("user", f"gate {place:03}") for place in range(30)]
     memory.append("a", [*lines, *(("user", f"mill {place:03}") for place in range(30))])
@@ -40,7 +41,8 @@ def test_of_ten_units_four_are_recent(repo):
     assert [len(part.units) for part in context.parts] == [8, 12]
 
 
-def test_four_units_are_recent_and_ten_selected_if_not_told(repo):
+def test_four_units_are_recent_and_ten_selected_by_default(repo):
+    """[13-a] [13-b]"""
     memory = Conversations(repo)
     memory.append("a", [("user", f"gate {place:03}") for place in range(12)])
     assert len(memory.context(None, thread="a", token_budget=None).messages) == 4
@@ -77,6 +79,7 @@ def test_more_budget_never_shows_less_of_a_conversation(repo):
 
 
 def test_a_message_counts_with_those_beside_it(repo):
+    """[13-a]"""
     memory = Conversations(repo)
     said = ["the needle", "nothing", "of it", "needle in the hay", "needle and needle", "far away"]
     memory.append("a", [("user", text) for text in said])
@@ -231,6 +234,7 @@ def test_a_source_shows_nothing_that_an_earlier_one_showed(repo):
 
 
 def test_long_messages_and_answers_of_tools(repo):
+    """[13-c]"""
     memory = Conversations(repo)
     long = "x" * 20_000
     memory.append("a", [("user", long), Message("tool", long, tool_call_id="c")])

@@ -93,6 +93,7 @@ def test_an_offer_has_a_measure_of_a_quarter(
 
 
 def test_there_are_at_most_10_offers_and_100_triggers(repo: Repository) -> None:
+    """[5-a]"""
     assert offers(repo.at(), "deploy", limit=10) == []
     triggers = [f"trigger {number}" for number in range(101)]
     add_procedure(repo, "goal", ["step"], triggers=triggers[:100])
@@ -128,6 +129,7 @@ def test_ar31_the_miner(repo: Repository) -> None:
 def test_mined_procedures_have_2_to_6_steps(
     repo: Repository, given: int, mined: int | None
 ) -> None:
+    """[5-d]"""
     steps = tuple("abcdefg"[:given])
     mine(repo, [Attempt("goal", (), steps, True, node) for node in add(repo, "1", "2", "3")])
     found = repo.at().query(label="Procedure")
@@ -138,6 +140,7 @@ def test_mined_procedures_have_2_to_6_steps(
 def test_three_of_four_attempts_succeeded(
     repo: Repository, count: int, successes: int, is_mined: bool
 ) -> None:
+    """[5-d]"""
     nodes = add(repo, *map(str, range(count)))
     assert (mine(repo, attempts(nodes, successes=successes)) is not None) is is_mined
 
@@ -207,6 +210,7 @@ def test_ar34_disclosure(tmp_path: Path) -> None:
 def test_less_than_half_of_the_words_shows_whole_sections(
     tmp_path: Path, asked: int, is_escalated: bool
 ) -> None:
+    """[6-a]: 500 of 1,001 words are 499 permille."""
     letters = "abcdefghijk"
     words = [f"w{one}{two}{three}" for one in letters for two in letters for three in letters]
     with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
