@@ -42,6 +42,43 @@ def test_what_only_looks_like_a_table_states_nothing(text: str) -> None:
     assert stated("What is a?", [node]) is None
 
 
+def stated_of(question: str, summary: str, **props: Any) -> str | None:
+    ntype = "Person" if props else "Passage"
+    found = stated(question, [Node(NodeId(bytes(16)), ntype, summary, None, props)])
+    return None if found is None else found.value
+
+
+@pytest.mark.parametrize(("count", "expected"), [(500, "x" * 500), (501, None)])
+def test_a_value_has_at_most_500_characters(count: int, expected: str | None) -> None:
+    """[9.4-c]"""
+    assert stated_of("When was Ada born?", "Ada", born="x" * count) == expected
+
+
+@pytest.mark.parametrize(("count", "expected"), [(200, "1815"), (201, None)])
+def test_a_question_has_at_most_200_characters(count: int, expected: str | None) -> None:
+    """[9.4-a]"""
+    name = "x" * (count - len("When was  born"))
+    assert stated_of(f"When was {name} born?", name, born="1815") == expected
+
+
+@pytest.mark.parametrize(("count", "expected"), [(64, "1815"), (65, None)])
+@pytest.mark.parametrize("is_markdown", [True, False])
+def test_a_table_has_at_most_64_columns(
+    is_markdown: bool, count: int, expected: str | None
+) -> None:
+    """[9.4-b]"""
+    rows = [["name", "born"], ["Ada", "1815"]]
+    wide = [[*row, *("c" for _ in range(count - 2))] for row in rows]
+    if is_markdown:
+        wide.insert(1, ["-"] * count)
+        text = "\n".join(f"|{'|'.join(row)}|" for row in wide)
+    else:
+        border = " ".join(["===="] * count)
+        head, row = (" ".join(f"{cell:4}" for cell in row).rstrip() for row in wide)
+        text = "\n".join([border, head, border, row, border])
+    assert stated_of("When was Ada born?", text) == expected
+
+
 def test_an_answer_has_it_and_its_bytes_do_not() -> None:
     repo = ibidem.init("memory:")
     with repo.transaction() as tx:

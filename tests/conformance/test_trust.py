@@ -174,6 +174,7 @@ def test_selections(given: Any, output: Any):
     )
 
 
+BUDGET = "tests/seeds/test_conversation_budget.py::"
 CONVERSATION = "tests/memory/conversation/"
 PROPOSE = "tests/memory/graph/test_propose.py::"
 CITED = {
@@ -239,9 +240,12 @@ CITED = {
         "9-a": "tests/memory/graph/test_maintain.py::test_it_accepts_consolidates_and_prunes",
         "10-a": CONVERSATION
         + "test_window.py::test_only_the_newest_messages_of_a_thread_are_searched",
-        "11-a": "tests/seeds/test_conversation_budget.py::test_cm20_chunks",
+        "11-a": BUDGET + "test_cm20_chunks",
         "11-b": CONVERSATION + "test_passages.py::test_it_is_the_one_that_the_definition_gives",
         "12-a": CONVERSATION + "test_rules.py::test_they_are_proposals_with_their_message",
+        "13-a": BUDGET + "test_a_message_counts_with_those_beside_it",
+        "13-b": BUDGET + "test_of_ten_units_four_are_recent",
+        "13-c": BUDGET + "test_long_messages_and_answers_of_tools",
         "8-a": PROPOSE + "test_its_id_follows_from_its_parts_and_from_whose_it_is",
         "8-b": PROPOSE + "test_the_same_again_adds_sources_and_a_rejected_one_stays_rejected",
         "8-c": PROPOSE + "test_facts_that_contradict_it_are_named_and_superseded_if_wanted",

@@ -64,6 +64,13 @@ def test_vectors() -> None:
         assert communities(graph, Resolution(*case["resolution"])) == case["labels"], case["name"]
 
 
+def test_there_are_two_rounds() -> None:
+    """[14.2-c], on a graph where a third round would move nodes again."""
+    edges = [(3, 8, 1), (0, 5, 2), (0, 3, 2), (5, 7, 2), (6, 8, 1), (4, 6, 1), (3, 4, 2), (2, 7, 1)]
+    edges += [(0, 6, 1), (2, 3, 1)]
+    assert communities(graph_of(9, edges), Resolution(1, 1)) == [0, 1, 0, 2, 2, 0, 2, 0, 2]
+
+
 def test_cliques_on_a_ring_are_found_one_by_one() -> None:
     edges = [
         (5 * ring + one, 5 * ring + other, 1)

@@ -151,6 +151,23 @@ def test_a_frequent_name_leads_nowhere():
     assert 1 not in order(repo, text, mentions={"max_nodes": 4})
 
 
+def test_a_name_of_frequent_terms_leads_nowhere():
+    """[5.6.2-b]"""
+    repo = made(*STEPS, *(f"lovelace or ada {number}" for number in range(4093)))
+    before = repo.at()
+    with repo.transaction(author="a", message="m") as tx:
+        tx.add_node("Passage", summary="lovelace or ada", key="one more")
+    text = "who described the analytical engine"
+    assert 1 in order(before, text)  # its name's terms are in 4,096 nodes
+    assert 1 not in order(repo, text)
+
+
+def test_three_names_explain_an_item():
+    repo = made("Ada saw Bob, Cleo, Dora in the hall", "Ada met Bob, Cleo, Dora")
+    [_, item] = repo.retrieve("who was in the hall").items
+    assert len(item.mentions) == 3
+
+
 def test_ranks_do_not_tell_how_much_a_name_says():
     repo = made(*STEPS)
     for name in ("rrf", "weighted_rrf"):

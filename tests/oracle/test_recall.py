@@ -41,10 +41,13 @@ def random_recall(rng: random.Random) -> dict[str, Any]:
     options: dict[str, Any] = {"moment": NOW}
     half_life = rng.choice((1, 7, 300))
     options["recency"] = rng.choice(
-        (True, {"property": rng.choice(("n", "a")), "half_life": half_life, "weight": 0.5})
+        (
+            True,
+            {"property": rng.choice(("year", "valid_from")), "half_life": half_life, "weight": 0.5},
+        )
     )
     if rng.random() < 0.5:
-        options["importance"] = rng.choice((True, "n", "a"))
+        options["importance"] = rng.choice((True, "year", "valid_from"))
     options["feedback"] = {7: True, 1: {"up": 30, "highest": 70}, 300: {"down": 20, "lowest": -60}}[
         half_life
     ]

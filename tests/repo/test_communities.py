@@ -80,6 +80,28 @@ def test_five_names_are_shown() -> None:
             ids = [tx.add_node("Fact", summary=six, key=number) for number in range(2)]
         (found,) = repo.at().communities(groups={"both": ids})
         assert found.names == ("Ada", "Byron", "Cleo", "Dora", "Emil")
+        assert found.heading == "both: Ada, Byron, Cleo (2 nodes)"  # [14.3-e]
+
+
+def test_a_title_has_80_characters() -> None:
+    """[14.3-c]"""
+    with ibidem.init("memory:") as repo:
+        with repo.transaction() as tx:
+            ends = [tx.add_node("Fact", summary="x" * 81, key=number) for number in range(2)]
+            tx.add_edge(ends[0], "about", ends[1])
+        (found,) = repo.at().communities()
+        assert found.title == "x" * 80
+        assert found.heading == f"{'x' * 80} (2 nodes)"
+
+
+def test_a_resolution_has_parts_of_1_to_1000() -> None:
+    """[14]"""
+    with ibidem.init("memory:") as repo:
+        for allowed in (1000, Fraction(1, 1000)):
+            repo.at().communities(resolution=allowed)
+        for refused in (1001, Fraction(1, 1001)):
+            with pytest.raises(InvalidInputError, match="resolution"):
+                repo.at().communities(resolution=refused)
 
 
 def test_edges_and_parts_join_too(repo: Any) -> None:
@@ -268,13 +290,15 @@ def test_a_viewer_gets_the_communities_of_what_he_sees() -> None:
 def test_only_the_most_central_members_are_read() -> None:
     with ibidem.init("memory:") as repo:
         with repo.transaction() as tx:
-            hub = tx.add_node("Fact", summary="the hub of many other things", key="hub")
+            hub = tx.add_node("Fact", summary="this hub is a spoke of the wheel", key="hub")
             for number in range(100):
                 spoke = tx.add_node("Fact", summary=f"spoke {number} of the wheel", key=number)
                 tx.add_edge(hub, "has", spoke)
-        (one,) = repo.at().communities()
+        found = repo.at().communities()
+        (one,) = found
         assert one.members[0] == hub
         assert len(one) == 101
+        assert len(found.summary(one, sentences=100).sentences) == 50  # [14.3-e]
 
 
 def files(folder: Path) -> list[Path]:

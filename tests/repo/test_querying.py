@@ -5,14 +5,17 @@ from __future__ import annotations
 import random
 from datetime import UTC, datetime
 from itertools import pairwise
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from pyroaring import BitMap
 
 import ibidem
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
-from ibidem.retrieve.graph.paths import Step
+from ibidem.retrieve.graph.paths import Step, find_paths
 
 NUMBERS = (-1, 0, 0.5, 1, 1.0, 2**60)
 VALUES = (None, False, True, *NUMBERS, "", "a", "ab", "é", b"", b"\x01", [], {"a": 1})
@@ -238,6 +241,7 @@ def test_paths_refuse_what_is_wrong():
         for path in ([], "cites", [("a", "up")], [3]):
             with pytest.raises(InvalidInputError, match=r"^path"):
                 at.paths(nodes[0], path)
+        assert at.paths(nodes[0], [*["*"] * 15, "absent"]) == []
         with pytest.raises(InvalidInputError) as caught:
             at.paths(nodes[0], ["*"] * 17)
         assert caught.value.kind is ErrorKind.LIMIT_EXCEEDED
@@ -252,19 +256,70 @@ def test_paths_refuse_what_is_wrong():
         assert at.paths(nodes[0], ["*"], limit=0) == []
 
 
-def test_all_paths_are_all_or_refused(monkeypatch: pytest.MonkeyPatch):
+def test_all_paths_are_all_or_refused():
+    """[11.2-c]"""
     with ibidem.init("memory:") as repo:
         with repo.transaction(author="a", message="m") as tx:
-            first, *others = [tx.add_node("N", key=number) for number in range(41)]
-            for other in others:
-                tx.add_edge(first, "to", other)
-        assert len(repo.at().paths(first, ["to"], limit=None)) == 40
-        monkeypatch.setattr("ibidem.retrieve.graph.paths.PATHS_MAX", 40)
-        assert len(repo.at().paths(first, ["to"], limit=None)) == 40
-        monkeypatch.setattr("ibidem.retrieve.graph.paths.PATHS_MAX", 39)
-        with pytest.raises(InvalidInputError, match="more than 39 paths") as caught:
-            repo.at().paths(first, ["to"], limit=None)
+            start, middle, end = (tx.add_node("N", key=name) for name in "abc")
+            for number in range(400):
+                tx.add_edge(start, "to", middle, key=number)
+            for number in range(250):
+                tx.add_edge(middle, "to", end, key=number)
+            tx.add_edge(start, "to", other := tx.add_node("N", key="d"))
+            tx.add_edge(other, "to", end)
+        assert len(repo.at().paths(middle, ["to"], limit=None)) == 250
+        assert len(repo.at().paths(middle, ["to"], limit=100_000)) == 250
+        with pytest.raises(InvalidInputError, match="limit"):
+            repo.at().paths(middle, ["to"], limit=100_001)
+        with pytest.raises(InvalidInputError, match="more than 100000 paths") as caught:
+            repo.at().paths(start, ["to", "to"], limit=None)
         assert caught.value.kind is ErrorKind.LIMIT_EXCEEDED
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "c", "is_refused"),
+    [(27, 188, 196, False), (64, 124, 125, True)],
+)
+@pytest.mark.slow
+def test_a_million_steps_are_walked(a: int, b: int, c: int, is_refused: bool):
+    """[11.2-d]: 1 + a (1 + b (1 + c)) of them, and the last would repeat the first."""
+    with ibidem.init("memory:") as repo:
+        with repo.transaction(author="a", message="m") as tx:
+            node = tx.add_node("N", key="a")
+            for name, count in (("once", 1), ("a", a), ("b", b), ("c", c)):
+                for number in range(count):
+                    tx.add_edge(node, name, node, key=number)
+        steps = ["once", "a", "b", "c", "once"]
+        if is_refused:
+            with pytest.raises(InvalidInputError, match="1000000 steps walked"):
+                repo.at().paths(node, steps, repeats="nodes")
+        else:
+            assert repo.at().paths(node, steps, repeats="nodes") == []
+
+
+@pytest.mark.parametrize("count", [1_000_000, 1_000_001])
+def test_a_million_edges_are_read(count: int):
+    """[11.2-d]"""
+
+    class Hub:
+        """A node with many edges to itself, of a type that is not followed."""
+
+        def ordinal(self, id_: NodeId) -> int:
+            return 0
+
+        def outgoing(self, ordinal: int, *, at: int | None) -> SimpleNamespace:
+            neighbours = np.zeros(count, np.uint32)
+            return SimpleNamespace(etypes=["other"] * count, neighbours=neighbours, ids=[])
+
+        def node_ids(self, ordinals: np.ndarray) -> np.ndarray:
+            return np.zeros((len(ordinals), 16), np.uint8)
+
+    view = SimpleNamespace(snapshot=Hub(), members=BitMap([0]))
+    if count > 1_000_000:
+        with pytest.raises(InvalidInputError, match="1000000 edges read"):
+            find_paths(view, [NodeId(bytes(16))], [Step("to")])
+    else:
+        assert find_paths(view, [NodeId(bytes(16))], [Step("to")]) == []
 
 
 def test_dead_ends_cost_what_their_nodes_cost():

@@ -38,6 +38,16 @@ def test_short_long_and_duplicate_texts_are_named(repo):
     assert list(found.duplicates[0]) == sorted(found.duplicates[0], key=lambda one: one.raw)
 
 
+def test_texts_of_8_to_1000_tokens_are_neither_short_nor_long():
+    with ibidem.init("memory:") as repo:
+        with repo.transaction(author="ada", message="notes") as tx:
+            for tokens in (7, 8, 1000, 1001):
+                tx.add_node("Note", key=tokens, summary="x" * 4 * tokens)
+        found = repo.maintenance.audit_texts()
+        assert [len(repo.at().node(one).summary) for one in found.short] == [4 * 7]
+        assert [len(repo.at().node(one).summary) for one in found.long] == [4 * 1001]
+
+
 def test_the_bounds_are_arguments(repo):
     assert len(repo.maintenance.audit_texts(short_tokens=20).short) == 6
     assert repo.maintenance.audit_texts(long_tokens=10_000).long == ()

@@ -82,6 +82,21 @@ def test_neighbours_are_joined_by_edges_and_not_in_the_answer(repo):
         repo.at().neighbours(answer, limit=-1)
 
 
+def test_a_thousand_edges_of_an_item_lead_to_neighbours():
+    with ibidem.init("memory:") as repo:
+        with repo.transaction(author="ada", message="notes") as tx:
+            hub = tx.add_node("Note", summary="hub")
+            for number in range(1001):
+                tx.add_edge(hub, "to", tx.add_node("Note", key=number))
+        answer = repo.retrieve("hub")
+        found = {one.id for one in repo.at().neighbours(answer, limit=1000)}
+        last = max(repo.at().edges_of(hub), key=lambda edge: edge.id.raw)
+        assert len(found) == 1000
+        assert last.dst not in found
+        with pytest.raises(InvalidInputError, match="limit"):
+            repo.at().neighbours(answer, limit=1001)
+
+
 def test_a_hidden_node_is_no_neighbour(repo):
     answer = repo.retrieve("order of the queue")
     (first, *_) = repo.at().neighbours(answer)

@@ -15,6 +15,8 @@ from ibidem.repo.retrieval.signature import PacksOptions, QuestionOptions, Retri
 from ibidem.retrieve.access.policy import TrustPolicy, Viewer
 from ibidem.retrieve.query.options import (
     GROUPS,
+    LIMIT_OF_PACKS,
+    OF_CONVERSATIONS,
     OF_PACKS,
     OF_QUERY,
     OPTIONS,
@@ -124,6 +126,17 @@ def test_every_option_stands_once():
     assert len(names) == len(set(names)) == len(OPTIONS)
     flags = [one.flag.name for one in OPTIONS.values() if one.flag is not None]
     assert len(flags) == len(set(flags))
+
+
+def test_defaults_ranges_and_choices_never_change():
+    """[3.3-a] [5.1-a] and the tables of packs 1, memory 4.1 and recall: a question that leaves
+    something out means the same in every later release."""
+    own = Path(__file__).with_name("options.tsv").read_text("utf-8").splitlines()
+    assert own[1:] == [
+        "\t".join((one.name, *map(repr, (one.default, one.low, one.high, one.choices))))
+        for one in (*OPTIONS.values(), *OF_CONVERSATIONS.values())
+    ]
+    assert LIMIT_OF_PACKS == 5
 
 
 def test_the_signatures_are_those_of_the_table():

@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from ibidem.objects import codec
-from ibidem.objects.config import Config
+from ibidem.objects.cid import RootCid
+from ibidem.objects.config import Config, Model
 from ibidem.objects.constants import BLOCK_BYTES_MAX
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
+from ibidem.retrieve.access.policy import Viewer
 from ibidem.retrieve.query import predicate
 from ibidem.retrieve.query.predicate import And, Between, Equal, Exists, Not, OneOf, Or
 from ibidem.retrieve.query.query import Query, resolve
+from ibidem.retrieve.query.union import RootSet
 
 CONFIG = Config()
 NAN = float("nan")
@@ -141,11 +144,48 @@ def test_conditions_given_as_classes_are_checked_like_mappings():
 
 
 def test_the_deepest_condition_fits_a_block():
+    """[3.3-b]"""
     where: dict[str, object] = {"a": {"in": [1]}}
-    for _ in range(predicate.DEPTH_MAX):
+    for _ in range(12):
         where = {"or": [where, {"b": 1}], "c": 1}
     query = resolve(CONFIG, where=where)
     assert Query.decode(query.encode()).encode() == query.encode()
+    with pytest.raises(InvalidInputError, match="nested deeper than 12"):
+        resolve(CONFIG, where={"or": [where]})
+
+
+def test_conditions_of_24_levels_are_the_deepest():
+    """[3.3-b]"""
+    deep: predicate.Predicate = Equal("a", 1)
+    for _ in range(23):
+        deep = Not(deep)
+    assert resolve(CONFIG, where=deep).where == deep
+    with pytest.raises(InvalidInputError, match="nested deeper than 24"):
+        resolve(CONFIG, where=Not(deep))
+
+
+@pytest.mark.parametrize(
+    ("most", "made"),
+    [
+        (65_536, lambda size: resolve(CONFIG, text="x" * size)),
+        (65_536, lambda size: resolve(CONFIG, text="\u00e9" * (size // 2) + "x" * (size % 2))),
+        (1_000, lambda size: resolve(CONFIG, label=map(str, range(size)))),
+        (10_000, lambda size: resolve(CONFIG, where={"a": {"in": list(range(size))}})),
+        (4_096, lambda size: resolve(of_dimension(size), vector=("m", [1.0] * size))),
+        (65_536, lambda size: resolve(CONFIG, sparse=("v", range(size), [1.0] * size))),
+        (64, lambda size: RootSet.of(RootCid.of(bytes([one])) for one in range(size))),
+        (1_000, lambda size: Viewer(1, map(str, range(size)))),
+    ],
+)
+def test_what_is_larger_than_the_spec_allows_is_refused(most, made):
+    """[3.3-a] [3.3-b]"""
+    made(most)
+    with pytest.raises(InvalidInputError, match=rf"expected .*\b{most}\b"):
+        made(most + 1)
+
+
+def of_dimension(dim):
+    return Config(models={"m": Model(dim=dim)})
 
 
 def test_conditions_have_one_canonical_spelling():

@@ -9,7 +9,7 @@ import pytest
 import ibidem
 from ibidem.index.analysis import ENGLISH, analyse
 from ibidem.objects.errors import InvalidInputError
-from ibidem.retrieve.answer.summary import METHODS, SENTENCES_MAX, summary_of
+from ibidem.retrieve.answer.summary import METHODS, summary_of
 
 TEXTS = (
     "Retries back off between attempts. They say so. The queue keeps its order while it waits.",
@@ -38,6 +38,14 @@ def test_sentences_are_in_the_order_of_the_items_and_none_is_said_twice():
     ]
 
 
+def test_a_sentence_has_3_to_60_terms():
+    """[9.5-a]"""
+    words = [f"{one}{other}" for one in "bcdfghjk" for other in "bcdfghjk"]
+    for count, expected in ((2, 0), (3, 1), (60, 1), (61, 0)):
+        assert len(analyse(" ".join(words[:count]), ENGLISH)) == count
+        assert len(shown((" ".join(words[:count]),), "", 1)) == expected
+
+
 @pytest.mark.parametrize("texts", [(), ("",), ("Too short.", "Also.")])
 def test_what_says_nothing_has_an_empty_summary(texts):
     assert summary_of(texts, "anything", 3).text == ""
@@ -48,7 +56,7 @@ def test_a_script_without_spaces_is_split_at_its_own_full_stops():
     assert [part for _, part in shown((text,), "大阪", 1)] == ["大阪は西日本の中心都市である。"]
 
 
-@pytest.mark.parametrize("count", [0, -1, SENTENCES_MAX + 1, True, "3", None])
+@pytest.mark.parametrize("count", [0, -1, 101, True, "3", None])
 def test_the_number_of_sentences_is_checked(count):
     with pytest.raises(InvalidInputError, match="sentences"):
         summary_of(TEXTS, "", count)

@@ -29,6 +29,26 @@ def test_cm13_each_source_has_its_share(repo):
     assert 210 < context.tokens_used <= 230
 
 
+def test_of_ten_units_four_are_recent(repo):
+    """[13-b]"""
+    memory = Conversations(repo)
+    lines = [("user", f"gate {place:03}") for place in range(30)]
+    memory.append("a", [*lines, *(("user", f"mill {place:03}") for place in range(30))])
+    whole = memory.context("gate", thread="a", token_budget=None, recent=30)
+    cost = whole.parts[0].tokens_used // len(whole.parts[0].units)
+    budget = 20 * cost + HEURISTIC.estimate(f"{whole.fence} end")
+    context = memory.context("gate", thread="a", token_budget=budget, recent=30)
+    assert [len(part.units) for part in context.parts] == [8, 12]
+
+
+def test_four_units_are_recent_and_ten_selected_by_default(repo):
+    """[13-a] [13-b]"""
+    memory = Conversations(repo)
+    memory.append("a", [("user", f"gate {place:03}") for place in range(12)])
+    assert len(memory.context(None, thread="a", token_budget=None).messages) == 4
+    assert len(memory.select("gate", thread="a").units) == 10
+
+
 def test_cm13_what_one_source_leaves_the_other_has(repo):
     memory = Conversations(repo)
     memory.append("a", [("user", f"needle {place:03}") for place in range(40)])
@@ -59,12 +79,17 @@ def test_more_budget_never_shows_less_of_a_conversation(repo):
 
 
 def test_a_message_counts_with_those_beside_it(repo):
+    """[13-a]"""
     memory = Conversations(repo)
     said = ["the needle", "nothing", "of it", "needle in the hay", "needle and needle", "far away"]
     memory.append("a", [("user", text) for text in said])
     chosen = memory.select("needle hay", thread="a", limit=5)
     assert [one.ord for one in chosen.messages][:2] == [3, 4]
     assert set(chosen.scores) >= {one.id for one in chosen.messages}
+    memory.append("b", [("user", "first"), ("user", "second")])
+    [best] = memory.select("first", thread="b", limit=1).messages
+    scores = memory.select("first", thread="b", limit=2).scores
+    assert sorted(scores.values()) == [scores[best.id] / 2, scores[best.id]]
 
 
 def test_what_a_context_shows_is_an_answer_with_a_receipt(repo):
@@ -209,11 +234,13 @@ def test_a_source_shows_nothing_that_an_earlier_one_showed(repo):
 
 
 def test_long_messages_and_answers_of_tools(repo):
+    """[13-c]"""
     memory = Conversations(repo)
     long = "x" * 20_000
     memory.append("a", [("user", long), Message("tool", long, tool_call_id="c")])
     assert texts(memory.messages("a")) == [long, long]
     context = memory.context(None, thread="a", token_budget=None)
+    assert f"{'x' * 4_000} <...+16000 chars>" in context.text
     assert len(context.text) < 25_000
     assert len(memory.context(None, thread="a", token_budget=None, tool_chars=30_000).text) > 40_000
 

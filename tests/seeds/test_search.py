@@ -160,6 +160,13 @@ def test_pk23_ranges_are_of_the_text_as_it_stands(raw):
     assert pack.text[start:stop] == raw[start:stop]
 
 
+def test_the_first_64_ranges_are_shown():
+    repo, _ = facts({"a": "needle " * 65})
+    [pack] = repo.packs("needle", spans=True)
+    assert len(pack.entry.spans) == 64
+    assert pack.entry.spans[-1] == (63 * 7, 63 * 7 + 6)
+
+
 def prompt_of(count, **options):
     repo = repository({f"{i}.txt": f"needle {i}" for i in range(count)})
     return repo, repo.prompt("where is the needle", limit=None, label="Passage", **options)
@@ -240,6 +247,7 @@ def test_pk27_no_text_can_forge_a_source():
 def test_pk27_a_text_that_knows_the_fence_changes_it():
     repo = repository({"a.txt": "needle"})
     fence = repo.prompt("needle").fence
+    assert len(fence) == 8
     prompt = repo.prompt(f"needle {fence}")
     assert prompt.fence.startswith(fence)
     assert len(prompt.fence) > len(fence)

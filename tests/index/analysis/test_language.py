@@ -11,7 +11,8 @@ import pytest
 
 from ibidem.index.analysis import ANALYSERS, ENGLISH, UNICODE, analyse, analyser_of
 from ibidem.index.analysis import snowball as package
-from ibidem.index.analysis.language import LANGUAGES, _stemmer
+from ibidem.index.analysis.fold import fold
+from ibidem.index.analysis.language import LANGUAGES, _composed, _stemmer
 from ibidem.index.analysis.stop import STOP_WORDS
 
 VECTORS = Path(__file__).parents[3] / "spec" / "vectors" / "retrieval"
@@ -24,6 +25,15 @@ FOLDER = Path(package.__file__).parent
 def test_stems_are_those_of_another_program(language: str) -> None:
     for word, stem in STEMS[language].items():
         assert _stemmer(language)(word) == (stem or word)
+
+
+def test_letters_with_marks_are_composed_for_the_stemmers() -> None:
+    """Analysis 6: U+00E0 to U+00FF, U+0439 and U+0451, as far as they have parts."""
+    for letter in map(chr, (*range(0xE0, 0x100), 0x439, 0x451)):
+        if fold(letter) not in ("", " "):
+            assert _composed(fold(letter)) == letter
+    for other in ("ss", fold("\u0101"), fold("\u0457")):
+        assert _composed(other) == other
 
 
 def test_every_language_has_stems_and_stop_words() -> None:

@@ -147,6 +147,37 @@ def test_another_writer_may_compact_first(repo: Repository) -> None:
     assert view(memory) == [(0, 0, "a"), (1, 2, "the other's")]
 
 
+def test_ten_units_stay_if_not_told(repo: Repository) -> None:
+    memory = Conversations(repo)
+    memory.append("a", said(*"abcdefghijkl"))
+    rule = Compaction.of_sentences(over_tokens=1)
+    assert [one.ord for one in memory.outgrown(rule, "a")] == [0, 1]
+
+
+def test_a_summary_has_eight_sentences_or_the_first_400_characters(repo: Repository) -> None:
+    memory = Conversations(repo)
+    rule = Compaction.of_sentences(over_tokens=1, recent=1)
+    memory.append("a", said(*(f"Gate number{one} was painted." for one in "abcdefghi"), "end"))
+    memory.compact_by(rule, "a")
+    assert memory.view("a")[0].text.count("painted.") == 8
+    memory.append("b", said("x" * 399, "yz", "end"))
+    memory.compact_by(rule, "b")
+    assert memory.view("b")[0].text == f"{'x' * 399}  <...+2 chars>"
+
+
+def test_names_and_ranges_have_limits(repo: Repository) -> None:
+    memory = Conversations(repo)
+    memory.append("t" * 200, said("a"))
+    with pytest.raises(InvalidInputError, match="200 characters"):
+        memory.append("t" * 201, said("a"))
+    memory.append("b", said(*("m" for _ in range(4097))))
+    with pytest.raises(InvalidInputError, match="at most 4096") as raised:
+        memory.compact("b", 0, 4096, "all of it")
+    assert raised.value.kind is ErrorKind.LIMIT_EXCEEDED
+    memory.compact("b", 0, 4095, "most of it")
+    assert repo.at().count(label="ThreadPart") == 1 + 4096 // 64 + 1
+
+
 def test_a_thread_is_compacted_on_request_by_its_sentences(repo: Repository) -> None:
     rule = Compaction.of_sentences(over_tokens=60, recent=1)
     memory = Conversations(repo)

@@ -14,7 +14,6 @@ from tests.memory.conversation.test_summary import KEY, MESSAGES, model, wrote
 
 import ibidem
 from ibidem.cli.main import cli
-from ibidem.memory.conversation.extracted_facts import FACTS_MAX
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 
 
@@ -50,9 +49,12 @@ def test_each_line_is_a_fact(server: Server, repo: Any, answer: str, expected: t
 
 
 def test_too_many_facts_are_refused(server: Server, repo: Any):
-    server.answers = [wrote("\n".join(f"fact {one}" for one in range(FACTS_MAX + 1)))]
+    lines = [f"fact {one}" for one in range(101)]
+    server.answers = [wrote("\n".join(lines[:100])), wrote("\n".join(lines))]
+    messages = repo.conversations.messages("desk")
+    assert len(ibidem.facts_from_messages(messages, model(server))) == 100
     with pytest.raises(InvalidInputError) as error:
-        ibidem.facts_from_messages(repo.conversations.messages("desk"), model(server))
+        ibidem.facts_from_messages(messages, model(server))
     assert error.value.kind is ErrorKind.LIMIT_EXCEEDED
 
 

@@ -9,7 +9,7 @@ import pytest
 import ibidem
 from ibidem.ingest.chunks import chunks
 from ibidem.memory.conversation.conversations import Conversations
-from ibidem.memory.conversation.passages import LONG_CHARS, best_passage
+from ibidem.memory.conversation.passages import best_passage
 from ibidem.repo.repository import Repository
 
 QUIET = "The day passed quietly. " * 200
@@ -54,7 +54,7 @@ def test_a_context_shows_the_passage_with_its_range(repo: Repository) -> None:
 
 
 def test_a_message_that_is_not_long_has_none() -> None:
-    text = ("gate " * LONG_CHARS)[:LONG_CHARS]
+    text = "gate " * 400  # 2,000 characters
     assert best_passage(text, "gate", "english-1") is None
     assert best_passage(text + "s", "gate", "english-1") is not None
     assert best_passage(LONG, "mill", "english-1") is None

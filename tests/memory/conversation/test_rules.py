@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -60,6 +60,19 @@ def test_what_they_find_is_right_and_most_of_it() -> None:
     assert right / (right + missed) >= 0.9, report
 
 
+@pytest.mark.parametrize(
+    ("most", "text"),
+    [
+        (12, lambda size: f"I prefer {' '.join(['tea'] * size)}."),
+        (40, lambda size: f"Please remember that {' '.join(['tea'] * size)}."),
+        (1000, lambda size: f"I prefer {'x' * (size - 10)}."),
+    ],
+)
+def test_what_is_too_long_is_no_fact(most: int, text: Callable[[int], str]) -> None:
+    assert len(found_in(text(most))) == 1
+    assert found_in(text(most + 1)) == []
+
+
 def test_they_are_proposals_with_their_message(repo: Repository) -> None:
     memory = Conversations(repo)
     memory.append(
@@ -83,6 +96,7 @@ def test_they_are_proposals_with_their_message(repo: Repository) -> None:
     [graz] = [one for one in waiting if one.record.text.endswith("Graz")]
     messages = [str(one.id) for one in memory.messages("a")]
     assert [source["ref"] for source in graz.record.provenance] == [messages[0], messages[3]]
+    assert {one.record.confidence for one in waiting} == {0.75}  # [12-a]
     assert {source["rule"] for source in graz.record.provenance} == {"en.lives-in"}
     assert repo.records.retrieve_graph("Graz").items == ()  # nothing is a fact by itself
     assert memory.propose_by_rules("a", 0, 3) == ()

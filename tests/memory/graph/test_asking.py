@@ -5,9 +5,12 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
+from pyroaring import BitMap
 
 import ibidem
 from ibidem.memory.graph import GraphMemory, RecordType
@@ -15,6 +18,7 @@ from ibidem.objects.errors import CorruptError, InvalidInputError, ReplayError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.answer.receipt import Receipt
+from ibidem.retrieve.records.entity import entity_boosts
 from ibidem.retrieve.records.record import LAYERS, Record
 from ibidem.retrieve.records.selector import Candidate, score, select
 
@@ -88,6 +92,90 @@ def test_gr3_diamonds_doubles_loops_and_circles_come_once(memory: GraphMemory):
     assert sorted(texts(answer)) == ["alpha", "beta", "delta", "gamma"]
     triples = [(one.src, one.etype, one.dst) for one in answer.graph.edges]
     assert len(triples) == len(set(triples)) == 6
+
+
+BOOSTS = {
+    **dict.fromkeys(("subject_entity", "object_entity", "fact_subject_of", "fact_object_of"), 25),
+    **dict.fromkeys(("mentions_entity", "mentioned_in"), 20),
+    **dict.fromkeys(("supports", "supported_by", "depends_on", "dependency_of"), 10),
+    "has": 0,
+}
+
+
+def test_names_boost_what_they_lead_to(memory: GraphMemory):
+    """[4-b]"""
+    ada = record("Entity", "one", payload={"canonical_name": "Ada", "aliases": ["the countess"]})
+    linked = [record(text=f"by {etype}") for etype in BOOSTS]
+    mention = record(text="it says so", payload={"mentions": ["Ada"]})
+    entity, *ids = memory.add(
+        [ada, *linked, mention],
+        relations=[
+            (0, etype, place) if place % 2 else (place, etype, 0)
+            for place, etype in enumerate(BOOSTS, 1)
+        ],
+    )
+
+    def boosts(text: str) -> dict[NodeId, float]:
+        found = memory.retrieve_graph(text, root_limit=50, limit=50, hops=0)
+        lanes = {one.id: one.lanes for one in found.items}
+        return {id_: one["entity"].score for id_, one in lanes.items() if "entity" in one}
+
+    canonical, alias = boosts("ada"), boosts("the countess")
+    assert (canonical.pop(entity), canonical.pop(ids[-1])) == (100, 30)
+    assert canonical == {id_: 60 + value for id_, value in zip(ids, BOOSTS.values(), strict=False)}
+    assert alias.pop(entity) == 75
+    assert alias == {id_: 45 + value for id_, value in zip(ids, BOOSTS.values(), strict=False)}
+
+
+@pytest.mark.parametrize(("count", "is_found"), [(8, True), (9, False)])
+def test_a_name_has_at_most_8_terms(memory: GraphMemory, count: int, is_found: bool):
+    """[4-b]"""
+    name = " ".join("abcdefghij"[:count])
+    memory.add([record("Entity", "one", payload={"canonical_name": name})])
+    [found] = memory.retrieve_graph(f"who is {name} then").items or [None]
+    assert (found is not None) is is_found
+
+
+@pytest.mark.parametrize("count", [10_000, 10_001])
+def test_an_entity_leads_along_10_000_edges(count: int):
+    """[4-b]"""
+    others = np.arange(1, count + 1, dtype=np.uint32)
+
+    class Star:
+        """Node 0 is an entity with edges to all others."""
+
+        live = BitMap(range(count + 1))
+
+        def label(self, name: str) -> BitMap:
+            return BitMap([0])
+
+        def equal(self, name: str, value: str) -> BitMap:
+            return BitMap([0] if name == "names" else [])
+
+        def outgoing(self, ordinal: int, *, at: int | None) -> Any:
+            return SimpleNamespace(neighbours=others, etypes=["has"] * count)
+
+        def incoming(self, ordinal: int, *, at: int | None) -> Any:
+            return SimpleNamespace(neighbours=others[:0], etypes=[])
+
+        def node_ids(self, ordinals: Any) -> Any:
+            return np.repeat(ordinals.astype(">u4"), 4).view(np.uint8).reshape(-1, 16)
+
+    found = entity_boosts(Star(), "ada", Star.live, None)  # type: ignore[arg-type]
+    assert sorted(found) == list(range(10_001))
+
+
+def test_each_lane_of_records_ranks_200(memory: GraphMemory):
+    """[4-c]"""
+    assert memory.retrieve_graph("hub").query.depth == 200
+
+
+def test_a_plain_competence_has_neutral_scores(memory: GraphMemory):
+    """[3-a], with the default of a confidence."""
+    with memory.repository.transaction() as tx:
+        id_ = tx.add_node("Competence", summary="how to tie a knot")
+    found = memory.retrieve_graph("knot").graph.selection
+    assert (found.selected, found.top) == ((id_,), 0.5)
 
 
 def build(order: list[int]) -> GraphMemory:

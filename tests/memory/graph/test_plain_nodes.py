@@ -63,7 +63,8 @@ def test_a_record_without_a_time_has_that_of_the_commit(memory: GraphMemory):
     [found] = memory.retrieve_graph("gate", as_of=EPOCH + 30 * DAY).items
     assert found.salience == 0.5
     assert memory.metrics().salience_counts == (0, 0, 0, 0, 1)
-    assert memory.metrics().grown_day == 1
+    assert memory.metrics(as_of=EPOCH + DAY - 1).grown_day == 1
+    assert memory.metrics(as_of=EPOCH + DAY).grown_day == 0
     assert memory.prune(as_of=EPOCH + 30 * DAY) == []
 
     # The commit that is asked counts, whatever brought the record.

@@ -150,6 +150,15 @@ def test_rv4_a_new_fact_says_what_it_rests_on(memory: GraphMemory):
     memory.supersede(working, record("Working", "another draft"))
 
 
+@pytest.mark.parametrize("most", [["t"] * 100, ["t" * 256]])
+def test_a_record_has_100_tags_of_256_characters(most: list[str]):
+    """[1-d]"""
+    assert len(record(tags=most).tags) == len(most)
+    for more in ([*most, "t"] if len(most) == 100 else [f"{most[0]}t"],):
+        with pytest.raises(InvalidInputError, match=r"^tags"):
+            record(tags=more)
+
+
 def test_rv5_a_record_holds_from_a_time_until_before_another(memory: GraphMemory):
     start, stop = EPOCH + HOUR, EPOCH + 2 * HOUR
     memory.add(record(text="tea time", valid_from=start, valid_to=stop))
@@ -185,14 +194,18 @@ def episode(text: str = "the deploy went well", **fields: Any) -> Any:
 
 
 def test_co1_consolidation_of_the_same_evidence_changes_nothing(memory: GraphMemory):
+    """[6-a]"""
     memory.add([episode(), episode(), episode("another", payload={"tools": ["a", "b", "c"]})])
     dry = memory.consolidate(dry_run=True)
     assert dry.commit is None
     first = memory.consolidate()
     assert first.added == dry.added
     assert first.commit == memory.repository.head
-    kinds = sorted(str(memory.get(one).type) for one in first.added)
-    assert kinds == ["Competence", "PlanGraph", "Semantic", "Semantic"]
+    kinds = sorted((str(one.type), one.confidence) for one in map(memory.get, first.added))
+    assert kinds == [
+        *[("Competence", 0.8), ("PlanGraph", 0.7)],
+        *[("Semantic", 0.7), ("Semantic", 0.7)],
+    ]
     second = memory.consolidate()
     assert (second.added, second.updated, second.commit) == ((), (), None)
     assert memory.repository.head == first.commit

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import ibidem
-from ibidem.memory.recall.anomalies import WINDOW_MICROSECONDS, Anomaly, Oddity, anomalies
+from ibidem.memory.recall.anomalies import Anomaly, Oddity, anomalies
 from ibidem.memory.recall.query_log import QueryLog
 from ibidem.memory.recall.recall import recall
 
@@ -20,16 +20,19 @@ def asked(session: str, question: str, count: int, *, time: int = NOW, nodes: in
 
 def test_what_is_odd_is_told_from_its_floor_on() -> None:
     assert anomalies(asked("a", "q", 4), now=NOW) == []
+    assert anomalies([*asked("a", "q", 1), *asked("b", "q", 1)], now=NOW) == []
+    assert anomalies(asked("a", "q", 1, nodes=49), now=NOW) == []
     assert anomalies(asked("a", "q", 5), now=NOW) == [Anomaly(Oddity.REPEATED, "q", 5)]
     spread = [*asked("a", "q", 1), *asked("b", "q", 1), *asked("c", "q", 1)]
     assert anomalies(spread, now=NOW) == [Anomaly(Oddity.MANY_SESSIONS, "q", 3)]
     assert anomalies(asked("a", "q", 1, nodes=50), now=NOW) == [Anomaly(Oddity.MANY_NODES, "a", 50)]
     often = [one for number in range(30) for one in asked("a", f"q {number}", 1)]
     assert anomalies(often, now=NOW) == [Anomaly(Oddity.RAPID, "a", 30)]
+    assert anomalies(often[1:], now=NOW) == []
 
 
 def test_only_the_window_counts() -> None:
-    old = asked("a", "q", 5, time=NOW - WINDOW_MICROSECONDS)
+    old = asked("a", "q", 5, time=NOW - 5 * 60 * 1_000_000)
     assert anomalies(old, now=NOW) == []
     assert anomalies(old, now=NOW - 1) == [Anomaly(Oddity.REPEATED, "q", 5)]
     assert anomalies(asked("a", "q", 5, time=NOW + 1), now=NOW) == []

@@ -48,6 +48,19 @@ def test_ar22_the_ladder() -> None:
     assert ladder(QUESTION, memory(1, QUESTION), entities=("proj:a",))[0] is Reason.ELIGIBLE
 
 
+@pytest.mark.parametrize(("others", "reason"), [(99, "eligible"), (100, "no-eligible-candidates")])
+def test_the_first_100_of_the_ranking_are_candidates(
+    repo: Repository, others: int, reason: str
+) -> None:
+    """[4-a]"""
+    add(repo, *(QUESTION for _ in range(others)), zone="working")
+    longer = f"{QUESTION} is told here at length"
+    add(repo, longer, zone="trusted", bucket="decisions", importance=0.9)
+    found = repo.retrieve(QUESTION, depth=200, direct=True)
+    assert found.direct is not None
+    assert str(found.direct.reason) == reason
+
+
 def test_ar23_margins_are_whole_numbers() -> None:
     words = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
     asked = " ".join([*words.split(), *(f"w{number}x" for number in range(6))])

@@ -12,10 +12,16 @@ import ibidem
 from ibidem.ingest.ingest import ingest_text
 from ibidem.memory.recall.feedback import Feedback
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
 from ibidem.repo.events import VOTE
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.recall.factors import adjusted
-from ibidem.retrieve.recall.feedback import Penalties
+from ibidem.retrieve.recall.feedback import (
+    NotUseful,
+    Penalties,
+    feedback_factors,
+    word_digests,
+)
 
 from .helpers import NOW, add, ids, shares
 
@@ -23,6 +29,18 @@ from .helpers import NOW, add, ids, shares
 def test_ar10_votes_are_bounded() -> None:
     moved = [Penalties().percent(up, down, 0) for up, down in ((1, 0), (9, 0), (0, 9), (9, 9))]
     assert moved == [5, 15, -30, -15]
+
+
+@pytest.mark.parametrize(("asked", "now", "factor"), [(50, 100, 0.95), (49, 99, None)])
+def test_a_question_with_half_of_the_words_is_the_same(
+    asked: int, now: int, factor: float | None
+) -> None:
+    """[3-a]"""
+    words = [f"word{one}{other}" for one in "abcdefghij" for other in "abcdefghij"]
+    node = NodeId(bytes(16))
+    mark = NotUseful(1, b"", "ada", node, word_digests(" ".join(words[:asked]), node))
+    found = feedback_factors([], [mark], " ".join(words[:now]), Penalties())
+    assert found.get(node) == factor
 
 
 def test_ar11_votes_and_negatives_together_are_bounded(repo: Repository) -> None:

@@ -81,6 +81,26 @@ def test_ar30_a_question_finds_a_procedure_by_what_its_author_says(repo: Reposit
             add_procedure(repo, "goal", ["step"], triggers=bad)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("common", "own", "is_offered"), [(5, 6, True), (4, 5, False)])
+def test_an_offer_has_a_measure_of_a_quarter(
+    repo: Repository, common: int, own: int, is_offered: bool
+) -> None:
+    """[5-a]: 0.55 of 5 of 11 words is 0.25, of 4 of 9 words less."""
+    words = [f"word{letter}" for letter in "abcdefghijk"]
+    goal = add_procedure(repo, " ".join(words[: common + own]), ["build", "ship"])
+    found = offers(repo.at(), " ".join(words[:common]))
+    assert [one.node.id for one in found] == [goal] * is_offered
+
+
+def test_there_are_at_most_10_offers_and_100_triggers(repo: Repository) -> None:
+    """[5-a]"""
+    assert offers(repo.at(), "deploy", limit=10) == []
+    triggers = [f"trigger {number}" for number in range(101)]
+    add_procedure(repo, "goal", ["step"], triggers=triggers[:100])
+    with pytest.raises(InvalidInputError, match=r"^triggers"):
+        add_procedure(repo, "goal", ["step"], triggers=triggers)
+
+
 def attempts(nodes: list[NodeId], *, successes: int) -> list[Attempt]:
     return [
         Attempt("rotate the key", ("vault",), ("stop", "rotate", "start"), place < successes, node)
@@ -103,6 +123,26 @@ def test_ar31_the_miner(repo: Repository) -> None:
     two = [Attempt(long + end, (), ("a", "b"), True, node) for end in "yz" for node in nodes[:3]]
     mine(repo, two)
     assert repo.at().count(label="Procedure") == 3
+
+
+@pytest.mark.parametrize(("given", "mined"), [(1, None), (2, 2), (6, 6), (7, 6)])
+def test_mined_procedures_have_2_to_6_steps(
+    repo: Repository, given: int, mined: int | None
+) -> None:
+    """[5-d]"""
+    steps = tuple("abcdefg"[:given])
+    mine(repo, [Attempt("goal", (), steps, True, node) for node in add(repo, "1", "2", "3")])
+    found = repo.at().query(label="Procedure")
+    assert [len(one.props["steps"]) for one in found] == ([] if mined is None else [mined])
+
+
+@pytest.mark.parametrize(("count", "successes", "is_mined"), [(4, 3, True), (15, 11, False)])
+def test_three_of_four_attempts_succeeded(
+    repo: Repository, count: int, successes: int, is_mined: bool
+) -> None:
+    """[5-d]"""
+    nodes = add(repo, *map(str, range(count)))
+    assert (mine(repo, attempts(nodes, successes=successes)) is not None) is is_mined
 
 
 def test_ar32_worth(repo: Repository) -> None:
@@ -164,6 +204,18 @@ def test_ar34_disclosure(tmp_path: Path) -> None:
         assert raw.texts == ("# Retries\n\nalpha beta\n\ngamma delta\n",)
         with pytest.raises(InvalidInputError, match="disclosure"):
             recall(repo, "alpha", disclosure="everything")
+
+
+@pytest.mark.parametrize(("asked", "is_escalated"), [(1000, False), (1001, True)])
+def test_less_than_half_of_the_words_shows_whole_sections(
+    tmp_path: Path, asked: int, is_escalated: bool
+) -> None:
+    """[6-a]: 500 of 1,001 words are 499 permille."""
+    letters = "abcdefghijk"
+    words = [f"w{one}{two}{three}" for one in letters for two in letters for three in letters]
+    with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
+        add(repo, " ".join(words[:500]))
+        assert recall(repo, " ".join(words[:asked])).is_escalated is is_escalated
 
 
 @pytest.mark.parametrize(
