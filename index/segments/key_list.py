@@ -5,7 +5,7 @@ Columns under a prefix P: P.keys, all keys concatenated; P.ends, (k,) where each
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect, bisect_left
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -107,6 +107,26 @@ class KeyList:
             else:
                 high = middle
         return low
+
+    def index(self, key: bytes) -> int | None:
+        """Returns the index of a key, None if it is not in the list."""
+        if self._sample and self._views is not None:
+            blob, ends = self._views
+            position = bisect(self._sample, key) * _SAMPLED_EVERY
+            if position == 0:
+                return None
+            low, high = position - _SAMPLED_EVERY, min(position, len(ends))
+            start = ends[low - 1] if low else 0
+            # The first place of these bytes among some keys is seldom in the middle of one.
+            offset = blob[start : ends[high - 1]].tobytes().find(key)
+            if offset < 0:
+                return None
+            stop = start + offset + len(key)
+            found = bisect(ends, stop - 1, low, high)
+            if ends[found] == stop and self.start(found) == stop - len(key):
+                return found
+        found = self.find(key)
+        return found if found < len(self) and self[found] == key else None
 
     def after_one_character(self, tail: bytes) -> list[int]:
         """Returns the indices of the keys that are one UTF-8 character before `tail`, ascending.
