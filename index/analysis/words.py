@@ -76,6 +76,9 @@ def folded_words(chunk: str) -> Iterator[str]:
 
 def plain_spans(chunk: str) -> Iterator[Span]:
     """Yields the terms of a chunk in order of their start, longer ones first."""
+    if _is_one_word(chunk):
+        yield chunk.lower(), 0, len(chunk)
+        return
     for match in _WORD.finditer(chunk):
         yield from _word_spans(match[0], match.start())
 
@@ -94,8 +97,7 @@ def stemmed_spans(
         stop_words: terms that are left out.
         is_english: whether words may be contracted.
     """
-    if chunk.isascii() and chunk.isalpha() and chunk[1:].islower() and len(chunk) <= TERM_MAX:
-        # The common case in one step; the rest of this function gives the same.
+    if _is_one_word(chunk):
         word = chunk.lower()
         if word not in stop_words:
             yield stem(word), 0, len(chunk)
@@ -115,6 +117,12 @@ def stemmed_spans(
         for term, start, end in _word_spans(word, match.start()):
             if term not in stop_words:
                 yield stem(term), start, end
+
+
+def _is_one_word(chunk: str) -> bool:
+    """Returns whether a chunk is certainly one word without parts: the common case, which is given
+    in one step what the general one gives."""
+    return chunk.isascii() and chunk.isalpha() and chunk[1:].islower() and len(chunk) <= TERM_MAX
 
 
 def _word_spans(word: str, at: int) -> Iterator[Span]:

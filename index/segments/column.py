@@ -161,7 +161,8 @@ class Column:
         if self._whole is None:
             start, stop, step = rows.indices(len(self._array))
             assert step == 1, "BUG: a range of a column has step 1"
-            if start < stop:
+            shift = self._shift
+            if start < stop and self._marks.find(0, start >> shift, (stop - 1 >> shift) + 1) >= 0:
                 self._compare_range(start, stop)
         found: Array = self._array[rows]
         return found

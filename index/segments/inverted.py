@@ -35,6 +35,7 @@ _ROW_BITS = np.uint64(32)
 _ROW_MASK = np.uint64(0xFFFFFFFF)
 _FOUND_MAX = 8_192
 """The most keys whose indexes are cached."""
+_ABSENT = -1
 _SMALL_SHARE = 16
 """New postings are inserted one by one if the existing ones are at least this many times as many;
 else all are sorted."""
@@ -70,11 +71,10 @@ class Inverted:
         """Returns the index of a byte key, None if there is none; recent ones are cached, across
         snapshots."""
         assert self.keys is not None, "BUG: number keys are searched by their column"
-        try:
-            return self._found[key]
-        except KeyError:
-            index = self.keys.find(key)
-        found = index if index < len(self.keys) and self.keys[index] == key else None
+        found = self._found.get(key, _ABSENT)
+        if found != _ABSENT:
+            return found
+        found = self.keys.index(key)
         if len(self._found) >= _FOUND_MAX:
             self._found.clear()
         self._found[key] = found

@@ -5,7 +5,7 @@ Columns under a prefix P: P.keys, all keys concatenated; P.ends, (k,) where each
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect, bisect_left
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -19,6 +19,7 @@ _FOUND_BEFORE_SAMPLE = 32
 """The number of searches after which a list keeps a sample of its keys in memory."""
 _SAMPLED_EVERY = 64
 _CHARACTER_BYTES_MAX = 4
+_BYTE_BITS = np.uint32(8)
 
 
 class Numbering(dict[bytes, int]):
@@ -36,13 +37,14 @@ class KeyList:
     kept.
     """
 
-    __slots__ = ("_blob", "_ends", "_found_count", "_sample", "_views")
+    __slots__ = ("_blob", "_ends", "_found_count", "_sample", "_shapes", "_views")
 
     def __init__(self, blob: Column, ends: Column) -> None:
         self._blob = blob
         self._ends = ends
         self._found_count = 0
         self._sample: list[bytes] = []
+        self._shapes: Array | None = None
         self._views: tuple[memoryview, memoryview] | None = None
 
     def __len__(self) -> int:
@@ -108,17 +110,45 @@ class KeyList:
                 high = middle
         return low
 
+    def index(self, key: bytes) -> int | None:
+        """Returns the index of a key, None if it is not in the list."""
+        if self._sample and self._views is not None:
+            blob, ends = self._views
+            position = bisect(self._sample, key) * _SAMPLED_EVERY
+            if position == 0:
+                return None
+            low, high = position - _SAMPLED_EVERY, min(position, len(ends))
+            start = ends[low - 1] if low else 0
+            # The first place of these bytes among some keys is seldom in the middle of one.
+            offset = blob[start : ends[high - 1]].tobytes().find(key)
+            if offset < 0:
+                return None
+            stop = start + offset + len(key)
+            found = bisect(ends, stop - 1, low, high)
+            if ends[found] == stop and self.start(found) == stop - len(key):
+                return found
+        found = self.find(key)
+        return found if found < len(self) and self[found] == key else None
+
     def after_one_character(self, tail: bytes) -> list[int]:
         """Returns the indices of the keys that are one UTF-8 character before `tail`, ascending.
 
-        Reads all keys at once, the last byte first: a dictionary has many first characters, and
-        few keys with the same end.
+        A dictionary has many first characters, and few keys of one length with the same end. So the
+        length and the last byte of each key are kept, 4 bytes a key, once this was asked for.
         """
-        ends = self._ends.whole().astype(np.int64)
         blob = self._blob.whole()
-        heads = np.diff(ends, prepend=0) - len(tail)
-        found = ((heads > 0) & (heads <= _CHARACTER_BYTES_MAX)).nonzero()[0]
-        stops = ends[found]
+        if not len(blob):
+            return []
+        shapes, sizes = self._shapes, range(len(tail) + 1, len(tail) + 1 + _CHARACTER_BYTES_MAX)
+        if shapes is None:
+            lasts = blob[self._ends.whole().astype(np.int64) - 1]
+            shapes = self._shapes = self.lengths().astype(np.uint32) << _BYTE_BITS | lasts
+        if tail:
+            matches = [(shapes == (size << _BYTE_BITS | tail[-1])).nonzero()[0] for size in sizes]
+        else:
+            matches = [(shapes >> _BYTE_BITS == size).nonzero()[0] for size in sizes]
+        found = np.sort(np.concatenate(matches))
+        stops = self._ends[found].astype(np.int64)
         for distance, byte in enumerate(reversed(tail), start=1):
             same = (blob[stops - distance] == byte).nonzero()[0]
             found, stops = found[same], stops[same]

@@ -152,8 +152,9 @@ class LexicalSegment(SegmentView):
     def term(self, text: str) -> Term | None:
         """Returns the data of a term, None if no row has it."""
         segment = self.part.segment
-        index = inverted(segment, "term").find(text_key(text))
-        return None if index is None else Term(segment, index)
+        column = inverted(segment, "term")
+        index = column.find(text_key(text))
+        return None if index is None else Term(segment, column, index)
 
     def terms_from(self, text: str) -> Iterator[str]:
         """Yields the terms in ascending order, from the first that is not below `text`."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibidem.index.arrays import Array
-from ibidem.index.segments.inverted import inverted
+from ibidem.index.segments.inverted import Inverted
 from ibidem.index.segments.positions import positions_at
 from ibidem.index.segments.segment import Segment
 
@@ -19,8 +19,7 @@ class Term:
 
     __slots__ = ("_index", "_segment", "_span", "frequencies", "rows")
 
-    def __init__(self, segment: Segment, index: int) -> None:
-        column = inverted(segment, "term")
+    def __init__(self, segment: Segment, column: Inverted, index: int) -> None:
         span = column.span(index)
         assert column.values is not None, "BUG: terms have frequencies"
         self._segment, self._index, self._span = segment, index, span

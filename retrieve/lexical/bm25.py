@@ -71,6 +71,11 @@ class Scorer:
         k1, b = self.query.k1, self.query.b
         return self.lexical_view.bounds(term.postings, self.statistics, k1, b)
 
+    def ratio_max(self, term: WeightedTerm) -> float:
+        """Returns an upper bound of the ratios of a term, without reading its postings."""
+        k1, b = self.query.k1, self.query.b
+        return self.lexical_view.ratio_max(term.postings, self.statistics, k1, b)
+
     def scores(self, slots: Slots) -> tuple[Float64s, Bools]:
         """Returns the (n,) canonical scores of `slots`, and (n,) whether a slot has one of the
         terms.

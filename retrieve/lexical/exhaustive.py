@@ -2,11 +2,13 @@
 
 Problem: for short lists, bounds cost more than they save, yet most postings of the query's common
 terms still cannot matter. Idea: the contribution of each posting is a float64 that depends on the
-view and the term's weight only, so it is computed once and cached with the term; a query then only
-adds. As in MaxScore, terms are divided into *essential* ones, whose postings are all added, and the
-others, which are looked up only for documents that are marked: those with an essential term, and
-those for which another term contributes unusually much (its *exceptions*, one posting in 32, which
-lets the bound of the remaining ones be much lower than the maximum).
+view and the term's weight only, so it is computed when a term is asked for again and cached with
+it; a query then only adds. Of a term that is new to the process, the largest impact of its postings
+is the bound, and contributions are computed for the documents that need them. As in MaxScore, terms
+are divided into *essential* ones, whose postings are all added, and the others, which are looked up
+only for documents that are marked: those with an essential term, and those for which another term
+contributes unusually much (its *exceptions*, one posting in 32, which lets the bound of the
+remaining ones be much lower than the maximum).
 
 Invariant: an unmarked document scores at most the sum of the bounds of the non-essential terms. If
 that is below the depth-th best marked document, no unmarked one can be among the best; else more
@@ -23,18 +25,25 @@ Spec: retrieval 4.1.1 has the proof.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ibidem.index.arrays import firsts
 from ibidem.retrieve.filter import NodeSet, Universe
 from ibidem.retrieve.lexical.bm25 import Scorer, WeightedTerm
 from ibidem.retrieve.lexical.postings import Contributions, Slots
 from ibidem.retrieve.lexical.tuning import CACHED_WEIGHTS_MAX
-from ibidem.retrieve.lexical.view import LexicalView
 from ibidem.retrieve.numbers import Float64s, kth_largest_at_most
+
+Number = TypeVar("Number", bound=np.generic)
+_NO_SLOTS = np.zeros(0, np.uint32)
+
+Part = npt.NDArray[np.intp] | None
+"""Some of the postings of a term, None for all."""
 
 
 def rank_exhaustively(universe: Universe, scorer: Scorer) -> tuple[Slots, Float64s] | None:
@@ -42,7 +51,7 @@ def rank_exhaustively(universe: Universe, scorer: Scorer) -> tuple[Slots, Float6
 
     Every document among the best `depth` is among them. None where pruning by impacts is cheaper.
     """
-    lexical_view, depth = scorer.lexical_view, universe.query.depth
+    depth = universe.query.depth
     scope = None if universe.nodes is universe.view else universe.nodes
     contributions = _contributions(scorer)
     if contributions is None:
@@ -66,13 +75,12 @@ def rank_exhaustively(universe: Universe, scorer: Scorer) -> tuple[Slots, Float6
         scorer.tuning.first_threshold_shallow if is_shallow else scorer.tuning.first_threshold_deep
     )
     threshold = contributions[order[0]].maximum * guess
-    count = 0
+    # Where no term has exceptions, no document is marked before the first term is essential.
+    count = 0 if any(one.exceptions.shape[0] for one in contributions) else 1
     while True:
         while remaining[count] >= threshold and count < len(order):
             count += 1
-        slots, scores = _accumulate(
-            lexical_view, scope, contributions, frozenset(order[:count]), depth
-        )
+        slots, scores = _accumulate(scorer, scope, contributions, frozenset(order[:count]), depth)
         threshold = -np.inf
         if scores.shape[0] >= depth:
             threshold = float(np.partition(scores, -depth)[-depth])
@@ -85,55 +93,23 @@ def _contributions(scorer: Scorer) -> list[Contributions] | None:
     terms = scorer.terms
     if sum(term.postings.count for term in terms) > scorer.tuning.exhaustive_postings_max:
         return None
-    uncached = {
-        index: term
-        for index, term in enumerate(terms)
-        if term.weight not in term.postings.contributions
-    }
-    for term in uncached.values():
-        _remember(term, None)
-    if (
-        sum(term.postings.count for term in uncached.values())
-        > scorer.tuning.exhaustive_new_postings_max
-    ):
-        return None
-    computed: dict[int, Contributions] = {}
-    if uncached:
-        found = _computed_together(scorer, list(uncached.values()))
-        computed = dict(zip(uncached, found, strict=True))
     return [
-        computed.get(index)
-        or term.postings.contributions[term.weight]
-        or _computed_and_cached(scorer, term)
-        for index, term in enumerate(terms)
+        term.postings.contributions[term.weight] or _computed_and_cached(scorer, term)
+        if term.weight in term.postings.contributions
+        else _bounded(scorer, term)
+        for term in terms
     ]
 
 
-def _computed_together(scorer: Scorer, terms: Sequence[WeightedTerm]) -> list[Contributions]:
-    """Returns the contributions of terms that are new to this process, in one pass over all of
-    them.
+def _bounded(scorer: Scorer, term: WeightedTerm) -> Contributions:
+    """Returns the bound of a term that is new to this process, and records that it was asked for.
 
-    They are not cached and have no exceptions, since most terms are not asked for again.
+    Its values are not cached but computed for the documents that need them, since most terms are
+    not asked for again.
     """
-    parts = [part for term in terms for part in term.postings.parts]
-    slots = np.concatenate([part.rows for _, _, part in parts])
-    sizes = [part.rows.shape[0] for _, _, part in parts]
-    slots += np.repeat(np.array([start for _, start, _ in parts], np.uint32), sizes)
-    frequencies = np.concatenate([part.frequencies for _, _, part in parts])
-    ends = np.array([0, *accumulate(term.postings.count for term in terms)])
-    in_view = scorer.lexical_view.in_view
-    if in_view is not None:
-        kept = in_view.take(slots).nonzero()[0]
-        slots, frequencies = slots.take(kept), frequencies.take(kept)
-        ends = kept.searchsorted(ends)
-    weights = np.repeat(np.array([term.weight for term in terms]), np.diff(ends))
-    values = scorer.contributions(slots, frequencies, weights)
-    found = []
-    for start, stop in pairwise(ends.tolist()):
-        part = values[start:stop]
-        maximum = float(part.max(initial=0.0))
-        found.append(Contributions(slots[start:stop], part, maximum, maximum, slots[:0]))
-    return found
+    bound = scorer.gain_factor * term.weight * scorer.ratio_max(term)
+    _remember(term, None)
+    return Contributions(term.postings.slots, None, bound, bound, _NO_SLOTS)
 
 
 def _computed_and_cached(scorer: Scorer, term: WeightedTerm) -> Contributions:
@@ -183,7 +159,7 @@ def _remember(term: WeightedTerm, contributions: Contributions | None) -> None:
 
 
 def _accumulate(
-    lexical_view: LexicalView,
+    scorer: Scorer,
     scope: NodeSet | None,
     contributions: Sequence[Contributions],
     essential: frozenset[int],
@@ -193,6 +169,7 @@ def _accumulate(
 
     Among them are the best `depth` of those, with all that tie with the last, and some more.
     """
+    lexical_view = scorer.lexical_view
     marked = np.concatenate(
         [
             one.slots if index in essential else one.exceptions
@@ -203,22 +180,21 @@ def _accumulate(
     pool = lexical_view.layout.zeros_pool
     sums, marks = pool.acquire(np.float64), pool.acquire(np.bool_)
     marks[marked] = True
-    stop = 0
-    for index, one in enumerate(contributions):
-        if index in essential:
-            start, stop = stop, stop + one.slots.shape[0]
-            np.add.at(sums, marked[start:stop], one.values)
-            continue
-        stop += one.exceptions.shape[0]
-        matches = marks.take(one.slots).nonzero()[0]
-        if matches.shape[0]:
-            np.add.at(sums, one.slots.take(matches), one.values.take(matches))
-    values = sums.take(marked)
+    parts: list[Part] = [
+        None if index in essential else marks.take(one.slots).nonzero()[0]
+        for index, one in enumerate(contributions)
+    ]
+    slots = [_taken(one.slots, part) for one, part in zip(contributions, parts, strict=True)]
+    values = _values(scorer, contributions, parts, slots)
+    np.add.at(sums, np.concatenate(slots, dtype=np.intp), np.concatenate(values))
+    values_of = sums.take(marked)
+    if lexical_view.in_view is not None:
+        values_of[~lexical_view.in_view.take(marked)] = -np.inf
     if scope is not None:
-        values[~scope.flags().take(lexical_view.ordinals.take(marked))] = -np.inf
+        values_of[~scope.flags().take(lexical_view.ordinals.take(marked))] = -np.inf
     # `marked` has a row at most once for each term.
-    cutoff = kth_largest_at_most(values, depth * len(contributions))
-    found = marked.take((values >= cutoff if cutoff > 0.0 else values > 0.0).nonzero()[0])
+    cutoff = kth_largest_at_most(values_of, depth * len(contributions))
+    found = marked.take((values_of >= cutoff if cutoff > 0.0 else values_of > 0.0).nonzero()[0])
     found.sort()
     found = found[firsts(found)]
     scores = sums.take(found)
@@ -227,3 +203,39 @@ def _accumulate(
     pool.release(sums)
     pool.release(marks)
     return found.astype(np.uint32), scores
+
+
+def _values(
+    scorer: Scorer,
+    contributions: Sequence[Contributions],
+    parts: Sequence[Part],
+    documents: Sequence[Slots],
+) -> list[Float64s]:
+    """Returns what a part of the postings of each term contributes.
+
+    Args:
+        scorer: of the query.
+        contributions: of each of its terms; those without values are computed in one pass.
+        parts: of the postings of each.
+        documents: the slots of these.
+    """
+    new = [index for index, one in enumerate(contributions) if one.values is None]
+    computed: Iterator[Float64s] = iter(())
+    if new:
+        sizes = [documents[index].shape[0] for index in new]
+        every = scorer.contributions(
+            np.concatenate([documents[index] for index in new]),
+            np.concatenate(
+                [_taken(scorer.terms[index].postings.frequencies, parts[index]) for index in new]
+            ),
+            np.repeat(np.array([scorer.terms[index].weight for index in new]), sizes),
+        )
+        computed = (every[start:stop] for start, stop in pairwise([0, *accumulate(sizes)]))
+    return [
+        next(computed) if one.values is None else _taken(one.values, part)
+        for one, part in zip(contributions, parts, strict=True)
+    ]
+
+
+def _taken(column: npt.NDArray[Number], part: Part) -> npt.NDArray[Number]:
+    return column if part is None else column.take(part)

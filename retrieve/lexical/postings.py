@@ -52,11 +52,11 @@ class Contributions:
     """What the postings of a term add to the scores of the view's documents, for one weight."""
 
     slots: Slots
-    """(m,) uint32 ascending; rows outside the view are left out."""
-    values: Float64s
-    """(m,) the canonical contribution of each."""
+    """(m,) uint32 ascending."""
+    values: Float64s | None
+    """(m,) the canonical contribution of each; None where they are computed as they are needed."""
     maximum: float
-    """The largest of `values`, 0.0 where there are none."""
+    """None of `values` is above this: the largest of them, or a bound where these are absent."""
     bound: float
     """None of `values` is above this, but for those of `exceptions`."""
     exceptions: Slots

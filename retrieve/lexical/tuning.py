@@ -25,11 +25,6 @@ class Tuning:
     exhaustive_postings_max: int = 98_304
     """Postings of a query up to which exhaustive scoring is tried. Beyond it the accumulation costs
     more than pruning by impacts."""
-    exhaustive_new_postings_max: int = 49_152
-    """Postings of terms without a cached contribution up to which contributions are computed at
-    once. Beyond it the first question is answered with impacts, and contributions are computed if
-    the terms are used again. It came with a change that halved the time of words that are new to a
-    process."""
     many_terms_min: int = 256
     """Terms of a query from which all postings are added up without bounds: with thousands of terms
     each bound says little, and repeated checks of the threshold took seconds."""

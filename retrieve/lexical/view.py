@@ -162,6 +162,19 @@ class LexicalView:
             postings.bounds = _bounds(self, statistics, postings.parts, k1, b)
         return postings.bounds
 
+    def ratio_max(
+        self, postings: MergedPostings, statistics: Statistics, k1: float, b: float
+    ) -> float:
+        """Returns an upper bound of the ratios of a term, without reading its postings."""
+        ratio_bounds = self.ratio_bounds(statistics, k1, b)
+        found = 0.0
+        for index, _, part in postings.parts:
+            ratio = ratio_bounds[index]
+            if ratio is None:
+                return 1.0
+            found = max(found, ratio[1] * part.top / IMPACT_MAX)
+        return min(1.0, found)
+
     def charge(self, size_bytes: int) -> None:
         """Counts bytes that are about to be cached with a term, and empties a full cache."""
         if (

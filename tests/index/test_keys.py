@@ -45,6 +45,17 @@ def test_no_property_has_keys_of_another(one: str, other: str):
     assert one == other or not keys[0] & keys[1]
 
 
+@given(st.sets(st.text("ab", min_size=1, max_size=9), min_size=100, max_size=150), st.data())
+def test_a_key_is_found_among_keys_that_contain_it(texts: set[str], data: st.DataObject):
+    keys = sorted(text.encode() for text in texts)
+    found = key_list(keys)
+    places = {key: place for place, key in enumerate(keys)}
+    for _ in range(2):  # a sample of the keys is kept after some searches
+        assert [found.index(key) for key in keys] == list(places.values())
+    other = data.draw(st.text("abc", max_size=10)).encode()
+    assert found.index(other) == places.get(other)
+
+
 lists = st.sets(st.binary(max_size=4), max_size=60)
 
 

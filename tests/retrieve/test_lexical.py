@@ -120,9 +120,7 @@ TUNED = {
     "dense columns": Tuning(
         exhaustive_postings_max=-1, check_postings_min=0, refine_rows=0, column_share=10_000
     ),
-    "many exceptions": Tuning(
-        exhaustive_new_postings_max=20, exception_postings_min=2, exception_share=2
-    ),
+    "many exceptions": Tuning(exception_postings_min=2, exception_share=2),
     "all postings": Tuning(exhaustive_postings_max=-1, many_terms_min=1),
 }
 """Thresholds such that small collections take every path."""
@@ -241,12 +239,12 @@ def test_few_rows_are_summed(monkeypatch):
     collection = Collection([[" ".join(words(rng, 30)) for _ in range(3000)]])
     summed, marked = exhaustive._accumulate, []
 
-    def counted(lexical_view, scope, parts, essential, depth):
+    def counted(scorer, scope, parts, essential, depth):
         marked.extend(
             len(one.slots if place in essential else one.exceptions)
             for place, one in enumerate(parts)
         )
-        return summed(lexical_view, scope, parts, essential, depth)
+        return summed(scorer, scope, parts, essential, depth)
 
     monkeypatch.setattr(exhaustive, "_accumulate", counted)
     agree(collection, text="w2 w58 w59 w60", depth=10)
@@ -267,17 +265,6 @@ def made(monkeypatch):
     return sizes
 
 
-def test_contributions_of_many_postings_are_computed_the_second_time(made):
-    rng = random.Random(2)
-    texts = [" ".join(words(rng, 30)) for _ in range(600)]
-    collection = Collection([texts], tuning=Tuning(exhaustive_new_postings_max=100))
-    for expected in (0, 2, 2):
-        collection.top(text="w1 w50", depth=10)
-        assert len(made) == expected
-    collection.top(text="w1 w1 w50", depth=10)  # another weight
-    assert len(made) == 2
-
-
 def test_the_gains_of_new_terms_are_made_in_one_go_and_not_kept(made):
     rng = random.Random(2)
     collection = Collection([[" ".join(words(rng, 30)) for _ in range(300)] for _ in range(2)])
@@ -286,6 +273,13 @@ def test_the_gains_of_new_terms_are_made_in_one_go_and_not_kept(made):
         assert len(made) == expected
     collection.top(text="w1 w50 w51 w52", depth=10)
     assert len(made) == 4
+
+
+def test_a_common_term_that_is_new_is_computed_for_few_documents(made):
+    rng = random.Random(1)
+    collection = Collection([[" ".join(words(rng, 30)) for _ in range(3000)]])
+    collection.top(text="w2 w58 w59 w60", depth=10)
+    assert 0 < sum(made) < len(collection.plain(text="w2", depth=3000)) / 2
 
 
 def test_every_term_with_and():
