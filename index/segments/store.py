@@ -76,7 +76,7 @@ class MemorySegmentStore:
         return Segment(f"memory-{next(_memory_names)}", columns, meta or {}, size)
 
 
-class ScratchSegmentStore:
+class TemporarySegmentStore:
     """Keeps segments in files without names, which end with their last array, also if the process
     is killed; in memory where the system or the disk has no such file."""
 

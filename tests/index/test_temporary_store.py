@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ibidem.index.segments.store import ScratchSegmentStore
+from ibidem.index.segments.store import TemporarySegmentStore
 
 COLUMNS = {"ordinals": np.arange(5, dtype=np.uint32), "empty": np.zeros(0, np.uint64)}
 
 
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="this system has no files without names")
 def test_a_segment_is_on_the_disk_without_a_name(tmp_path: Path):
-    segment = ScratchSegmentStore(tmp_path).put(COLUMNS, {"a": 1})
+    segment = TemporarySegmentStore(tmp_path).put(COLUMNS, {"a": 1})
     assert not segment.name.startswith("memory-")
     assert not list(tmp_path.iterdir())
     assert {name: segment[name].tolist() for name in COLUMNS} == {
@@ -24,6 +24,6 @@ def test_a_segment_is_on_the_disk_without_a_name(tmp_path: Path):
 
 
 def test_a_segment_is_in_memory_where_no_file_can_be_written(tmp_path: Path):
-    segment = ScratchSegmentStore(tmp_path / "absent").put(dict(COLUMNS))
+    segment = TemporarySegmentStore(tmp_path / "absent").put(dict(COLUMNS))
     assert segment.name.startswith("memory-")
     assert segment["ordinals"].tolist() == [0, 1, 2, 3, 4]
