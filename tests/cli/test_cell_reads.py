@@ -26,7 +26,7 @@ READS = {
     "tag": 2,
     "branch": 3,
     "show HEAD": 4,
-    "status": 6,
+    "status": 7,
     "tag v1": 3,
     "undo": 3,
     "redo": 3,

@@ -130,7 +130,7 @@ ON_MODEL = HOUSE / "docs" / "how-to" / "record-agents.md"
 """A page whose commands need the server of models of the tests, and the client of OpenAI."""
 ON_PYTEST = HOUSE / "docs" / "how-to" / "regression-tests.md"
 """A page whose commands are whole runs of pytest; what they show, `tests/testing` tests too."""
-ALWAYS_STARTED += [ON_SERVER, ON_MODEL]
+ALWAYS_STARTED += [ON_MODEL]
 """Pages whose commands are started that way in the quick run too; the others are forked there."""
 ENVIRONMENT = {
     "PATH": os.environ.get("PATH", ""),
@@ -203,7 +203,7 @@ def model_environment() -> Iterator[Mapping[str, str]]:
     [
         pytest.param(page, marks=[pytest.mark.slow] if page == ON_PYTEST else [])
         for page in WITH_CONSOLE
-        if page not in ALWAYS_STARTED
+        if page not in (*ALWAYS_STARTED, ON_SERVER)
     ],
     ids=relative,
 )

@@ -232,6 +232,7 @@ def test_an_export_that_fails_leaves_no_file(tmp_path: Path, call: str) -> None:
         assert [path.name for path in place.iterdir()] == [".ibidem"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 def test_an_init_that_fails_can_be_repeated_or_says_what_is_there(
     tmp_path: Path, call: str

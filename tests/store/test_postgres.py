@@ -117,6 +117,7 @@ def test_addresses_are_checked(tmp_path: Path) -> None:
     assert with_password == without
 
 
+@pytest.mark.slow
 def test_nothing_acknowledged_is_lost_or_doubled(postgres_schema: str, tmp_path: Path) -> None:
     found = faulty_writers.run(postgres_schema, tmp_path, count=120, writers=3, seed=1)
     assert found["acknowledged"] >= 120

@@ -312,6 +312,7 @@ def test_a_bucket_that_keeps_old_versions_is_named_and_refuses_to_scrub(
     assert len(objects(split)) == 1
 
 
+@pytest.mark.slow
 def test_nothing_acknowledged_is_lost_or_doubled(address: str, tmp_path: Path) -> None:
     found = faulty_writers.run(address, tmp_path, count=120, writers=3, seed=1)
     assert found["acknowledged"] >= 120

@@ -38,6 +38,7 @@ def test_the_suite_passes(suite: Path):
     assert "stale" not in done.stdout
 
 
+@pytest.mark.slow
 def test_an_edit_that_takes_an_answer_away_fails(suite: Path):
     page = suite / "docs" / "retries.md"
     text = page.read_text(encoding="utf-8")
@@ -53,6 +54,7 @@ def test_an_edit_that_takes_an_answer_away_fails(suite: Path):
     assert "left     " in done.stdout
 
 
+@pytest.mark.slow
 def test_lost_pages_fail_the_gates(suite: Path):
     for name in ("limits", "webhooks", "paging"):
         (suite / "docs" / f"{name}.md").unlink()
@@ -67,12 +69,14 @@ def agent(tmp_path: Path) -> Path:
     return Path(shutil.copytree(HOUSE / "examples" / "replayable_agent", tmp_path / "agent"))
 
 
+@pytest.mark.slow
 def test_the_recorded_agent_replays_without_its_model(agent: Path):
     done = run(agent)
     assert done.returncode == 0, f"{done.stdout}\nIs it the recording that is old? python record.py"
     assert "3 passed" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_changed_prompt_fails_at_its_step_and_shows_both(agent: Path):
     source = agent / "agent.py"
     source.write_text(source.read_text("utf-8").replace("Look again", "Ask again"), "utf-8")
