@@ -29,6 +29,7 @@ from ibidem.objects.text import TEXT_FIELDS, node_text, text_digest
 from ibidem.objects.tree.block import decode
 from ibidem.objects.vector import VECTORS
 from ibidem.objects.walk import read_blocks
+from ibidem.repo.erasure.substrings import Substrings
 
 if TYPE_CHECKING:
     from ibidem.store.protocol import Store
@@ -79,8 +80,9 @@ def find_copies(store: Store, ids: set[NodeId], fields: tuple[str, ...] = TEXT_F
     found = Copies(cids={node.raw: set() for node in ids})
     attached: dict[Cid, set[bytes]] = {}
     contents: dict[Cid, set[bytes]] = {}
+    wanted = Substrings(found.cids)
     for cid, block in _blocks(store):
-        if not cid.is_raw and any(raw in block for raw in found.cids):
+        if not cid.is_raw and wanted.is_any_in(block):
             _note(found, cid, block, attached, contents)
     for cid, owners in attached.items():
         value = _value_of(store, cid)
@@ -100,8 +102,9 @@ def with_parts(store: Store, ids: Collection[NodeId]) -> set[NodeId]:
     """Returns the nodes and, of each document among them, the sections and passages of every stored
     version: the words of a document are in its parts."""
     found = set(ids)
+    wanted = Substrings(id_.raw for id_ in ids)
     for cid, block in _blocks(store):
-        if not cid.is_raw and any(id_.raw in block for id_ in ids):
+        if not cid.is_raw and wanted.is_any_in(block):
             fields = _read(block)
             if isinstance(fields, dict) and fields.get("kind") == "node":
                 with suppress(CorruptError, FormatError):
@@ -224,7 +227,7 @@ def _look_elsewhere(found: Copies, store: Store) -> None:
     """Separates shared blocks, and finds blocks that quote the nodes."""
     own = {cid: raw for raw, cids in found.cids.items() for cid in cids}
     own_raws = {cid.raw for cid in own}
-    quotations = found.quotations
+    quotations = Substrings(found.quotations)
     of_nodes: set[Cid] = set()
     quoting: list[tuple[str, Cid]] = []
     naming: dict[bytes, list[tuple[str, Cid]]] = {raw: [] for raw in sorted(found.ids)}
@@ -241,7 +244,7 @@ def _look_elsewhere(found: Copies, store: Store) -> None:
             elif kind == "tree":
                 _share(found, block, own_raws)
                 continue
-        if any(text in block for text in quotations):
+        if quotations.is_any_in(block):
             quoting.append((kind, cid))
         else:
             for where in (where for raw, where in naming.items() if raw in block):

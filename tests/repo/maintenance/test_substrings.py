@@ -1,0 +1,36 @@
+"""Many byte strings are found in a block as they are one by one."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ibidem.repo.erasure.substrings import FEW, HEAD_BYTES, Substrings
+
+LETTERS = st.binary(min_size=HEAD_BYTES, max_size=12).map(lambda raw: bytes(one % 2 for one in raw))
+
+
+@given(
+    strings=st.lists(LETTERS, max_size=3 * FEW),
+    block=st.lists(st.integers(0, 1), max_size=60).map(bytes),
+    at=st.integers(0, 60),
+    is_put_in=st.booleans(),
+)
+def test_it_equals_a_search_one_by_one(
+    strings: list[bytes], block: bytes, at: int, is_put_in: bool
+) -> None:
+    if strings and is_put_in:
+        block = block[:at] + strings[-1] + block[at:]
+    expected = any(one in block for one in strings)
+    assert Substrings(strings).is_any_in(block) == expected
+    more = [bytes((2, number)) * HEAD_BYTES for number in range(2 * FEW)]
+    assert Substrings([*strings, *more]).is_any_in(block) == expected
+
+
+def test_a_string_may_be_the_whole_block_or_its_end() -> None:
+    strings = [bytes((number,)) * HEAD_BYTES for number in range(2 * FEW)]
+    for one in strings:
+        assert Substrings(strings).is_any_in(one)
+        assert Substrings(strings).is_any_in(b"\xff" * 9 + one)
+        assert not Substrings(strings).is_any_in(one[1:])
+        assert not Substrings(strings).is_any_in(b"")
