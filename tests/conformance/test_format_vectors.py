@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.cases import on_each
 
 from ibidem.objects import codec, derive
 from ibidem.objects.cid import BlobCid, Cid
@@ -20,10 +21,11 @@ from . import make_vectors, mini_codec, mini_ed25519, mini_reader, mini_tree
 FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "format"
 
 
-def load(name: str) -> list:
+def on_vectors(name: str):
+    """Makes tests of a check, for the vectors of a file."""
     cases = json.loads((FOLDER / name).read_text("utf-8"))
     assert cases, f"{name} is empty"
-    return [pytest.param(case, id=case["name"]) for case in cases]
+    return on_each(cases, [case["name"] for case in cases])
 
 
 def outcome(read, *arguments):
@@ -43,7 +45,7 @@ def test_files_are_what_the_script_writes():
         assert (FOLDER / name).read_text("utf-8") == text, f"run make_vectors: {name}"
 
 
-@pytest.mark.parametrize("case", load("cid.json"))
+@on_vectors("cid.json")
 def test_cid(case):
     given = case["input"]
     if "text" in given:
@@ -58,7 +60,7 @@ def test_cid(case):
     assert raw == mini_codec.parse_cid(case["output"]["text"]) == cid.raw
 
 
-@pytest.mark.parametrize("case", load("id.json"))
+@on_vectors("id.json")
 @pytest.mark.usefixtures("engine")
 def test_id(case):
     given = case["input"]
@@ -97,7 +99,7 @@ def _ids(given):
     )
 
 
-@pytest.mark.parametrize("case", load("codec.json"))
+@on_vectors("codec.json")
 @pytest.mark.usefixtures("engine")
 def test_codec(case):
     block = bytes.fromhex(case["input"])
@@ -114,7 +116,7 @@ def test_codec(case):
     assert outcome(second) == expected(case)
 
 
-@pytest.mark.parametrize("case", load("block.json"))
+@on_vectors("block.json")
 @pytest.mark.usefixtures("engine")
 def test_block(case):
     block = bytes.fromhex(case["input"])
@@ -133,14 +135,14 @@ def test_block(case):
     assert outcome(second) == expected(case)
 
 
-@pytest.mark.parametrize("case", load("link.json"))
+@on_vectors("link.json")
 def test_links(case):
     block = bytes.fromhex(case["input"])
     assert sorted(cid.raw.hex() for cid in links(block)) == case["output"]
     assert sorted(cid.hex() for cid in mini_reader.links(block)) == case["output"]
 
 
-@pytest.mark.parametrize("case", load("tree-block.json"))
+@on_vectors("tree-block.json")
 def test_second_reader_reads_every_tree_block(case):
     """Anchors 6.1-a, 6.1-b, 6.1-c, 6.1-d."""
     block = bytes.fromhex(case["input"])
@@ -155,7 +157,7 @@ def test_second_reader_reads_every_tree_block(case):
     assert {second[1], ours[1]} <= allowed
 
 
-@pytest.mark.parametrize("case", load("tree-build.json"))
+@on_vectors("tree-build.json")
 def test_second_reader_reads_every_tree(case):
     """Anchors 6.1-e, 6.1-f, 6.1-g, 6.3-a, 6.5-a: it reads them, and builds them to the byte."""
     given = case["input"]
@@ -169,13 +171,13 @@ def test_second_reader_reads_every_tree(case):
     assert b"".join(cid for _, cid in entries).hex() == case["input"]["cids"]
 
 
-@pytest.mark.parametrize("case", load("tree-hash.json"))
+@on_vectors("tree-hash.json")
 def test_second_reader_hashes_keys_alike(case):
     key, level = bytes.fromhex(case["input"]["key"]), case["input"]["level"]
     assert mini_tree.tree_hash(level, key) == int(case["output"], 16)
 
 
-@pytest.mark.parametrize("case", load("tree-diff.json"))
+@on_vectors("tree-diff.json")
 def test_second_reader_finds_the_same_differences(case):
     before, after = _entries(case["input"]["before"]), _entries(case["input"]["after"])
     start, stop = case["input"].get("start"), case["input"].get("stop")
@@ -207,7 +209,7 @@ def test_encoder_refuses_what_it_can_not_write(value):
         codec.encode([value])
 
 
-@pytest.mark.parametrize("case", load("signature.json"))
+@on_vectors("signature.json")
 def test_signature(case):
     """The points that libraries disagree about are what these are for."""
     names = ("public", "message", "signature")

@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from tests.cases import on_each
 
 from ibidem.objects import codec
 from ibidem.objects.errors import CorruptError
@@ -25,6 +26,7 @@ POSITIVE = [
     json.loads(line) for line in (FOLDER / "positive.jsonl").read_text("utf-8").splitlines()
 ]
 DEVIATIONS: dict[str, str] = json.loads((FOLDER / "deviations.json").read_text("utf-8"))
+NEGATIVE = json.loads((FOLDER / "negative.json").read_text("utf-8"))
 NAMES = [case["name"] for case in POSITIVE]
 
 
@@ -36,13 +38,13 @@ def test_corpus_is_whole():
     assert set(DEVIATIONS) < set(NAMES)
 
 
-@pytest.mark.parametrize("case", POSITIVE, ids=NAMES)
+@on_each(POSITIVE, NAMES)
 def test_block_has_the_cid_of_its_fixture(case):
     raw = b"\x01\x71\x12\x20" + sha256(b64decode(case["cbor_base64"])).digest()
     assert "b" + b32encode(raw).decode().lower().rstrip("=") == case["cid"]
 
 
-@pytest.mark.parametrize("case", POSITIVE, ids=NAMES)
+@on_each(POSITIVE, NAMES)
 def test_positive_fixture_is_read_and_written_or_deviates_as_stated(case):
     block = b64decode(case["cbor_base64"])
     if case["name"] in DEVIATIONS:
@@ -56,7 +58,7 @@ def test_positive_fixture_is_read_and_written_or_deviates_as_stated(case):
         assert codec.encode(value) == block
 
 
-@pytest.mark.parametrize("case", POSITIVE, ids=NAMES)
+@on_each(POSITIVE, NAMES)
 def test_codec_alone_agrees_with_the_dag_json_twin(case):
     block = b64decode(case["cbor_base64"])
     value = mini_codec.decode(block, any_link=True)
@@ -64,7 +66,7 @@ def test_codec_alone_agrees_with_the_dag_json_twin(case):
     assert mini_codec.encode(read_dag_json(case["dag_json"])) == block
 
 
-@pytest.mark.parametrize("case", json.loads((FOLDER / "negative.json").read_text("utf-8")))
+@on_each(NEGATIVE, [case["hex"] for case in NEGATIVE])
 def test_negative_fixture_is_refused(case):
     with pytest.raises(CorruptError) as caught:
         codec.decode_foreign(bytes.fromhex(case["hex"]))
