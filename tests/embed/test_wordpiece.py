@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import on_each
 from tests.examples import examples
 
 from ibidem.embed.minilm import ExactMiniLM
@@ -20,7 +21,7 @@ VECTORS = json.loads((HOUSE / "spec" / "vectors" / "embedding" / "wordpiece.json
 TABLE_SHA256 = "327e7f8b90b28ac799c64e6f04f57e877cdb4f5a4d7955b6763c74ed8a8a848f"
 
 
-@pytest.mark.parametrize("case", VECTORS["cases"], ids=lambda case: ascii(case["text"])[:40])
+@on_each(VECTORS["cases"], [ascii(case["text"])[:40] for case in VECTORS["cases"]])
 def test_ids_are_those_of_the_reference(case: dict[str, object]):
     words = WordPiece(VECTORS["vocabulary"])
     text = str(case["text"])

@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import FrozenInstanceError, replace
 
 import pytest
+from tests.cases import on_each
 
 from ibidem.objects import codec
 from ibidem.objects.child import Child
@@ -114,7 +115,7 @@ CIDS = {
 IDS = [f"{type(value).__name__}-{index}" for index, value in enumerate(VALUES)]
 
 
-@pytest.mark.parametrize("value", VALUES, ids=IDS)
+@on_each(VALUES, IDS)
 @pytest.mark.usefixtures("engine")
 def test_value_survives_its_block(value):
     block = value.encode()
@@ -127,14 +128,14 @@ def test_value_survives_its_block(value):
     assert read_foreign(block) == value
 
 
-@pytest.mark.parametrize("value", VALUES, ids=IDS)
+@on_each(VALUES, IDS)
 def test_map_is_written_in_canonical_order(value):
     plain = replace(value, extra={})
     assert list(plain.to_map()) == list(codec.decode(plain.encode()))
     assert plain.encode() == codec.encode(plain.to_map())
 
 
-@pytest.mark.parametrize("value", VALUES, ids=IDS)
+@on_each(VALUES, IDS)
 def test_unknown_fields_are_kept_and_change_the_identity(value):
     fields = codec.decode(value.encode())
     block = codec.encode({**fields, "later": {"a": [1.5, None]}})
@@ -144,7 +145,7 @@ def test_unknown_fields_are_kept_and_change_the_identity(value):
     assert again != replace(value, extra={})
 
 
-@pytest.mark.parametrize("value", VALUES, ids=IDS)
+@on_each(VALUES, IDS)
 def test_every_field_left_out_or_of_another_type_is_refused_by_name(value):
     fields = codec.decode(value.encode())
     for name in [name for name in fields if name not in ("kind", "v", "later", "config")]:
@@ -159,7 +160,7 @@ def test_every_field_left_out_or_of_another_type_is_refused_by_name(value):
                 read_foreign(codec.encode({**fields, name: wrong}))
 
 
-@pytest.mark.parametrize("value", VALUES, ids=IDS)
+@on_each(VALUES, IDS)
 def test_optional_field_spelled_out_empty_is_refused(value):
     fields = codec.decode(value.encode())
     for name in type(value).OPTIONAL:
@@ -169,7 +170,7 @@ def test_optional_field_spelled_out_empty_is_refused(value):
             assert caught.value.kind == "non-canonical"
 
 
-@pytest.mark.parametrize("value", VALUES, ids=IDS)
+@on_each(VALUES, IDS)
 def test_other_kind_and_newer_version_are_not_read(value):
     fields = codec.decode(value.encode())
     for change in ({"v": 2}, {"v": 0}, {"kind": "novel"}, {"kind": "tree"}):
@@ -183,7 +184,7 @@ def test_other_kind_and_newer_version_are_not_read(value):
             type(value).decode(block)
 
 
-@pytest.mark.parametrize("value", VALUES, ids=IDS)
+@on_each(VALUES, IDS)
 def test_value_can_not_be_changed(value):
     with pytest.raises(FrozenInstanceError):
         value.extra = {}

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.cases import on_each
 
 from ibidem.index.analysis import ANALYSERS, ENGLISH, UNICODE, analyse, analyse_positions
 from ibidem.index.analysis.analyser import TermCache, remembered_terms
@@ -12,15 +13,15 @@ from ibidem.objects.errors import ErrorKind, FormatError
 
 VECTORS = Path(__file__).parents[3] / "spec" / "vectors" / "retrieval" / "analysis.json"
 CASES = json.loads(VECTORS.read_text(encoding="utf-8"))
+PLAIN = [case for case in CASES if "analyser" not in case]
+READ = [case for case in CASES if "output" in case]
 
 
 def test_there_are_vectors() -> None:
     assert len(CASES) > 100
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if "analyser" not in case], ids=lambda case: case["name"]
-)
+@on_each(PLAIN, [case["name"] for case in PLAIN])
 def test_vector(case: dict) -> None:
     if "error" in case:
         with pytest.raises(FormatError) as caught:
@@ -30,9 +31,7 @@ def test_vector(case: dict) -> None:
         assert analyse(**case["input"]) == case["output"]
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if "output" in case], ids=lambda case: case["name"]
-)
+@on_each(READ, [case["name"] for case in READ])
 def test_positions_give_the_same_terms(case: dict) -> None:
     found = analyse_positions(**case["input"])
     assert [term for term, _, _ in found] == case["output"]
