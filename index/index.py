@@ -15,7 +15,7 @@ from ibidem.index.families.merge_scheduler import MergeScheduler
 from ibidem.index.families.snapshot_parts import SnapshotParts, compacted_parts
 from ibidem.index.incremental import EMPTY_ROOT, advance
 from ibidem.index.retention import Retention
-from ibidem.index.segments.store import MemorySegmentStore, TemporarySegmentStore, SegmentStore
+from ibidem.index.segments.store import MemorySegmentStore, SegmentStore, TemporarySegmentStore
 from ibidem.index.snapshot import Snapshot
 from ibidem.index.snapshot_registry import SnapshotRegistry
 from ibidem.index.tuning import TUNING, Tuning
