@@ -12,7 +12,6 @@ A column without a dot in its name has one entry per row; merging copies such co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -34,10 +33,11 @@ from ibidem.index.segments.inverted import build_numbered, inverted, merge_inver
 from ibidem.index.segments.merge_rows import Part, merge_rows, plan_merge
 from ibidem.index.segments.reader import Rows, SegmentView
 from ibidem.objects.blocks import Source
-from ibidem.objects.cid import DAG_CBOR_PREFIX, Cid, VectorCid
-from ibidem.objects.errors import CorruptError, ErrorKind, NotFoundError
+from ibidem.objects.cid import DAG_CBOR_PREFIX, VectorCid
+from ibidem.objects.errors import CorruptError, ErrorKind, IbidemError, NotFoundError
 from ibidem.objects.record import record
 from ibidem.objects.vector import Sparse, Vector
+from ibidem.objects.walk import read_many
 
 if TYPE_CHECKING:
     from ibidem.index.families.family import FamilyWriter
@@ -89,9 +89,11 @@ class VectorSegment(FamilySegment):
     def _compare(self, rows: Sequence[int], source: Source) -> None:
         digests = [self.cid_digests[row : row + 1].tobytes() for row in rows]
         cids = [VectorCid(DAG_CBOR_PREFIX + digest) for digest in digests]
-        for row, cid, block in zip(rows, cids, _present(source, cids), strict=True):
-            if block is None:
-                continue
+        for row, cid, block in zip(rows, cids, read_many(source, cids), strict=True):
+            if isinstance(block, NotFoundError):
+                continue  # erased since, maybe by another process
+            if isinstance(block, IbidemError):
+                raise block
             vector, made_from = Vector.decode(block), self.digests[row : row + 1].tobytes()
             values = self.rows[row : row + 1].tobytes()
             if vector.of != made_from or vector.to_array().tobytes() != values:
@@ -432,15 +434,3 @@ def _finish(ordinals: Array, order: Array, digests: list[bytes], of: list[bytes]
         "of": np.frombuffer(b"".join(of), dtype=np.uint8).reshape(-1, 32)[order],
         "set": bitmap_bytes(to_bitmap(ordinals)),
     }
-
-
-def _present(source: Source, cids: Sequence[Cid]) -> list[bytes | None]:
-    """Returns blocks, None for each that was erased since, maybe by another process."""
-    try:
-        return [*source.get_many(cids)]
-    except NotFoundError:
-        found: list[bytes | None] = [None] * len(cids)
-        for at, cid in enumerate(cids):
-            with suppress(NotFoundError):
-                found[at] = source.get(cid)
-        return found

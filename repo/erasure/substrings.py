@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 
 FEW = 12
-"""Up to so many strings it is quicker to search one by one."""
+"""With no more strings than this, it is quicker to search for each."""
 HEAD_BYTES = 8
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(48)

@@ -133,7 +133,7 @@ class BinaryRows(FamilyRows):
 ''',
         ),
         ('"sparse": SparseRows}\n', '"binary": BinaryRows, '),
-        ("Sparse, Vector\n\nif", "Binary, "),
+        ("Sparse, Vector\nfrom", "Binary, "),
     ],
     "repo/transaction/transaction.py": [
         (
