@@ -107,11 +107,8 @@ class LexicalSegment(Segment, Protocol):
     def term(self, text: str) -> Term | None:
         """Returns a term, or None if no row has it."""
 
-    def terms_from(self, text: str) -> Iterator[str]:
-        """Yields the terms in text order, from the first that is not below `text`."""
-
-    def terms_after_one_character(self, tail: str) -> Iterator[str]:
-        """Yields the terms that are one character before `tail`."""
+    def terms_near(self, text: str) -> Iterator[str]:
+        """Yields the terms at edit distance 1: one character added, removed or replaced."""
 
 
 class VectorSegment(Segment, Protocol):

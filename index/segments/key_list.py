@@ -19,7 +19,7 @@ _FOUND_BEFORE_SAMPLE = 32
 """The number of searches after which a list keeps a sample of its keys in memory."""
 _SAMPLED_EVERY = 64
 _CHARACTER_BYTES_MAX = 4
-_BYTE_BITS = np.uint32(8)
+_ENDING_BYTES = 4
 
 
 class Numbering(dict[bytes, int]):
@@ -37,14 +37,14 @@ class KeyList:
     kept.
     """
 
-    __slots__ = ("_blob", "_ends", "_found_count", "_sample", "_shapes", "_views")
+    __slots__ = ("_blob", "_endings", "_ends", "_found_count", "_sample", "_views")
 
     def __init__(self, blob: Column, ends: Column) -> None:
         self._blob = blob
         self._ends = ends
         self._found_count = 0
         self._sample: list[bytes] = []
-        self._shapes: Array | None = None
+        self._endings: tuple[Array, Array] | None = None
         self._views: tuple[memoryview, memoryview] | None = None
 
     def __len__(self) -> int:
@@ -130,36 +130,79 @@ class KeyList:
         found = self.find(key)
         return found if found < len(self) and self[found] == key else None
 
-    def after_one_character(self, tail: bytes) -> list[int]:
-        """Returns the indices of the keys that are one UTF-8 character before `tail`, ascending.
+    def near(self, text: str) -> list[int]:
+        """Returns the indices of the keys, all of them UTF-8, at edit distance 1 from `text`.
 
-        A dictionary has many first characters, and few keys of one length with the same end. So the
-        length and the last byte of each key are kept, 4 bytes a key, once this was asked for.
+        One character added, removed or replaced in the second half leaves the first half as it is,
+        so these keys are neighbours; one in the first half leaves the second, so they are
+        neighbours in the order of their ends. In both halves a change away from the outer edge
+        leaves the character there as well.
         """
-        blob = self._blob.whole()
-        if not len(blob):
+        key, half = text.encode("utf-8", "surrogatepass"), len(text) >> 1
+        blob, ends = self._blob.whole(), self._ends.whole()
+        if not key or not len(blob):
             return []
-        shapes, sizes = self._shapes, range(len(tail) + 1, len(tail) + 1 + _CHARACTER_BYTES_MAX)
-        if shapes is None:
-            lasts = blob[self._ends.whole().astype(np.int64) - 1]
-            shapes = self._shapes = self.lengths().astype(np.uint32) << _BYTE_BITS | lasts
-        if tail:
-            matches = [(shapes == (size << _BYTE_BITS | tail[-1])).nonzero()[0] for size in sizes]
-        else:
-            matches = [(shapes >> _BYTE_BITS == size).nonzero()[0] for size in sizes]
-        found = np.sort(np.concatenate(matches))
-        stops = self._ends[found].astype(np.int64)
-        for distance, byte in enumerate(reversed(tail), start=1):
-            same = (blob[stops - distance] == byte).nonzero()[0]
-            found, stops = found[same], stops[same]
-        keys = ((index, self[index]) for index in found.tolist())
-        return [index for index, key in keys if len(key[: -len(tail) or None].decode()) == 1]
+        from_first = self._with_prefix(text[:half])
+        from_last = self._with_suffix(text[half:])
+        stops = ends[from_first].astype(np.int64)
+        starts = ends[from_last - 1].astype(np.int64)
+        starts[from_last == 0] = 0
+        candidates = np.concatenate(
+            (
+                from_first[(blob[stops - 1] == key[-1]) & (stops > 0)],
+                self._with_prefix(text[:-1]),
+                from_last[blob.take(starts, mode="clip") == key[0]],
+                self._with_suffix(text[1:]),
+            )
+        )
+        lengths = ends[candidates].astype(np.int64) - ends[candidates - 1] * (candidates > 0)
+        candidates = candidates[np.abs(lengths - len(key)) <= _CHARACTER_BYTES_MAX]
+        return [
+            index
+            for index in sorted(set(candidates.tolist()))
+            if _is_one_edit(self[index].decode(), text)
+        ]
+
+    def _with_prefix(self, head: str) -> Array:
+        """Returns the indices of the keys that begin with a text, (m,) int64, ascending."""
+        first = head.encode("utf-8", "surrogatepass")
+        return np.arange(self.find(first), self.find(first + b"\xff"))
+
+    def _with_suffix(self, tail: str) -> Array:
+        """Returns the indices of the keys with the last bytes of a text, (m,) int64.
+
+        The first call puts the last bytes of all keys in order, and keeps them: 8 bytes a key.
+        """
+        if self._endings is None:
+            # The bytes before `stop` as one number, the last of them highest. A key shorter than
+            # that gets bytes of the one before it, which no search for its own end compares.
+            blob = np.concatenate((np.zeros(_ENDING_BYTES, np.uint8), self._blob.whole()))
+            before = np.ndarray(len(blob) - _ENDING_BYTES + 1, "<u4", blob, strides=(1,))
+            lasts = before[self._ends.whole()]
+            order = lasts.argsort()
+            self._endings = lasts[order], order.astype(np.uint32)
+        lasts, order = self._endings
+        last = tail.encode("utf-8", "surrogatepass")[: -_ENDING_BYTES - 1 : -1]
+        low = np.uint32(int.from_bytes(last.ljust(_ENDING_BYTES, b"\0"), "big"))
+        high = np.uint32(int.from_bytes(last.ljust(_ENDING_BYTES, b"\xff"), "big"))
+        start, stop = lasts.searchsorted(low), lasts.searchsorted(high, side="right")
+        return order[start:stop].astype(np.int64)
 
     def _whole(self) -> tuple[memoryview, memoryview]:
         """Returns the keys concatenated, and their ends."""
         if self._views is None:
             self._views = self._blob.whole().data, self._ends.whole().data
         return self._views
+
+
+def _is_one_edit(one: str, other: str) -> bool:
+    """Whether one text becomes the other by one character added, removed or replaced."""
+    short, long = (one, other) if len(one) < len(other) else (other, one)
+    added = len(long) - len(short)
+    start = 0
+    while start < len(short) and short[start] == long[start]:
+        start += 1
+    return one != other and added < 2 and short[start + 1 - added :] == long[start + 1 :]
 
 
 def key_list(keys: Sequence[bytes]) -> KeyList:

@@ -156,21 +156,11 @@ class LexicalSegment(SegmentView):
         index = column.find(text_key(text))
         return None if index is None else Term(segment, column, index)
 
-    def terms_from(self, text: str) -> Iterator[str]:
-        """Yields the terms in ascending order, from the first that is not below `text`."""
-        keys = self._term_keys()
-        for index in range(keys.find(text_key(text)), len(keys)):
-            yield keys[index].decode()
-
-    def terms_after_one_character(self, tail: str) -> Iterator[str]:
-        """Yields the terms that are one character before `tail`, ascending."""
-        keys = self._term_keys()
-        return (keys[index].decode() for index in keys.after_one_character(text_key(tail)))
-
-    def _term_keys(self) -> KeyList:
+    def terms_near(self, text: str) -> Iterator[str]:
+        """Yields the terms at edit distance 1 from `text`, ascending."""
         keys = inverted(self.part.segment, "term").keys
         assert keys is not None, "BUG: terms are byte keys"
-        return keys
+        return (keys[index].decode() for index in keys.near(text))
 
 
 _FEW_ROWS = 256

@@ -70,16 +70,22 @@ def test_the_union_of_key_lists_is_that_of_the_sets(sets: list[set[bytes]]):
         assert [union[place] for place in table.tolist()] == sorted(keys)
 
 
-@given(
-    st.sets(st.text(st.sampled_from("abé中😀"), max_size=4)),
-    st.text(st.sampled_from("abé中😀"), max_size=3),
-)
-def test_keys_are_found_by_what_follows_their_first_character(words: set[str], tail: str):
-    keys = sorted(word.encode() for word in words)
-    found = key_list(keys).after_one_character(tail.encode())
-    assert [keys[index].decode() for index in found] == sorted(
-        word for word in words if word and word[1:] == tail
+near = st.text(st.sampled_from("abé中😀"), min_size=1, max_size=9)
+
+
+@given(near, st.sets(near), st.data())
+def test_keys_are_found_at_edit_distance_1(text: str, words: set[str], data: st.DataObject):
+    edits = {
+        edit
+        for index in range(len(text) + 1)
+        for character in ("", *"abé中😀")
+        for edit in (text[:index] + character + text[index + size :] for size in (0, 1))
+    } - {"", text}
+    keys = sorted(
+        word.encode() for word in words | data.draw(st.sets(st.sampled_from(sorted(edits))))
     )
+    found = [keys[index].decode() for index in key_list(keys).near(text)]
+    assert found == [key.decode() for key in keys if key.decode() in edits]
 
 
 @given(st.sets(st.integers(0, 2**32 - 2), max_size=50), st.data())

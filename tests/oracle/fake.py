@@ -18,7 +18,7 @@ from ibidem.objects.root import Root
 from ibidem.objects.text import node_text
 from ibidem.objects.tree import EMPTY_TREE, Tree
 
-from .oracle import inside, same, values
+from .oracle import inside, is_near, same, values
 from .world import Facts
 
 NO_EDGES = SimpleNamespace(
@@ -163,8 +163,7 @@ class FakeSnapshot:
             counted=(sum(map(bool, lengths)), sum(lengths), max(lengths, default=0)),
             reference=None,
             term=lambda term: FakeTerm(texts, term) if term in vocabulary else None,
-            terms_from=lambda term: (one for one in vocabulary if one >= term),
-            terms_after_one_character=lambda tail: (one for one in vocabulary if one[1:] == tail),
+            terms_near=lambda text: (one for one in vocabulary if is_near(one, text)),
         )
 
     def _dense(self, part: Any, rows: Any) -> Any:
