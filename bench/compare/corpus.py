@@ -24,6 +24,7 @@ CLUSTER_NODES = 100
 """Nodes a cluster; the cosine of two members is about 0.6."""
 QUERY_TERMS = 4
 QUERIES, EXTRAS = 64, 16
+UPDATES = 1_000
 BATCH = 5_000
 
 
@@ -102,6 +103,20 @@ def extras(folder: str) -> list[Question]:
 def extra_questions(folder: str) -> list[Question]:
     """Returns for each node to insert a question that finds it."""
     return _pairs(f"{folder}/extra-queries.txt", f"{folder}/extra.f32")
+
+
+def changes(folder: str, size: int) -> list[tuple[int, Question]]:
+    """Returns UPDATES numbers, evenly spread, each with text and vector of the next node."""
+    count = min(UPDATES, size)
+    wanted = {(size * place // count + 1) % size: size * place // count for place in range(count)}
+    found = []
+    with open(f"{folder}/texts.txt") as texts, open(f"{folder}/vectors.f32", "rb") as rows:
+        for number, line in enumerate(texts):
+            if number in wanted:
+                rows.seek(4 * DIM * number)
+                vector = array("f", rows.read(4 * DIM))
+                found.append((wanted[number], Question(line.strip(), vector)))
+    return found
 
 
 def _pairs(texts: str, vectors: str) -> list[Question]:

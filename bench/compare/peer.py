@@ -29,6 +29,7 @@ PEERS = {
     "chroma": "chroma:Chroma",
 }
 LANES = ("lexical", "dense", "hybrid")
+EXTRA = ("filtered", "updated", "served")
 
 
 class Peer(Protocol):
@@ -49,11 +50,20 @@ class Peer(Protocol):
     def open(self) -> None:
         """Opens what was loaded."""
 
-    def ask(self, lane: str, question: Question, limit: int) -> Sequence[int]:
-        """Returns the numbers of the best nodes, best first."""
+    extra: tuple[str, ...]
+    """Which of EXTRA it can do."""
+
+    def ask(
+        self, lane: str, question: Question, limit: int, below: int | None = None
+    ) -> Sequence[int]:
+        """Returns the numbers of the best nodes, best first; with `below`, which is asked only if
+        it can be "filtered", of the nodes whose `share(number)` is below it."""
 
     def insert(self, number: int, node: Question) -> None:
         """Adds a node, durable on return."""
+
+    def update(self, nodes: Sequence[tuple[int, Question]]) -> None:
+        """Replaces text and vector of nodes, durable on return; only if it can be "updated"."""
 
 
 def find(name: str) -> type[Any]:
@@ -61,6 +71,11 @@ def find(name: str) -> type[Any]:
     module, _, cls = PEERS[name].partition(":")
     found: type[Any] = getattr(importlib.import_module(f"peers.{module}"), cls)
     return found
+
+
+def share(number: int) -> int:
+    """Returns the property that filters compare, 0 to 99: so many percent are below each."""
+    return number % 100
 
 
 def flush(path: str) -> None:

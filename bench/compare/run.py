@@ -19,6 +19,7 @@ from typing import Any
 
 from corpus import DIM
 from peer import LANES
+from worker import PASSING
 
 WORKER = Path(__file__).with_name("worker.py")
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -38,7 +39,7 @@ def measure(
         if isinstance(found, str):
             cells[name]["load"] = found
             continue
-        cells[name] |= {key: found[key] for key in ("lanes", "note", "versions")}
+        cells[name] |= {key: found[key] for key in ("lanes", "extra", "note", "versions")}
         cells[name]["load"] = size / found["load_s"]
         cells[name]["load_peak_mb"] = found["peak_mb"]
         cells[name]["disk"] = _disk(folder) / size
@@ -50,7 +51,13 @@ def measure(
             turns[name] += _turn(options, name, lanes, folder, data, size, turns[name])
     for name, folder in ready:
         cells[name] |= _sum_up(turns[name], cells[name]["lanes"], data, options.limit)
+        if "filtered" in cells[name]["extra"]:
+            _filtered(options, name, folder, data, size, cells[name])
+        if "served" in cells[name]["extra"]:
+            _served(options, name, folder, data, size, cells[name])
         _insert(options, name, folder, data, size, cells[name])
+        if "updated" in cells[name]["extra"]:
+            _updated(options, name, folder, data, size, cells[name])
         if options.work is None:
             shutil.rmtree(folder, ignore_errors=True)
         print(f"{size:>9,} {name:14}", _short(cells[name]), file=sys.stderr, flush=True)
@@ -108,6 +115,61 @@ def _sum_up(
     for name in ("rss_mb", "anonymous_mb"):
         cells[name] = statistics.median(run[name] for run in warm if not isinstance(run, str))
     return cells
+
+
+def _filtered(
+    options: argparse.Namespace,
+    name: str,
+    folder: Path,
+    data: Path,
+    size: int,
+    cells: dict[str, Any],
+) -> None:
+    found = _step(options, "filtered", name, folder, data, size)
+    for lane in _single(cells):
+        runs = [found] * len(PASSING) if isinstance(found, str) else found[lane]
+        for below, run in zip(PASSING, runs, strict=True):
+            cells[f"{lane}_filtered_{below}"] = _middle(run)
+
+
+def _served(
+    options: argparse.Namespace,
+    name: str,
+    folder: Path,
+    data: Path,
+    size: int,
+    cells: dict[str, Any],
+) -> None:
+    found = _step(options, "served", name, folder, data, size)
+    for way in ("library", "http", "mcp"):
+        spent = found if isinstance(found, str) else found[way]
+        cells[f"served_{way}"] = spent if isinstance(spent, str) else statistics.median(spent)
+
+
+def _updated(
+    options: argparse.Namespace,
+    name: str,
+    folder: Path,
+    data: Path,
+    size: int,
+    cells: dict[str, Any],
+) -> None:
+    found = _step(options, "updated", name, folder, data, size)
+    if isinstance(found, str):
+        cells |= dict.fromkeys([f"{lane}_updated" for lane in _single(cells)], found)
+        cells["updated"] = found
+        return
+    cells["updated"] = statistics.median(found["update_ms"])
+    for lane in _single(cells):
+        cells[f"{lane}_updated"] = _middle(found[lane])
+
+
+def _single(cells: dict[str, Any]) -> list[str]:
+    return [lane for lane in cells["lanes"] if lane != "hybrid"]
+
+
+def _middle(run: Answer) -> Answer | float:
+    return run if isinstance(run, str) else statistics.median(run["ms"])
 
 
 def _insert(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from peer import LANES, PEERS
+from peer import EXTRA, LANES, PEERS
 
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
@@ -22,7 +22,7 @@ class Row:
 
     title: str
     cells: tuple[str, ...]
-    """One or two cells; two are printed with a slash between."""
+    """One to three cells, printed with slashes between."""
     grows: bool = True
 
 
@@ -37,6 +37,21 @@ ROWS = (
     Row("Dense recall at k against exact search (1 is exact)", ("recall",), grows=False),
     Row("One durable one-node commit or insert (ms)", ("insert",)),
     Row("The first question after it, which must find the node (ms)", ("insert_first",)),
+    Row(
+        "Warm lexical, filtered so that 1 / 10 / 50 % of the nodes pass, p50 (ms)",
+        ("lexical_filtered_1", "lexical_filtered_10", "lexical_filtered_50"),
+    ),
+    Row(
+        "Warm dense, filtered so that 1 / 10 / 50 % of the nodes pass, p50 (ms)",
+        ("dense_filtered_1", "dense_filtered_10", "dense_filtered_50"),
+    ),
+    Row("A durable batch that replaces 100 nodes (ms)", ("updated",)),
+    Row("Warm lexical after ten such batches, p50 (ms)", ("lexical_updated",)),
+    Row("Warm dense after ten such batches, p50 (ms)", ("dense_updated",)),
+    Row(
+        "A lexical question to the library / over HTTP / over MCP, p50 (ms)",
+        ("served_library", "served_http", "served_mcp"),
+    ),
     Row("Disk (bytes a node)", ("disk",)),
     Row("Memory while loading, peak resident (MB)", ("load_peak_mb",)),
     Row("Memory of a warm process, resident / anonymous (MB)", ("rss_mb", "anonymous_mb")),
@@ -98,12 +113,11 @@ def _table(row: Row, cells: dict[str, Any]) -> str:
     lines = [f"### {row.title}", "", "| | " + " | ".join(heads) + " |"]
     lines.append("|---|" + "---:|" * len(heads))
     for name, peer in ordered(cells).items():
-        texts = []
-        for size in sizes:
-            values = [value_of(peer.get(str(size)), cell) for cell in row.cells]
-            if not _has(peer, row):
-                values = [None]
-            texts.append(_joined(values))
+        if not _has(peer, row):
+            continue
+        texts = [
+            _joined([value_of(peer.get(str(size)), cell) for cell in row.cells]) for size in sizes
+        ]
         if row.grows:
             numbers = [(size, value_of(peer.get(str(size)), row.cells[0])) for size in sizes]
             slope = exponent([(size, one) for size, one in numbers if isinstance(one, float)])
@@ -113,18 +127,20 @@ def _table(row: Row, cells: dict[str, Any]) -> str:
 
 
 def _has(peer: dict[str, Any], row: Row) -> bool:
-    """Returns whether a peer has the lane of a row, as far as any size has loaded."""
-    lanes = {lane for cell in peer.values() for lane in cell.get("lanes", ())}
-    first = row.cells[0].replace("recall", "dense")
-    asked = [lane for lane in LANES if lane in first]
-    return not lanes or not asked or asked[0] in lanes
+    """Returns whether a peer can do what a row measures, as far as any size has loaded."""
+    able = {
+        one for cell in peer.values() for one in (*cell.get("lanes", ()), *cell.get("extra", ()))
+    }
+    needed = {one for one in (*LANES, *EXTRA) if one in row.cells[0].replace("recall", "dense")}
+    return not able or needed <= able
 
 
 def _joined(values: list[float | str | None]) -> str:
-    first = values[0]
-    if isinstance(first, str):
-        return first.replace("|", " ")
-    return "-" if first is None else " / ".join(digits(one) for one in values)
+    texts = [
+        "-" if one is None else one.replace("|", " ") if isinstance(one, str) else digits(one)
+        for one in values
+    ]
+    return texts[0] if len(set(texts)) == 1 else " / ".join(texts)
 
 
 def digits(value: float) -> str:

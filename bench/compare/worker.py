@@ -1,6 +1,6 @@
 """One step of one peer in a process of its own; prints one line of JSON.
 
-    worker.py load|cold|warm|insert PEER FOLDER DATA SIZE LIMIT [LANE]
+    worker.py load|cold|warm|filtered|updated|served|insert PEER FOLDER DATA SIZE LIMIT [LANE]
 
 `cold` prints nothing but the answer: the caller takes the time of the whole process.
 """
@@ -10,19 +10,24 @@ from __future__ import annotations
 import os
 import sys
 import time
+from typing import Any
 
-from corpus import Corpus, Question, extra_questions, extras, questions
+from corpus import Corpus, Question, changes, extra_questions, extras, questions
 from peer import Peer, find
 
 WARM_UP = 4
 WARM_SHARE_S = 8.0
 """A lane is asked until all questions are answered or so many seconds are gone."""
 INSERTS = 5
+PASSING = (1, 10, 50)
+"""Percent of the nodes that pass a filter."""
+UPDATE_NODES = 100
+"""Nodes replaced in one durable batch."""
 
 
 def main() -> None:
     step, name, folder, data, size, limit, *rest = sys.argv[1:]
-    steps = {"load": load, "cold": cold, "warm": warm, "insert": insert}
+    steps = {one.__name__: one for one in (load, cold, warm, filtered, updated, served, insert)}
     found = steps[step](find(name), folder, data, int(size), int(limit), *rest)
     import json
 
@@ -44,6 +49,7 @@ def load(cls: type[Peer], folder: str, data: str, size: int, limit: int) -> dict
         "load_s": seconds,
         "peak_mb": _memory("VmHWM", "status"),
         "lanes": cls.lanes,
+        "extra": cls.extra,
         "note": cls.note,
         "versions": {name: _version(name) for name in cls.packages},
     }
@@ -75,16 +81,49 @@ def warm(cls: type[Peer], folder: str, data: str, size: int, limit: int) -> dict
     return found | {"rss_mb": _memory("Rss"), "anonymous_mb": _memory("Anonymous")}
 
 
-def _timed(peer: Peer, lane: str, asked: list[Question], limit: int) -> dict[str, object]:
+def filtered(cls: type[Peer], folder: str, data: str, size: int, limit: int) -> dict[str, object]:
+    peer = cls(folder)
+    peer.open()
+    return {
+        lane: [_timed(peer, lane, questions(data), limit, below) for below in PASSING]
+        for lane in _single(cls)
+    }
+
+
+def updated(cls: type[Peer], folder: str, data: str, size: int, limit: int) -> dict[str, object]:
+    peer, nodes = cls(folder), changes(data, size)
+    peer.open()
+    spent = []
+    for start in range(0, len(nodes), UPDATE_NODES):
+        started = time.perf_counter()
+        peer.update(nodes[start : start + UPDATE_NODES])
+        spent.append(1e3 * (time.perf_counter() - started))
+    peer.open()
+    lanes = {lane: _timed(peer, lane, questions(data), limit) for lane in _single(cls)}
+    return lanes | {"update_ms": spent}
+
+
+def served(cls: type[Any], folder: str, data: str, size: int, limit: int) -> dict[str, object]:
+    return cls(folder).served(questions(data), limit)
+
+
+def _single(cls: type[Peer]) -> list[str]:
+    return [lane for lane in cls.lanes if lane != "hybrid"]
+
+
+def _timed(
+    peer: Peer, lane: str, asked: list[Question], limit: int, below: int | None = None
+) -> dict[str, object]:
+    chosen = {} if below is None else {"below": below}
     began = time.perf_counter()
     for question in asked[:WARM_UP]:
-        peer.ask(lane, question, limit)
+        peer.ask(lane, question, limit, **chosen)
         if time.perf_counter() - began > WARM_SHARE_S:
             break
     spent, answers, began = [], [], time.perf_counter()
     for question in asked:
         started = time.perf_counter()
-        answers.append(list(peer.ask(lane, question, limit)))
+        answers.append(list(peer.ask(lane, question, limit, **chosen)))
         ended = time.perf_counter()
         spent.append(1e3 * (ended - started))
         if ended - began > WARM_SHARE_S:

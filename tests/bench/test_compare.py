@@ -38,9 +38,12 @@ def found(folder: Path) -> dict[str, Any]:
 def test_every_row_of_ours_is_a_number(found: dict[str, Any]):
     cell = found["cells"]["ibidem"]["50"]
     lanes = ("lexical", "dense", "hybrid")
-    rows = ["load", "disk", "recall", "insert", "insert_first", "rss_mb", "anonymous_mb"]
+    rows = ["load", "disk", "recall", "insert", "insert_first", "rss_mb", "anonymous_mb", "updated"]
     rows += [f"cold_{lane}" for lane in lanes]
     rows += [f"{lane}_{name}" for lane in lanes for name in ("p50", "p95")]
+    rows += [f"{lane}_filtered_{share}" for lane in lanes[:2] for share in (1, 10, 50)]
+    rows += [f"{lane}_updated" for lane in lanes[:2]]
+    rows += [f"served_{way}" for way in ("library", "http")]
     assert {row: type(cell[row]) for row in rows} == dict.fromkeys(rows, float)
     assert cell["recall"] == 1.0
 

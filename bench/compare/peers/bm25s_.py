@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import bm25s
+import numpy as np
 from corpus import Corpus, Question
-from peer import flush
+from peer import flush, share
 
 
 class Bm25sNumpy:
     lanes = ("lexical",)
     packages = ("bm25s", "numba")
+    extra = ("filtered", "updated")
     note = "no stop words, no stemmer; saved without texts; an insert indexes all texts again"
     backend = "numpy"
 
@@ -20,6 +22,7 @@ class Bm25sNumpy:
         self._folder = f"{folder}/index"
         self._texts_path = f"{folder}/texts.txt"
         self._index: Any = None
+        self._masks: dict[int, Any] = {}
 
     def load(self, corpus: Corpus) -> None:
         texts = corpus.texts()
@@ -41,18 +44,33 @@ class Bm25sNumpy:
         if self.backend == "numba":
             self._index.activate_numba_scorer()
 
-    def ask(self, lane: str, question: Question, limit: int) -> Sequence[int]:
+    def ask(
+        self, lane: str, question: Question, limit: int, below: int | None = None
+    ) -> Sequence[int]:
         tokens = bm25s.tokenize(
             [question.text], stopwords=None, show_progress=False, return_ids=False
         )
-        found, _ = self._index.retrieve(tokens, k=limit, show_progress=False)
+        mask = None if below is None else self._mask(below)
+        found, _ = self._index.retrieve(tokens, k=limit, show_progress=False, weight_mask=mask)
         return found[0].tolist()
 
+    def _mask(self, below: int) -> Any:
+        if below not in self._masks:
+            numbers = np.arange(self._index.scores["num_docs"])
+            self._masks[below] = (share(numbers) < below).astype(np.float32)
+        return self._masks[below]
+
     def insert(self, number: int, node: Question) -> None:
-        with open(self._texts_path, "a") as file:
-            file.write(node.text + "\n")
+        self.update([(number, node)])
+
+    def update(self, nodes: Sequence[tuple[int, Question]]) -> None:
         with open(self._texts_path) as file:
-            self._build([line.strip() for line in file])
+            texts = [line.strip() for line in file]
+        for number, node in nodes:
+            texts[number : number + 1] = [node.text]
+        with open(self._texts_path, "w") as file:
+            file.writelines(text + "\n" for text in texts)
+        self._build(texts)
         if self.backend == "numba":
             self._index.activate_numba_scorer()
 

@@ -8,11 +8,13 @@ from typing import Any
 import chromadb
 from chromadb.config import Settings
 from corpus import Corpus, Question
+from peer import share
 
 
 class Chroma:
     lanes = ("dense",)
     packages = ("chromadb",)
+    extra = ("filtered", "updated")
     note = "PersistentClient, cosine, default HNSW (approximate); it ranks no text by words"
 
     def __init__(self, folder: str) -> None:
@@ -26,18 +28,30 @@ class Chroma:
         )
         for start, texts, vectors in corpus.batches():
             numbers = range(start, start + len(texts))
-            self._collection.add([str(one) for one in numbers], vectors, documents=texts)
+            shares = [{"share": share(one)} for one in numbers]
+            self._collection.add([str(one) for one in numbers], vectors, shares, texts)
 
     def open(self) -> None:
         self._collection = self._client.get_collection("nodes", embedding_function=None)
 
-    def ask(self, lane: str, question: Question, limit: int) -> Sequence[int]:
+    def ask(
+        self, lane: str, question: Question, limit: int, below: int | None = None
+    ) -> Sequence[int]:
         found = self._collection.query(
             query_embeddings=[question.vector.tolist()],
             n_results=limit,
+            where=None if below is None else {"share": {"$lt": below}},
             include=["documents", "distances"],
         )
         return [int(one) for one in found["ids"][0]]
 
     def insert(self, number: int, node: Question) -> None:
-        self._collection.add([str(number)], [node.vector.tolist()], documents=[node.text])
+        self.update([(number, node)])
+
+    def update(self, nodes: Sequence[tuple[int, Question]]) -> None:
+        self._collection.upsert(
+            [str(number) for number, _ in nodes],
+            [node.vector.tolist() for _, node in nodes],
+            [{"share": share(number)} for number, _ in nodes],
+            [node.text for _, node in nodes],
+        )

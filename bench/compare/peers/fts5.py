@@ -12,6 +12,7 @@ from corpus import Corpus, Question
 class Fts5:
     lanes = ("lexical",)
     packages = ()
+    extra = ("filtered", "updated")
     note = f"SQLite {sqlite3.sqlite_version}, WAL, synchronous FULL, text stored"
 
     def __init__(self, folder: str) -> None:
@@ -35,13 +36,21 @@ class Fts5:
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=FULL")
 
-    def ask(self, lane: str, question: Question, limit: int) -> Sequence[int]:
+    def ask(
+        self, lane: str, question: Question, limit: int, below: int | None = None
+    ) -> Sequence[int]:
+        condition = "" if below is None else f"AND (rowid - 1) % 100 < {below}"
         rows = self._db.execute(
-            "SELECT rowid, text FROM nodes WHERE nodes MATCH ? ORDER BY rank LIMIT ?",
+            f"SELECT rowid, text FROM nodes WHERE nodes MATCH ? {condition} ORDER BY rank LIMIT ?",
             (" OR ".join(question.text.split()), limit),
         )
         return [row[0] - 1 for row in rows]
 
     def insert(self, number: int, node: Question) -> None:
         self._db.execute("INSERT INTO nodes(rowid, text) VALUES (?, ?)", (number + 1, node.text))
+        self._db.commit()
+
+    def update(self, nodes: Sequence[tuple[int, Question]]) -> None:
+        rows = [(node.text, number + 1) for number, node in nodes]
+        self._db.executemany("UPDATE nodes SET text = ? WHERE rowid = ?", rows)
         self._db.commit()

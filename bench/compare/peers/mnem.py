@@ -14,6 +14,7 @@ MODEL = "m"
 class Mnem:
     lanes = ("dense",)
     packages = ("mnem-py",)
+    extra = ()
     note = "redb file, one transaction for the load; it ranks no text without an embedding service"
 
     def __init__(self, folder: str) -> None:
@@ -31,7 +32,9 @@ class Mnem:
     def open(self) -> None:
         self._repo = pymnem.Repo.open_or_init(self._path)
 
-    def ask(self, lane: str, question: Question, limit: int) -> Sequence[int]:
+    def ask(
+        self, lane: str, question: Question, limit: int, below: int | None = None
+    ) -> Sequence[int]:
         found = self._repo.retrieve(vector=question.vector.tolist(), model=MODEL, limit=limit)
         return [_number(item.rendered) for item in found.items]
 
