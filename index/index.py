@@ -8,6 +8,7 @@ trees, else built.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,7 +114,9 @@ class Index:
         )
         self._is_read_only = is_read_only
         self.write_count = 0
-        """Snapshots whose writing into the directory was at least started."""
+        """Snapshots of which something may have been written into the directory."""
+        self._unwritten_left = 0
+        """How many of the snapshots that commits prepare next are not written."""
         self._merger = MergeScheduler(tuning)
         self._open: dict[RootCid, Snapshot] = {}
         self.retention = Retention()
@@ -133,17 +136,22 @@ class Index:
             CorruptError: a block of the root is damaged or invalid.
         """
         with self._lock:
-            found = self._open.pop(root, None) or self._remembered(root)
-            if found is None:
-                found = (
-                    self._advanced(root, near)
-                    or self._taken(root, near)
-                    or self._built(root, is_first=True)
-                )
-            self._keep(found)
-            if self._registry is not None:
-                self._registry.used(root)
-            return found
+            return self._opened(root, near)
+
+    def _opened(
+        self, root: RootCid, near: Sequence[RootCid], *, is_written: bool = True
+    ) -> Snapshot:
+        found = self._open.pop(root, None) or self._remembered(root)
+        if found is None:
+            found = (
+                self._advanced(root, near, is_written=is_written)
+                or self._taken(root, near)
+                or self._built(root, is_first=True)
+            )
+        self._keep(found)
+        if self._registry is not None:
+            self._registry.used(root)
+        return found
 
     def snapshot_from(self, base: Snapshot, root: RootCid) -> Snapshot:
         """Returns the snapshot of a root, advanced from one of any index that is near it; raises as
@@ -153,12 +161,17 @@ class Index:
 
     def prepare(self, root: RootCid, *, near: Sequence[RootCid]) -> None:
         """Builds the snapshot of a root if one of `near` is open and no other thread is building;
-        raises as `snapshot` does."""
+        raises as `snapshot` does.
+
+        Only one in some is written: another process begins with that of a few commits before.
+        """
         if not self._lock.acquire(blocking=False):
             return
         try:
             if any(one in self._open for one in near):
-                self.snapshot(root, near=near)
+                is_written = not self._unwritten_left
+                self._unwritten_left -= not is_written
+                self._opened(root, near, is_written=is_written)
         finally:
             self._lock.release()
 
@@ -229,6 +242,7 @@ class Index:
         """
         with self._lock:
             if self._registry is not None:
+                self._write(root)
                 self._registry.remember_derived(root, name, data, self.retention)
 
     def remembered(self) -> list[RootCid]:
@@ -246,6 +260,8 @@ class Index:
                     for root, found in reversed(self._open.items())
                     for size in [sum(one.size_bytes for one in found.state.segments())]
                 ]
+            for root in list(self._open)[-1:]:
+                self._write(root)
             return [SnapshotSize(one.root, size, own) for one, size, own in self._registry.by_use()]
 
     def forget_all(self, roots: Iterable[RootCid]) -> None:
@@ -299,6 +315,7 @@ class Index:
         with self._lock:
             held = self.snapshot(root)
             self._merger.wait()
+            self._write(root)
             if self._shared is None or self._registry is None:
                 raise InvalidInputError(
                     "index: its segments can be shared only from a repository in a bucket or a "
@@ -372,14 +389,16 @@ class Index:
         state = self._registry.open(root)
         return None if state is None else self._snapshot(state, root, self._root(root))
 
-    def _advanced(self, root: RootCid, near: Sequence[RootCid]) -> Snapshot | None:
+    def _advanced(
+        self, root: RootCid, near: Sequence[RootCid], *, is_written: bool
+    ) -> Snapshot | None:
         after = self._root(root)
         for base in self._bases(root, near):
             try:
                 before = self._root(base.root)
                 if not _is_compatible(before, after):
                     continue
-                return self._step(base.state, before, after, root)
+                return self._step(base.state, before, after, root, is_written=is_written)
             except (NotFoundError, CorruptError):
                 # The base may lack blocks or be damaged; a build shows whether this root is.
                 self.recover(base)
@@ -433,6 +452,8 @@ class Index:
         after: Root,
         root: RootCid,
         progress: Progress | None = None,
+        *,
+        is_written: bool = True,
     ) -> Snapshot:
         merged = self._merger.taken_over(state)
         with gc_paused():
@@ -449,25 +470,32 @@ class Index:
                     self._tuning,
                     progress or self._progress,
                 ),
+                is_written=is_written,
             )
 
-    def _made(self, root: RootCid, block: Root, make: Make) -> Snapshot:
-        """Builds a state on disk and writes its manifest; in memory if writing fails."""
+    def _made(self, root: RootCid, block: Root, make: Make, *, is_written: bool = True) -> Snapshot:
+        """Builds a state and writes it; in memory if writing fails."""
         registry = self._registry
         if registry is not None and not self._is_read_only:
             self.write_count += 1
-            try:
+            # A full or read-only disk costs time in the next process, not the answer.
+            with suppress(StorageError):
                 state = make(registry.segment_store)
-                registry.remember(state, self.retention)
-            except StorageError:
-                pass  # a full or read-only disk costs time in the next process, not the answer
-            else:
+                if is_written and registry.remember(state, self.retention):
+                    self._unwritten_left = self._tuning.steps_unwritten
                 self._merger.begin(state, registry.segment_store)
                 return self._snapshot(state, root, block)
         segment_store = MemorySegmentStore()
         state = make(segment_store)
         self._merger.begin(state, segment_store)
         return self._snapshot(state, root, block)
+
+    def _write(self, root: RootCid) -> None:
+        """Writes the snapshot of a root if it is open and was not written."""
+        registry, held = self._registry, self._open.get(root)
+        if registry is None or self._is_read_only or held is None or root in registry:
+            return
+        registry.remember(held.state, self.retention)
 
     def _compacted(self, held: Snapshot) -> Snapshot:
         return self._made(

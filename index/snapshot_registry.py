@@ -34,7 +34,7 @@ from ibidem.index.segments.store import (
     unlink,
 )
 from ibidem.objects.cid import RootCid
-from ibidem.objects.errors import CorruptError, ErrorKind, StorageError
+from ibidem.objects.errors import CorruptError, StorageError
 from ibidem.store.lock import writer_lock
 
 Stamp = tuple[int, int, int] | None
@@ -76,6 +76,10 @@ class SnapshotRegistry:
             self._read(name)
         found = [manifest for _, manifest in self._known.values()]
         return sorted(found, key=lambda one: (one.sequence, one.root), reverse=True)
+
+    def __contains__(self, root: RootCid) -> bool:
+        """Returns whether there is a manifest of a root."""
+        return self._stamp(str(root)) is not None
 
     def open(self, root: RootCid) -> SnapshotParts | None:
         """Returns the state of a root from disk; None if there is none that can be read."""
@@ -130,22 +134,20 @@ class SnapshotRegistry:
             for one in found
         ]
 
-    def remember(self, state: SnapshotParts, retention: Retention) -> None:
-        """Writes the manifest of a state and removes those that need not stay; does nothing if
-        another process holds the lock for more than REMEMBER_SECONDS.
+    def remember(self, state: SnapshotParts, retention: Retention) -> bool:
+        """Writes a state and removes those that need not stay; does nothing if another process
+        holds the lock for more than REMEMBER_SECONDS, or a file cannot be written.
 
-        Raises:
-            StorageError: the manifest could not be written.
+        Returns:
+            Whether the state was written.
         """
         assert state.root is not None, "BUG: only the state of a root is remembered"
         if any(segment.name not in self.segment_store for segment in state.segments()):
-            return  # built in memory because writing failed
-        try:
-            with self._lock(REMEMBER_SECONDS):
-                self._remember(state, retention)
-        except StorageError as error:
-            if error.kind is not ErrorKind.LOCKED:
-                raise
+            return False  # built in memory because writing failed
+        with suppress(StorageError), self._lock(REMEMBER_SECONDS):
+            self._remember(state, retention)
+            return True
+        return False
 
     def derived(self, root: RootCid, name: str) -> bytes | None:
         """Returns what was computed from the snapshot of a root; None if it is not here."""
@@ -155,10 +157,10 @@ class SnapshotRegistry:
         """Writes what was computed from a snapshot, if that is on disk, and removes the snapshots
         that need not stay; does nothing if another process holds the lock, or the file cannot be
         written."""
-        if self._is_read_only or self._stamp(str(root)) is None:
+        if self._is_read_only or root not in self:
             return
         with suppress(StorageError), self._lock(REMEMBER_SECONDS):
-            if self._stamp(str(root)) is not None:
+            if root in self:
                 self.bytes_written += self._derived.put(str(root), name, data)
                 found = self.manifests()
                 staying = self._without_surplus(found, root, retention)
@@ -238,11 +240,15 @@ class SnapshotRegistry:
         return [one for one in found if one.root not in let_go]
 
     def _put_missing(self, state: SnapshotParts) -> None:
-        """Writes again the segments that another process has unlinked."""
-        present = set(names_in(self.segment_store.directory))
+        """Writes the segments that are only in memory, and again those that another process has
+        unlinked."""
+        segment_store = self.segment_store
+        present = set(names_in(segment_store.directory))
         for segment in state.segments():
-            if segment.name not in present and not self.segment_store.is_remote(segment.name):
-                self.segment_store.put(segment.columns(), segment.meta)
+            if segment_store.is_unwritten(segment) or (
+                segment.name not in present and not segment_store.is_remote(segment.name)
+            ):
+                segment_store.write(segment)
 
     def _drop(self, gone: list[Manifest], *, wait_seconds: float = REMOVE_SECONDS) -> None:
         """Unlinks the manifests `gone`, then the segments that no other manifest names."""

@@ -30,6 +30,9 @@ class Tuning:
     steps_before: int = 8
     """Snapshots that an index builds before it starts merges in the background: a process that runs
     one command ends too soon to benefit from them."""
+    steps_unwritten: int = 7
+    """So many snapshots that commits prepare follow one that was written before another is: they
+    replace each other's small segments, and writing these takes half as long as making them."""
     merge_bytes_max: int = 96 << 20
     """Size of the segments that one merge reads, which is about the memory that it needs."""
     compact_rows: int = 131_072

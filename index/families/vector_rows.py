@@ -101,7 +101,7 @@ class VectorSegment(FamilySegment):
 
     @property
     def rows(self) -> Column:
-        """(n, d) float32, C-contiguous, 64-byte aligned."""
+        """(n, d) float32, C-contiguous; 64-byte aligned in a file."""
         return self.part.segment.column("rows")
 
     @property

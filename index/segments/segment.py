@@ -103,6 +103,7 @@ class SegmentFile:
 
     name: str
     size_bytes: int
+    columns: Columns
     pieces: tuple[Piece, ...]
 
     @classmethod
@@ -127,7 +128,7 @@ class SegmentFile:
         head = MAGIC + len(header).to_bytes(8, "little") + size.to_bytes(16, "little")
         digest = blake3(head + header)
         first = head + digest.digest() + header + _padding(len(header))
-        return cls(digest.hexdigest(), size, (first, *body))
+        return cls(digest.hexdigest(), size, arrays, (first, *body))
 
 
 def read_segment(

@@ -1,10 +1,11 @@
 """Where segments are kept: in memory, or as files named by their hash.
 
 A file is written under a temporary name and renamed, so a name always has a complete file, or none.
-Large files are flushed before the rename. Small ones are not, because every commit writes some:
-after a power cut they may hold anything, so their columns are compared with their checksums when a
-process first opens them; those of large files when they are read. Either way a file that is missing
-or damaged means "build again", never a wrong answer.
+A large segment is written when it is put. A small one stays in memory until a snapshot that has it
+is written, since the next commits will merge it with their rows. Large files are flushed before the
+rename. Small ones are not: after a power cut they may hold anything, so their columns are compared
+with their checksums when a process first opens them; those of large files when they are read.
+Either way a file that is missing or damaged means "build again", never a wrong answer.
 """
 
 from __future__ import annotations
@@ -19,11 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
 from ibidem.index.arrays import Columns
 from ibidem.index.segments.segment import (
-    ALIGNMENT,
     Piece,
     Segment,
     SegmentFile,
@@ -34,7 +32,8 @@ from ibidem.objects.errors import CorruptError, StorageError
 from ibidem.store import files
 
 SMALL_BYTES = 2 << 20
-"""Files up to this size are not flushed and are compared in whole at open: 0.1 ms at most."""
+"""Files up to this size are written with their snapshot, are not flushed, and are compared in whole
+at open: 0.1 ms at most."""
 
 
 class SegmentStore(Protocol):
@@ -122,9 +121,12 @@ class FolderSegmentStore:
         self.remote = remote
         self.bytes_written = 0
         self._open: weakref.WeakValueDictionary[str, Segment] = weakref.WeakValueDictionary()
+        self._unwritten: weakref.WeakKeyDictionary[Segment, SegmentFile]
+        self._unwritten = weakref.WeakKeyDictionary()
 
     def put(self, columns: Columns, meta: Mapping[str, Any] | None = None) -> Segment:
-        """Writes the columns as a file and returns it, mapped.
+        """Returns the columns as a segment; they must not be changed from then on. A large one is
+        written and mapped, a small one written by `write`.
 
         Raises:
             StorageError: the file could not be written; no part of it remains.
@@ -132,18 +134,36 @@ class FolderSegmentStore:
         file = SegmentFile.of(columns, meta or {})
         path = self.directory / file.name
         known = self._open.get(file.name)
-        if known is not None and not known.is_damaged and path.exists():
+        if (
+            known is not None
+            and not known.is_damaged
+            and (self.is_unwritten(known) or path.exists())
+        ):
             return known
-        self.bytes_written += file.size_bytes
         if file.size_bytes > SMALL_BYTES:
-            write_file(path, file.pieces, is_flushed=True)
+            self._write(file)
             segment = read_segment(file.name, map_file(path))
         else:
-            data = _in_one_buffer(file)
-            write_file(path, [data], is_flushed=False)
-            segment = read_segment(file.name, data)
+            for column in file.columns.values():
+                column.flags.writeable = False
+            segment = Segment(file.name, file.columns, meta or {}, file.size_bytes)
+            self._unwritten[segment] = file
         self._open[file.name] = segment
         return segment
+
+    def is_unwritten(self, segment: Segment) -> bool:
+        """Returns whether a segment is only in memory."""
+        return segment in self._unwritten
+
+    def write(self, segment: Segment) -> None:
+        """Writes the file of a segment; raises as `put` does."""
+        self._write(self._unwritten.get(segment) or SegmentFile.of(segment.columns(), segment.meta))
+        self._unwritten.pop(segment, None)
+
+    def _write(self, file: SegmentFile) -> None:
+        self.bytes_written += file.size_bytes
+        is_large = file.size_bytes > SMALL_BYTES
+        write_file(self.directory / file.name, file.pieces, is_flushed=is_large)
 
     def open(self, name: str) -> Segment:
         """Returns the segment of that name; in a small file, its columns are checked at once.
@@ -168,11 +188,14 @@ class FolderSegmentStore:
         return segment
 
     def verify(self, name: str) -> None:
-        """Hashes the whole file of that name.
+        """Hashes the whole file of that name, if it was written.
 
         Raises:
             CorruptError: missing, cut short or damaged.
         """
+        known = self._open.get(name)
+        if known is not None and self.is_unwritten(known):
+            return
         if self.is_remote(name):
             assert self.remote is not None, "BUG: nothing is remote"
             self.remote.verify(name)
@@ -253,18 +276,6 @@ def unlink(path: Path) -> None:
     """Removes a file if possible; a leftover file does no harm."""
     with suppress(OSError):
         path.unlink()
-
-
-def _in_one_buffer(file: SegmentFile) -> memoryview:
-    """Returns the bytes of a file in one buffer, aligned as a mapping is."""
-    room = np.empty(file.size_bytes + ALIGNMENT, dtype=np.uint8)
-    start = -room.ctypes.data % ALIGNMENT
-    target = room[start : start + file.size_bytes].data
-    position = 0
-    for piece in file.pieces:
-        target[position : position + len(piece)] = piece
-        position += len(piece)
-    return target
 
 
 def map_file(path: Path) -> mmap.mmap:

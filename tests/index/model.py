@@ -178,7 +178,6 @@ def check_vectors(snapshot: Snapshot, graph: Graph) -> None:
         rows, digests, cids = (
             column.whole() for column in (segment.rows, segment.digests, segment.cid_digests)
         )
-        assert rows.ctypes.data % 64 == 0 or not segment.name.isalnum()
         ids = ids_of(snapshot, segment.ordinals)
         for row, raw in enumerate(ids):
             if segment.live is None or segment.live[row]:

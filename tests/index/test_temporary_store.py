@@ -18,6 +18,7 @@ def test_a_segment_is_on_the_disk_without_a_name(tmp_path: Path):
     segment = TemporarySegmentStore(tmp_path).put(COLUMNS, {"a": 1})
     assert not segment.name.startswith("memory-")
     assert not list(tmp_path.iterdir())
+    assert segment["ordinals"].ctypes.data % 64 == 0
     assert {name: segment[name].tolist() for name in COLUMNS} == {
         name: column.tolist() for name, column in COLUMNS.items()
     }

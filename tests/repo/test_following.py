@@ -114,3 +114,45 @@ def test_commits_of_a_run_are_followed(repo: Repository) -> None:
             tx.add_node("Doc", summary="a second text")
         assert repo.core.search_index.current.is_remembered(repo.at().root_cid)
         assert len(run.retrieve("text").items) == 2
+
+
+def test_few_of_the_snapshots_that_follow_commits_are_written(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path) as repo:
+        roots = []
+        for number in range(20):
+            roots.append(commit(repo, f"a text {number}"))
+            expected = repo.retrieve("text", limit=20).to_json()
+        index = repo.core.search_index.current
+        assert set(index.remembered()) == {roots[0], roots[8], roots[16]}
+        assert index.verify(roots[-1]) == []
+    with ibidem.open(tmp_path) as repo:
+        totals: list[int | None] = []
+        repo.core.progress = lambda _, __, total: totals.append(total)
+        assert repo.retrieve("text", limit=20).to_json() == expected
+        assert totals[0] is None, "only what changed since the last one is read"
+        assert set(repo.core.search_index.current.remembered()) >= {roots[16], roots[19]}
+        assert repo.maintenance.fsck().faults == ()
+        assert repo.maintenance.verify_index() == ()
+
+
+def test_a_snapshot_that_is_only_in_memory_is_written_for_what_is_derived_from_it(
+    tmp_path: Path,
+) -> None:
+    with ibidem.init(tmp_path) as repo:
+        for number in range(3):
+            root = commit(repo, f"a text {number}")
+            repo.retrieve("text")
+        index = repo.core.search_index.current
+        assert root not in index.remembered()
+        index.remember_derived(root, "name", b"data")
+        assert root in index.remembered()
+        assert index.derived(root, "name") == b"data"
+
+
+def test_a_damaged_segment_does_not_condemn_those_that_are_only_in_memory(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path) as repo:
+        for number in range(3):
+            root = commit(repo, f"a text {number}")
+            repo.retrieve("text")
+        index = repo.core.search_index.current
+        assert not index.recover(index.snapshot(root))

@@ -12,6 +12,7 @@ import ibidem
 from ibidem.index import manifest, retention, snapshot_registry
 from ibidem.index.manifest import Manifest
 from ibidem.index.segments import store
+from ibidem.index.tuning import Tuning
 from ibidem.objects.errors import ErrorKind, StorageError
 from ibidem.store.lock import writer_lock
 
@@ -79,6 +80,7 @@ def test_a_process_may_end_before_any_file_is_written_or_unlinked(
 
     monkeypatch.setattr(retention, "SNAPSHOTS_MAX", 2)
     with ibidem.init(tmp_path) as repo:
+        repo.core.search_index.tuning = Tuning(steps_unwritten=0)
         with monkeypatch.context() as patched, suppress(Killed):
             patched.setattr(snapshot_registry, "unlink", before(store.unlink))
             patched.setattr(store, "unlink", before(store.unlink))
