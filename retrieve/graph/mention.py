@@ -87,11 +87,11 @@ def run_mentions(
     seeds = seeds_of(scope, tops, options.seeds).tolist()
     walk = _Walk(_Names.of(scope), options)
     _follow(scope, walk, seeds, load, content)
-    flags = scope.nodes.flags()
+    members = scope.nodes.members
     scores = {
         node: min(UNIT, units)
         for node, units in walk.units.items()
-        if units and flags[node] and node not in seeds
+        if units and node in members and node not in seeds
     }
     if not scores:
         return None

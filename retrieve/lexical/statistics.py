@@ -22,6 +22,7 @@ from ibidem.retrieve.protocol import Bools, LexicalSegment
 ANALYSER_SHARE = 64
 """An analyser of fewer documents than one in this many is not asked: a few quotations in another
 language do not change what the words of a question match."""
+_PART = "documents"
 
 
 @record
@@ -63,26 +64,60 @@ def statistics_of(view: NodeSet, *, include_tombstoned: bool) -> Statistics:
         gone: dict[str, npt.NDArray[np.intp]] = {}
         held: Counter[int] = Counter()
         for segment in view.snapshot.lexical:
-            counted = segment.counted
-            documents, terms = documents + counted[0], terms + counted[1]
-            longest = max(longest, counted[2])
             mask = view.mask(segment)
-            held.update(_analysers(segment, mask))
-            out = 0 if mask is None else mask.shape[0] - int(np.count_nonzero(mask))
-            if mask is None or out == 0:
-                continue
-            masks[segment.name] = mask
-            if out * tuning.ABSENT_LIST_SHARE < mask.shape[0]:
-                gone[segment.name] = np.flatnonzero(~mask)
-                lengths = segment.lengths[gone[segment.name]]
-                left_out = int(np.count_nonzero(lengths)), int(lengths.sum(dtype=np.uint64))
-            else:
-                full = counted[0] == mask.shape[0]
-                left_out = _left_out(segment.lengths, ~mask, out if full else None)
-            documents, terms = documents - left_out[0], terms - left_out[1]
+            part = _part_of(segment, mask)
+            documents, terms = documents + part.documents, terms + part.terms
+            longest = max(longest, segment.counted[2])
+            held.update(part.by_analyser)
+            if mask is not None and part.is_narrowed:
+                masks[segment.name] = mask
+            if part.gone is not None:
+                gone[segment.name] = part.gone
         return Statistics(documents, terms, longest, dict(held), masks, gone)
 
     return cached(view.snapshot, ("lexical", include_tombstoned), build)
+
+
+@record
+class _Part:
+    """What one segment contributes."""
+
+    documents: int
+    terms: int
+    by_analyser: Mapping[int, int]
+    is_narrowed: bool
+    """Whether some rows do not count."""
+    gone: npt.NDArray[np.intp] | None
+    """These rows, ascending, where they are few."""
+
+
+def _part_of(segment: LexicalSegment, mask: Bools | None) -> _Part:
+    """Returns what the rows of a mask contribute. That of all live rows is cached with the segment:
+    most commits leave the live rows of most segments as they are."""
+    held: tuple[Bools | None, _Part] | None = segment.cache.get(_PART)
+    if held is not None and held[0] is mask:
+        return held[1]
+    found = _counted_part(segment, mask)
+    if mask is segment.live:
+        segment.cache[_PART] = mask, found
+    return found
+
+
+def _counted_part(segment: LexicalSegment, mask: Bools | None) -> _Part:
+    documents, terms, _ = segment.counted
+    by_analyser = _analysers(segment, mask)
+    out = 0 if mask is None else mask.shape[0] - int(np.count_nonzero(mask))
+    if mask is None or out == 0:
+        return _Part(documents, terms, by_analyser, False, None)
+    gone = None
+    if out * tuning.ABSENT_LIST_SHARE < mask.shape[0]:
+        gone = np.flatnonzero(~mask)
+        lengths = segment.lengths[gone]
+        left_out = int(np.count_nonzero(lengths)), int(lengths.sum(dtype=np.uint64))
+    else:
+        full = documents == mask.shape[0]
+        left_out = _left_out(segment.lengths, ~mask, out if full else None)
+    return _Part(documents - left_out[0], terms - left_out[1], by_analyser, True, gone)
 
 
 def _analysers(segment: LexicalSegment, mask: Bools | None) -> dict[int, int]:

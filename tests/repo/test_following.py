@@ -11,6 +11,8 @@ import ibidem
 from ibidem.index.index import Index
 from ibidem.objects.cid import RootCid
 from ibidem.repo.repository import Repository
+from ibidem.retrieve.filter import view_of
+from ibidem.retrieve.lexical.statistics import statistics_of
 
 
 def commit(repo: Repository, *texts: str) -> RootCid:
@@ -156,3 +158,28 @@ def test_a_damaged_segment_does_not_condemn_those_that_are_only_in_memory(tmp_pa
             repo.retrieve("text")
         index = repo.core.search_index.current
         assert not index.recover(index.snapshot(root))
+
+
+def test_what_is_known_of_a_segment_holds_until_one_of_its_rows_dies(repo: Repository) -> None:
+    commit(repo, *(f"a text {number}" for number in range(600)))
+    with repo.transaction() as tx:
+        for node in repo.query(limit=20):
+            tx.remove_node(node.id)
+    found = []
+    for number in range(2):
+        assert repo.retrieve("text").items
+        view = view_of(repo.at().snapshot(), include_tombstoned=False)
+        statistics = statistics_of(view, include_tombstoned=False)
+        assert statistics.documents == 580 + number
+        found.append(statistics.gone)
+        commit(repo, f"a later text {number}")
+    ((name, gone),) = found[0].items()
+    assert len(gone) == 20
+    assert found[1][name] is gone
+
+
+def test_a_question_after_a_commit_marks_no_row_of_the_whole_graph(repo: Repository) -> None:
+    commit(repo, *(f"Ada Lovelace wrote text {number}" for number in range(40)))
+    assert repo.retrieve("Ada Lovelace", mentions=True).items
+    view = view_of(repo.at().snapshot(), include_tombstoned=False)
+    assert "flags" not in view._made
