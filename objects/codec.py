@@ -182,7 +182,11 @@ def _prepare(value: Any, depth: int, budget: list[int]) -> Any:
         if budget[0] < 0:
             _refuse_size()
         return [
-            item if type(item) in _PLAIN else _prepare(item, depth - 1, budget) for item in value
+            item
+            if (kind := type(item)) in _PLAIN
+            or (kind is int and INTEGER_MIN <= item <= INTEGER_MAX)
+            else _prepare(item, depth - 1, budget)
+            for item in value
         ]
     if kind is int:
         if not INTEGER_MIN <= value <= INTEGER_MAX:

@@ -60,8 +60,9 @@ class Checksums:
     def of(cls, name: str, array: Array) -> Self:
         """Returns the checksums of a C-contiguous column; its name decides the chunk size."""
         size = SCANNED_CHUNK_BYTES if name in SCANNED else CHUNK_BYTES
-        chunk_rows = 1 << max(1, size // _row_bytes(array)).bit_length() - 1
-        data, width = _bytes_of(array), chunk_rows * _row_bytes(array)
+        row_bytes = _row_bytes(array)
+        chunk_rows = 1 << max(1, size // row_bytes).bit_length() - 1
+        data, width = _bytes_of(array), chunk_rows * row_bytes
         starts = range(0, len(data), width)
         return cls(
             chunk_rows, b"".join(xxh3_64_digest(data[start : start + width]) for start in starts)

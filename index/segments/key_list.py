@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect, bisect_left
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -227,17 +228,13 @@ def union_keys(lists: Sequence[KeyList]) -> tuple[Bytes, Array, list[Array]]:
     """
     if len(lists) == 2 and len(lists[1]) * _SMALL_SHARE < len(lists[0]):
         return _with_few(lists[0], list(lists[1]))
-    numbers = Numbering()
-    met = [
-        np.fromiter(map(numbers.__getitem__, one), dtype=np.uint32, count=len(one)) for one in lists
-    ]
-    keys = list(numbers)  # in order of first occurrence: sorted runs, which `sort` merges
+    read = [list(one) for one in lists]
+    keys = list(dict.fromkeys(chain.from_iterable(read)))  # sorted runs, which `sort` merges
     keys.sort()
-    rank = np.empty(len(keys), dtype=np.uint64)
-    rank[np.fromiter(map(numbers.__getitem__, keys), dtype=np.int64, count=len(keys))] = np.arange(
-        len(keys), dtype=np.uint64
-    )
-    tables = [rank[positions] for positions in met]
+    rank = dict(zip(keys, range(len(keys)), strict=True))
+    tables: list[Array] = [
+        np.fromiter(map(rank.__getitem__, one), dtype=np.uint64, count=len(one)) for one in read
+    ]
     columns = key_columns("", keys)
     return columns[".keys"], columns[".ends"], tables
 
