@@ -14,7 +14,16 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ibidem.objects.blocks import WriteBatch
-from ibidem.objects.cid import Cid, OperationCid, ViewCid
+from ibidem.objects.cid import (
+    Cid,
+    EdgeCid,
+    NodeCid,
+    OperationCid,
+    SparseCid,
+    TreeCid,
+    VectorCid,
+    ViewCid,
+)
 from ibidem.objects.errors import (
     ConflictError,
     CorruptError,
@@ -55,6 +64,8 @@ LINK_FIELDS = (_UNDONE, _REDONE, ERASES)
 """Fields of operations that this program adds; each is a link."""
 _NAMING = ("ref", "commit", "receipt", "step")
 """Kinds of blocks that name existing ones."""
+_NAMELESS = frozenset((NodeCid, EdgeCid, VectorCid, SparseCid, TreeCid))
+"""CIDs of other kinds, which most new blocks have; these blocks are not searched."""
 _VERBS = {_UNDONE: "undo", _REDONE: "redo"}
 
 
@@ -432,7 +443,9 @@ def _named(new: Mapping[Cid, bytes]) -> list[Cid]:
     """
     named = []
     for own, block in new.items():
-        fields = None if own.is_raw else fields_of_kind(block, *_NAMING)
+        if type(own) in _NAMELESS or own.is_raw:
+            continue
+        fields = fields_of_kind(block, *_NAMING)
         if fields is not None:
             named += [cid for cid in links_in(fields) if cid not in new]
     return named

@@ -7,12 +7,23 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pytest
 
-from ibidem.objects.cid import Cid
+from ibidem.objects.cid import (
+    Cid,
+    CommitCid,
+    EdgeCid,
+    NodeCid,
+    RootCid,
+    SparseCid,
+    TreeCid,
+    VectorCid,
+)
+from ibidem.objects.commit import Commit
 from ibidem.objects.config import Config
 from ibidem.objects.ids import NodeId
 from ibidem.objects.vector import Vector
 from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.core import Core
+from ibidem.repo.operation_log import _named
 from ibidem.repo.repository import Repository
 from ibidem.repo.transaction import pending
 from ibidem.store.memory import MemoryStore
@@ -62,6 +73,22 @@ def test_ten_times_the_edges_are_ten_times_the_bytes() -> None:
     in_batches = load(8_000, batch=800)
     assert in_batches.publish_count == 10
     assert in_batches.byte_count > 1.8 * large.byte_count
+
+
+def test_the_blocks_of_a_load_are_not_searched_for_what_they_name() -> None:
+    class Unsearched(bytes):
+        def __contains__(self, part: object) -> bool:
+            raise AssertionError(f"searched for {part!r}")
+
+    base = RootCid.of(b"a root")
+    commit = Commit(base, (CommitCid.of(b"a parent"),)).encode()
+    new: dict[Cid, bytes] = {
+        kind.of(kind.__name__.encode()): Unsearched(commit)
+        for kind in (NodeCid, EdgeCid, VectorCid, SparseCid, TreeCid)
+    }
+    assert _named(new) == []
+    new[Cid.of(commit)] = commit
+    assert _named(new) == [base, CommitCid.of(b"a parent")]
 
 
 def test_only_the_last_staged_nodes_stay_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
