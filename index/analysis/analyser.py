@@ -19,14 +19,14 @@ from functools import cache
 from itertools import chain
 from typing import Generic, TypeVar
 
-from ibidem.index.analysis.fold import fold, fold_with_origins
+from ibidem.index.analysis.fold import ASCII_FOLD_BYTES, fold, fold_with_origins
 from ibidem.index.analysis.language import (
     LANGUAGES,
     languages_by_word,
     stems,
     stop_words,
 )
-from ibidem.index.analysis.words import Span, folded_words, plain_spans, stemmed_spans
+from ibidem.index.analysis.words import Span, folded_words, is_one_word, plain_spans, stemmed_spans
 from ibidem.objects.errors import ErrorKind, FormatError
 
 UNICODE = "unicode-1"
@@ -90,6 +90,13 @@ def folded(text: str) -> str:
     # A point before a space ends a sentence: removing it here lets "word." and "word" share a cache
     # entry.
     return plain.replace(". ", " ")
+
+
+def folded_bytes(text: str) -> bytes:
+    """Returns the same in UTF-8."""
+    if not text.isascii():
+        return folded(text).encode()
+    return text.encode().translate(ASCII_FOLD_BYTES).replace(b". ", b" ")
 
 
 def analyser_of(text: str, home: str, among: Sequence[str] = ANALYSERS) -> str:
@@ -208,6 +215,13 @@ class _Stemmed(TermCache):
         self._is_english = name == "english"
         self._dropped = stop_words(name, in_ascii=True) if drops else _NONE
         self._drops, self._name = drops, name
+
+    def compute(self, chunk: str) -> tuple[str, ...]:
+        """Returns the terms in order; those of one word, which most chunks are, in one step."""
+        if not is_one_word(chunk):
+            return super().compute(chunk)
+        word = chunk.lower()
+        return () if word in self._dropped else (self._stem(word),)
 
     def spans(self, chunk: str) -> Iterator[Span]:
         dropped = self._dropped

@@ -74,7 +74,7 @@ class ChunkNumbers:
     def _looked_up(self, low: Keys, high: Keys) -> npt.NDArray[np.int64]:
         """Returns the numbers of keys, -1 for keys that are not in the table."""
         slots = self._slots(low, high)
-        rows = self._table[slots]
+        rows = self._table.take(slots, axis=0)
         found = rows[:, 2].astype(np.int64)
         pending = np.flatnonzero((rows[:, 0] != low) | (rows[:, 1] != high))
         found[pending] = -1
@@ -84,7 +84,7 @@ class ChunkNumbers:
             if not len(pending):
                 break
             slots[pending] = (slots[pending] + np.uint64(1)) & self._mask
-            rows = self._table[slots[pending]]
+            rows = self._table.take(slots[pending], axis=0)
             is_hit = (rows[:, 0] == low[pending]) & (rows[:, 1] == high[pending])
             found[pending[is_hit]] = rows[is_hit, 2].astype(np.int64)
             pending = pending[~is_hit]

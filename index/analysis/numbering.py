@@ -22,7 +22,7 @@ from ibidem.index.analysis.analyser import (
     analyse,
     analyser_of,
     analyser_of_chunks,
-    folded,
+    folded_bytes,
     remembered_terms,
 )
 from ibidem.index.analysis.chunks import ChunkNumbers
@@ -80,7 +80,7 @@ class TermNumbering:
             return self._one_by_one(texts)
         if len(self._chunks) > _CHUNKS_MAX or self._chunk_bytes > _CHUNK_BYTES_MAX:
             self._forget_chunks()
-        parts = [folded(text).encode() for text in texts]
+        parts = [folded_bytes(text) for text in texts]
         chunks, begins = self._chunks.numbers(b" ".join(parts))
         lengths = np.fromiter(map(len, parts), np.int64, len(parts))
         edges = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths + 1)])
@@ -119,7 +119,9 @@ class TermNumbering:
         # The sum of a text without chunks is that of the next chunk, which does no harm.
         for text in np.flatnonzero(np.add.reduceat(margins, bounds[:-1]) > 0).tolist():
             own = [
-                self._chunk_texts[one] for one in chunks[bounds[text] : bounds[text + 1]].tolist()
+                self._chunk_texts[one]
+                for one in chunks[bounds[text] : bounds[text + 1]].tolist()
+                if self._has_vote[one]
             ]
             choices[text] = ANALYSERS.index(analyser_of_chunks(own, self._home))
         return choices
@@ -173,6 +175,8 @@ class TermNumbering:
         self._chunk_bytes = 0
         self._chunk_texts: list[str] = []
         self._margins = array("i")
+        self._has_vote = bytearray()
+        """(chunks,) 1 for those with a stop word of any language."""
         self._tables: dict[tuple[int, int], _Table] = {}
 
     def _meet(self, chunk: str) -> None:
@@ -181,9 +185,13 @@ class TermNumbering:
         self._chunk_texts.append(chunk)
         margin = self._margin
         if chunk.isalpha() or (chunk.isascii() and "." not in chunk and "'" not in chunk):
-            self._margins.append(margin.get(chunk.lower(), 0))
+            word = chunk.lower()
+            self._has_vote.append(word in margin)
+            self._margins.append(margin.get(word, 0))
         else:
-            self._margins.append(sum(margin.get(word, 0) for word in folded_words(chunk)))
+            votes = [margin[word] for word in folded_words(chunk) if word in margin]
+            self._has_vote.append(bool(votes))
+            self._margins.append(sum(votes))
 
 
 class _Table:

@@ -76,7 +76,7 @@ def folded_words(chunk: str) -> Iterator[str]:
 
 def plain_spans(chunk: str) -> Iterator[Span]:
     """Yields the terms of a chunk in order of their start, longer ones first."""
-    if _is_one_word(chunk):
+    if is_one_word(chunk):
         yield chunk.lower(), 0, len(chunk)
         return
     for match in _WORD.finditer(chunk):
@@ -97,7 +97,7 @@ def stemmed_spans(
         stop_words: terms that are left out.
         is_english: whether words may be contracted.
     """
-    if _is_one_word(chunk):
+    if is_one_word(chunk):
         word = chunk.lower()
         if word not in stop_words:
             yield stem(word), 0, len(chunk)
@@ -119,7 +119,7 @@ def stemmed_spans(
                 yield stem(term), start, end
 
 
-def _is_one_word(chunk: str) -> bool:
+def is_one_word(chunk: str) -> bool:
     """Returns whether a chunk is certainly one word without parts: the common case, which is given
     in one step what the general one gives."""
     return chunk.isascii() and chunk.isalpha() and chunk[1:].islower() and len(chunk) <= TERM_MAX
