@@ -64,7 +64,10 @@ class NodeRows:
         self.ids.append(node.id.raw)
         self._digests.append(digest)
         self._label_numbers.append(self._labels[node.ntype.encode()])
-        self._prop_counts.append(sum(self._add_property(*one) for one in node.props.items()))
+        before = len(self._prop_numbers)
+        for name, value in node.props.items():
+            self._add_property(name, value)
+        self._prop_counts.append(len(self._prop_numbers) - before)
         self._pending.append(text)
         self._pending_chars += len(text)
         if self._pending_chars > _PENDING_CHARS:
@@ -73,18 +76,15 @@ class NodeRows:
         for child in node.children:
             self.children.append(child.id.raw)
 
-    def _add_property(self, name: str, value: object) -> int:
-        """Adds the keys of one property (`index/segments/property_keys.py`); returns how many it
-        has.
-        """
+    def _add_property(self, name: str, value: object) -> None:
+        """Adds the keys of one property (`index/segments/property_keys.py`)."""
         prefix, exists = self._names.get(name) or self._name(name)
-        numbers, before = self._prop_numbers, len(self._prop_numbers)
+        numbers = self._prop_numbers
         numbers.append(exists)
-        for item in value if isinstance(value, list | tuple) else (value,):
+        for item in value if isinstance(value, (list, tuple)) else (value,):
             key = scalar_key(item)
             if key is not None:
                 numbers.append(self._props[prefix + key])
-        return len(numbers) - before
 
     def _name(self, name: str) -> tuple[bytes, int]:
         prefix = name_key(name)
@@ -176,9 +176,11 @@ def _finish(columns: Columns) -> Columns:
 
 def _places(lengths: Array) -> Array:
     """Returns 0 to n - 1 for each length n, one after the other, (sum,) uint32."""
-    ends = np.cumsum(lengths, dtype=np.int64)
+    ends = np.cumsum(lengths, dtype=np.uint32)
     total = int(ends[-1]) if len(ends) else 0
-    return (np.arange(total) - np.repeat(ends - lengths, lengths)).astype(np.uint32)
+    places: Array = np.arange(total, dtype=np.uint32)
+    places -= np.repeat(ends - lengths, lengths)
+    return places
 
 
 def _wide_columns(prefix: str, columns: Columns) -> Columns:

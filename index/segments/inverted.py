@@ -286,11 +286,8 @@ def _inserted(parts: Sequence[Array], position: Array) -> Array:
 
 
 def _posting_columns(prefix: str, packed: Array, key_count: int) -> Columns:
-    counts = np.bincount((packed >> _ROW_BITS).astype(np.int64), minlength=key_count)
-    return {
-        f"{prefix}.starts": offsets(counts),
-        f"{prefix}.rows": (packed & _ROW_MASK).astype(np.uint32),
-    }
+    counts = np.bincount((packed >> _ROW_BITS).view(np.int64), minlength=key_count)
+    return {f"{prefix}.starts": offsets(counts), f"{prefix}.rows": packed.astype(np.uint32)}
 
 
 def _numbered_columns(prefix: str, packed: Array, values: Array | None) -> Columns:
