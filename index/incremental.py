@@ -65,7 +65,9 @@ class IncrementalBuild:
         self._before, self._after = before, after
         self._config = Config.from_map(after.config)
         self._blocks, self._segment_store = blocks, segment_store
-        self._table = OrdinalTable(state.identities, segment_store, tuning)
+        self._table = OrdinalTable(
+            state.identities, segment_store, tuning, before_change=self._settle
+        )
         self._growths: list[FamilyWriter] = []
         self._progress = progress
 
@@ -169,11 +171,12 @@ class IncrementalBuild:
         row_count: int,
         columns: Callable[[Callable[[Bytes], Array]], Columns],
     ) -> None:
-        """Adds rows to a family, after any segment in progress, of whichever family, is
-        finished."""
+        """Adds rows to a family; the segment of another may be in progress meanwhile, of which the
+        larger part is I/O and arithmetic."""
         if not row_count:
             return
-        self._settle()
+        for other in self._growths[:-2]:
+            other.settle()  # memory is bounded by two segments
         # The table must not change while a thread reads it: ids get their ordinals here or earlier.
         self._table.assign(id_array(ids))
         growth.add(lambda: columns(self._table.known), row_count)
@@ -186,7 +189,6 @@ class IncrementalBuild:
         tombstoned = self._state.tombstoned
         stream = changes(self._blocks, self._before.tombstones, self._after.tombstones)
         for batch in batches(stream, BATCH_BLOCKS):
-            self._settle()
             ordinals = self._table.assign(id_array([key for key, _ in batch]))
             is_set = np.fromiter(
                 (cid is not None for _, cid in batch), dtype=bool, count=len(batch)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ibidem.index.arrays import Array, Bytes
@@ -22,11 +24,21 @@ class OrdinalTable:
     """Maps ids to ordinals and gives new ids the next ones; `segments` returns the result."""
 
     def __init__(
-        self, segments: tuple[Segment, ...], segment_store: SegmentStore, tuning: Tuning
+        self,
+        segments: tuple[Segment, ...],
+        segment_store: SegmentStore,
+        tuning: Tuning,
+        before_change: Callable[[], None],
     ) -> None:
+        """Has the ids of some segments.
+
+        Args:
+            before_change: called before new ids are added; until it returns, threads may read.
+        """
         self._identities = Identities(segments)
         self._tuning = tuning
         self._segment_store = segment_store
+        self._before_change = before_change
         self._met: dict[bytes, int] = {}
         """A cache for small requests: a commit looks up its own ids several times."""
 
@@ -50,6 +62,7 @@ class OrdinalTable:
         found = self.known(ids)
         missing = np.flatnonzero(found < 0)
         if len(missing):
+            self._before_change()
             self._append(_distinct(ids[missing]))
             self._met.clear()
             found[missing] = self.known(ids[missing])

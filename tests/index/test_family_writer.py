@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 from ibidem.index.families.family import FamilyWriter
+from ibidem.index.families.snapshot_parts import SnapshotParts
+from ibidem.index.incremental import EMPTY_ROOT, advance
 from ibidem.index.index import Index
 from ibidem.index.segments.store import MemorySegmentStore
 from ibidem.index.tuning import TUNING, Tuning
 from ibidem.objects.errors import StorageError
+from ibidem.objects.root import Root
 
 
 def columns(start, count):
@@ -92,6 +95,34 @@ def test_an_index_built_with_threads_is_the_one_built_without(repository, tmp_pa
         one.name for one in alone.state.segments()
     ]
     assert not [one for one in threading.enumerate() if one.name == "ibidem-index"]
+
+
+class PairedStore(MemorySegmentStore):
+    """Keeps a segment from a thread once another thread has one as well."""
+
+    def __init__(self):
+        self._pair = threading.Barrier(2)
+
+    def put(self, columns, meta=None):
+        if threading.current_thread().name == "ibidem-index":
+            self._pair.wait(timeout=30)
+        return super().put(columns, meta)
+
+
+def test_the_large_segments_of_two_families_are_made_side_by_side(repository):
+    store = repository.core.store
+    root = repository.at().commit.root
+    after = Root.decode(store.get(root))
+    tuning = Tuning(beside_rows=1)
+    made = advance(SnapshotParts(), EMPTY_ROOT, after, root, store, PairedStore(), tuning)
+    alone = advance(SnapshotParts(), EMPTY_ROOT, after, root, store, MemorySegmentStore())
+    assert len(made.families) == 4
+    for key, (part,) in made.families.items():
+        (other,) = alone.families[key]
+        found, expected = part.segment.columns(), other.segment.columns()
+        assert found.keys() == expected.keys()
+        for name, column in found.items():
+            np.testing.assert_array_equal(column, expected[name])
 
 
 @pytest.fixture
