@@ -15,6 +15,8 @@ from ibidem.objects.node import Node
 
 TEXT_FIELDS = tuple(field.name for field in NODE.fields if field.indexed)
 """The fields that can be part of a node's text, in the default order."""
+_TEXTS = frozenset(TEXT_FIELDS) - {"content"}
+"""Those that are text as they are."""
 
 
 def node_text(node: Node, fields: Sequence[str], content: bytes | None) -> str:
@@ -34,7 +36,7 @@ def node_text(node: Node, fields: Sequence[str], content: bytes | None) -> str:
     """
     parts = []
     for name in fields:
-        part = _field_text(node, name, content)
+        part = getattr(node, name) if name in _TEXTS else _field_text(node, name, content)
         if part:
             parts.append(part)
     return "\n".join(parts)
@@ -67,8 +69,6 @@ def content_text(content: bytes | None) -> str | None:
 def _field_text(node: Node, name: str, content: bytes | None) -> str | None:
     if name == "content":
         return content_text(content)
-    if name in TEXT_FIELDS:
-        return getattr(node, name)  # type: ignore[no-any-return]
     if name.startswith("props."):
         value = node.props.get(name[6:])
         return value if type(value) is str else None

@@ -354,10 +354,8 @@ class PendingGraph:
         """Returns the edits and the blocks that they refer to, with digests of texts filled in."""
         for tree_name, vectors in self._pending.items():
             for raw, value in vectors.items():
-                if (tree_name, raw) not in self._dated:
-                    with suppress(ErasedError):  # then publishing leaves out the vector
-                        value = value.made_from(self._text_digest(raw))
-                self.stage(tree_name, raw, value)
+                is_dated = (tree_name, raw) in self._dated
+                self.stage(tree_name, raw, value if is_dated else self._made(raw, value))
         self._pending.clear()
         self.edits.models = {
             name: model
@@ -416,6 +414,13 @@ class PendingGraph:
             return self._buffer.get(cid)
         except NotFoundError:
             return b""
+
+    def _made(self, raw: bytes, value: NodeVector) -> NodeVector:
+        """Returns a vector of the text that its node has now."""
+        try:
+            return value.made_from(self._text_digest(raw))
+        except ErasedError:
+            return value  # publishing leaves it out
 
     def _text_digest(self, raw: bytes) -> bytes:
         digest = self._digests.get(raw)
