@@ -279,10 +279,9 @@ class SearchIndex:
             roots.pop(key, None)
             if cid is None:
                 continue
-            ref = Ref.decode(self._store.get(cid))
-            if ref.name.startswith((HEADS, TAGS)):
-                # A head that cannot be read cannot be asked either.
-                with suppress(CorruptError, NotFoundError):
+            with suppress(CorruptError, NotFoundError):  # then it cannot be asked either
+                ref = Ref.decode(self._store.get(cid))
+                if ref.name.startswith((HEADS, TAGS)):
                     roots[key] = Commit.decode(self._store.get(ref.target)).root
         self._heads = view.refs, roots
         return frozenset(roots.values())
