@@ -2,11 +2,13 @@
 
 A few strings are searched one by one. Of many, a table of 65,536 slots has the hashes of the first
 eight bytes of each; the block is hashed at every offset, and only where its slot is taken are bytes
-compared. So the time does not grow with the number of strings.
+compared, with the one group of strings that can begin there. So the time hardly grows with the
+number of strings, also where thousands begin alike, such as lines with a date.
 """
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterable
 
 import numpy as np
@@ -14,6 +16,8 @@ import numpy as np
 FEW = 12
 """With no more strings than this, it is quicker to search for each."""
 HEAD_BYTES = 8
+START_BYTES = 256
+"""Strings that agree in so many bytes, such as versions of one text, are compared one by one."""
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(48)
 
@@ -22,13 +26,22 @@ class Substrings:
     """Byte strings of at least eight bytes that may occur in blocks."""
 
     def __init__(self, strings: Iterable[bytes]) -> None:
-        self._strings = list(dict.fromkeys(strings))
-        self._by_head: dict[bytes, list[bytes]] = {}
+        self._strings = sorted(set(strings))
+        self._starts: list[bytes] = []
+        """First bytes of strings, ascending; none begins with another, so that only the last one
+        that is not above some bytes can be their beginning."""
+        self._groups: list[list[bytes]] = []
+        """By start, the strings that begin with it."""
         for one in self._strings:
             assert len(one) >= HEAD_BYTES, "BUG: a string that is too short to be searched"
-            self._by_head.setdefault(one[:HEAD_BYTES], []).append(one)
+            start = one[:START_BYTES]
+            if not self._starts or not start.startswith(self._starts[-1]):
+                self._starts.append(start)
+                self._groups.append([])
+            self._groups[-1].append(one)
+        self._heads = {start[:HEAD_BYTES] for start in self._starts}
         self._is_taken = np.zeros(1 << 16, np.bool_)
-        heads = np.frombuffer(b"".join(self._by_head), "<u8")
+        heads = np.frombuffer(b"".join(self._heads), "<u8")
         self._is_taken[(heads * _FACTOR) >> _SHIFT] = True
 
     def is_any_in(self, block: bytes) -> bool:
@@ -42,5 +55,6 @@ class Substrings:
         return any(
             block.startswith(one, at)
             for at in np.flatnonzero(self._is_taken[(words * _FACTOR) >> _SHIFT]).tolist()
-            for one in self._by_head.get(block[at : at + HEAD_BYTES], ())
+            if block[at : at + HEAD_BYTES] in self._heads
+            for one in self._groups[bisect(self._starts, block[at : at + START_BYTES]) - 1]
         )
