@@ -63,10 +63,10 @@ class Copies:
     """Kind and CID of other blocks that quote the nodes and stay."""
 
     @property
-    def quotations(self) -> list[bytes]:
+    def quotations(self) -> Substrings:
         """The texts that are long enough to be searched for elsewhere, also in JSON encoding."""
         texts = [text for text in self.texts if len(text) >= QUOTE_BYTES_MIN]
-        return list(dict.fromkeys(form for text in texts for form in _forms(text)))
+        return Substrings(form for text in texts for form in _forms(text))
 
 
 def find_copies(store: Store, ids: set[NodeId], fields: tuple[str, ...] = TEXT_FIELDS) -> Copies:
@@ -227,7 +227,7 @@ def _look_elsewhere(found: Copies, store: Store) -> None:
     """Separates shared blocks, and finds blocks that quote the nodes."""
     own = {cid: raw for raw, cids in found.cids.items() for cid in cids}
     own_raws = {cid.raw for cid in own}
-    quotations = Substrings(found.quotations)
+    quotations = found.quotations
     of_nodes: set[Cid] = set()
     quoting: list[tuple[str, Cid]] = []
     naming: dict[bytes, list[tuple[str, Cid]]] = {raw: [] for raw in sorted(found.ids)}

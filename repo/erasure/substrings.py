@@ -9,7 +9,7 @@ number of strings, also where thousands begin alike, such as lines with a date.
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -18,6 +18,8 @@ FEW = 12
 HEAD_BYTES = 8
 START_BYTES = 256
 """Strings that agree in so many bytes, such as versions of one text, are compared one by one."""
+OFFSETS_MAX = 1 << 20
+"""Offsets that are hashed at once, about 20 MB of memory; a file may be larger than a block."""
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(48)
 
@@ -48,13 +50,19 @@ class Substrings:
         """Returns whether one of the strings occurs in a block."""
         if len(self._strings) <= FEW:
             return any(one in block for one in self._strings)
-        if len(block) < HEAD_BYTES:
-            return False
-        # Eight bytes at any offset as an integer, read without copying.
-        words = np.ndarray((len(block) - HEAD_BYTES + 1,), "<u8", block, strides=(1,))
         return any(
             block.startswith(one, at)
-            for at in np.flatnonzero(self._is_taken[(words * _FACTOR) >> _SHIFT]).tolist()
+            for at in self._offsets(block)
             if block[at : at + HEAD_BYTES] in self._heads
             for one in self._groups[bisect(self._starts, block[at : at + START_BYTES]) - 1]
         )
+
+    def _offsets(self, block: bytes) -> Iterator[int]:
+        """Yields the offsets where a string may begin, ascending."""
+        stop = len(block) - HEAD_BYTES + 1
+        for start in range(0, stop, OFFSETS_MAX):
+            # Eight bytes at any offset as an integer, read without copying.
+            shape = (min(OFFSETS_MAX, stop - start),)
+            words = np.ndarray(shape, "<u8", block, start, (1,))
+            found = np.flatnonzero(self._is_taken[(words * _FACTOR) >> _SHIFT])
+            yield from (found + start).tolist()

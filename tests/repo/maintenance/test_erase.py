@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -372,6 +373,27 @@ def test_a_document_goes_with_all_parts_that_it_ever_had(tmp_path: Path) -> None
         assert repo.commit_at(tip).message.endswith(" and 1 more")
         assert [item.node.summary for item in repo.retrieve("vault gate")] == ["The gate is green."]
     assert not places_of(tmp_path, old.encode(), new.encode())
+
+
+def test_texts_are_prepared_once_for_all_receipts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forms = find_copies._forms
+    counts: list[int] = []
+
+    def counted(text: bytes) -> Iterator[bytes]:
+        counts[-1] += 1
+        return forms(text)
+
+    monkeypatch.setattr(find_copies, "_forms", counted)
+    for question_count in (1, 9):
+        counts.append(0)
+        with ibidem.init(tmp_path / str(question_count)) as repo:
+            secret = add_secret(repo)
+            for number in range(question_count):
+                repo.retrieve(f"harmless {number}")
+            repo.maintenance.erase(secret)
+    assert counts[0] == counts[1]
 
 
 def test_branches_at_one_commit_are_moved_to_one_commit(

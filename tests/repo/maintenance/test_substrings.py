@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibidem.repo.erasure.substrings import FEW, HEAD_BYTES, START_BYTES, Substrings
+from ibidem.repo.erasure.substrings import FEW, HEAD_BYTES, OFFSETS_MAX, START_BYTES, Substrings
 
 LETTERS = st.binary(min_size=HEAD_BYTES, max_size=12).map(lambda raw: bytes(one % 2 for one in raw))
 
@@ -36,6 +37,15 @@ def test_a_string_may_be_the_whole_block_or_its_end() -> None:
         assert Substrings(strings).is_any_in(b"\xff" * 9 + one)
         assert not Substrings(strings).is_any_in(one[1:])
         assert not Substrings(strings).is_any_in(b"")
+
+
+@pytest.mark.parametrize("at", [0, OFFSETS_MAX - HEAD_BYTES + 1, OFFSETS_MAX, 2 * OFFSETS_MAX])
+def test_a_string_is_found_anywhere_in_a_large_file(at: int) -> None:
+    search = Substrings(bytes((number,)) * HEAD_BYTES for number in range(1, 2 * FEW))
+    data = bytes(at) + bytes((7,)) * HEAD_BYTES
+    assert search.is_any_in(data)
+    assert search.is_any_in(data + b"\0")
+    assert not search.is_any_in(data[:-1])
 
 
 class Counted(bytes):
