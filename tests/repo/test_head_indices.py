@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ibidem
-from ibidem.index.retention import LINES_MAX
+from ibidem.index.retention import LINES_MAX, SNAPSHOTS_MAX
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
 from ibidem.objects.tree import Tree
@@ -204,6 +204,22 @@ def test_what_is_kept_beside_an_index_counts_when_it_is_written(repo: Repository
     left = set(repo.core.search_index.current.remembered())
     assert left == {repo.at().root_cid, repo.at(NAMES[0]).root_cid}
     assert repo.maintenance.verify_index() == ()
+
+
+def test_what_is_kept_beside_an_index_that_was_closed_removes_no_head(tmp_path: Path) -> None:
+    names = NAMES[: SNAPSHOTS_MAX + 2]
+    with ibidem.init(tmp_path) as repo:
+        repo.add("a summary of all branches")
+        for name in names:
+            repo.branch(name)
+            repo.switch(name)
+            repo.add(f"a summary of {name}")
+            assert repo.retrieve("summary").items
+        held = repo.at(names[0])
+        assert held.retrieve("summary").items
+        repo.maintenance.drop_index(names[1:2])
+        held.communities()
+        assert len(repo.core.search_index.current.remembered()) == len(names) - 1
 
 
 @pytest.mark.parametrize("is_ref", [False, True])
