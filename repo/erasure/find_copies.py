@@ -178,10 +178,10 @@ def _note(
         _note_parts(fields, ends, contents)
     elif kind == "tree":
         tree = decode(block)
-        for key in found.cids if not tree.level and tree.width == ID_BYTES else ():
-            index = tree.place(key)
-            if index >= 0 and tree.cid(index)[1] == cid.raw[1]:
-                attached.setdefault(Cid(tree.cid(index)), set()).add(key)
+        if not tree.level and tree.width == ID_BYTES:
+            for key, raw in zip(tree.key_list, tree.cid_list(), strict=True):
+                if key in found.cids and raw[1] == cid.raw[1]:
+                    attached.setdefault(Cid(raw), set()).add(key)
 
 
 def _take_texts(found: Copies, store: Store, fields: tuple[str, ...]) -> None:

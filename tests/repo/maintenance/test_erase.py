@@ -32,6 +32,7 @@ from ibidem.objects.root import CONFLICTS
 from ibidem.objects.table import Field, Table, Type
 from ibidem.objects.text import text_digest
 from ibidem.objects.tree import build
+from ibidem.objects.tree.columns import Block
 from ibidem.repo.erasure import find_copies
 from ibidem.repo.erasure.guard import Erased
 from ibidem.repo.maintenance.cleaned import cleaned_commit, entries_of_erased
@@ -393,6 +394,25 @@ def test_texts_are_prepared_once_for_all_receipts(
             for number in range(question_count):
                 repo.retrieve(f"harmless {number}")
             repo.maintenance.erase(secret)
+    assert counts[0] == counts[1]
+
+
+def test_a_leaf_of_a_tree_is_searched_once_for_all_nodes(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with repo.transaction() as tx:
+        ids = [tx.add_node("Doc", key=number) for number in range(200)]
+    place = Block.place
+    counts: list[int] = []
+
+    def counted(self: Block, key: bytes) -> int:
+        counts[-1] += 1
+        return place(self, key)
+
+    monkeypatch.setattr(Block, "place", counted)
+    for some in (ids[:1], ids):
+        counts.append(0)
+        find_copies.find_copies(repo.core.store, set(some))
     assert counts[0] == counts[1]
 
 
