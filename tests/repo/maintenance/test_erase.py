@@ -38,6 +38,7 @@ from ibidem.repo.erasure.guard import Erased
 from ibidem.repo.maintenance.cleaned import cleaned_commit, entries_of_erased
 from ibidem.repo.maintenance.folder import fsck_folder
 from ibidem.repo.repository import Repository
+from ibidem.store.testing import RecordingStore
 
 from .conftest import SECRET, fill
 from .secret import NEEDLES, add_secret, places_of, said_in_fields
@@ -395,6 +396,22 @@ def test_texts_are_prepared_once_for_all_receipts(
                 repo.retrieve(f"harmless {number}")
             repo.maintenance.erase(secret)
     assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("has_edges", [False, True])
+def test_all_nodes_are_looked_up_at_once(repo: Repository, has_edges: bool) -> None:
+    with repo.transaction() as tx:
+        ids = [tx.add_node("Doc", key=number) for number in range(1000)]
+        edges = [tx.add_edge(id_, "near", ids[0]) for id_ in ids]
+        for id_ in ids:
+            tx.set_vector(id_, model="m", vector=[1.0])
+    graph, store = repo.core.graph(), RecordingStore(repo.core.store)
+    one = Erasure(ids[0], (Cid(graph.root_cid.raw),), "", "", 1)
+    erased = Erased(nodes=dict.fromkeys((id_.raw for id_ in ids), one))
+    known = [edge.raw for edge in edges] if has_edges else None
+    edits = entries_of_erased(store, graph.root, erased, edges=known)  # type: ignore[arg-type]
+    assert {len(found) for found in edits.trees.values() if found} == {len(ids)}
+    assert store.read_count < 50
 
 
 def test_a_leaf_of_a_tree_is_searched_once_for_all_nodes(
