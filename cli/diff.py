@@ -187,7 +187,7 @@ def _split(
         except (NotFoundError, InvalidInputError) as error:
             head = core.graph(state=state).root
             if not _is_path(session, repository, argument, (*roots, head)):
-                if ".." in argument:
+                if ".." in argument and "../" not in argument:
                     hint = "two revisions are two arguments: repo diff A B"
                     raise type(error)(str(error), kind=error.kind, hint=hint) from error
                 raise

@@ -27,6 +27,7 @@ from ibidem.store.protocol import SupportsSharedFiles
 
 if TYPE_CHECKING:
     from ibidem.index.index import Index
+    from ibidem.index.retention import Retention
     from ibidem.index.shared import SharedIndex
     from ibidem.index.snapshot import Snapshot
     from ibidem.index.tuning import Tuning
@@ -165,6 +166,7 @@ class SearchIndex:
         Args:
             index: the one that was `current` before the data was computed.
         """
+        index.retention = self._retention(self._operation_log.state())
         index.remember_derived(root_cid, name, data)
         _ = self.current  # sweeps it away where an erasure came first, as in `_work`
 
@@ -241,15 +243,9 @@ class SearchIndex:
         return self._folder / f"after-{_scope(view)}"
 
     def _work(self, work: Callable[[Index], T], state: State | None) -> T:
-        from ibidem.index.retention import Retention
-
         state = state or self._operation_log.state()
         index = self._after(state.view)
-        # The newest heads: those of the state may have been collected.
-        heads = partial(
-            self._operation_log.retry_if_collected, lambda newest: self._head_roots(newest.view)
-        )
-        index.retention = Retention(self._current_roots(state), heads, self._settings.index_budget)
+        index.retention = self._retention(state)
         write_count = index.write_count
         try:
             return work(index)
@@ -258,6 +254,16 @@ class SearchIndex:
                 # Sweeps away what was just written where an erasure came first, whose own sweep
                 # may have been before. Where the erasure comes after this, so does its sweep.
                 _ = self.current
+
+    def _retention(self, state: State) -> Retention:
+        """Returns which snapshots stay on disk."""
+        from ibidem.index.retention import Retention
+
+        # The newest heads: those of the state may have been collected.
+        heads = partial(
+            self._operation_log.retry_if_collected, lambda newest: self._head_roots(newest.view)
+        )
+        return Retention(self._current_roots(state), heads, self._settings.index_budget)
 
     def _current_roots(self, state: State) -> frozenset[RootCid]:
         """Returns the root at the head; none if it cannot be read, since another may be asked."""
@@ -279,10 +285,9 @@ class SearchIndex:
             roots.pop(key, None)
             if cid is None:
                 continue
-            ref = Ref.decode(self._store.get(cid))
-            if ref.name.startswith((HEADS, TAGS)):
-                # A head that cannot be read cannot be asked either.
-                with suppress(CorruptError, NotFoundError):
+            with suppress(CorruptError, NotFoundError):  # then it cannot be asked either
+                ref = Ref.decode(self._store.get(cid))
+                if ref.name.startswith((HEADS, TAGS)):
                     roots[key] = Commit.decode(self._store.get(ref.target)).root
         self._heads = view.refs, roots
         return frozenset(roots.values())

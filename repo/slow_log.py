@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ibidem.objects.errors import StorageError
 from ibidem.repo.local_settings import LogQuestions
+from ibidem.store.files import read_file
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
@@ -75,6 +76,14 @@ def slow_questions(folder: Path | None) -> Iterator[dict[str, Any]]:
     fields are left out."""
     if folder is not None:
         yield from (line for line in _log(folder / FOLDER).lines() if line.keys() >= _FIELDS)
+
+
+def has_questions(folder: Path | None) -> bool:
+    """Returns whether the log has the text of a question, be it in a line that was cut off."""
+    if folder is None:
+        return False
+    parts = (folder / FOLDER).glob("slow.*")
+    return any(b'"question"' in (read_file(path) or b"") for path in parts)
 
 
 class Timer:

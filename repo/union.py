@@ -676,28 +676,31 @@ class _UnionGraph(UnrestrictedGraph):
         cores = {graph.root_cid: graph.core for graph in self.graphs}
         first, current = self.graphs[0].core, self._current
 
-        def core_of(cid: NodeCid) -> Core:
+        def core_of(cid: NodeCid, blocks: Sequence[Cid]) -> Core:
             home = None if current is None else current.home(cid)
             if home is not None:
                 return cores[home]
             # A block that no store has is an error that the store words.
-            return next((core for core in cores.values() if core.store.has(cid)), first)
+            every = cores.values()
+            return next((core for core in every if all(map(core.store.has, blocks))), first)
 
         def load(cid: NodeCid) -> Node:
-            return Node.decode(core_of(cid).store.get(cid))
+            return Node.decode(core_of(cid, [cid]).store.get(cid))
 
         def load_many(cids: Sequence[NodeCid]) -> list[Node]:
             homes: dict[Core, list[NodeCid]] = {}
             for cid in cids:
-                homes.setdefault(core_of(cid), []).append(cid)
+                homes.setdefault(core_of(cid, [cid]), []).append(cid)
             blocks: dict[NodeCid, bytes] = {}
             for core, some in homes.items():
                 blocks.update(zip(some, core.store.get_many(some), strict=True))
             return [Node.decode(blocks[cid]) for cid in cids]
 
         def content_of(node: Node) -> bytes | None:
-            core = core_of(node.cid) if isinstance(node.content, tuple) else first
-            return core.content_of(node)
+            if not isinstance(node.content, tuple):
+                return node.content
+            # A node without its hidden parts is itself in no store.
+            return core_of(node.cid, node.content).content_of(node)
 
         return NodeSource(load, content_of, estimator, load_many)
 

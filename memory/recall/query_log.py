@@ -88,7 +88,10 @@ class QueryLog:
 
     def impressions(self) -> Iterator[dict[str, Any]]:
         """Yields the answers that were given, oldest first."""
-        yield from filter(_is_entry, self._lines(_IMPRESSIONS))
+        if self._folder is None:
+            yield from self._memory[_IMPRESSIONS]
+        else:
+            yield from filter(_is_entry, self._log(_IMPRESSIONS).lines())
 
     # -- files ---------------------------------------------------------------------------------
 
@@ -131,12 +134,6 @@ class QueryLog:
             self._memory[name] = [*self._memory[name][1 - _KEPT_MAX :], line]
             return
         self._log(name).append(line)
-
-    def _lines(self, name: str) -> Iterator[dict[str, Any]]:
-        if self._folder is None:
-            yield from self._memory[name]
-            return
-        yield from self._log(name).lines()
 
     def _log(self, name: str) -> LineLog:
         assert self._folder is not None, "BUG: a log in memory has no file"

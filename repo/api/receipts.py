@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.repo.local_settings import LogQuestions
 from ibidem.repo.receipts import kept
-from ibidem.repo.slow_log import slow_questions
+from ibidem.repo.slow_log import has_questions
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import Cid, ReceiptCid
@@ -78,8 +78,9 @@ class Receipts:
         core.local.set_log_questions(value)
         if value == LogQuestions.NEVER:
             core.receipts.clear()
-        lines = () if value == LogQuestions.ALWAYS else slow_questions(core.folder)
-        if value == LogQuestions.NEVER or any("question" in line for line in lines):
+        if value == LogQuestions.NEVER or (
+            value != LogQuestions.ALWAYS and has_questions(core.folder)
+        ):
             core.local.remove_slow_log()
 
     def list(self) -> Sequence[KeptReceipt]:

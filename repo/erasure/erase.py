@@ -108,8 +108,8 @@ def erase(
     given = set(check_ids("ids", ids))
     if not given:
         raise InvalidInputError("ids: got none, expected one or more")
-    wanted = sorted(with_parts(repository.store, given))
-    work = _Work(repository, wanted, reason, author, repository.operation_log.time(time), key)
+    now = repository.operation_log.time(time)
+    work = _Work(repository, sorted(given), reason, author, now, key)
     return work.run(())
 
 
@@ -147,9 +147,12 @@ class _Work:
         self._ids = ids
         self._reason, self._author, self._time = reason, author, time
         self._key = key
-        more = len(ids) - _NAMED_MAX
-        self._message = "erase " + ", ".join(str(id_) for id_ in ids[:_NAMED_MAX])
-        self._message += f" and {more:,} more" if more > 0 else ""
+
+    @property
+    def _message(self) -> str:
+        more = len(self._ids) - _NAMED_MAX
+        named = "erase " + ", ".join(str(id_) for id_ in self._ids[:_NAMED_MAX])
+        return named + (f" and {more:,} more" if more > 0 else "")
 
     def run(self, given: Sequence[Erasure]) -> EraseReport:
         copies, erasures, commits, known = self._operations.retry(
@@ -174,6 +177,9 @@ class _Work:
         is left to destroy. The last is None if there may be more than this erasure: the remains of
         an earlier one, which are destroyed together with it.
         """
+        if not given:  # an erasure from elsewhere comes with those of the parts
+            # In each attempt, since another writer may have added parts.
+            self._ids = sorted(with_parts(self._store, set(self._ids)))
         fields = self._repository.graph(state=state).config.fields
         erased = read_erased(self._store, state.view.erasures)
         copies = find_copies(self._store, set(self._ids), fields)

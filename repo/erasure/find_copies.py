@@ -63,10 +63,10 @@ class Copies:
     """Kind and CID of other blocks that quote the nodes and stay."""
 
     @property
-    def quotations(self) -> list[bytes]:
+    def quotations(self) -> Substrings:
         """The texts that are long enough to be searched for elsewhere, also in JSON encoding."""
         texts = [text for text in self.texts if len(text) >= QUOTE_BYTES_MIN]
-        return list(dict.fromkeys(form for text in texts for form in _forms(text)))
+        return Substrings(form for text in texts for form in _forms(text))
 
 
 def find_copies(store: Store, ids: set[NodeId], fields: tuple[str, ...] = TEXT_FIELDS) -> Copies:
@@ -178,10 +178,10 @@ def _note(
         _note_parts(fields, ends, contents)
     elif kind == "tree":
         tree = decode(block)
-        for key in found.cids if not tree.level and tree.width == ID_BYTES else ():
-            index = tree.place(key)
-            if index >= 0 and tree.cid(index)[1] == cid.raw[1]:
-                attached.setdefault(Cid(tree.cid(index)), set()).add(key)
+        if not tree.level and tree.width == ID_BYTES:
+            for key, raw in zip(tree.key_list, tree.cid_list(), strict=True):
+                if key in found.cids and raw[1] == cid.raw[1]:
+                    attached.setdefault(Cid(raw), set()).add(key)
 
 
 def _take_texts(found: Copies, store: Store, fields: tuple[str, ...]) -> None:
@@ -227,7 +227,7 @@ def _look_elsewhere(found: Copies, store: Store) -> None:
     """Separates shared blocks, and finds blocks that quote the nodes."""
     own = {cid: raw for raw, cids in found.cids.items() for cid in cids}
     own_raws = {cid.raw for cid in own}
-    quotations = Substrings(found.quotations)
+    quotations = found.quotations
     of_nodes: set[Cid] = set()
     quoting: list[tuple[str, Cid]] = []
     naming: dict[bytes, list[tuple[str, Cid]]] = {raw: [] for raw in sorted(found.ids)}

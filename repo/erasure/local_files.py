@@ -13,7 +13,7 @@ Spec: format 5.14.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -26,6 +26,7 @@ from ibidem.objects.errors import IbidemError
 from ibidem.objects.record import record
 from ibidem.repo.erasure.guard import sweep_index
 from ibidem.repo.erasure.quarantines import PREFIX, sweep
+from ibidem.repo.erasure.substrings import Substrings
 from ibidem.repo.maintenance.file_checks import blank, log_frames
 from ibidem.repo.receipts.log import GENERATION_FILE, generation_in
 from ibidem.store.files import folder_lock, read_file, write_file
@@ -114,12 +115,14 @@ def purge(repository: Core, copies: Copies) -> None:
     folder = repository.folder
     repository.drop_derived()
     repository.search_index.sweep_shared()
+    quotations = copies.quotations
+    concerns = partial(_concerns, copies=copies, ids=Substrings(copies.cids), texts=quotations)
     if folder is not None:
         _sweep_derived(repository, folder)
-        _blank_receipts(folder, partial(_holds, copies=copies))
+        _blank_receipts(folder, concerns)
         sweep(folder)
-        _remove_quoting(folder, lambda data: _quotes(data, copies.quotations))
-    repository.receipts.forget(lambda block: _concerns(block, copies))
+        _remove_quoting(folder, quotations.is_any_in)
+    repository.receipts.forget(lambda block: concerns(block, block))
     repository.vector_cache.discard(copies.digests)
 
 
@@ -151,7 +154,7 @@ def remaining(repository: Core, copies: Copies) -> Iterator[str]:
         is_whole = row.rule in (Rule.DERIVED, Rule.QUARANTINE)
         if is_whole or row.rule in (Rule.RECEIPTS, Rule.QUOTING):
             with suppress(OSError):  # let go of meanwhile
-                if is_whole or _quotes(path.read_bytes(), quotations):
+                if is_whole or quotations.is_any_in(path.read_bytes()):
                     yield path.relative_to(folder).as_posix()
 
 
@@ -165,7 +168,7 @@ def settings_quoting(folder: Path, copies: Copies) -> list[str]:
     return [
         path.relative_to(folder).as_posix()
         for path in _files(folder, Rule.SETTINGS)
-        if _quotes(path.name.encode() + b"\0" + (read_file(path) or b""), quotations)
+        if quotations.is_any_in(path.name.encode() + b"\0" + (read_file(path) or b""))
     ]
 
 
@@ -180,24 +183,26 @@ def _sweep_derived(repository: Core, folder: Path) -> None:
             sweep_index(folder / row.pattern.partition("/")[0], repository.search_index.folder)
 
 
-def _holds(data: bytes, block: bytes | None, *, copies: Copies) -> bool:
-    """Returns whether a part of a receipt log, with its receipt if it is whole, concerns the
-    nodes."""
-    if block is None:
-        return _quotes(data, (*copies.cids, *copies.quotations))
-    return _concerns(block, copies)
+def _concerns(
+    data: bytes, block: bytes | None, *, copies: Copies, ids: Substrings, texts: Substrings
+) -> bool:
+    """Returns whether a receipt names one of the nodes or quotes their text.
 
-
-def _concerns(block: bytes, copies: Copies) -> bool:
-    """Returns whether a receipt names one of the nodes or quotes their text."""
-    if any(raw in block for raw in copies.cids):
+    Args:
+        data: a part of a log.
+        block: the receipt in it if it is whole.
+        copies: of the nodes.
+        ids: theirs.
+        texts: theirs, as `Copies.quotations`.
+    """
+    if ids.is_any_in(data):
         try:
-            rows = codec.decode(block).get("items", ())
+            rows = codec.decode(block or b"").get("items", ())
         except IbidemError:
             return True
         if any(row and row[0] in copies.cids for row in rows):
             return True
-    return _quotes(block, copies.quotations)
+    return texts.is_any_in(data)
 
 
 def _rows(folder: Path) -> Iterator[tuple[Path, LocalFiles]]:
@@ -248,7 +253,3 @@ def _remove_quoting(folder: Path, is_gone: Callable[[bytes], bool]) -> None:
             with suppress(FileNotFoundError):  # replaced or removed meanwhile
                 if is_gone(path.read_bytes()):
                     path.unlink(missing_ok=True)
-
-
-def _quotes(data: bytes, quotations: Iterable[bytes]) -> bool:
-    return any(text in data for text in quotations)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import tee
 from typing import TYPE_CHECKING
 
-from ibidem.objects.cid import CommitCid, RootCid
+from ibidem.objects.cid import CommitCid, RootCid, TreeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.edge import Edge
 from ibidem.objects.links import links
@@ -38,30 +38,37 @@ def entries_of_erased(
 ) -> ChangeSet:
     """Returns the edits that remove all references to erased blocks from a root.
 
-    If the root contains none of the nodes and has no conflicts, this costs one lookup per node.
+    If the root contains none of the nodes and has no conflicts, this costs one lookup of all of
+    them at once.
 
     Args:
         edges: the ids of all edges at the nodes, if the caller knows them; None otherwise: then
             every edge of a root that contains one of the nodes is read.
     """
     edits = ChangeSet()
-    nodes = Tree(source, root.nodes)
-    gone = [raw for raw in erased.nodes if raw in nodes]
-    for key in gone:
-        edits.of(NODES)[key] = None
-        for tree_name in tree_names(root):
-            if tree_name[1] and key in Tree(source, root.tree(*tree_name)):
-                edits.of(tree_name)[key] = None
-    tree = Tree(source, root.edges)
+    gone = _present(source, root.nodes, erased.nodes)
+    edits.of(NODES).update(dict.fromkeys(gone))
+    for tree_name in tree_names(root):
+        if tree_name[1]:
+            found = _present(source, root.tree(*tree_name), gone)
+            edits.of(tree_name).update(dict.fromkeys(found))
     if edges is not None:
-        edits.of(EDGES).update((key, None) for key in edges if key in tree)
+        edits.of(EDGES).update(dict.fromkeys(_present(source, root.edges, edges)))
     elif gone:
-        edits.of(EDGES).update((key, None) for key in _edges_of(source, tree, set(gone), erased))
+        tree = Tree(source, root.edges)
+        edits.of(EDGES).update(dict.fromkeys(_edges_of(source, tree, set(gone), erased)))
     for key, cid in Tree(source, root.conflicts).items() if erased.nodes else ():
         is_gone = key in erased.nodes or cid.raw in erased.cids
         if is_gone or any(link.raw in erased.cids for link in links(source.get(cid))):
             edits.of(CONFLICTS)[key] = None
     return edits
+
+
+def _present(source: Source, tree: TreeCid, keys: Collection[bytes]) -> list[bytes]:
+    """Returns those of some keys that a tree has, ascending."""
+    wanted = sorted(keys)
+    found = Tree(source, tree).get_many(wanted) if wanted else ()
+    return [key for key, cid in zip(wanted, found, strict=True) if cid is not None]
 
 
 def _edges_of(source: Source, edges: Tree, gone: set[bytes], erased: Erased) -> Iterator[bytes]:

@@ -8,6 +8,7 @@ Edits that only add are applied to the newest root, which gives the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ibidem.objects.blocks import WriteBatch
@@ -15,6 +16,8 @@ from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import ConflictError, InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.location import document_of
+from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.objects.root import NODES, Root
 from ibidem.objects.tree import Tree
@@ -24,6 +27,7 @@ from ibidem.repo.transaction.changeset import ChangeSet, check_read, check_rebas
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
+    from ibidem.objects.erasure import Erasure
 
 RECORD = "record"
 RAISE = "raise"
@@ -130,8 +134,7 @@ class Reconciliation:
         check_read(self._buffer, before, after, self._edits)
         _check_models(after, self._edits)
         self._check_fresh(after)
-        gone = erased()
-        self._check_not_erased(gone)
+        gone = self._with_parts(erased())
         merged = WriteBatch(self._buffer)
         root_cid = merge_to_commit(
             self._buffer, self._base_cid, now, self._root_cid, merged, erased=gone
@@ -150,17 +153,29 @@ class Reconciliation:
                     hint="add it again: on the newer state it is a node of its own",
                 )
 
-    def _check_not_erased(self, erased: Erased) -> None:
-        """Raises if a node is added that was erased; of one that was there before, the changes are
-        left out.
+    def _with_parts(self, erased: Erased) -> Erased:
+        """Returns what was erased, with the parts that the edits add to an erased document: of what
+        was there before, the changes are left out.
+
+        Raises:
+            InvalidInputError: kind `forgotten`: a node is added that was erased.
         """
-        set_here = {raw for raw, cid in self._edits.of(NODES).items() if cid is not None}
-        found = sorted(set_here & erased.nodes.keys())
+        if not erased.nodes:
+            return erased
+        edits = {raw: cid for raw, cid in self._edits.of(NODES).items() if cid is not None}
+        parts: dict[bytes, Erasure] = {}
+        keys = sorted(edits)
         for raw, cid in zip(
-            found, Tree(self._source, self._before.nodes).get_many(found), strict=True
+            keys, Tree(self._source, self._before.nodes).get_many(keys), strict=True
         ):
-            if cid is None:
+            if cid is not None:
+                continue
+            if raw in erased.nodes:
                 raise forgotten(NodeId(raw))
+            document = document_of(Node.decode(self._buffer.get(edits[raw])))
+            if document is not None and document.raw in erased.nodes:
+                parts[raw] = erased.nodes[document.raw]
+        return replace(erased, nodes={**erased.nodes, **parts})
 
 
 def _check_models(now: Root, edits: ChangeSet) -> None:

@@ -363,6 +363,7 @@ def test_a_range_of_revisions_is_refused_with_what_to_write_instead(edited: Run)
     for text in ("HEAD~1..HEAD", "main..HEAD"):
         said = edited("diff", text, code=2 if "~" in text else 3).stderr
         assert "two revisions are two arguments: repo diff A B" in said
+    assert "two revisions" not in edited("diff", "../missing.md", code=3).stderr
 
 
 def test_items_whose_score_alone_differs_are_counted(edited: Run, data: Data) -> None:

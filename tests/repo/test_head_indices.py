@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 import ibidem
-from ibidem.index.retention import LINES_MAX
+from ibidem.index.retention import LINES_MAX, SNAPSHOTS_MAX
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
+from ibidem.objects.tree import Tree
+from ibidem.objects.view import Ref
 from ibidem.repo.maintenance.head_index import IndexState
 from ibidem.repo.repository import Repository
 
@@ -204,9 +206,26 @@ def test_what_is_kept_beside_an_index_counts_when_it_is_written(repo: Repository
     assert repo.maintenance.verify_index() == ()
 
 
+def test_what_is_kept_beside_an_index_that_was_closed_removes_no_head(tmp_path: Path) -> None:
+    names = NAMES[: SNAPSHOTS_MAX + 2]
+    with ibidem.init(tmp_path) as repo:
+        repo.add("a summary of all branches")
+        for name in names:
+            repo.branch(name)
+            repo.switch(name)
+            repo.add(f"a summary of {name}")
+            assert repo.retrieve("summary").items
+        held = repo.at(names[0])
+        assert held.retrieve("summary").items
+        repo.maintenance.drop_index(names[1:2])
+        held.communities()
+        assert len(repo.core.search_index.current.remembered()) == len(names) - 1
+
+
+@pytest.mark.parametrize("is_ref", [False, True])
 @pytest.mark.parametrize("damaged", [NAMES[0], "main"])
-def test_a_damaged_commit_of_another_branch_prevents_no_answer(
-    repo: Repository, monkeypatch: pytest.MonkeyPatch, damaged: str
+def test_a_damaged_ref_or_commit_of_another_branch_prevents_no_answer(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch, damaged: str, is_ref: bool
 ) -> None:
     assert repo.folder is not None
     wanted = repo.at(NAMES[1]).retrieve("summary")
@@ -214,6 +233,9 @@ def test_a_damaged_commit_of_another_branch_prevents_no_answer(
     with ibidem.open(repo.folder.parent) as other:
         set_local(other, index_budget=0)  # so the heads are looked up
         gone, get = other.core.branches()[damaged], other.core.store.get
+        if is_ref:
+            entries = Tree(other.core.store, other.core.operation_log.state().view.refs).items()
+            gone = next(cid for _, cid in entries if Ref.decode(get(cid)).target == gone)
 
         def read(cid: Cid) -> bytes:
             if cid == gone:

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 import ibidem
+from ibidem.objects.child import Child
 from ibidem.objects.config import Config, Model
+from ibidem.objects.constants import CONTENT_INLINE_BYTES_MAX
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError, ReplayError
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
@@ -653,3 +655,21 @@ def test_a_node_is_read_when_its_root_is_forgotten():
     expected = union.packs("tea lock", limit=None)
     union._cached[0][1].homes_max = 0
     assert union.packs("tea lock", limit=None) == expected
+
+
+def test_the_content_of_a_node_with_hidden_parts_is_read_when_its_root_is_forgotten():
+    repos = []
+    for name in ("a", "b", "c"):
+        repo = ibidem.init("memory:")
+        with repo.transaction() as tx:
+            tx.set_trust_policy(TrustPolicy())
+            part = tx.add_node("Part", summary="tea", props={"level": 4}, namespace=name, key=1)
+            content = f"tea {name} " * CONTENT_INLINE_BYTES_MAX
+            parts = [Child(part, "", 1, 0)]
+            tx.add_node("Whole", content=content, props={"level": 0}, children=parts)
+        repos.append(repo)
+    union, low = ibidem.union(repos), Viewer(level=0, scopes=())
+    expected = union.retrieve("tea", viewer=low, token_budget=None)
+    assert len(expected.items) == len(repos)
+    union._cached[0][1].homes_max = 0
+    assert union.retrieve("tea", viewer=low, token_budget=None) == expected

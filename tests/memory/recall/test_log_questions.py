@@ -227,11 +227,12 @@ def test_a_slow_question_that_a_damaged_line_stands_beside_is_listed(tmp_path: P
         assert len(list(slow_questions(repo.folder))) == 2
 
 
+@pytest.mark.parametrize("is_cut_off", [False, True])
 @pytest.mark.parametrize(
     "arguments", [("set", "log_questions", "receipts"), ("unset", "log_questions")]
 )
 def test_questions_leave_the_log_that_no_longer_gets_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], is_cut_off: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
@@ -239,6 +240,9 @@ def test_questions_leave_the_log_that_no_longer_gets_them(
         set_slow(repo, 0)
         repo.receipts.log_questions("always")
         repo.retrieve(QUESTION)
+    if is_cut_off:
+        log = tmp_path / ".ibidem" / "local" / "slow.jsonl"
+        log.write_bytes(log.read_bytes()[:-3])
     assert ".ibidem/local/slow.jsonl" in files_with(tmp_path)
     done = CliRunner().invoke(cli, ["config", *arguments], prog_name="repo")
     assert done.exit_code == 0, done.output

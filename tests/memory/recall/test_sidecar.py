@@ -94,6 +94,13 @@ def test_a_line_that_a_crash_cut_off_does_not_swallow_the_next_one(tmp_path: Pat
     assert [line["session"] for line in sidecar.impressions()] == ["one", "two", "two", "two"]
 
 
+def test_a_sidecar_in_memory_has_what_one_in_a_folder_has(tmp_path: Path) -> None:
+    for sidecar in (QueryLog(tmp_path), QueryLog(None)):
+        sidecar.remember(entry("one", NOW))
+        assert sidecar.last() == entry("one", NOW)
+        assert [one["session"] for one in sidecar.impressions()] == ["one"]
+
+
 def test_a_sidecar_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path) -> None:
     (tmp_path / "local").write_text("in the way")
     sidecar = QueryLog(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,11 +32,13 @@ from ibidem.objects.root import CONFLICTS
 from ibidem.objects.table import Field, Table, Type
 from ibidem.objects.text import text_digest
 from ibidem.objects.tree import build
+from ibidem.objects.tree.columns import Block
 from ibidem.repo.erasure import find_copies
 from ibidem.repo.erasure.guard import Erased
 from ibidem.repo.maintenance.cleaned import cleaned_commit, entries_of_erased
 from ibidem.repo.maintenance.folder import fsck_folder
 from ibidem.repo.repository import Repository
+from ibidem.store.testing import RecordingStore
 
 from .conftest import SECRET, fill
 from .secret import NEEDLES, add_secret, places_of, said_in_fields
@@ -372,6 +375,62 @@ def test_a_document_goes_with_all_parts_that_it_ever_had(tmp_path: Path) -> None
         assert repo.commit_at(tip).message.endswith(" and 1 more")
         assert [item.node.summary for item in repo.retrieve("vault gate")] == ["The gate is green."]
     assert not places_of(tmp_path, old.encode(), new.encode())
+
+
+def test_texts_are_prepared_once_for_all_receipts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forms = find_copies._forms
+    counts: list[int] = []
+
+    def counted(text: bytes) -> Iterator[bytes]:
+        counts[-1] += 1
+        return forms(text)
+
+    monkeypatch.setattr(find_copies, "_forms", counted)
+    for question_count in (1, 9):
+        counts.append(0)
+        with ibidem.init(tmp_path / str(question_count)) as repo:
+            secret = add_secret(repo)
+            for number in range(question_count):
+                repo.retrieve(f"harmless {number}")
+            repo.maintenance.erase(secret)
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("has_edges", [False, True])
+def test_all_nodes_are_looked_up_at_once(repo: Repository, has_edges: bool) -> None:
+    with repo.transaction() as tx:
+        ids = [tx.add_node("Doc", key=number) for number in range(1000)]
+        edges = [tx.add_edge(id_, "near", ids[0]) for id_ in ids]
+        for id_ in ids:
+            tx.set_vector(id_, model="m", vector=[1.0])
+    graph, store = repo.core.graph(), RecordingStore(repo.core.store)
+    one = Erasure(ids[0], (Cid(graph.root_cid.raw),), "", "", 1)
+    erased = Erased(nodes=dict.fromkeys((id_.raw for id_ in ids), one))
+    known = [edge.raw for edge in edges] if has_edges else None
+    edits = entries_of_erased(store, graph.root, erased, edges=known)  # type: ignore[arg-type]
+    assert {len(found) for found in edits.trees.values() if found} == {len(ids)}
+    assert store.read_count < 50
+
+
+def test_a_leaf_of_a_tree_is_searched_once_for_all_nodes(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with repo.transaction() as tx:
+        ids = [tx.add_node("Doc", key=number) for number in range(200)]
+    place = Block.place
+    counts: list[int] = []
+
+    def counted(self: Block, key: bytes) -> int:
+        counts[-1] += 1
+        return place(self, key)
+
+    monkeypatch.setattr(Block, "place", counted)
+    for some in (ids[:1], ids):
+        counts.append(0)
+        find_copies.find_copies(repo.core.store, set(some))
+    assert counts[0] == counts[1]
 
 
 def test_branches_at_one_commit_are_moved_to_one_commit(

@@ -20,6 +20,8 @@ from ibidem.index.families.merge_scheduler import MergeScheduler
 from ibidem.index.families.snapshot_parts import SnapshotParts
 from ibidem.index.snapshot_registry import SnapshotRegistry
 from ibidem.index.tuning import Tuning
+from ibidem.ingest.ingest import ingest_text
+from ibidem.objects.derive import node_id
 from ibidem.objects.errors import ErasedError, ErrorKind, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo import slow_log
@@ -182,6 +184,21 @@ def test_a_transaction_from_before_an_erasure_does_not_add_it_again(
     assert [node.id for node in repo.at().nodes()] == [other]
 
 
+def test_parts_that_a_transaction_adds_to_a_document_do_not_outlive_it(tmp_path: Path) -> None:
+    text = "# Vault\n\nThe vault opens at seven and a half.\n"
+    document = node_id("document", "vault.md")
+    with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
+        with repo.transaction() as tx:
+            ingest_text(tx, text, path="vault.md")
+        with repo.transaction() as tx:
+            ingest_text(tx, f"{text}\n{SECRET}\n", path="vault.md")
+            ingest_text(tx, "# Gate\n\nThe gate is green.\n", path="gate.md")
+            other.maintenance.erase(document)
+        assert [item.node.summary for item in repo.retrieve("vault gate")] == ["The gate is green."]
+        assert repo.maintenance.fsck().is_clean
+    assert places_of(tmp_path, SECRET.encode()) == []
+
+
 def test_a_merge_that_ends_after_all_else_brings_nothing_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,9 +227,16 @@ def test_a_merge_that_ends_after_all_else_brings_nothing_back(
         assert places_of(tmp_path, *NEEDLES) == []
 
 
-def test_a_commit_that_comes_between_is_seen(repo: Repository) -> None:
-    """The new version of the other writer is erased with the rest."""
-    secret = add_secret(repo)
+@pytest.mark.parametrize("is_part", [False, True])
+def test_a_commit_that_comes_between_is_seen(repo: Repository, is_part: bool) -> None:
+    """The new version of the other writer, or its new part, is erased with the rest."""
+    text, path = "# Vault\n\nThe vault opens at seven and a half.\n", "vault.md"
+    if is_part:
+        secret = node_id("document", path)
+        with repo.transaction() as tx:
+            ingest_text(tx, text, path=path)
+    else:
+        secret = add_secret(repo)
     other = Repository(Core(repo.core.store, None, lambda: 1))
     find, calls = erasing.find_copies, []
 
@@ -221,7 +245,10 @@ def test_a_commit_that_comes_between_is_seen(repo: Repository) -> None:
         if not calls:
             calls.append(1)
             with other.transaction() as tx:
-                tx.update_node(secret, summary=f"{SECRET} again")
+                if is_part:
+                    ingest_text(tx, f"{text}\n{SECRET}\n", path=path)
+                else:
+                    tx.update_node(secret, summary=f"{SECRET} again")
         return copies
 
     erasing.find_copies = found  # type: ignore[assignment]
