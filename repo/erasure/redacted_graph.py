@@ -5,7 +5,6 @@ never stored, so a receipt that names it is not kept either.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.blocks import WriteBatch
@@ -35,7 +34,7 @@ def without_erased(graph: Graph) -> Graph:
     block = root.encode()
     root_cid = RootCid.of(block)
     buffer.put(root_cid, block)
-    overlaid = Core(_Overlay(core.store, buffer.new), None, lambda: 0)
+    overlaid = Core(_Overlay(core.store, buffer), None, lambda: 0)
     overlaid.embedders = core.embedders
     overlaid.embedder_for = core.embedder_for
     partial = Graph(overlaid, root_cid, graph.commit)
@@ -46,16 +45,10 @@ def without_erased(graph: Graph) -> Graph:
 class _Overlay:
     """A store with additional blocks; everything else is delegated to the store."""
 
-    def __init__(self, store: Store, more: Mapping[Cid, bytes]) -> None:
+    def __init__(self, store: Store, buffer: WriteBatch) -> None:
         self._store = store
-        self._more = dict(more)
-
-    def get(self, cid: Cid) -> bytes:
-        found = self._more.get(cid)
-        return self._store.get(cid) if found is None else found
-
-    def get_many(self, cids: Iterable[Cid]) -> list[bytes]:
-        return [self.get(cid) for cid in cids]
+        self._more = buffer.new
+        self.get, self.get_many = buffer.get, buffer.get_many
 
     def has(self, cid: Cid) -> bool:
         return cid in self._more or self._store.has(cid)

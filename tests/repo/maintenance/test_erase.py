@@ -185,6 +185,18 @@ def test_an_old_head_answers_as_if_it_had_been_invisible_where_that_is_allowed(
     assert repo.at(allow_erased=True).erasures == ()
 
 
+def test_an_old_head_without_what_was_erased_is_read_in_batches(repo: Repository) -> None:
+    secret = add_secret(repo)
+    with repo.transaction() as tx:
+        for number in range(300):
+            tx.add_node("Doc", summary=f"harmless {number}")
+    old = repo.head
+    repo.maintenance.erase(secret)
+    store = repo.core.store = RecordingStore(repo.core.store)  # type: ignore[assignment]
+    assert repo.at(old, allow_erased=True).retrieve("harmless").items
+    assert store.read_count < 100
+
+
 def test_it_comes_back_by_no_way(repo: Repository) -> None:
     secret = add_secret(repo)
     old = repo.head
