@@ -333,29 +333,38 @@ class Index:
             One sentence for each problem; empty if there is none. Segments on disk are hashed as a
             whole.
         """
+        from ibidem.index.bounds import bound_problem
         from ibidem.index.describe import differences
 
         problems: list[str] = []
         with self._lock:
             registry = self._registry
             held = self._remembered(root) or self.snapshot(root)
-            if registry is not None:
-                for segment in held.state.segments():
-                    if segment.name.startswith("memory-"):
-                        continue
-                    try:
+            for segment in held.state.segments():
+                try:
+                    if registry is not None and not segment.name.startswith("memory-"):
                         registry.segment_store.verify(segment.name)
-                    except CorruptError as error:
-                        problems.append(str(error))
+                    problem = bound_problem(segment)
+                except CorruptError as error:
+                    problems.append(str(error))
+                else:
+                    if problem is not None:
+                        problems.append(f"index file {segment.name}: {problem}")
             folder = None if registry is None else registry.segment_store.directory
-            fresh = self._rebuilt(root, folder)
+            fresh = self.rebuilt(root, folder)
         try:
             return problems + differences(held, fresh)
         except CorruptError as error:
             return [*problems, str(error)]
 
-    def _rebuilt(self, root: RootCid, folder: Path | None) -> Snapshot:
-        """Returns a snapshot that is built from the store alone and remains nowhere."""
+    def rebuilt(self, root: RootCid, folder: Path | None) -> Snapshot:
+        """Returns a snapshot that is built from the store alone and remains nowhere; raises as
+        `snapshot` does.
+
+        Args:
+            root: the root.
+            folder: on the disk that may be used instead of memory, None for memory.
+        """
         segment_store: SegmentStore = MemorySegmentStore()
         if folder is not None:
             segment_store = TemporarySegmentStore(folder)
