@@ -40,6 +40,7 @@ from ibidem.objects.errors import (
 from ibidem.objects.progress import STEP, Progress, silent
 from ibidem.objects.record import record
 from ibidem.objects.tree.block import decode
+from ibidem.objects.tree.cache import TreeCache
 from ibidem.objects.walk import EMPTY_RAW, LEAVES, TREE, Link, expand, read_blocks, walk
 from ibidem.repo.erasure.destroy import finish
 from ibidem.repo.maintenance.cells import CELLS, HORIZON_CELL, start_links
@@ -240,8 +241,9 @@ def _right_count(store: Store, entries: Sequence[LogEntry]) -> int:
     keeps its target.
     """
     newer: View | None = None
+    source = TreeCache(store)
     for at, entry in enumerate(entries):
-        if has_wrong_ref(store, entry.view, newer):
+        if has_wrong_ref(source, entry.view, newer):
             return at
         newer = entry.view
     return len(entries)
