@@ -8,6 +8,7 @@ trees, else built.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,10 @@ OPEN_MAX = 4
 CACHES_MAX = 1
 """The number of them, most recently used first, that keep their caches of derived data: some bytes
 per row, and joined postings."""
+
+REBUILT_ROWS = 16_384
+"""Rows of a segment that a check builds: 180 MB of memory with vectors of 384 numbers. With the
+segments of a usual build it is 700 MB at a million nodes, and a twentieth less time."""
 
 
 @record
@@ -369,9 +374,12 @@ class Index:
         if folder is not None:
             segment_store = TemporarySegmentStore(folder)
         after = self._root(root)
+        tuning = replace(
+            self._tuning, chunk_rows=min(self._tuning.chunk_rows, REBUILT_ROWS), tier_rows=()
+        )
         with gc_paused():
             state = advance(
-                SnapshotParts(), EMPTY_ROOT, after, root, self._store, segment_store, self._tuning
+                SnapshotParts(), EMPTY_ROOT, after, root, self._store, segment_store, tuning
             )
         return self._snapshot(state, root, after)
 
