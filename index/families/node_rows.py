@@ -122,7 +122,7 @@ class NodeRows:
             np.concatenate(self._term_numbers),
             np.repeat(row, lengths),
             is_counted=True,
-            positions=_places(lengths),
+            positions=_positions(lengths),
         )
         columns |= self._child_columns(ordinals_of, row)
         return columns | derived_columns(columns)
@@ -181,13 +181,13 @@ def child_rows(starts: Array, count: int) -> tuple[Array, Array]:
     return rows.astype(np.uint32), (every - starts[rows]).astype(np.uint32)
 
 
-def _places(lengths: Array) -> Array:
+def _positions(lengths: Array) -> Array:
     """Returns 0 to n - 1 for each length n, one after the other, (sum,) uint32."""
     ends = np.cumsum(lengths, dtype=np.uint32)
     total = int(ends[-1]) if len(ends) else 0
-    places: Array = np.arange(total, dtype=np.uint32)
-    places -= np.repeat(ends - lengths, lengths)
-    return places
+    positions: Array = np.arange(total, dtype=np.uint32)
+    positions -= np.repeat(ends - lengths, lengths)
+    return positions
 
 
 def _wide_columns(prefix: str, columns: Columns) -> Columns:
