@@ -41,7 +41,7 @@ from ibidem.repo.erasure.guard import Erased, index_of, read_erased
 from ibidem.repo.erasure.local_files import settings_quoting
 from ibidem.repo.maintenance.cleaned import cleaned_commit
 from ibidem.repo.operation_log import ERASES
-from ibidem.repo.state import ERASING, ERASING_CELL
+from ibidem.repo.state import ERASING, ERASING_CELL, STAGE_CELL
 from ibidem.repo.transaction import stage
 from ibidem.repo.transaction.changeset import between
 
@@ -222,6 +222,7 @@ class _Work:
         new = [*given, *self._erasures(copies, [*given, *erased.erasures])]
         found = [*new, *(each for each in erased.erasures if each.node in self._ids)]
         buffer = WriteBatch(self._store)
+        staged = state.cells.get(STAGE_CELL)
         gone = index_of(tuple(found))
         # Blocks erased before can no longer show which edges there were.
         edges = None if len(found) > len(new) else copies.edges
@@ -252,7 +253,8 @@ class _Work:
             author=self._author,
             time=self._time,
             description=self._message,
-            cells={ERASING_CELL: (pending, ERASING)},
+            # What is staged meanwhile may be of the nodes: it moves its cell, but no head.
+            cells={ERASING_CELL: (pending, ERASING), STAGE_CELL: (staged, staged)},
             extra={ERASES: found[0].cid},
         )
         return found, commits, view.erasures

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ibidem.objects.cid import Cid, StepCid
+from ibidem.objects.cid import Cid, RootCid, StepCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import ConflictError, InvalidInputError, NotFoundError
 from ibidem.objects.forking import ForkLock
@@ -57,6 +57,8 @@ class Chain:
         self._author = author
         self._blocks: dict[Cid, bytes] = {}
         self._pending = 0
+        self._roots: set[RootCid] = set()
+        """That the unpublished steps name."""
         self._watch: Watch | None = None
         self._published: StepCid | None = None
         self._last: tuple[StepCid | None, int] = (None, 0)
@@ -123,6 +125,8 @@ class Chain:
             block = step.encode()
             tip = StepCid.of(block)
             self._blocks |= {**parts, **more, **(blocks or {}), tip: block}
+            if step.root is not None:
+                self._roots.add(step.root)
             self._pending += 1
             self._last = (tip, count + 1)
             if self._pending >= PENDING_MAX:
@@ -152,18 +156,28 @@ class Chain:
 
         Raises:
             ConflictError: the run's ref was changed by another writer, which only happens when it
-                is dropped.
+                is dropped; or a root that a step names was given up and collected.
         """
         with self.lock:
             if not self._pending:
                 return
-            self._operations.change(
-                self._moved,
-                author=self._author,
-                time=None,
-                description=f"run {self._base_name}: {self._pending} steps",
-            )
+            try:
+                self._operations.change(
+                    self._moved,
+                    author=self._author,
+                    time=None,
+                    description=f"run {self._base_name}: {self._pending} steps",
+                )
+            except NotFoundError as error:
+                if all(map(self._operations.store.has, self._roots)):
+                    raise
+                raise ConflictError(
+                    f"run {self.name!r}: a revision that it read was given up meanwhile, and "
+                    "collected",
+                    hint="record it again",
+                ) from error
             self._blocks, self._pending, self._published = {}, 0, self.tip
+            self._roots.clear()
 
     def _moved(self, state: State, buffer: WriteBatch) -> View:
         if self._published is None:

@@ -260,6 +260,27 @@ def test_a_commit_that_comes_between_is_seen(repo: Repository, is_part: bool) ->
     assert all(SECRET.encode() not in repo.core.store.get(cid) for cid in repo.core.store.cids())
 
 
+def test_what_another_stages_meanwhile_has_to_be_settled_first(repo: Repository) -> None:
+    secret = add_secret(repo)
+    other = Repository(Core(repo.core.store, None, lambda: 1))
+    find = erasing.find_copies
+
+    def found(*arguments: object) -> object:
+        copies = find(*arguments)  # type: ignore[arg-type]
+        if not list(repo.stage.changes()):
+            with other.stage.transaction() as tx:
+                tx.update_node(secret, summary=f"{SECRET} again")
+        return copies
+
+    erasing.find_copies = found  # type: ignore[assignment]
+    try:
+        with pytest.raises(InvalidInputError, match="stage: it changes what is to be erased"):
+            repo.maintenance.erase(secret)
+    finally:
+        erasing.find_copies = find
+    assert repo.at().node(secret)
+
+
 LONG_LIVED = """
 import sys, ibidem
 repo = ibidem.open(sys.argv[1])

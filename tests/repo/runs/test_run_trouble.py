@@ -221,3 +221,20 @@ def act(replay: Replay, action: str) -> None:
         case _:
             with replay.transaction() as tx:
                 tx.add_node("Note")
+
+
+def test_a_run_that_read_what_was_collected_meanwhile_says_so(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
+        repo.add("tea")
+        repo.branch("given-up")
+        repo.switch("given-up")
+        repo.add("more tea")
+        old = repo.head
+        repo.switch("main")
+        repo.delete_branch("given-up")
+        run = repo.runs.start("nightly")
+        assert len(run.at(str(old)).retrieve("tea").items) == 2
+        other.maintenance.gc(keep_operations=1)
+        with pytest.raises(ConflictError, match="was given up meanwhile, and collected"):
+            run.publish()
+        assert other.maintenance.fsck().is_clean
