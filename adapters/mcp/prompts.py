@@ -28,7 +28,8 @@ class Prompt:
 
 
 def _answer(access: Access, given: Mapping[str, str]) -> str:
-    return access.at().prompt(given["question"], token_budget=_BUDGET).text
+    revision = access.at()
+    return revision.prompt(given["question"], token_budget=_BUDGET, overflow="excerpt").text
 
 
 def _review(access: Access, given: Mapping[str, str]) -> str:

@@ -53,7 +53,9 @@ def retrieve(
     # the first try leaves them what they mostly need, and a second one is rare.
     inner = token_budget * 6 // 7 - _LINES_TOKENS
     while True:
-        answer = revision.packs(query, queries=also, token_budget=max(inner, 1), **options)
+        answer = revision.packs(
+            query, queries=also, token_budget=max(inner, 1), overflow="excerpt", **options
+        )
         members = _members(revision, answer)
         text = _sources_text(revision, answer, members)
         excess = tokens_of(text) - token_budget

@@ -26,8 +26,9 @@ def pack_options(function: Function) -> Function:
 
 
 def taken(given: dict[str, Any]) -> dict[str, Any]:
-    """Removes the options of packs from the given ones and returns them by their library names."""
-    return flags.taken(_FLAGGED, given)
+    """Removes the options of packs from the given ones and returns them by their library names; a
+    pack that does not fit is an excerpt if nothing else is given."""
+    return {"overflow": "excerpt"} | flags.taken(_FLAGGED, given)
 
 
 def packs_lines(

@@ -24,7 +24,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
 from ibidem.retrieve.answer.render import clip
-from ibidem.retrieve.context.clip import clipped_text
+from ibidem.retrieve.context.excerpt import clipped_text
 from ibidem.retrieve.context.prompt import fence_of
 from ibidem.retrieve.context.window import fitting
 from ibidem.retrieve.query.options import default

@@ -39,7 +39,8 @@ from ibidem.repo.viewer.exposure import Proxy, check_exposed, guarded_methods
 from ibidem.repo.viewer.transaction import ViewerTransaction
 from ibidem.retrieve.access.derived import labels_of
 from ibidem.retrieve.access.policy import policy_of
-from ibidem.retrieve.query import checks, option_checks
+from ibidem.retrieve.context.window import CUT, SKIP, STOP
+from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.configured import CONFIGURED
 from ibidem.retrieve.query.options import default
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
@@ -578,7 +579,7 @@ class Conversations:
         options = changed_options(locals(), Questions.retrieve, but=_OF_SELECTION)
         options |= {"order": order, "window": window, "ttl": ttl, "as_of": as_of, "depth": depth}
         checks.count("require_last", require_last)
-        option_checks.option("overflow", overflow)
+        checks.choice("overflow", overflow, (CUT, SKIP, STOP))
         revision = self.at(at)
         if not isinstance(cast("object", self.repository), OPEN):
             # What other writers commit from now on has no part in it.

@@ -31,8 +31,9 @@ from ibidem.retrieve.answer.lane_score import LaneScore, LaneScores
 from ibidem.retrieve.answer.render import render
 from ibidem.retrieve.answer.staleness import count_stale
 from ibidem.retrieve.answer.warning import AnswerWarning, WarningCode
-from ibidem.retrieve.context.clip import cut_to_fit
+from ibidem.retrieve.context.clip import cut_to_fit, nearest_first
 from ibidem.retrieve.context.dedupe import distinct, distinct_nearly, folded
+from ibidem.retrieve.context.excerpt import focus_of
 from ibidem.retrieve.context.group import Found, Group, grouped, ids_of, in_order, measured_first
 from ibidem.retrieve.context.option import EDGES, NEIGHBORS, NONE, SECTION
 from ibidem.retrieve.context.pack import BETWEEN, MESSAGE_SCOPE, Hit, Member, Pack, pack_cid
@@ -47,7 +48,7 @@ from ibidem.retrieve.context.sources import (
     sources_of,
 )
 from ibidem.retrieve.context.spans import Matcher, Span
-from ibidem.retrieve.context.window import decisions
+from ibidem.retrieve.context.window import EXCERPT, decisions
 from ibidem.retrieve.filter import matches
 from ibidem.retrieve.node_source import Content, NodeSource
 from ibidem.retrieve.pipeline import Ranked, count_conflicted, coverage_warning, origins, ranked
@@ -385,6 +386,10 @@ class _Making:
             fallback=group.fallback,
             root=self._root(group.members[0]),
         )
+        if self._options.overflow == EXCERPT and self._query.token_budget is not None:
+            text = members[nearest_first(found)[0]].text
+            home = self._snapshot.config.analyser
+            found = replace(found, focus=focus_of(text, self._query.text or "", home))
         return replace(found, tokens=self.found.reader.estimator.estimate(found.rendered))
 
     def _members(self, group: Group) -> tuple[tuple[str, ...], tuple[Member, ...], str]:

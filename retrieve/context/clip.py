@@ -1,25 +1,20 @@
-"""Cuts packs and texts to what fits.
+"""Cuts packs to what fits.
 
-Of a pack the members nearest to its best hit are kept, whole; of a single one the beginning of its
-text, up to the end of a paragraph, line or sentence, else of a word. The longest beginning that
-fits is shortened to the last good border in its last quarter, so a cut loses at most a quarter of
-what there was room for, and more room never gives less text.
+The members nearest to the best hit are kept, whole; of a single one a part of its text: the
+beginning, or with `excerpt` what is around the best match (`excerpt.py`).
 
-Spec: packs 7.1.
+Spec: packs 7.1, 7.2.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ibidem.retrieve.context.excerpt import Range, clipped_text, excerpt
 from ibidem.retrieve.context.pack import BETWEEN, Member, Pack, pack_cid
 from ibidem.retrieve.tokens import TokenEstimator
-
-_GOOD = re.compile(r"\n|(?<=[.!?:;])\s|(?<=[\u3002\uff01\uff1f])")
-_WORD = re.compile(r"\s")
 
 
 def cut_to_fit(
@@ -36,25 +31,32 @@ def cut_to_fit(
         estimator: counts the tokens of the part.
         fits: whether a pack fits; if one does, all with less text do.
     """
-    near = _by_distance(pack)
+    if not pack.has_header:
+        near = nearest_first(pack)
+        found = None
+        for count in range(1, len(near)):
+            more = _part(pack, sorted(near[:count]), policy, estimator)
+            if not fits(more):
+                break
+            found = more
+        if found is not None:
+            return found
+        pack = _part(pack, near[:1], policy, estimator)
 
-    def part(positions: list[int], chars: int | None = None) -> Pack:
-        return _part(pack, sorted(positions), chars, policy, estimator)
+    def is_fit(*ranges: Range) -> bool:
+        return fits(_excerpt(pack, ranges, policy, estimator))
 
-    found = None
-    for count in range(1, len(near)):
-        more = part(near[:count])
-        if not fits(more):
-            break
-        found = more
-    if found is not None:
-        return found
-    text = pack.members[near[0]].text
-    shown = clipped_text(text, lambda some: fits(part(near[:1], len(some))))
-    return part(near[:1], len(shown)) if shown else None
+    *header, shown = pack.members
+    if pack.focus is None:
+        size = len(clipped_text(shown.text, lambda some: is_fit((0, len(some)))))
+        ranges = [(0, size)] if size else []
+    else:
+        above = header[0].range if header else None
+        ranges = excerpt(shown.text, pack.focus, is_fit, start=shown.offset, header=above)
+    return _excerpt(pack, ranges, policy, estimator) if ranges else None
 
 
-def _by_distance(pack: Pack) -> list[int]:
+def nearest_first(pack: Pack) -> list[int]:
     """Returns the indices of the members, those nearest to the best hit first, of two at the same
     distance the later one."""
     entry = pack.entry
@@ -68,11 +70,7 @@ def _by_distance(pack: Pack) -> list[int]:
 
 
 def _part(
-    pack: Pack,
-    positions: list[int],
-    chars: int | None,
-    policy: Mapping[str, Any],
-    estimator: TokenEstimator,
+    pack: Pack, positions: Sequence[int], policy: Mapping[str, Any], estimator: TokenEstimator
 ) -> Pack:
     """Returns a pack of some members of another, with the headings that stand before them."""
     members: list[Member] = []
@@ -83,48 +81,52 @@ def _part(
         end = member.start + len(member.text)
         if at in positions:
             start = sum(map(len, pieces)) + len(BETWEEN) * len(pieces)
-            members.append(member._replace(text=member.text[:chars], start=start))
-            pieces.append(members[-1].text)
+            members.append(member._replace(start=start))
+            pieces.append(member.text)
     is_section = pack.scope == "section"
     found = replace(
         pack,
-        id=pack_cid(policy, pack.document, [member.cid for member in members]),
         scope="neighbors" if is_section else pack.scope,
         section=None,
         alias=f"o:{members[0].ord}-{members[-1].ord}"
         if pack.scope in ("section", "neighbors")
         else pack.alias,
-        hits=tuple(hit._replace(spans=_inside(hit.spans, chars)) for hit in pack.hits),
-        members=tuple(members),
-        text=BETWEEN.join(pieces),
     )
+    return _with(found, members, BETWEEN.join(pieces), policy, estimator)
+
+
+def _excerpt(
+    pack: Pack, ranges: Sequence[Range], policy: Mapping[str, Any], estimator: TokenEstimator
+) -> Pack:
+    """Returns a pack of one node with some ranges of its text, each on lines of its own."""
+    members: list[Member] = []
+    text = pack.text[: pack.members[0].start]
+    for start, stop in ranges:
+        text += "\n" if members else ""
+        member = next(one for one in reversed(pack.members) if one.offset <= start)
+        piece = member.text[start - member.offset : stop - member.offset]
+        members.append(member._replace(text=piece, start=len(text), offset=start))
+        text += piece
+    hits = tuple(hit._replace(spans=_inside(hit.spans, ranges)) for hit in pack.hits)
+    return _with(replace(pack, hits=hits), members, text, policy, estimator)
+
+
+def _with(
+    pack: Pack,
+    members: Sequence[Member],
+    text: str,
+    policy: Mapping[str, Any],
+    estimator: TokenEstimator,
+) -> Pack:
+    """Returns a pack with other members and text, and what follows from them."""
+    id_ = pack_cid(policy, pack.document, [member.cid for member in members])
+    found = replace(pack, id=id_, members=tuple(members), text=text)
     return replace(found, tokens=estimator.estimate(found.rendered))
 
 
-def _inside(spans: tuple[tuple[int, int], ...], chars: int | None) -> tuple[tuple[int, int], ...]:
-    return spans if chars is None else tuple(span for span in spans if span[1] <= chars)
-
-
-def clipped_text(text: str, fits: Callable[[str], bool]) -> str:
-    """Returns the beginning of a text that fits, cut at a border, without white space at its end.
-
-    Args:
-        text: any.
-        fits: whether a text fits; if one does, all of its beginnings do.
-
-    >>> clipped_text("One. Two three four", lambda text: len(text) <= 5)
-    'One.'
-    >>> clipped_text("One. Two three four", lambda text: len(text) <= 17)
-    'One. Two three'
-    """
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(text[:middle]) else (low, middle - 1)
-    if low == len(text):
-        return text
-    for border in (_GOOD, _WORD):
-        ends = [found.start() for found in border.finditer(text, 0, low + 1)]
-        if ends and ends[-1] * 4 >= low * 3:
-            return text[: ends[-1]].rstrip()
-    return text[:low].rstrip()
+def _inside(spans: Sequence[Range], ranges: Sequence[Range]) -> tuple[Range, ...]:
+    return tuple(
+        span
+        for span in spans
+        if any(start <= span[0] and span[1] <= stop for start, stop in ranges)
+    )

@@ -7,6 +7,7 @@ Spec: packs 6, 7.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from ibidem.objects import codec
@@ -43,6 +44,13 @@ class Member(NamedTuple):
     text: str
     start: int
     """The start of its text in the pack's text, in code points."""
+    offset: int = 0
+    """The start of its text in the text of the node, of which an excerpt shows a part."""
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The range of the node's text that is shown, in code points."""
+        return self.offset, self.offset + len(self.text)
 
 
 class Hit(NamedTuple):
@@ -92,6 +100,10 @@ class Pack:
     """Why the pack was not expanded as requested: `no-section` or `no-sequence`."""
     root: RootCid | None = None
     """The root that its members are of, in an answer over several; None in one over one root."""
+    focus: int | None = field(default=None, compare=False, repr=False)
+    """The best match in the text of the node that is nearest to the best hit, around which an
+    excerpt is shown if the pack does not fit; None if there are no excerpts. It is not part of the
+    answer."""
 
     @property
     def title(self) -> str:
@@ -120,7 +132,10 @@ class Pack:
                 }
                 for hit in self.hits
             ],
-            "members": [fields_of(one, "id", "cid", "ord", "start") for one in self.members],
+            "members": [
+                fields_of(one, "id", "cid", "ord", "start", *(["offset"] if one.offset else []))
+                for one in self.members
+            ],
             **_of_root(self.root),
         }
 
@@ -132,7 +147,12 @@ class Pack:
     @property
     def span_count(self) -> int:
         """The number of nodes in the pack."""
-        return len(self.members)
+        return len(self.members) - self.has_header
+
+    @property
+    def has_header(self) -> bool:
+        """Whether it is an excerpt that begins with the header of a table, a member of its own."""
+        return len(self.members) > 1 and self.members[0].id == self.members[1].id
 
     @property
     def char_count(self) -> int:
@@ -218,6 +238,7 @@ def _member(member: Member) -> bytes:
             link_of(member.cid),
             count_of(member.ord),
             count_of(member.start),
+            *((count_of(member.offset),) if member.offset else ()),
         )
     )
 

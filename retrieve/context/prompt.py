@@ -358,7 +358,7 @@ def _citation(
     mark: str, pack: Pack, root: RootCid, commit: CommitCid | None, policy: Mapping[str, Any]
 ) -> Citation:
     spans = tuple(
-        CitedSpan(member.id, member.cid, 0, len(member.text), cited_digest(member.text))
+        CitedSpan(member.id, member.cid, *member.range, cited_digest(member.text))
         for member in pack.members
     )
     home = root if pack.root is None else pack.root

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ibidem.objects.record import record
 
-CUT, SKIP, STOP = "cut", "skip", "stop"
+CUT, EXCERPT, SKIP, STOP = "cut", "excerpt", "skip", "stop"
 CUT_SHARE = 2
 """Where candidates are cut, none takes more of a budget than one part in this many."""
 
@@ -160,16 +160,17 @@ def decisions(
     """Yields of each of `count` candidates whether it is taken: (position, None, cost), or why not:
     (position, reason, cost or None if it was not computed). What is yielded stays so.
 
-    With `cut`, more budget never takes less: what is taken is a beginning of one sequence, in which
-    each candidate is charged at most half of the budget.
+    With `cut` and `excerpt`, more budget never takes less: what is taken is a beginning of one
+    sequence, in which each candidate is charged at most half of the budget.
 
     Args:
         count: the number of candidates, in rank order.
         cost: the cost of one; not called for those that come too late to be taken.
         limit: the most candidates that are taken.
         budget: the most that they may cost together, None for any cost.
-        overflow: `skip` one that does not fit, because later ones may still fit; `stop` there; or
-            `cut` it.
+        overflow: `skip` one that does not fit, because later ones may still fit; `stop` there;
+            `cut` it, and stop after one that alone exceeds what is left; or `excerpt` it, and stop
+            when nothing is left.
         cut: makes a candidate cost at most so much; returns whether anything is left of it.
     """
     used, taken_count, is_stopped = 0, 0, False
@@ -181,13 +182,13 @@ def decisions(
             yield index, "budget", None
             continue
         tokens = cost(index)
-        if budget is None or (overflow != CUT and used + tokens <= budget):
+        if budget is None or (overflow not in (CUT, EXCERPT) and used + tokens <= budget):
             is_taken, charged = True, tokens
-        elif overflow == CUT:
+        elif overflow in (CUT, EXCERPT):
             # What it may have is charged, not what it has after the cut, which can be less.
             charged = min(tokens, budget - used, -(-budget // CUT_SHARE))
             is_taken = tokens <= charged or cut(index, charged)
-            is_stopped = tokens > budget - used
+            is_stopped = (tokens if overflow == CUT else charged + 1) > budget - used
         else:
             is_taken, charged = False, 0
             is_stopped = overflow == STOP

@@ -712,9 +712,15 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             flag=Flag("--merge"),
         ),
         Option(
-            "overflow", "str", "cut", choices=("cut", "skip", "stop"), form="packs.overflow",
-            help="Whether a pack over the budget is cut, is skipped or ends the answer",
-            flag=Flag("--overflow"),
+            "overflow", "str", "cut", choices=("cut", "skip", "stop", "excerpt"),
+            form="packs.overflow",
+            help="Whether a pack over the budget is cut, is skipped, ends the answer, or becomes "
+            "an excerpt around the best match",
+            flag=Flag(
+                "--overflow",
+                "Whether a pack over the budget is cut, is skipped, ends the answer, or becomes an "
+                "excerpt around the best match; an excerpt if not given",
+            ),
         ),
         Option(
             "rank", "str", "score", choices=("score", "none", "hybrid"), form="packs.rank",

@@ -44,7 +44,7 @@ def ask(visit: Visit) -> Page:
     return Page(
         f"Ask: {text}",
         [question_form(visit), _elsewhere(visit)],
-        (found, lambda: prompt(revision.prompt(text, token_budget=tokens))),
+        (found, lambda: prompt(revision.prompt(text, token_budget=tokens, overflow="excerpt"))),
     )
 
 

@@ -59,7 +59,12 @@ def _parts(visit: Visit, question: str) -> Iterator[Part]:
     else:
         found = revision.retrieve(question)
         yield "Answer", lambda: answered(revision, found, NOWHERE)
-        yield "Context", lambda: prompt(revision.prompt(question, token_budget=CONTEXT_TOKENS))
+        yield (
+            "Context",
+            lambda: prompt(
+                revision.prompt(question, token_budget=CONTEXT_TOKENS, overflow="excerpt")
+            ),
+        )
         for item, location in zip(found.items, found.locations, strict=True):
             yield (
                 node_page.title_of(item.node),

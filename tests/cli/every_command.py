@@ -253,6 +253,16 @@ def _reads(run: Callable[..., dict[str, Any]]) -> None:
     run("packs", "the mill of the engine", "--vector", "m=v.npy", *budget)
     shown = run("packs", "the mill of the engine", "--expand", "section", "--spans")
     run("replay", shown["receipt"])
+    rows = "\n".join(f"| {number} | a row |" for number in range(99))
+    run(
+        "node",
+        "add",
+        "Table",
+        "--summary",
+        f"| n | row |\n|---|---|\n{rows}\n| the last | quarry |",
+    )
+    run("commit", "-m", "a table")
+    run("packs", "quarry", "--budget", "40")
     labels = ("--label", "Nobody", "--label", "Passage")
     run("prompt", "the mill of the engine", "--citations", "cited.json", *labels)
     line = {"role": "assistant", "text": "42", "id": "m", "tool_calls": ["c"], "expires_at": 2**60}

@@ -55,6 +55,16 @@ def test_options_of_packs_reach_the_library(run):
     assert "hops" in refused
 
 
+def test_a_person_and_a_model_get_the_row_that_was_asked_for(run, tmp_path):
+    rows = "".join(f"| mill {number} | {number * 7} |\n" for number in range(190))
+    (tmp_path / "t.md").write_text(f"| name | port |\n|---|---|\n{rows}| quarry | 7731 |\n")
+    run("commit", "t.md", "-m", "ports")
+    for command in ("packs", "prompt"):
+        ask = (command, "which port has the quarry", "--budget", "220")
+        assert "| quarry | 7731 |" in run(*ask)
+        assert "| quarry | 7731 |" not in run(*ask, "--overflow", "cut")
+
+
 def test_prompt_prints_both_texts_and_writes_citations(run, tmp_path):
     shown = run("prompt", "twice", "--citations", "cited.json")
     assert "[1] a.md > Retries" in shown

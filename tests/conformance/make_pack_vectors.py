@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ def fits() -> list[dict[str, Any]]:
     cases += [([9, 9, 9], 15, None), ([1, 9, 3, 2, 2], 10, None), ([2, 2, 2], 5, 2), ([7], 0, None)]
     made = []
     for costs, budget, limit in cases:
-        for policy in ("cut", "skip", "stop"):
+        for policy in ("cut", "excerpt", "skip", "stop"):
             taken: list[int] = []
             left: list[list[Any]] = []
             used, stopped = 0, False
@@ -94,9 +95,9 @@ def fits() -> list[dict[str, Any]]:
                     left.append([place, "budget", None])
                 elif rest is None or budget is None:
                     taken.append(place)
-                elif policy == "cut":
-                    stopped = cost > rest
+                elif policy in ("cut", "excerpt"):
                     shown = min(cost, rest, (budget + 1) // 2)
+                    stopped = cost > rest if policy == "cut" else shown == rest
                     if shown:
                         taken.append(place)
                         used += shown
@@ -112,11 +113,214 @@ def fits() -> list[dict[str, Any]]:
             made.append(
                 {
                     "name": f"{costs} of {budget}, {limit}, {policy}",
-                    "spec": "7-c" if policy == "cut" else "7-a",
+                    "spec": {"cut": "7-c", "excerpt": "7-g"}.get(policy, "7-a"),
                     "input": options,
                     "output": {"taken": taken, "left": left},
                 }
             )
+    return made
+
+
+def pieces(text: str) -> list[tuple[int, int]]:
+    """Returns the ranges of the pieces; the first also has the blank lines before it."""
+    starts: list[int] = []
+    indents: list[int] = []
+    for first, last in lines(text):
+        line = text[first:last]
+        if not line.strip():
+            continue
+        indent = len(line) - len(line.lstrip(" \t"))
+        if not (starts and indent > indents[-1] and last + 1 - starts[-1] <= 300):
+            starts.append(first)
+            indents.append(indent)
+        if len(line) > 300:
+            for start in parts(line):
+                starts.append(first + start)
+                indents.append(indent)
+    return list(zip(starts, [*starts[1:], len(text)], strict=True))
+
+
+def lines(text: str) -> list[tuple[int, int]]:
+    stops = [at for at, one in enumerate(text) if one == "\n"] + [len(text)]
+    return list(zip([0, *(stop + 1 for stop in stops[:-1])], stops, strict=True))
+
+
+def parts(line: str) -> list[int]:
+    """Returns where the sentences of a long line begin, and parts of long ones, without 0."""
+    ends = [
+        at
+        for at in range(1, len(line))
+        if (
+            line[at - 1] in " \t"
+            and line[at] not in " \t"
+            and line[:at].rstrip(" \t")[-1:] in [*".!?:;"]
+        )
+        or line[at - 1] in "\u3002\uff01\uff1f"
+    ]
+    found = []
+    begin = 0
+    for end in [*ends, len(line)]:
+        while end - begin > 300:
+            spaces = [at for at in range(begin, begin + 300) if line[at] == " "]
+            begin = spaces[-1] + 1 if spaces else begin + 300
+            found.append(begin)
+        if begin < end < len(line):
+            found.append(end)
+        begin = end
+    return found
+
+
+def header(text: str, at: int) -> tuple[int, int] | None:
+    every = lines(text)
+    row = max(number for number, (first, _) in enumerate(every) if first <= at)
+    texts = [text[first:last] for first, last in every]
+    indents = [len(one) - len(one.lstrip(" \t")) for one in texts]
+    found = None
+    above = [n for n in range(row + 1) if re.match(r"\.\. +(list|csv)-table::", texts[n].strip())]
+    for top in above[-1:]:
+        if all(indents[n] > indents[top] or not texts[n].strip() for n in range(top + 1, row + 1)):
+            end = top
+            while (
+                end + 1 < len(texts)
+                and texts[end + 1][:1] == " "
+                and texts[end + 1].strip()[0] == ":"
+            ):
+                end += 1
+            if ":header-rows:" in "".join(texts[top : end + 1]):
+                end += 1
+                while not texts[end].strip():
+                    end += 1
+                deep = indents[end]
+                while end + 1 < len(texts) and texts[end + 1].strip() and indents[end + 1] > deep:
+                    end += 1
+            found = (top, end)
+    if found is None and texts[row].strip():
+        top = row
+        while top and texts[top - 1].strip():
+            top -= 1
+        for end in range(top + 1, len(texts)):
+            rule = texts[end].strip()
+            if not rule:
+                break
+            pipes = "|" in rule and "-" in rule and not rule.strip("|:- \t")
+            grid = re.fullmatch(r"\+=[+=]*\+", rule) and "++" not in rule
+            if pipes or grid or re.fullmatch(r"=+( +=+)+", rule):
+                found = (top, end)
+                break
+    if found is None:
+        return None
+    start, stop = every[found[0]][0], every[found[1]][1]
+    return (0, stop) if stop <= 500 else (start, stop) if stop - start <= 500 else None
+
+
+def best(text: str, question: set[str], start: int) -> int:
+    """Returns the start of the best piece of the text from `start` on."""
+    every = [(start + first, start + last) for first, last in pieces(text[start:])]
+    held = [question & set(re.findall("[a-z]+", text[a:b].lower())) for a, b in every]
+
+    def weight(term: str) -> int:
+        return 1 + len(f"{len(every) // sum(term in one for one in held):b}")
+
+    scores = []
+    for at, own in enumerate(held):
+        near = (held[at - 1] if at else set()) | (held[at + 1] if at + 1 < len(held) else set())
+        scores.append(4 * sum(map(weight, own)) + sum(map(weight, near - own)))
+    return every[scores.index(max(scores))][0]
+
+
+def excerpt(text: str, question: set[str], room: int) -> list[list[int]]:
+    """Returns the ranges of an excerpt of at most `room` code points, line feeds between them
+    included, which at least its first piece fits."""
+    focus = best(text, question, 0)
+    if (found := header(text, focus)) is not None and text[found[1] :].strip():
+        focus = best(text, question, found[1])
+    above = header(text, focus)
+    if above is not None and above[1] > focus:
+        above = None
+    start = above[1] if above else 0
+    every = [(start + first, start + last) for first, last in pieces(text[start:])]
+    first = last = max(at for at, (begin, _) in enumerate(every) if begin <= focus)
+
+    def shown(low: int, high: int) -> list[int]:
+        begin, end = every[low][0], every[high][1]
+        while text[end - 1] in " \t\n":
+            end -= 1
+        return [begin, end]
+
+    def size(ranges: list[Any]) -> int:
+        return sum(stop - start for start, stop in ranges) + len(ranges) - 1
+
+    heads = [list(above)] if above else []
+    found_ranges: list[list[int]] = []
+    is_next_after = True
+    while True:
+        ranges = [*heads, shown(first, last)]
+        if size(ranges) > room:
+            break
+        found_ranges = ranges
+        can_grow = (last + 1 < len(every), first > 0)
+        if not any(can_grow):
+            break
+        if (is_next_after and can_grow[0]) or not can_grow[1]:
+            last += 1
+        else:
+            first -= 1
+        is_next_after = not is_next_after
+    return found_ranges or [shown(first, last)]
+
+
+def excerpts() -> list[dict[str, Any]]:
+    rng = random.Random(20260103)
+    words = ["port", "gate", "mill", "tower", "north", "south", "amber", "cedar", "delta", "fjord"]
+
+    def some(low: int, high: int) -> str:
+        return " ".join(rng.choices(words, k=rng.randint(low, high)))
+
+    def rows(count: int) -> list[str]:
+        return [f"| {some(1, 2)} | {some(1, 6)} |" for _ in range(count)]
+
+    def pipes() -> str:
+        return "\n".join(["| name | port |", "|:---|---:|", *rows(rng.randint(3, 30))])
+
+    def grid() -> str:
+        body = [one for row in rows(rng.randint(3, 9)) for one in (row, "+---+---+")]
+        return "\n".join(["+---+---+", "| name | port |", "+===+===+", *body])
+
+    def columns() -> str:
+        body = [f"{some(1, 2)}   {some(1, 2)}" for _ in range(rng.randint(3, 12))]
+        return "\n".join(["====  ===", "name  port", "====  ===", *body, "====  ==="])
+
+    def directive() -> str:
+        top = [f".. list-table:: {some(1, 3)}", "   :widths: a", "   :header-rows: x"]
+        kept = rng.choice((top, top[:2], top[:1]))
+        items = [f"   * - {some(1, 2)}\n     - {some(1, 4)}" for _ in range(rng.randint(3, 20))]
+        return "\n".join([*kept, "", *items])
+
+    def code() -> str:
+        return "\n".join(f"{' ' * rng.choice((0, 0, 2, 4))}{some(1, 5)}" for _ in range(30))
+
+    def prose() -> str:
+        marks = [". ", "? ", ", ", ":\t", "\u3002", " ", "\n", "; "]
+        return "".join(some(1, 40) + rng.choice(marks) for _ in range(12))
+
+    def long() -> str:
+        return f"{'a' * rng.randint(280, 700)} {some(60, 90)}"
+
+    kinds = [pipes, grid, columns, directive, code, prose, long]
+    made = []
+    for number in range(70):
+        text = "\n\n".join(rng.choice(kinds)() for _ in range(rng.randint(1, 3)))
+        text = rng.choice(("", f"{some(1, 9)}:\n\n", "\n\n", some(90, 120) + "\n\n")) + text
+        question = rng.sample([*words, "name", "absent"], rng.randint(0, 4))
+        room = rng.choice((301, 400, 700, 1500))
+        made.append(
+            {
+                "name": f"random {number}",
+                "spec": "7-h",
+                "input": {"text": text, "question": " ".join(question), "room": room},
+                "output": excerpt(text, set(question), room),
+            }
+        )
     return made
 
 
@@ -160,6 +364,7 @@ def main() -> None:
     for name, cases in (
         ("windows", windows()),
         ("fits", fits()),
+        ("excerpts", excerpts()),
         ("markers", markers()),
         ("sources", sources()),
     ):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ibidem.retrieve.context.excerpt import excerpt, focus_of
 from ibidem.retrieve.context.prompt import marker
 from ibidem.retrieve.context.sources import SourceOrder
 from ibidem.retrieve.context.window import Aim, absorb, coalesce, fitting
@@ -16,6 +17,7 @@ HOUSE = Path(__file__).parents[2]
 FOLDER = HOUSE / "spec" / "vectors" / "packs"
 CONTEXT = "tests/repo/test_context.py"
 WINDOW = "tests/memory/conversation/test_window.py"
+EXCERPTS = "tests/seeds/test_excerpts.py"
 PACKS, SEARCH = "tests/seeds/test_packs.py", "tests/seeds/test_search.py"
 CITED = {
     "1-a": (PACKS, "test_pk12_nothing_fits_nothing_was_asked_nothing_is_found"),
@@ -37,6 +39,8 @@ CITED = {
     "7-b": (PACKS, "test_the_bytes_are_canonical_and_have_the_fields_of_the_page"),
     "7-d": (PACKS, "test_more_budget_never_gives_less_text"),
     "7-e": (PACKS, "test_what_does_not_fit_is_cut_around_the_hit"),
+    "7-i": (EXCERPTS, "test_a_named_row_is_shown_below_its_header"),
+    "9-b": (EXCERPTS, "test_a_citation_names_the_ranges_that_are_quoted"),
     "7-f": ("tests/repo/test_union.py", "test_packs_of_documents_with_one_path_are_apart"),
     "8-b": (SEARCH, "test_pk27_a_text_that_knows_the_fence_changes_it"),
     "8-c": (SEARCH, "test_pk25_without_packs_the_question_stands_alone"),
@@ -88,6 +92,18 @@ def test_fits_json(case):
         cut=lambda _, room: room > 0,
     )
     assert {"taken": taken, "left": [list(one) for one in left]} == case["output"]
+
+
+@pytest.mark.parametrize("case", cases("excerpts"), ids=ids)
+def test_excerpts_json(case):
+    given = case["input"]
+    text, room = given["text"], given["room"]
+
+    def is_fit(*ranges):
+        return sum(stop - start for start, stop in ranges) + len(ranges) - 1 <= room
+
+    found = excerpt(text, focus_of(text, given["question"], "unicode-1"), is_fit)
+    assert [list(one) for one in found] == case["output"]
 
 
 @pytest.mark.parametrize("case", cases("markers"), ids=ids)

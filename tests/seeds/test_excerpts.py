@@ -1,0 +1,277 @@
+"""Excerpts: of a passage that does not fit, what is around the best match is shown."""
+
+from __future__ import annotations
+
+import random
+
+import dag_cbor
+import pytest
+
+import ibidem
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import NodeId
+from ibidem.retrieve.context.clip import cut_to_fit
+from ibidem.retrieve.context.excerpt import excerpt, focus_of, header_of, pieces_of
+from ibidem.retrieve.tokens import HEURISTIC
+
+from .texts import clock, repository
+
+QUESTION = "what is the port of the quarry"
+ROWS = [("station", "port"), *((f"mill {n}", f"{n * 7} and more") for n in range(80))]
+ROWS[70] = ("quarry", "7731")
+
+
+def pipes(rows):
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([lines[0], "|---|---|", *lines[1:]])
+
+
+def grid(rows):
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    body = [one for line in lines[1:] for one in (line, "+---+---+")]
+    return "\n".join(["+---+---+", lines[0], "+===+===+", *body])
+
+
+def columns(rows):
+    lines = ["   ".join(row) for row in rows]
+    return "\n".join(["=======  ====", lines[0], "=======  ====", *lines[1:], "=======  ===="])
+
+
+def directive(rows):
+    items = [f"   * - {name}\n     - {port}" for name, port in rows]
+    return "\n".join([".. list-table:: All ports", "   :header-rows: 1", "", *items])
+
+
+def noted(*texts):
+    """A repository with a node of each text."""
+    repo = ibidem.init("memory:", clock=clock)
+    with repo.transaction() as tx:
+        for number, text in enumerate(texts):
+            tx.add_node("Note", summary=text, key=number)
+    return repo
+
+
+def excerpts(repo, question=QUESTION, **options):
+    return repo.packs(question, overflow="excerpt", **{"token_budget": 200, **options})
+
+
+@pytest.mark.parametrize("table", [pipes, grid, columns, directive])
+def test_a_named_row_is_shown_below_its_header(table):
+    """packs 7-i: the row of a member that shows another part than the beginning has its start."""
+    text = table(ROWS)
+    assert "7731" not in noted(text).packs(QUESTION, token_budget=200)[0].text
+    repo = noted(text)
+    found = excerpts(repo)
+    [pack] = found
+    header, rows = pack.members
+    assert "station" in header.text
+    assert text.startswith(header.text)
+    assert "quarry" in rows.text
+    assert "7731" in rows.text
+    assert pack.text == f"{header.text}\n{rows.text}"
+    assert pack.span_count == 1
+    assert text[rows.offset :].startswith(rows.text)
+    assert pack.text[rows.start :] == rows.text
+    assert pack.tokens <= 100
+    [read] = dag_cbor.decode(pack.encode())["members"][1:]
+    assert read[3:] == [rows.start, rows.offset]
+    assert len(dag_cbor.decode(pack.encode())["members"][0]) == 4
+    assert [one.get("offset") for one in pack.to_dict()["members"]] == [None, rows.offset]
+    assert repo.receipts.replay(found.receipt).to_bytes() == found.to_bytes()
+
+
+def test_a_citation_names_the_ranges_that_are_quoted():
+    """packs 9-b."""
+    text = pipes(ROWS)
+    repo = noted(text)
+    prompt = repo.prompt(QUESTION, overflow="excerpt", token_budget=250)
+    [citation] = prompt.citations
+    shown = [text[span.start : span.stop] for span in citation.spans]
+    assert "\n".join(shown) in prompt.user
+    assert shown[0].startswith("| station")
+    assert "| quarry | 7731 |" in shown[1]
+    assert repo.verify_citation(citation)
+    assert repo.verify_citation(ibidem.Citation.from_dict(citation.to_dict()))
+
+
+def test_a_file_with_a_long_table_answers_for_each_of_its_rows():
+    names = [f"{a}{b}" for a in ("amber", "cedar", "delta", "fjord") for b in range(40)]
+    rows = [("station", "port"), *((name, str(7000 + at)) for at, name in enumerate(names))]
+    for name in ("t.md", "t.rst"):
+        repo = repository({name: f"Stations\n========\n\n{(pipes, grid)[name == 't.rst'](rows)}\n"})
+        for name, port in rows[1::13]:
+            asked = f"which port has {name}"
+            prompt = repo.prompt(asked, overflow="excerpt", token_budget=300)
+            assert f"| {name} | {port} |" in prompt.user
+
+
+PROSE = " ".join(f"Mill {n} is near." for n in range(9, 21))
+PROSE = f"{PROSE} The port of the quarry is 7731. {PROSE}"
+
+
+@pytest.mark.parametrize(("text", "row"), [(pipes(ROWS), "| quarry | 7731 |"), (PROSE, "is 7731.")])
+def test_the_row_stays_in_a_prompt_that_has_less_room_than_its_packs(text, row):
+    repo = noted(text, "the quarry is old")
+    found = {
+        budget: repo.prompt(QUESTION, overflow="excerpt", token_budget=budget)
+        for budget in range(100, 500, 3)
+    }
+    shown = [budget for budget, one in found.items() if row in one.user]
+    assert shown == [budget for budget in found if budget >= shown[0]]
+    assert shown[0] < 170
+    for one in found.values():
+        assert all(map(repo.verify_citation, one.citations))
+
+
+@pytest.mark.parametrize("text", [pipes(ROWS), PROSE])
+def test_an_excerpt_of_an_excerpt_is_around_the_same_match(text):
+    repo = noted(text)
+    [pack] = excerpts(repo, token_budget=150)
+    assert len(pack.text) < len(text)
+    for room in range(15, pack.tokens):
+        less = cut_to_fit(pack, {}, HEURISTIC, lambda some: some.tokens <= room)  # noqa: B023
+        assert less is not None
+        assert "quarry" in less.text
+        assert all(text[slice(*one.range)] == one.text for one in less.members)
+
+
+def test_more_room_only_adds_text():
+    rng = random.Random(11)
+    words = [
+        "needle",
+        "pin",
+        "hay.",
+        "stack,",
+        "straw",
+        "a\n",
+        "b\n\n",
+        "c\n  d",
+        "| e |",
+        "f" * 350,
+    ]
+    for _ in range(150):
+        text = "".join(f"{one} " for one in rng.choices(words, k=rng.randint(1, 120)))
+        if rng.random() < 0.5:
+            text = pipes([(f"x{n}", rng.choice(words[:5])) for n in range(rng.randint(2, 60))])
+        focus = focus_of(text, "needle pin", "english-1")
+        before: set[int] = set()
+        for room in range(0, len(text) + 40, 29):
+            ranges = excerpt(text, focus, lambda *given: size(given) <= room)  # noqa: B023
+            now = {at for start, stop in ranges for at in range(start, stop)}
+            assert before <= now
+            assert ranges == sorted(ranges)
+            assert size(ranges) <= room or not ranges
+            before = now
+
+
+def size(ranges):
+    return sum(stop - start for start, stop in ranges) + len(ranges) - 1
+
+
+def test_more_budget_never_gives_less_of_a_passage():
+    rng = random.Random(5)
+    documents = {
+        f"{i}.md": "\n\n".join(
+            f"# H{j}\n\n"
+            + " ".join(rng.choices(["needle", "a.", "bc", "d,", "e\n"], k=rng.randint(1, 300)))
+            for j in range(4)
+        )
+        for i in range(4)
+    }
+    repo = repository(documents)
+    before: dict[NodeId, list[int]] = {}
+    for budget in range(0, 700, 7):
+        found = repo.packs("needle", token_budget=budget, overflow="excerpt")
+        assert found.tokens_used <= budget
+        now = {one.id: list(range(*one.range)) for pack in found for one in pack.members}
+        assert all(set(shown) <= set(now.get(one, ())) for one, shown in before.items())
+        before = now
+
+
+def test_a_passage_that_exceeds_the_budget_leaves_the_other_half_to_the_next():
+    long = "needle " * 900
+    assert len(noted(long, "needle and pin " * 9).packs("needle", token_budget=200)) == 1
+    assert len(excerpts(noted(long, "needle and pin " * 9), "needle")) == 2
+
+
+def test_rare_words_of_the_question_decide():
+    lines = [f"the pump of mill {n} is set to {n}" for n in range(50)]
+    lines[30] = "the winch is not set"
+    text = "\n".join(lines)
+    assert text[focus_of(text, "what is the winch of the mill set to", "english-1") :].startswith(
+        "the winch"
+    )
+    assert focus_of(text, "nothing of this", "english-1") == 0
+    assert focus_of("", "winch", "english-1") == 0
+    assert focus_of("  \n\n", "winch", "english-1") == 0
+
+
+def test_pieces_are_items_lines_and_sentences():
+    text = "one\n  more\n\ntwo\n- three\n  four\n"
+    starts = pieces_of(text)
+    assert [text[a:b] for a, b in zip(starts, [*starts[1:], None], strict=True)] == [
+        "one\n  more\n\n",
+        "two\n",
+        "- three\n  four\n",
+    ]
+    long = "A sentence of it. " * 20
+    assert pieces_of(long)[:3] == [0, 18, 36]
+    assert pieces_of("x" * 700) == [0, 300, 600]
+    assert pieces_of("y " + "x" * 299 + " z") == [0, 2, 302]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("| a | b |\n|---|---|\n| c | d |", (0, 19)),
+        ("Ports:\n\na | b\n--|--\nc | d", (0, 19)),
+        ("w" * 600 + "\n\n| a | b |\n|---|---|\n| c | d |", (602, 621)),
+        (f"| {'a' * 600} | b |\n|---|---|\n| c | d |", None),
+        ("| a | b |\n|---|---|\n| c | d |\n\nafter it", None),
+        ("Title\n-----\nno table", None),
+        ("---\nno table", None),
+        ("+---+\n| a |\n+---+\n| b |\n+---+", None),
+        (".. list-table:: T\n\n   * - a\n     - b\n   * - c\n     - d", (0, 17)),
+        (".. csv-table:: T\n   :header: a, b\n\n   c, d\n   e, f", (0, 33)),
+        (".. list-table:: T\n   :header-rows: 1\n\n   * - a\n   * - b", (0, 46)),
+        (".. list-table:: T\n   :header-rows: 1\n\n   * - a\n\nafter it", None),
+        ("plain", None),
+    ],
+)
+def test_the_header_of_a_table_is_above_its_last_row(text, expected):
+    assert header_of(text, len(text) - 1) == expected
+
+
+def test_matches_are_those_of_what_is_shown():
+    repo = noted(pipes(ROWS))
+    [pack] = excerpts(repo, spans=True)
+    text = pipes(ROWS)
+    assert {text[start:stop] for start, stop in pack.entry.spans} == {"port", "quarry"}
+    shown = [one.range for one in pack.members]
+    for start, stop in pack.entry.spans:
+        assert any(first <= start and stop <= last for first, last in shown)
+
+
+def test_a_question_without_words_gets_the_beginning():
+    repo = noted("one line of it\n" * 200)
+    with repo.transaction() as tx:
+        for node in repo.at().nodes():
+            tx.set_vector(node.id, model="m", vector=[1.0, 0.0])
+    [pack] = excerpts(repo, None, vector=("m", [1.0, 0.0]))
+    assert pack.members[0].range[0] == 0
+    assert HEURISTIC.estimate(pack.rendered) <= 100
+
+
+def test_messages_of_a_context_are_excerpts_too():
+    repo = ibidem.init("memory:", clock=clock)
+    repo.conversations.append("t", [("user", "well\n" * 400 + "the quarry has port 7731\n")])
+    context = repo.context(QUESTION, thread="t", token_budget=250, overflow="excerpt")
+    assert "port 7731" in context.user
+    assert all(map(repo.verify_citation, context.citations))
+
+
+def test_a_conversation_of_its_own_refuses_it():
+    repo = ibidem.init("memory:", clock=clock)
+    repo.conversations.append("t", [("user", "tea")])
+    with pytest.raises(InvalidInputError, match="overflow: got 'excerpt', expected one of cut"):
+        repo.conversations.context("tea", thread="t", token_budget=99, overflow="excerpt")
