@@ -5,7 +5,8 @@ transaction), by commits (each of one change), and by branches (each with a comm
 exponent of an operation is log10 of the ratio of its processor time; 1 is proportional to the size.
 Operations that change the repository run on a copy. Nothing is printed of an operation that takes
 less than 20 ms at the larger size: there is nothing to grow.
-Run: PYTHONPATH=src python bench/growth.py [--nodes N] [--commits N] [--branches N] (larger sizes).
+Run: PYTHONPATH=src python bench/growth.py [--nodes N] [--commits N] [--branches N] (larger sizes)
+[--grows KIND...].
 """
 
 from __future__ import annotations
@@ -130,6 +131,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=200_000)
     parser.add_argument("--commits", type=int, default=20_000)
     parser.add_argument("--branches", type=int, default=5_000)
+    parser.add_argument("--grows", nargs="+", choices=list(FILL), default=list(FILL))
     parser.add_argument("--operations", nargs="+", default=list(OPERATIONS))
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
@@ -140,13 +142,13 @@ def main() -> None:
     print("| what grows | operation | CPU s, a tenth | CPU s | exponent |")
     print("|---|---|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
-        for what, fill in FILL.items():
+        for what in args.grows:
             large: int = getattr(args, what)
             paths = []
             for count in (large // 10, large):
                 paths.append(Path(folder) / f"{what}-{count}")
                 with ibidem.init(paths[-1]) as repo:
-                    fill(repo, count)
+                    FILL[what](repo, count)
             for operation in args.operations:
                 costs = [measured(operation, path, args.rounds) for path in paths]
                 if costs[1] < SECONDS_MIN:

@@ -13,38 +13,55 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from ibidem.index.arrays import Array, to_ordinals
+from ibidem.index.arrays import Array, Bytes, contains_rows, to_ordinals
+from ibidem.index.families.edge_rows import ALWAYS, VALID
+from ibidem.index.families.node_rows import child_rows
 from ibidem.index.families.vector_rows import ROWS
 from ibidem.index.segments.inverted import inverted
 from ibidem.index.segments.key_list import KeyList
 from ibidem.index.segments.reader import SegmentView
+from ibidem.index.segments.segment import Segment
 from ibidem.index.snapshot import Snapshot
+from ibidem.objects.errors import CorruptError
 from ibidem.objects.root import NOUNS
 
 Facts = dict[Any, Any]
 Uint64s = npt.NDArray[np.uint64]
+Hashes = tuple[Array, Uint64s]
+"""The groups and the hashes of some entries, (n,) each."""
 Wanted = Callable[[Any], bool]
 """Whether the entry of a key is wanted; others may be yielded too."""
 _TEXTS = "texts and properties"
 _GROUPS = 4096
 _NODES_AT_ONCE = 1 << 16
 _POSTINGS_AT_ONCE = 1 << 20
+_WORDS_AT_ONCE = 1 << 20
 
 
 def differences(held: Snapshot, expected: Snapshot) -> list[str]:
     """Returns one sentence for each section in which two snapshots of one root differ.
 
     Entries are first compared by sums of hashes, in groups by their keys; only groups that differ
-    are held in memory.
+    are held in memory. Columns that follow from others are not compared: `bound_problem` does.
+
+    Raises:
+        CorruptError: the columns of `held` contradict each other.
     """
+    try:
+        return _differences(held, expected)
+    except (IndexError, ValueError) as error:
+        raise CorruptError(f"index of {held.root}: {error}") from error
+
+
+def _differences(held: Snapshot, expected: Snapshot) -> list[str]:
     problems = []
     for section in _SECTIONS:
         differing = set(np.flatnonzero(_sums(held, section) != _sums(expected, section)).tolist())
         if not differing:
             continue
 
-        def is_wanted(key: Any, differing: set[int] = differing) -> bool:
-            return _group(_key_hash(key)) in differing
+        def is_wanted(key: Any, section: str = section, differing: set[int] = differing) -> bool:
+            return _group(section, key) in differing
 
         facts, found = (
             {key: fact for key, fact in _SECTIONS[section](one, is_wanted) if is_wanted(key)}
@@ -79,37 +96,56 @@ def _key_hash(key: Any) -> int:
     return int.from_bytes(blake3(repr(key).encode()).digest(length=8), "little")
 
 
-def _group(key_hash: int) -> int:
-    return key_hash % _GROUPS
+def _group(section: str, key: Any) -> int:
+    """Returns the group of an entry by its key; an id, alone or after a name, has it in its last
+    bytes."""
+    raw = key[1] if isinstance(key, tuple) else key
+    if section != _TEXTS and isinstance(raw, bytes):
+        return int.from_bytes(raw[-2:], "little") % _GROUPS
+    return _key_hash(key) % _GROUPS
 
 
 def _sums(snapshot: Snapshot, section: str) -> Uint64s:
     """Returns, by group of keys, the sum of the hashes of the entries of a section, modulo 2^64;
     (_GROUPS,)."""
-    if section == _TEXTS:
-        return _text_sums(snapshot)
-    sums = [0] * _GROUPS
-    for key, fact in entries(snapshot, section):
-        if isinstance(fact, frozenset):
-            fact = sorted(fact)
-        entry = blake3(repr((key, fact)).encode()).digest(length=8)
-        sums[_group(_key_hash(key))] += int.from_bytes(entry, "little")
-    return np.array([one % (1 << 64) for one in sums], np.uint64)
+    sums = np.zeros(_GROUPS, np.uint64)
+    hashed = _HASHES.get(section)
+    for groups, hashes in hashed(snapshot) if hashed else _entry_hashes(snapshot, section):
+        np.add.at(sums, groups, hashes)
+    return sums
 
 
-def _text_sums(snapshot: Snapshot) -> Uint64s:
-    """Returns `_sums` of the postings, lengths and analysers, many at a time."""
-    sums = [0] * _GROUPS
+def _entry_hashes(snapshot: Snapshot, section: str) -> Iterator[Hashes]:
+    pairs = (
+        (
+            _group(section, key),
+            _key_hash((key, sorted(fact) if isinstance(fact, frozenset) else fact)),
+        )
+        for key, fact in entries(snapshot, section)
+    )
+    found = np.fromiter(pairs, [("group", np.uint16), ("hash", np.uint64)])
+    yield found["group"], found["hash"]
 
-    def add(key: Any, hashes: int) -> None:
-        key_hash = _key_hash(key)
-        # A sum of hashes times an odd number, so that postings of another key give another sum.
-        sums[_group(key_hash)] += hashes * (key_hash | 1)
 
+def _node_hashes(snapshot: Snapshot) -> Iterator[Hashes]:
+    every = to_ordinals(snapshot.live)
+    for part in snapshot.state.nodes:
+        segment = SegmentView(part)
+        ids, live = snapshot.node_ids(segment.ordinals), live_rows(segment)
+        yield _by_id(ids[live], part.segment["cids"][live])
+
+        items = part.segment["child.items"]
+        rows, positions = child_rows(part.segment["child.starts"], len(items))
+        kept = live[rows] & contains_rows(every, items)[1]
+        yield _by_id(ids[rows[kept]], positions[kept], snapshot.node_ids(items[kept]))
+
+
+def _text_hashes(snapshot: Snapshot) -> Iterator[Hashes]:
+    """Yields the hashes of the postings of each key, and those of all lengths and analysers, each
+    times an odd number: so the same postings of another key give another sum."""
     for segment in snapshot.lexical:
-        words = snapshot.node_ids(segment.ordinals).view("<u8")
-        ids = _mixed(words[:, 0] ^ _mixed(words[:, 1]))
-        live = np.ones(len(ids), np.bool_) if segment.live is None else segment.live
+        ids = row_hashes(snapshot.node_ids(segment.ordinals))
+        live = live_rows(segment)
         for prefix in ("prop", "term"):
             column = inverted(segment.part.segment, prefix)
             starts = column.posting_starts()
@@ -126,12 +162,60 @@ def _text_sums(snapshot: Snapshot) -> Uint64s:
                 ends = np.append(np.uint64(0), np.cumsum(hashes))[
                     starts[first : last + 1] - span.start
                 ]
-                for key, one in zip(keys[first:last], np.diff(ends).tolist(), strict=True):
-                    add((prefix, key), one)
+                some = (_key_hash((prefix, key)) for key in keys[first:last])
+                key_hashes = np.fromiter(some, np.uint64, last - first)
+                yield key_hashes % _GROUPS, np.diff(ends) * (key_hashes | np.uint64(1))
                 first = last
         for name, values in (("length", segment.lengths), ("analyser", segment.analysers)):
-            add(name, int(_mixed(ids + _mixed(values.astype(np.uint64)))[live].sum()))
-    return np.array([one % (1 << 64) for one in sums], np.uint64)
+            hashes = _mixed(ids + _mixed(values.astype(np.uint64)))[live]
+            key_hash = np.array([_key_hash(name)], np.uint64)
+            yield key_hash % _GROUPS, hashes.sum(keepdims=True) * (key_hash | np.uint64(1))
+
+
+def _edge_hashes(snapshot: Snapshot) -> Iterator[Hashes]:
+    for part in snapshot.state.edges:
+        columns = part.segment
+        live = live_rows(SegmentView(part))
+        etypes = np.array([_key_hash(name) for name in _etypes(columns)], np.uint64)
+        ends = (snapshot.node_ids(columns[end])[live] for end in ("source", "target"))
+        of_type = etypes[columns["code"][live]]
+        bounds = (bound[live] for bound in _validity(columns))
+        ids, cids, weights = (columns[name][live] for name in ("ids", "cids", "weight"))
+        yield _by_id(ids, cids, *ends, of_type, weights, *bounds)
+
+
+def _dense_hashes(snapshot: Snapshot) -> Iterator[Hashes]:
+    for name in snapshot.state.names("vectors"):
+        factor = np.uint64(_key_hash(name) | 1)
+        for segment in snapshot.vectors(name):
+            ids, live = snapshot.node_ids(segment.ordinals), live_rows(segment)
+            cids, of = segment.cid_digests.whole(), segment.digests.whole()
+            groups, hashes = _by_id(ids, cids, segment.rows.whole(), of)
+            yield groups[live], hashes[live] * factor
+
+
+def _by_id(ids: Bytes, *columns: Array) -> Hashes:
+    """Returns the groups of some ids, and the hashes of their rows in some columns."""
+    return ids[:, -2:].copy().view("<u2")[:, 0] % _GROUPS, row_hashes(ids, *columns)
+
+
+def row_hashes(*columns: Array) -> Uint64s:
+    """Returns a hash of each row of some columns, (n,).
+
+    Args:
+        columns: (n, ...) each, with rows of a multiple of four bytes.
+    """
+    count = len(columns[0])
+    hashes = np.zeros(count, np.uint64)
+    for column in columns:
+        width = column.nbytes // (4 * max(1, count))
+        words = np.ascontiguousarray(column).view("<u4").reshape(count, width)
+        factors = _mixed(np.arange(width, dtype=np.uint64))
+        step = max(1, _WORDS_AT_ONCE // max(1, width))
+        for start in range(0, count, step):
+            rows = slice(start, start + step)
+            hashes[rows] = _mixed(hashes[rows] + words[rows].astype(np.uint64) @ factors)
+    return hashes
 
 
 def _mixed(words: Uint64s) -> Uint64s:
@@ -140,15 +224,6 @@ def _mixed(words: Uint64s) -> Uint64s:
     found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return found ^ (found >> np.uint64(31))
-
-
-def node_cids(snapshot: Snapshot) -> Iterator[tuple[bytes, bytes]]:
-    """Yields the id and the CID of each live node, as bytes."""
-    every = to_ordinals(snapshot.live)
-    for start in range(0, len(every), _NODES_AT_ONCE):
-        some = every[start : start + _NODES_AT_ONCE]
-        cids = snapshot.node_cids(some)
-        yield from zip(_ids(snapshot, some), (cid.raw for cid in cids), strict=True)
 
 
 def _nodes(snapshot: Snapshot, is_wanted: Wanted) -> Iterator[tuple[Any, Any]]:
@@ -217,10 +292,10 @@ def _texts(snapshot: Snapshot, is_wanted: Wanted) -> Iterator[tuple[Any, Any]]:
 def _edges(snapshot: Snapshot, is_wanted: Wanted) -> Iterator[tuple[Any, Any]]:
     for part in snapshot.state.edges:
         columns = part.segment
-        _, live = _rows(snapshot, SegmentView(part))
-        names = KeyList(columns.column("etype.keys"), columns.column("etype.ends"))
+        names = _etypes(columns)
         ends = [_ids(snapshot, columns[end]) for end in ("source", "target")]
-        for row in np.flatnonzero(live).tolist():
+        first, last = _validity(columns)
+        for row in np.flatnonzero(live_rows(SegmentView(part))).tolist():
             yield (
                 columns["ids"][row].tobytes(),
                 (
@@ -229,8 +304,21 @@ def _edges(snapshot: Snapshot, is_wanted: Wanted) -> Iterator[tuple[Any, Any]]:
                     ends[1][row],
                     names[int(columns["code"][row])],
                     float(columns["weight"][row]),
+                    (int(first[row]), int(last[row])),
                 ),
             )
+
+
+def _etypes(columns: Segment) -> KeyList:
+    return KeyList(columns.column("etype.keys"), columns.column("etype.ends"))
+
+
+def _validity(columns: Segment) -> list[Array]:
+    """Returns the first and the last microsecond at which each edge holds."""
+    return [
+        columns[name] if name in columns else np.full(columns.row_count, always)
+        for name, always in zip(VALID, ALWAYS, strict=True)
+    ]
 
 
 def _vectors(snapshot: Snapshot, is_wanted: Wanted, family: str) -> Iterator[tuple[Any, Any]]:
@@ -244,11 +332,13 @@ def _vectors(snapshot: Snapshot, is_wanted: Wanted, family: str) -> Iterator[tup
 
 
 def _rows(snapshot: Snapshot, segment: SegmentView) -> tuple[list[bytes], Array]:
+    return _ids(snapshot, segment.ordinals), live_rows(segment)
+
+
+def live_rows(segment: SegmentView) -> Array:
+    """Returns which rows of a segment are live, (n,) bool."""
     live = segment.live
-    count = len(segment.ordinals)
-    is_node_space = "ids" not in segment.part.segment
-    ids = _ids(snapshot, segment.ordinals) if is_node_space else []
-    return ids, np.ones(count, dtype=bool) if live is None else live
+    return np.ones(len(segment.ordinals), dtype=bool) if live is None else live
 
 
 def _ids(snapshot: Snapshot, ordinals: Array) -> list[bytes]:
@@ -264,3 +354,10 @@ _SECTIONS: Mapping[str, Callable[[Snapshot, Wanted], Iterator[tuple[Any, Any]]]]
     "edges": _edges,
     **{f"{NOUNS[family]}s": partial(_vectors, family=family) for family in ROWS},
 }
+_HASHES: Mapping[str, Callable[[Snapshot], Iterator[Hashes]]] = {
+    "nodes": _node_hashes,
+    _TEXTS: _text_hashes,
+    "edges": _edge_hashes,
+    f"{NOUNS['vectors']}s": _dense_hashes,
+}
+"""The hashes of the entries of the large sections, computed many at a time."""

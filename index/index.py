@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,10 @@ OPEN_MAX = 4
 CACHES_MAX = 1
 """The number of them, most recently used first, that keep their caches of derived data: some bytes
 per row, and joined postings."""
+
+REBUILT_ROWS = 16_384
+"""Rows of a segment that a check builds: 180 MB of memory with vectors of 384 numbers. With the
+segments of a usual build it is 700 MB at a million nodes, and a twentieth less time."""
 
 
 @record
@@ -350,36 +355,48 @@ class Index:
             One sentence for each problem; empty if there is none. Segments on disk are hashed as a
             whole.
         """
+        from ibidem.index.bounds import bound_problem
         from ibidem.index.describe import differences
 
         problems: list[str] = []
         with self._lock:
             registry = self._registry
             held = self._remembered(root) or self.snapshot(root)
-            if registry is not None:
-                for segment in held.state.segments():
-                    if segment.name.startswith("memory-"):
-                        continue
-                    try:
+            for segment in held.state.segments():
+                try:
+                    if registry is not None and not segment.name.startswith("memory-"):
                         registry.segment_store.verify(segment.name)
-                    except CorruptError as error:
-                        problems.append(str(error))
+                    problem = bound_problem(segment)
+                except CorruptError as error:
+                    problems.append(str(error))
+                else:
+                    if problem is not None:
+                        problems.append(f"index file {segment.name}: {problem}")
             folder = None if registry is None else registry.segment_store.directory
-            fresh = self._rebuilt(root, folder)
+            fresh = self.rebuilt(root, folder)
         try:
             return problems + differences(held, fresh)
         except CorruptError as error:
             return [*problems, str(error)]
 
-    def _rebuilt(self, root: RootCid, folder: Path | None) -> Snapshot:
-        """Returns a snapshot that is built from the store alone and remains nowhere."""
+    def rebuilt(self, root: RootCid, folder: Path | None) -> Snapshot:
+        """Returns a snapshot that is built from the store alone and remains nowhere; raises as
+        `snapshot` does.
+
+        Args:
+            root: the root.
+            folder: on the disk that may be used instead of memory, None for memory.
+        """
         segment_store: SegmentStore = MemorySegmentStore()
         if folder is not None:
             segment_store = TemporarySegmentStore(folder)
         after = self._root(root)
+        tuning = replace(
+            self._tuning, chunk_rows=min(self._tuning.chunk_rows, REBUILT_ROWS), tier_rows=()
+        )
         with gc_paused():
             state = advance(
-                SnapshotParts(), EMPTY_ROOT, after, root, self._store, segment_store, self._tuning
+                SnapshotParts(), EMPTY_ROOT, after, root, self._store, segment_store, tuning
             )
         return self._snapshot(state, root, after)
 

@@ -15,13 +15,11 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff
-from ibidem.objects.tree.cache import TreeCache
-from ibidem.objects.view import Ref
 from ibidem.repo.events import NOTES, Event, Log
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
-    from ibidem.objects.view import View
+    from ibidem.objects.view import Ref
     from ibidem.repo.core import Core
 
 _REMOTES = "remotes"
@@ -85,21 +83,15 @@ def damaged_events(
                 raise
 
 
-def heads_of_notes(
-    source: Source, views: Iterable[View]
-) -> Iterator[tuple[str, CommitCid, CommitCid | None]]:
-    """Yields the positions of refs of notes in some views, newest first: the full name, the head,
-    and the head of that name that was yielded before.
+def heads_of_notes(refs: Iterable[Ref]) -> Iterator[tuple[str, CommitCid, CommitCid | None]]:
+    """Yields those of some refs that are heads of notes: the full name, the head, and the head of
+    that name that was yielded before.
     """
-    source, last = TreeCache(source), EMPTY_TREE
     heads: dict[str, CommitCid] = {}
-    for view in views:
-        for _, _, cid in diff(source, last, view.refs):
-            ref = None if cid is None else Ref.decode(source.get(cid))
-            if ref is not None and is_notes(ref.name) and isinstance(ref.target, CommitCid):
-                yield ref.name, ref.target, heads.get(ref.name)
-                heads[ref.name] = ref.target
-        last = view.refs
+    for ref in refs:
+        if is_notes(ref.name) and isinstance(ref.target, CommitCid):
+            yield ref.name, ref.target, heads.get(ref.name)
+            heads[ref.name] = ref.target
 
 
 def _nodes(source: Source, head: CommitCid) -> TreeCid:

@@ -9,7 +9,7 @@ Spec: format 5.8, 5.9, 5.10, 5.14; sync 3.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -74,7 +74,13 @@ def has_wrong_ref(source: Source, view: View, newer: View | None) -> bool:
 
 
 def check_view(
-    source: Source, view: View, newer: View | None, report: Report, *, owner: str = ""
+    source: Source,
+    view: View,
+    newer: View | None,
+    report: Report,
+    look: Callable[[Ref], object],
+    *,
+    owner: str = "",
 ) -> None:
     """Checks a view, as far as it differs from one that was checked.
 
@@ -83,6 +89,7 @@ def check_view(
         view: the view to check.
         newer: the view that was checked; None if there is none.
         report: called with each fault.
+        look: called with each ref that `newer` does not have.
         owner: named by the faults as what needs the view.
 
     Raises:
@@ -95,6 +102,7 @@ def check_view(
         report(Fault(FaultKind.LOG, owner or f"view {view.cid}", str(error), view.cid))
     for key, cid in _added(source, view.refs, EMPTY_TREE if newer is None else newer.refs):
         ref = Ref.decode(source.get(cid))
+        look(ref)
         problem = _ref_problem(source, ref, key)
         if problem is not None:
             report(Fault(FaultKind.REF, f"ref {ref.name:.260}", problem, cid, owner))
@@ -116,24 +124,19 @@ def erasure_problem(erasure: Erasure, key: bytes) -> str | None:
 
 
 def check_log(
-    source: Source,
-    operations: Sequence[tuple[OperationCid, Operation]],
+    operations: Sequence[tuple[OperationCid, Operation, View]],
     horizon: OperationCid | None,
     report: Report,
 ) -> None:
     """Checks that operations and views follow one another.
 
     Args:
-        source: has the blocks.
-        operations: the kept ones, newest first.
+        operations: the kept ones with their views, newest first.
         horizon: the oldest kept one, if there were older ones.
         report: called with each fault.
-
-    Raises:
-        NotFoundError, CorruptError, FormatError: a view is missing or not well-formed by itself.
     """
-    views = {cid: View.decode(source.get(operation.view)) for cid, operation in operations}
-    for cid, operation in operations:
+    views = {cid: view for cid, _, view in operations}
+    for cid, operation, _ in operations:
         for detail in _log_problems(cid, operation, views, is_oldest=cid == horizon):
             report(Fault(FaultKind.LOG, f"operation {cid}", detail, cid))
 

@@ -99,7 +99,7 @@ class EdgeRows:
             ):
                 columns[name] = np.full(count, always, np.int64)
                 columns[name][rows] = bounds
-        return _finish(columns)
+        return columns | derived_columns(columns)
 
 
 def merge_edges(parts: Sequence[Part]) -> Columns:
@@ -117,16 +117,16 @@ def merge_edges(parts: Sequence[Part]) -> Columns:
         ]
         if any((bound != always).any() for bound, always in zip(bounds, ALWAYS, strict=True)):
             columns |= dict(zip(VALID, bounds, strict=True))
-    return _finish(columns)
+    return columns | derived_columns(columns)
 
 
-def _finish(columns: Columns) -> Columns:
-    """Adds the columns that are derived from others."""
-    columns |= id_columns(columns["ids"])
+def derived_columns(columns: Columns) -> Columns:
+    """Returns the columns that follow from others."""
+    derived = id_columns(columns["ids"])
+    by_id = derived["order"]
     for name, end in (("out", "source"), ("in", "target")):
-        by_id = columns["order"]
         order = by_id[np.argsort(columns[end][by_id], kind="stable")]
-        columns[f"{name}.node"] = columns[end][order]
-        columns[f"{name}.row"] = order.astype(np.uint32)
-    columns["set"] = bitmap_bytes(to_bitmap(columns["ordinals"]))
-    return columns
+        derived[f"{name}.node"] = columns[end][order]
+        derived[f"{name}.row"] = order.astype(np.uint32)
+    derived["set"] = bitmap_bytes(to_bitmap(columns["ordinals"]))
+    return derived

@@ -122,10 +122,10 @@ class NodeRows:
             np.concatenate(self._term_numbers),
             np.repeat(row, lengths),
             is_counted=True,
-            positions=_places(lengths),
+            positions=_positions(lengths),
         )
         columns |= self._child_columns(ordinals_of, row)
-        return _finish(columns)
+        return columns | derived_columns(columns)
 
     def number_terms(self) -> None:
         """Analyses the texts that have not been analysed yet."""
@@ -155,32 +155,39 @@ def merge_nodes(parts: Sequence[Part]) -> Columns:
     for prefix in INVERTED:
         columns |= merge_inverted(prefix, plan.segments, plan.renumbered)
     columns |= merge_lists(plan, "child")
-    return _finish(columns)
+    return columns | derived_columns(columns)
 
 
-def _finish(columns: Columns) -> Columns:
-    """Adds the columns that are derived from others."""
-    starts, items = columns["child.starts"].astype(np.int64), columns["child.items"]
-    counts = np.diff(starts)
-    rows = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
-    position = (np.arange(len(items)) - np.repeat(starts[:-1], counts)).astype(np.uint32)
+def derived_columns(columns: Columns) -> Columns:
+    """Returns the columns that follow from others."""
+    items = columns["child.items"]
+    rows, positions = child_rows(columns["child.starts"], len(items))
     order = np.argsort(items, kind="stable")
-    columns["parent.child"] = items[order]
-    columns["parent.row"] = rows[order]
-    columns["parent.position"] = position[order]
-    columns["set"] = bitmap_bytes(to_bitmap(columns["ordinals"]))
+    derived: Columns = {
+        "parent.child": items[order],
+        "parent.row": rows[order],
+        "parent.position": positions[order],
+        "set": bitmap_bytes(to_bitmap(columns["ordinals"])),
+    }
     for prefix in ("label", "prop"):
-        columns |= _wide_columns(prefix, columns)
-    return columns | impact_columns(columns)
+        derived |= _wide_columns(prefix, columns)
+    return derived | impact_columns(columns)
 
 
-def _places(lengths: Array) -> Array:
+def child_rows(starts: Array, count: int) -> tuple[Array, Array]:
+    """Returns the row of each of `count` children, and its position there, (count,) uint32."""
+    every = np.arange(count)
+    rows = np.searchsorted(starts, every, side="right") - 1
+    return rows.astype(np.uint32), (every - starts[rows]).astype(np.uint32)
+
+
+def _positions(lengths: Array) -> Array:
     """Returns 0 to n - 1 for each length n, one after the other, (sum,) uint32."""
     ends = np.cumsum(lengths, dtype=np.uint32)
     total = int(ends[-1]) if len(ends) else 0
-    places: Array = np.arange(total, dtype=np.uint32)
-    places -= np.repeat(ends - lengths, lengths)
-    return places
+    positions: Array = np.arange(total, dtype=np.uint32)
+    positions -= np.repeat(ends - lengths, lengths)
+    return positions
 
 
 def _wide_columns(prefix: str, columns: Columns) -> Columns:

@@ -45,6 +45,7 @@ from ibidem.store.protocol import SupportsFileCheck
 
 if TYPE_CHECKING:
     from ibidem.objects.operation import Operation
+    from ibidem.objects.view import Ref
     from ibidem.repo.core import Core
     from ibidem.store.protocol import Store
 
@@ -109,9 +110,10 @@ def _checked(repository: Core, *, deep: bool) -> FsckReport:
         blocks.run(Link(cid.raw, "operation", "", f"operation {cid}") for cid, _ in operations)
         faults += blocks.faults
         faults += _check_erased(repository, erased)
-        faults += _check_views(store, operations, horizon)
+        refs: list[Ref] = []
+        faults += _check_views(store, operations, horizon, refs)
         faults += _check_roots(store, blocks, workers)
-    faults += _check_notes(store, operations)
+    faults += _check_notes(store, refs)
     faults += _check_sources(store, blocks)
     unreachable = list(_check_rest(store, blocks, look))
     faults += filter(None, unreachable)
@@ -158,22 +160,29 @@ def _check_erased(repository: Core, erased: Erased) -> Iterator[Fault]:
 
 
 def _check_views(
-    store: Store, operations: list[tuple[OperationCid, Operation]], horizon: OperationCid | None
+    store: Store,
+    operations: list[tuple[OperationCid, Operation]],
+    horizon: OperationCid | None,
+    refs: list[Ref],
 ) -> list[Fault]:
     """Returns the faults of the refs and erasures of the kept views, and of the order of these
     views; blocks that could not be read are reported by the walk over all blocks.
+
+    Args:
+        refs: gets the refs of the newest view, and of each older one those that the next does not
+            have.
     """
     faults: list[Fault] = []
-    readable: list[tuple[OperationCid, Operation]] = []
+    readable: list[tuple[OperationCid, Operation, View]] = []
     newer: View | None = None
     source = TreeCache(store)
     for cid, operation in operations:
         with suppress(NotFoundError, CorruptError, FormatError):
             view, before = View.decode(store.get(operation.view)), newer
-            readable.append((cid, operation))
+            readable.append((cid, operation, view))
             newer = view
-            check_view(source, view, before, faults.append, owner=f"operation {cid}")
-    check_log(store, readable, horizon, faults.append)
+            check_view(source, view, before, faults.append, refs.append, owner=f"operation {cid}")
+    check_log(readable, horizon, faults.append)
     return faults
 
 
@@ -290,14 +299,13 @@ def _nodes(store: Store, root: RootCid) -> TreeCid:
     return Root.decode(store.get(root)).nodes
 
 
-def _check_notes(store: Store, operations: list[tuple[OperationCid, Operation]]) -> Iterator[Fault]:
+def _check_notes(store: Store, refs: list[Ref]) -> Iterator[Fault]:
     """Yields faults for non-events at the heads of notes, local or remote-tracking, in all kept
     views: an undo may restore any of them.
     """
     named: set[Cid] = set()
-    with suppress(IbidemError):  # reported by the walk
-        views = (View.decode(store.get(operation.view)) for _, operation in operations)
-        for name, head, before in heads_of_notes(store, views):
+    for name, head, before in heads_of_notes(refs):
+        with suppress(IbidemError):  # reported by the walk
             for cid, said in damaged_events(store, head, before):
                 if cid not in named:
                     named.add(cid)

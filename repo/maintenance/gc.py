@@ -40,7 +40,18 @@ from ibidem.objects.errors import (
 from ibidem.objects.progress import STEP, Progress, silent
 from ibidem.objects.record import record
 from ibidem.objects.tree.block import decode
-from ibidem.objects.walk import EMPTY_RAW, LEAVES, TREE, Link, expand, read_blocks, walk
+from ibidem.objects.tree.cache import TreeCache
+from ibidem.objects.walk import (
+    EMPTY_RAW,
+    LEAVES,
+    RAW_CODEC,
+    TREE,
+    Link,
+    expand,
+    links_below,
+    read_blocks,
+    walk,
+)
 from ibidem.repo.erasure.destroy import finish
 from ibidem.repo.maintenance.cells import CELLS, HORIZON_CELL, start_links
 from ibidem.repo.operation_log import OPERATIONS_KEPT, RETRIES_MAX, lost_every_race
@@ -135,14 +146,16 @@ class Marks:
         self._read_count += 1
         if not self._read_count % STEP:
             self._progress(_MARKING, self._read_count, None)
-        if link.kind == TREE and link.of in LEAVES:
-            tree = decode(block)
-            if not tree.level:
-                self._waiting += tree.cids
-                if len(self._waiting) > _WAITING_BYTES_MAX:
-                    self._mark_leaves()
-                return ()
-        return expand(link, block)
+        if link.kind != TREE or link.raw[1] == RAW_CODEC:
+            return expand(link, block)
+        tree = decode(block)
+        if tree.level or link.of not in LEAVES:
+            # Each view has another tree of refs: nearly all entries of its blocks were met.
+            return links_below(link, tree, [raw not in self._entered for raw in tree.cid_list()])
+        self._waiting += tree.cids
+        if len(self._waiting) > _WAITING_BYTES_MAX:
+            self._mark_leaves()
+        return ()
 
     def missing(self, link: Link, error: NotFoundError | CorruptError) -> None:
         """Raises unless the block was erased."""
@@ -240,8 +253,9 @@ def _right_count(store: Store, entries: Sequence[LogEntry]) -> int:
     keeps its target.
     """
     newer: View | None = None
+    source = TreeCache(store)
     for at, entry in enumerate(entries):
-        if has_wrong_ref(store, entry.view, newer):
+        if has_wrong_ref(source, entry.view, newer):
             return at
         newer = entry.view
     return len(entries)

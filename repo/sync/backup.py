@@ -59,20 +59,19 @@ class LocalLog:
         """The targets of the refs of all views."""
         self.erased: set[Cid] = set()
         """The CIDs that the erasures of all views name."""
-        self.views: list[View] = []
-        """Newest first."""
+        self.refs: list[Ref] = []
+        """Those of the newest view, and of each older one those that the next does not have."""
         self.newest = View.decode(source.get(Operation.decode(source.get(newest)).view))
-        operations: list[tuple[OperationCid, Operation]] = []
+        operations: list[tuple[OperationCid, Operation, View]] = []
         at, newer = newest, None
         while True:
             operation = Operation.decode(source.get(at))
-            operations.append((at, operation))
             view = View.decode(source.get(operation.view))
-            self.views.append(view)
+            operations.append((at, operation, view))
             self.cids[at] = self.cids[operation.view] = None
             for name in ("refs", "erasures"):
                 self._read_tree(getattr(view, name), getattr(newer, name, EMPTY_TREE), name)
-            check_view(source, view, newer, refuse, owner=f"operation {at}")
+            check_view(source, view, newer, refuse, self.refs.append, owner=f"operation {at}")
             newer = view
             if not operation.parents or is_last(operation, at):
                 break
@@ -80,7 +79,7 @@ class LocalLog:
         self.oldest = at
         self.is_whole = not operation.parents
         """Whether the log goes back to the first operation."""
-        check_log(source, operations, None if self.is_whole else at, refuse)
+        check_log(operations, None if self.is_whole else at, refuse)
 
     def _read_tree(self, tree: TreeCid, newer: TreeCid, name: str) -> None:
         if tree == newer:
@@ -121,7 +120,7 @@ def restore(repository: Core, quarantine: Quarantine, newest: OperationCid) -> l
         if cid in quarantine and not cid.is_raw and kind_of(quarantine[cid]) in NEVER_ERASED:
             raise CorruptError(f"erasure: got the {kind_of(quarantine[cid])} {cid}, which stays")
     found.inspect(log.targets, is_erased=log.erased.__contains__)
-    heads = heads_of_notes(found.source, log.views)
+    heads = heads_of_notes(log.refs)
     moves = [RefMove(name, before, head, Move.CREATED) for name, head, before in heads]
     check_notes(found.source, moves)
     for cid in log.cids:

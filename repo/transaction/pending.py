@@ -353,7 +353,8 @@ class PendingGraph:
     def finish(self) -> tuple[ChangeSet, Mapping[Cid, bytes]]:
         """Returns the edits and the blocks that they refer to, with digests of texts filled in."""
         for tree_name, vectors in self._pending.items():
-            for raw, value in vectors.items():
+            for raw in list(vectors):
+                value = vectors.pop(raw)  # its block replaces it in memory
                 is_dated = (tree_name, raw) in self._dated
                 self.stage(tree_name, raw, value if is_dated else self._made(raw, value))
         self._pending.clear()

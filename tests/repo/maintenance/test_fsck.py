@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -272,7 +273,7 @@ def test_a_damaged_layout_is_found_before_the_file_is_opened(folder: Path) -> No
 
 
 def test_wrong_bounds_in_an_index_are_found_though_every_hash_is_right(repo: Repository) -> None:
-    from ibidem.index.audit import bound_problem
+    from ibidem.index.bounds import bound_problem
     from ibidem.index.segments.segment import Segment
 
     fill(repo)
@@ -289,7 +290,7 @@ def test_wrong_bounds_in_an_index_are_found_though_every_hash_is_right(repo: Rep
 
 
 def test_an_index_of_vectors_that_lean_one_way_is_whole(tmp_path: Path) -> None:
-    from ibidem.index.audit import bound_problem
+    from ibidem.index.bounds import bound_problem
     from ibidem.index.segments.codes import CENTRE_COLUMNS
     from ibidem.index.segments.segment import Segment
 
@@ -308,6 +309,18 @@ def test_an_index_of_vectors_that_lean_one_way_is_whole(tmp_path: Path) -> None:
             columns = {**segment.columns(), name: segment[name] // 2}
             assert bound_problem(Segment("wrong", columns, segment.meta, 0)) is not None, name
     assert fsck_folder(tmp_path / "leaning").is_clean
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="the system has no files without names")
+def test_a_check_keeps_no_part_of_an_index_in_memory(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ibidem.index.segments.store import MemorySegmentStore
+
+    kept: list[object] = []
+    monkeypatch.setattr(MemorySegmentStore, "put", lambda *arguments: kept.append(arguments))
+    assert fsck_folder(folder).is_clean
+    assert not kept
 
 
 def test_a_snapshot_of_other_rows_than_its_root_has_is_found(folder: Path) -> None:

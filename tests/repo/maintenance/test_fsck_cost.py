@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pytest
 
+from ibidem.objects import codec
 from ibidem.objects.blocks import Source
 from ibidem.objects.cid import Cid, TreeCid
 from ibidem.objects.config import Config
+from ibidem.objects.links import check_kind
 from ibidem.objects.tree import Change, diff
 from ibidem.objects.walk import Link
 from ibidem.repo import root_check
@@ -84,3 +86,21 @@ def test_differences_between_two_trees_are_found_once(monkeypatch: pytest.Monkey
     assert fsck(repo.core).is_clean
     assert len(found) > 20
     assert set(found.values()) == {1}
+
+
+def test_each_view_and_each_ref_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    repo, store = grown(10, batch=10)
+    for number in range(20):
+        repo.branch(f"b{number}")
+    read: Counter[Cid] = Counter()
+    get = store.get
+
+    def counted(cid: Cid) -> bytes:
+        read[cid] += 1
+        return get(cid)
+
+    monkeypatch.setattr(store, "get", counted)
+    assert fsck(repo.core).is_clean
+    of_kind = {Cid.of(block): check_kind(codec.decode(block)) for block in map(get, read)}
+    for kind in ("view", "ref"):
+        assert max(count for cid, count in read.items() if of_kind[cid] == kind) <= 2

@@ -20,6 +20,7 @@ from ibidem.objects.errors import (
     InvalidInputError,
     NotFoundError,
 )
+from ibidem.objects.walk import Link
 from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.core import Core
 from ibidem.repo.maintenance import gc
@@ -333,3 +334,21 @@ def test_nothing_is_lost_beside_writers_and_readers(tmp_path: Path, commits: int
         assert report.faults == ()
         found = {node.key for node in repo.query(label="Doc") if node.key}
         assert len(found) == 3 + 2 * commits
+
+
+def test_most_blocks_are_entered_once_though_each_view_has_another_tree_of_refs(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(repo)
+    for number in range(60):
+        repo.branch(f"b{number}")
+    entered, enter = 0, gc.Marks.enter
+
+    def counted(marks: gc.Marks, link: Link) -> bool:
+        nonlocal entered
+        entered += 1
+        return enter(marks, link)
+
+    monkeypatch.setattr(gc.Marks, "enter", counted)
+    report = repo.maintenance.gc(dry_run=True)
+    assert entered <= 1.5 * report.kept_count  # with every entry of every tree it is 8 times
