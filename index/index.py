@@ -120,7 +120,7 @@ class Index:
         self._is_read_only = is_read_only
         self.write_count = 0
         """Snapshots of which something may have been written into the directory."""
-        self._unwritten_left = 0
+        self._unwritten_next = 0
         """How many of the snapshots that commits prepare next are not written."""
         self._merger = MergeScheduler(tuning)
         self._open: dict[RootCid, Snapshot] = {}
@@ -174,8 +174,8 @@ class Index:
             return
         try:
             if any(one in self._open for one in near):
-                is_written = not self._unwritten_left
-                self._unwritten_left -= not is_written
+                is_written = not self._unwritten_next
+                self._unwritten_next -= not is_written
                 self._opened(root, near, is_written=is_written)
         finally:
             self._lock.release()
@@ -499,7 +499,7 @@ class Index:
             with suppress(StorageError):
                 state = make(registry.segment_store)
                 if is_written and registry.remember(state, self.retention):
-                    self._unwritten_left = self._tuning.steps_unwritten
+                    self._unwritten_next = self._tuning.steps_unwritten
                 self._merger.begin(state, registry.segment_store)
                 return self._snapshot(state, root, block)
         segment_store = MemorySegmentStore()

@@ -63,8 +63,11 @@ class OrdinalTable:
         missing = np.flatnonzero(found < 0)
         if len(missing):
             self._before_change()
-            self._append(_distinct(ids[missing]))
+            new, first = _distinct(ids[missing]), self._identities.count
+            self._append(new)
             self._met.clear()
+            if len(new) <= _FEW:
+                self._met.update((one.tobytes(), first + rank) for rank, one in enumerate(new))
             found[missing] = self.known(ids[missing])
         return found
 
