@@ -158,19 +158,19 @@ def tree_problem(
         source: has the blocks of both trees.
         tree: the tree to check.
         old: a tree known to be right. Applying the differences to it must give the same tree: trees
-            are canonical, so this is proof, and it costs only the differences.
+            are canonical, so this is proof, and it costs only the differences. If these are most
+            of the tree, it is checked without the old one.
         changes: finds the differences.
 
     Raises:
         NotFoundError: a block of one of the trees is missing.
     """
     try:
-        edits = (
-            {}
-            if old == EMPTY_TREE
-            else {key: after for key, _, after in changes(source, old, tree)}
-        )
-        if old == EMPTY_TREE or is_rewritten(load(source, old.raw), len(edits)):
+        if old == EMPTY_TREE:
+            verify(source, tree)
+            return None
+        edits = {key: after for key, _, after in changes(source, old, tree)}
+        if is_rewritten(load(source, old.raw), len(edits)):
             verify(source, tree)
             return None
         again = mutate(old, edits, WriteBatch(source))
