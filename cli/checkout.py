@@ -39,12 +39,13 @@ def command(
     """
     from ibidem.ingest.restore import restore
     from ibidem.repo.history.documents import document_paths
+    from ibidem.retrieve.access.policy import ALL
 
     restored: list[str] = []
     unchanged = 0
     errors: list[tuple[str, str]] = []
     with session.open() as repository:
-        revision = repository.at(at)
+        revision = repository.at(at, viewer=ALL)
         names = [document_name(session, path) for path in paths]
         known = document_paths(repository.core.store, revision.root)
         folder = open_folder(session, repository)
