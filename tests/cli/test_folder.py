@@ -429,3 +429,34 @@ def test_a_file_is_restored_under_a_trust_policy(notes: Run, tmp_path: Path) -> 
     notes("checkout", ".")
     assert file.read_text("utf-8") == text
     notes("checkout", ".", "--viewer", "low", code=2)
+
+
+def test_a_switch_names_the_files_that_still_have_the_text_of_the_former_branch(
+    notes: Run, data: Data, tmp_path: Path
+) -> None:
+    folder = tmp_path / "notes"
+    assert "warning" not in notes("switch", "-c", "side").stderr
+    write(folder / "retries.md", "# Retries\n\nNever.\n")
+    write(folder / "more.md", "# More\n")
+    notes("commit", ".", "-m", "other notes")
+    write(folder / "timeouts.md", "# Not committed\n")
+    found = notes("switch", "main")
+    assert "on branch main" in found.stdout
+    assert found.stderr.startswith(
+        "warning: 2 files still as on side: notes/more.md, notes/retries.md\n"
+    )
+    assert data("switch", "side")["former_files"] == []
+    assert data("switch", "main")["former_files"] == ["notes/more.md", "notes/retries.md"]
+    notes("checkout", "notes/retries.md", "--force")
+    (folder / "more.md").unlink()
+    notes("switch", "side")
+    assert data("switch", "main")["former_files"] == []
+
+
+def test_a_damaged_branch_can_be_left(notes: Run, tmp_path: Path) -> None:
+    notes("switch", "-c", "side")
+    write(tmp_path / "notes" / "more.md", "# More\n")
+    notes("commit", ".", "-m", "more")
+    with ibidem.open(tmp_path) as repo:
+        repo.core.store.delete([repo.core.branches()["side"]])
+    assert "on branch main" in notes("switch", "main").stdout
