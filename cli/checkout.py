@@ -13,7 +13,7 @@ from ibidem.cli.session import Session, at_option, common_options, pass_session
 from ibidem.objects.errors import IbidemError, InvalidInputError
 
 if TYPE_CHECKING:
-    from ibidem.repo.revision import Revision
+    from ibidem.objects.node import Node
 
 
 @click.command("checkout")
@@ -37,20 +37,27 @@ def command(
       repo checkout notes/retries.md
       repo checkout notes/ --at main~2
     """
+    from ibidem.ingest.draft import document_id
     from ibidem.ingest.restore import restore
+    from ibidem.ingest.source_digest import source_texts
     from ibidem.repo.history.documents import document_paths
+    from ibidem.retrieve.access.policy import ALL
 
     restored: list[str] = []
     unchanged = 0
     errors: list[tuple[str, str]] = []
     with session.open() as repository:
-        revision = repository.at(at)
+        revision = repository.at(at, viewer=ALL)
         names = [document_name(session, path) for path in paths]
         known = document_paths(repository.core.store, revision.root)
         folder = open_folder(session, repository)
-        for path in select(names, known, where=f"at {at}"):
+        selected = {document_id(path): path for path in select(names, known, where=f"at {at}")}
+        folder.learn(selected.values())
+        for id_, document, read in source_texts(repository.core.store, revision.root, selected):
+            path = selected[id_]
             try:
-                text = _source(revision, path)
+                _check_text(path, document or revision.node(id_))
+                text = revision.document(id_) if read is None else read
                 if restore(folder, path, text, overwrite=force):
                     restored.append(path)
                 else:
@@ -79,13 +86,10 @@ def command(
     context.exit(exits.FAILED if errors else exits.OK)
 
 
-def _source(revision: Revision, path: str) -> str:
-    from ibidem.ingest.draft import document_id
-
-    document = revision.node(document_id(path))
+def _check_text(path: str, document: Node) -> None:
+    """Raises InvalidInputError if the text of a document is not that of its file."""
     if "source_sha256" in document.props:
         raise InvalidInputError(
             f"path: {path!r} has only extracted text, expected a text format",
             hint="'repo cat' prints the text",
         )
-    return revision.document(document.id)

@@ -179,7 +179,7 @@ def _list(session: Session, repository: Repository) -> None:
             {
                 "name": row.name,
                 "commit": str(row.commit),
-                "root": str(row.root),
+                "root": None if row.root is None else str(row.root),
                 "state": str(row.state),
                 "size_bytes": row.size_bytes,
                 "own_bytes": row.own_bytes,
@@ -196,6 +196,10 @@ def _list(session: Session, repository: Repository) -> None:
         for row in rows
     ]
     output.say(*output.table(cells))
+    for row in rows:
+        if row.root is None:
+            reason = f"its commit {row.commit} is missing or damaged"
+            output.note(f"warning: {row.name}: {reason}; 'repo fsck' says more")
 
 
 def _show(session: Session, repository: Repository, state: str, what: str | None = None) -> None:

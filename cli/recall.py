@@ -73,6 +73,8 @@ def command(
             answered = answer.answer_json(result)
         else:
             lines = answer.answer_lines(result, receipt=receipt, with_ids=True)
+    if found.unrecorded is not None:
+        output.note(f"warning: {output.one_line(found.unrecorded)}")
     if session.json:
         output.emit(
             "memory-recall",

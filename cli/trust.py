@@ -62,9 +62,9 @@ command.add_command(token.command)
 def enable_command(session: Session, /, *, author: str | None, **given: str) -> None:
     """Commit a trust policy, so that every query needs --viewer
 
-    A level is public, low, medium, high or hyper, or 0 to 4. The text of a file has the default
-    level, whatever its front matter says. The policy filters answers by the level that callers
-    claim for themselves; it does not protect the files, which need file permissions.
+    A level is public, low, medium, high or hyper, or 0 to 4. The text of a file has the level and
+    the scope of its front matter, or the defaults. The policy filters answers by the level that
+    callers claim for themselves; it does not protect the files, which need file permissions.
 
     \b
     Examples:
@@ -118,12 +118,16 @@ def show_command(session: Session, *, at: str) -> None:
 
 
 def _set(session: Session, author: str | None, policy: TrustPolicy | None) -> None:
+    from ibidem.ingest.labels import label_documents
+
     message = "no trust policy" if policy is None else "a trust policy"
     with (
         session.open() as repository,
         repository.transaction(author=session.author(author), message=message) as tx,
     ):
         tx.set_trust_policy(policy)
+        if policy is not None:
+            label_documents(tx)
     _show(session, policy, None if tx.commit is None else str(tx.commit.cid), None)
 
 

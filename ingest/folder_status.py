@@ -5,13 +5,20 @@ from __future__ import annotations
 import os
 from dataclasses import field
 
+from ibidem.ingest.draft import document_id
 from ibidem.ingest.formats import format_of
+from ibidem.ingest.restore import read_changed
 from ibidem.ingest.skip_reason import skip_reason
+from ibidem.ingest.source_digest import source_digests
 from ibidem.ingest.stat_table import stat_of
-from ibidem.ingest.walk import Found, Skipped, opened, printable, read, walk
+from ibidem.ingest.walk import Found, Skipped, is_missing, opened, printable, read, walk
 from ibidem.ingest.working_folder import Difference, Renamed, WorkingFolder, is_document
 from ibidem.objects.constants import DOCUMENT_BYTES_MAX
 from ibidem.objects.record import record
+from ibidem.objects.root import Root
+from ibidem.repo.history.documents import touched_documents
+
+_TAKEN = (Difference.NEW, Difference.CHANGED, Difference.DIVERGED)
 
 
 @record(frozen=False)
@@ -67,6 +74,24 @@ def folder_status(folder: WorkingFolder) -> FolderStatus:
             lists[difference].append(path)
     _settle_missing(folder, status, files)
     return status
+
+
+def files_at(folder: WorkingFolder, root: Root) -> list[str]:
+    """Returns the files that have the source of their document at another root, and that the next
+    commit would take for changes of the document now, by path; looks only at files that are known.
+    """
+    by_id = {document_id(path): path for path in folder.table.rows}
+    store = folder.core.store
+    now = folder.core.graph().root
+    touched = touched_documents(store, root, now, missing_ok=True) & by_id.keys()
+    found = []
+    for id_, digest in source_digests(store, root, touched):
+        path = by_id[id_]
+        if not is_missing(folder.path / path):
+            read_changed(folder, path)
+            if folder.row(path).file == digest and folder.difference(path) in _TAKEN:
+                found.append(path)
+    return sorted(found)
 
 
 def _settle_missing(folder: WorkingFolder, status: FolderStatus, files: dict[str, Found]) -> None:

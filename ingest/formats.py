@@ -39,9 +39,9 @@ SOURCE_PROPS = frozenset(
 )
 """Every property that an extractor may give a document; a second ingest replaces them all."""
 
-READER_VERSION = "1"
-"""Version of the readers in this package; it changes whenever they would cut a text differently, so
-that unchanged files are ingested again."""
+READER_VERSION = "2"
+"""Version of the readers in this package; it changes whenever they would make other nodes of a
+text, so that unchanged files are ingested again."""
 
 Reader = Callable[[str, int], Iterator[Mark]]
 

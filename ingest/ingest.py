@@ -17,6 +17,7 @@ from ibidem.ingest.document import check_path, read_document
 from ibidem.ingest.draft import document_id
 from ibidem.ingest.formats import MEDIA_TYPES, NDJSON, format_of
 from ibidem.ingest.ignore import Ignore
+from ibidem.ingest.labels import label_parts
 from ibidem.ingest.link_edges import LinkEdges
 from ibidem.ingest.prune import prune_documents, remove_document
 from ibidem.ingest.report import IngestReport, Progress
@@ -41,11 +42,9 @@ from ibidem.ingest.working_folder import (
     WorkingFolder,
     is_document,
 )
-from ibidem.objects.config import Config
 from ibidem.objects.constants import DOCUMENT_BYTES_MAX
 from ibidem.objects.errors import ConflictError, IbidemError, InvalidInputError
 from ibidem.objects.record import record
-from ibidem.retrieve.access.policy import policy_of
 
 if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
@@ -475,21 +474,17 @@ def _ingest_source(
     reading = read_document(path, source, media_type=media_type, sandbox=sandbox)
     change = plan(tx, reading.drafts)
     apply(tx, change)
+    *parts, document = (draft.id for draft in reading.drafts)
+    labelled = label_parts(tx, tx.node(document), [*parts, *change.forgotten], change.before)
+    written = {draft.id for draft in (*change.added, *(draft for draft, _ in change.changed))}
     links.add(reading.drafts, change, is_arrived=is_arrived)
     report.warnings.extend((path, warning) for warning in reading.warnings)
-    policy = policy_of(Config.from_map(tx.base.config))
-    for name in () if policy is None else (policy.level, policy.scope):
-        if name in reading.drafts[-1].props:
-            text = (
-                f"{name!r} is of the document's node alone: its passages have the default of the "
-            )
-            report.warnings.append((path, f"{text}trust policy"))
     report.nodes_added += len(change.added)
-    report.nodes_changed += len(change.changed)
+    report.nodes_changed += len(change.changed) + len(set(labelled) - written)
     report.nodes_removed += len(change.removed)
     if change.is_new:
         report.documents_added += 1
-    elif change:
+    elif change or labelled:
         report.documents_changed += 1
     else:
         report.documents_unchanged += 1

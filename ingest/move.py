@@ -19,6 +19,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.repo.history.documents import MOVED_FROM, former_paths
 from ibidem.repo.transaction.transaction import UNCHANGED
+from ibidem.retrieve.access.policy import TrustPolicy
 
 if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
@@ -29,6 +30,7 @@ def move_attachments(tx: Transaction, document: Node, path: str) -> None:
     graph already; parts without a counterpart there keep theirs until they are removed.
     """
     counterparts = _counterparts(tx, document, path)
+    labels = (tx.trust_policy or TrustPolicy()).names
     for node, target in counterparts.values():
         props = other_properties(node)
         if node.id == document.id:
@@ -37,7 +39,11 @@ def move_attachments(tx: Transaction, document: Node, path: str) -> None:
         there = tx.node(target)
         tx.update_node(
             target,
-            set_props={name: value for name, value in props.items() if name not in there.props},
+            set_props={
+                name: value
+                for name, value in props.items()
+                if name not in there.props or name in labels
+            },
             context_sentence=there.context_sentence or node.context_sentence,
             content=UNCHANGED if there.content is not None else tx.content(node.id),
         )

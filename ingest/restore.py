@@ -61,7 +61,7 @@ def restore(folder: WorkingFolder, path: str, text: str, *, overwrite: bool = Fa
 def is_changed(folder: WorkingFolder, path: str) -> bool:
     """Returns whether a file has something that would be lost with it."""
     folder.learn([path])
-    _look(folder, path)
+    read_changed(folder, path)
     return folder.difference(path) not in (Difference.SAME, Difference.BEHIND)
 
 
@@ -80,8 +80,8 @@ def check_writable(folder: Path, path: str) -> None:
         raise InvalidInputError(f"path: got {path!r}, expected a regular file, or none")
 
 
-def _look(folder: WorkingFolder, path: str) -> None:
-    """Reads a file if its numbers have changed."""
+def read_changed(folder: WorkingFolder, path: str) -> None:
+    """Reads a file of the working folder if its numbers have changed."""
     file = folder.path / path
     found = stat_of(file.stat()) if os.path.lexists(file) else UNKNOWN
     if found != UNKNOWN and not folder.is_read(path, found):

@@ -30,15 +30,42 @@ def source_digests(
     The source of a document whose text was extracted is not stored; its digest is.
     """
     nodes, tombstones = Tree(store, root.nodes), Tree(store, root.tombstones)
+    for batch, found in _batches(store, nodes, ids):
+        hidden = tombstones.get_many([each.raw for each in batch])
+        for each, stone in zip(batch, hidden, strict=True):
+            yield each, FORGOTTEN if stone is not None else _digest(store, nodes, each, found)
+
+
+def source_texts(
+    store: Store, root: Root, ids: Iterable[NodeId]
+) -> Iterator[tuple[NodeId, Node | None, str | None]]:
+    """Yields each document with its node and its source. Both are None if they are to be read by
+    themselves, since a block of some document is lost; the source is None if a part is missing or
+    has a tombstone.
+    """
+    hidden = set(Tree(store, root.tombstones).keys())
+    for batch, found in _batches(store, Tree(store, root.nodes), ids):
+        shown = {id_: node for id_, node in found.items() if id_.raw not in hidden}
+        for each in batch:
+            try:
+                text = source_text(each, shown.__getitem__)
+            except (IbidemError, KeyError):
+                text = None
+            yield each, shown.get(each), text
+
+
+def _batches(
+    store: Store, nodes: Tree, ids: Iterable[NodeId]
+) -> Iterator[tuple[tuple[NodeId, ...], dict[NodeId, Node]]]:
+    """Yields the documents in batches, with their nodes and those of their parts; without nodes if
+    a block is lost."""
     every = iter(ids)
     while batch := tuple(islice(every, BATCH_COUNT)):
-        keys = [each.raw for each in batch]
         try:
-            found = _read(store, nodes, keys)
+            found = _read(store, nodes, [each.raw for each in batch])
         except IbidemError:  # one lost block among many: each document by itself
             found = {}
-        for each, hidden in zip(batch, tombstones.get_many(keys), strict=True):
-            yield each, FORGOTTEN if hidden is not None else _digest(store, nodes, each, found)
+        yield batch, found
 
 
 def _digest(store: Store, nodes: Tree, id_: NodeId, found: Mapping[NodeId, Node]) -> bytes:

@@ -41,6 +41,10 @@ class Change:
     changed: list[tuple[Draft, Node]] = field(default_factory=list)
     """Each changed draft, with the existing node."""
     removed: list[NodeId] = field(default_factory=list)
+    forgotten: list[NodeId] = field(default_factory=list)
+    """Parts with a tombstone that the source no longer has; they stay."""
+    before: Mapping[str, Value] = field(default_factory=dict)
+    """The properties of the document before."""
     is_new: bool = False
 
     def __bool__(self) -> bool:
@@ -54,13 +58,17 @@ def plan(tx: Transaction, drafts: list[Draft]) -> Change:
     lost.
 
     Raises:
-        InvalidInputError: kind `forgotten`: a node that would change has a tombstone.
+        InvalidInputError: kind `forgotten`: a node that would change has a tombstone; or no caller
+            could be allowed to see the document under the trust policy.
     """
     before = tx.find_node(drafts[-1].id)
+    others = {} if before is None else other_properties(before)
+    if tx.trust_policy is not None:
+        tx.trust_policy.check_labels({**others, **drafts[-1].props})
     if before is None:
         return Change(added=drafts, is_new=True)
     _check_key(before, drafts[-1])
-    change = Change()
+    change = Change(before=before.props)
     kept = {draft.id for draft in drafts}
     old = {node.id: node for node in parts_of(tx, before)}
     for draft in drafts:
@@ -77,9 +85,9 @@ def plan(tx: Transaction, drafts: list[Draft]) -> Change:
                     kind=ErrorKind.FORGOTTEN,
                     hint="untombstone it, or take the file out of what is ingested",
                 )
-    change.removed = [
-        node_id for node_id in old if node_id not in kept and not tx.is_tombstoned(node_id)
-    ]
+    for node_id in old:
+        if node_id not in kept:
+            (change.forgotten if tx.is_tombstoned(node_id) else change.removed).append(node_id)
     return change
 
 

@@ -38,12 +38,14 @@ from ibidem.ingest.stat_table import (
     write_table,
 )
 from ibidem.ingest.walk import is_missing
+from ibidem.objects.config import Config
 from ibidem.objects.errors import NotFoundError, StorageError
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo.history.ancestry import is_ancestor
 from ibidem.repo.history.documents import touched_documents
 from ibidem.repo.transaction import stage
+from ibidem.retrieve.access.policy import TrustPolicy, policy_of
 from ibidem.store.files import file_system_time
 
 if TYPE_CHECKING:
@@ -210,7 +212,8 @@ class WorkingFolder:
         if known is None:
             found = format_of(path)
             made_by = found.extractor if found.packages and found.is_installed else ()
-            known = self._readers[suffix] = " ".join((READER_VERSION, EXTRACTOR_VERSION, *made_by))
+            versions = (READER_VERSION, EXTRACTOR_VERSION, *made_by)
+            known = self._readers[suffix] = " ".join((*versions, *self._label_names()))
         return known
 
     # -- files that are gone -------------------------------------------------------------------
@@ -311,9 +314,13 @@ class WorkingFolder:
                 row = Row()  # no digest of a text outlives it here
             elif not follows or digest == row.file:
                 row = row._replace(base=digest)
-            if digest != row.head:
-                row = row._replace(reader="")  # links to it, and its own, may lack their edges
-            self._set(by_id[id_], row._replace(head=digest))
+            # Links to it, and its own, may lack their edges, and its parts its labels.
+            self._set(by_id[id_], row._replace(head=digest, reader=""))
+
+    def _label_names(self) -> tuple[str, str]:
+        """Returns the properties with the level and scope, which parts have from their document."""
+        policy = policy_of(Config.from_map(self._root(self.table.root).config))
+        return (policy or TrustPolicy()).names
 
     def _continues(self, before: CommitCid | None, after: CommitCid | None) -> bool:
         if before is None or after is None:

@@ -75,6 +75,9 @@ class Recollection:
     """Whether more is shown than usual because the best item has few of the question's words."""
     texts: tuple[str, ...]
     """The texts that are shown, best first, without repeats."""
+    unrecorded: str | None = None
+    """Why the answer could not be recorded for feedback, for example on a read-only disk; None if
+    it was, or is not to be."""
 
     @property
     def items(self) -> tuple[Item, ...]:
@@ -102,7 +105,8 @@ class Recollection:
         return self.result.receipt
 
     def __str__(self) -> str:
-        return page(self, "text", [("", one) for one in self.texts])
+        text = page(self, "text", [("", one) for one in self.texts])
+        return text if self.unrecorded is None else f"{text}\nwarning: {self.unrecorded}"
 
     def explain(self) -> str:
         """Returns for a person how the answer came about."""
@@ -117,6 +121,7 @@ class Recollection:
         return {
             **self.result.to_dict(),
             **fields_of(self, "disclosure", "is_escalated", "texts", "tokens_used"),
+            **({} if self.unrecorded is None else {"unrecorded": self.unrecorded}),
         }
 
 
@@ -180,7 +185,8 @@ def recall(
     viewer: Viewer | None = None,
     # end of options
 ) -> Recollection:
-    """Returns an answer with as much text as it needs, and remembers it for the session.
+    """Returns an answer with as much text as it needs, and remembers it for the session; where that
+    cannot be written, the answer says so in `unrecorded`.
 
     Args:
         text: the question.
@@ -204,9 +210,13 @@ def recall(
     if isinstance(repository, Proxy):
         # All callers of this folder share the sidecar: questions of viewers are not recorded.
         return Recollection(result, shown, escalated, texts)
-    sidecar = QueryLog(repository.folder)
-    sidecar.remember(_entry(sidecar, session, now, text, result))
-    return Recollection(result, shown, escalated, texts)
+    unrecorded = None
+    try:
+        sidecar = QueryLog(repository.folder)
+        sidecar.remember(_entry(sidecar, session, now, text, result))
+    except OSError as error:
+        unrecorded = f"not recorded, so feedback cannot refer to this answer: {error}"
+    return Recollection(result, shown, escalated, texts, unrecorded)
 
 
 def _level(disclosure: Disclosure | str | None) -> Disclosure | None:

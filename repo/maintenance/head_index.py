@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.commit import Commit
-from ibidem.objects.errors import ErrorKind, IbidemError, NotFoundError
+from ibidem.objects.errors import CorruptError, ErrorKind, IbidemError, NotFoundError
 from ibidem.objects.record import record
 from ibidem.repo.argument_checks import check_names
 from ibidem.repo.refs import HEADS, TAGS
@@ -34,6 +34,8 @@ class IndexState(StrEnum):
     """An index of a commit shortly before: a question brings it up to date."""
     MISSING = "missing"
     """Neither: a question builds it, from that of another head if there is one."""
+    DAMAGED = "damaged"
+    """The commit of the head cannot be read, so the head cannot be asked."""
 
 
 @record
@@ -43,7 +45,8 @@ class HeadIndex:
     name: str
     """The full name, such as "heads/main"."""
     commit: CommitCid
-    root: RootCid
+    root: RootCid | None
+    """The root of the commit; None if that cannot be read."""
     state: IndexState
     size_bytes: int = 0
     """The size of the files that it needs."""
@@ -56,9 +59,11 @@ def list_heads(core: Core) -> tuple[HeadIndex, ...]:
     known = {one.root: one for one in core.search_index.current.snapshots()}
     rows = []
     for name, cid in _heads(core).items():
-        root = Commit.decode(core.store.get(cid)).root
-        found = known.get(root)
-        if found is not None:
+        root = _root_of(core, cid)
+        found = None if root is None else known.get(root)
+        if root is None:
+            row = HeadIndex(name, cid, None, IndexState.DAMAGED)
+        elif found is not None:
             state = IndexState.CURRENT
             row = HeadIndex(name, cid, root, state, found.size_bytes, found.own_bytes)
         else:
@@ -69,7 +74,10 @@ def list_heads(core: Core) -> tuple[HeadIndex, ...]:
 
 
 def build_heads(core: Core, names: Iterable[str] | None) -> None:
-    """Builds the indices of some heads, of all for None; those that are kept stay as they are."""
+    """Builds the indices of some heads, for None of all that can be read; those that are kept stay
+    as they are."""
+    if names is None:
+        names = [name for name, cid in _heads(core).items() if _root_of(core, cid) is not None]
     for name, _ in _roots(core, names):
         core.graph(name).with_snapshot(lambda _: None)
 
@@ -127,6 +135,14 @@ def _roots(core: Core, names: Iterable[str] | None) -> list[tuple[str, RootCid]]
             )
         found.append((full, Commit.decode(core.store.get(heads[full])).root))
     return found
+
+
+def _root_of(core: Core, commit: CommitCid) -> RootCid | None:
+    """Returns the root of a commit, None if the commit is missing or damaged."""
+    try:
+        return Commit.decode(core.store.get(commit)).root
+    except (CorruptError, NotFoundError):
+        return None
 
 
 def _roots_before(core: Core, cid: CommitCid) -> Iterator[RootCid]:

@@ -8,7 +8,7 @@ Spec: merge 5, format 5.1.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ from ibidem.repo.merge.conflicts import OpenConflict, open_conflicts
 from ibidem.repo.merge.fields import LAYOUT
 from ibidem.repo.merge.sizes import resized_above, with_sizes
 from ibidem.repo.transaction.changeset import ChangeSet, edge_at, tree_names
+from ibidem.retrieve.access.policy import document_labels, policy_of, with_labels
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
@@ -92,12 +93,13 @@ def settled_parts(
             cid = Node.CID.of(block)
             parts.blocks[cid] = block
             work.edits.of(NODES)[above.id.raw] = cid
+    parts.blocks |= work.label_put_back(settled)
     return parts
 
 
-def restored_ends(source: Source, at: Graph, ends: Iterable[Node], *, since: Since) -> ChangeSet:
-    """Returns edits that restore those ends of an edge that are documents or parts, with the parts
-    that they list.
+def restored_ends(source: Source, at: Graph, ends: Iterable[Node], *, since: Since) -> Parts:
+    """Returns the effects of restoring those ends of an edge that are documents or parts, with the
+    parts that they list.
 
     Args:
         ends: missing in the graph, as they last were.
@@ -105,16 +107,17 @@ def restored_ends(source: Source, at: Graph, ends: Iterable[Node], *, since: Sin
 
     Spec: merge 5-e.
     """
-    edits = ChangeSet()
+    parts = Parts(None)
     for end in ends:
         owner = document_of(end)
         if owner is not None:
             work = _Settling(source, at, end.id, owner)
             work.put_back([end.id.raw], work.graphs(since, version=end))
             work.put_back_attached(set())
+            parts.blocks |= work.label_put_back(None)
             for family, entries in work.edits.trees.items():
-                edits.of(family).update(entries)
-    return edits
+                parts.edits.of(family).update(entries)
+    return parts
 
 
 class _Graph:
@@ -216,6 +219,29 @@ class _Settling:
                     stand = all(raw in self._back or self._graph.has(raw) for raw in ends)
                     if stand and ends & self._back.keys() and not ends & removed:
                         self.edits.of(EDGES)[key] = there
+
+    def label_put_back(self, settled: Node | None) -> dict[Cid, bytes]:
+        """Gives the restored parts the level and scope that their document has now, if they had
+        those of the document; returns the new blocks.
+
+        Args:
+            settled: the resolved value, which may be the document's.
+        """
+        policy = policy_of(Config.from_map(self._at.root.config))
+        is_settled = settled is not None and settled.id == self._owner
+        document = settled if is_settled else self._graph.part(self._owner.raw)
+        blocks: dict[Cid, bytes] = {}
+        if policy is None or document is None:
+            return blocks
+        for raw, root in self._back.items():
+            before = _Graph(self._source, root, self._owner).part(self._owner.raw)
+            part = self.part(NodeId(raw))
+            if before is not None and part is not None:
+                names = document_labels(policy, part.props, before.props)
+                block = replace(part, props=with_labels(part.props, names, document.props)).encode()
+                self.edits.of(NODES)[raw] = cid = Node.CID.of(block)
+                blocks[cid] = block
+        return blocks
 
     def part(self, id: NodeId) -> Node | None:  # noqa: A002
         """Returns a part as it will be after the conflict is resolved."""

@@ -9,11 +9,13 @@ Spec: merge 2, 4.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid
+from ibidem.objects.codec import encode
 from ibidem.objects.conflict import EDGE, NODE, Conflict
 from ibidem.objects.edge import Edge, is_derived_link
 from ibidem.objects.errors import InvalidInputError
@@ -24,6 +26,7 @@ from ibidem.repo.merge.element import ABSENT, Element, merge_element, read, unio
 from ibidem.repo.merge.fields import Sensitivity
 from ibidem.repo.merge.sizes import resized
 from ibidem.repo.merge.trees import Triples, lowest, three_way
+from ibidem.retrieve.access.policy import TrustPolicy, document_labels, with_labels
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 
 Values = dict[bytes, Cid | None]
 Elements = tuple[Element, Element, Element]
+_DOCUMENT = b"document"
+"""A byte string in the block of every document that was ingested."""
 _CHILDREN = b"children"
 """A byte string in the block of every node that has children."""
 
@@ -71,6 +76,8 @@ class GraphMerge:
     def run(self) -> None:
         """Merges nodes, tombstones and edges."""
         edges, nodes = self._conflict_keys()
+        if self._sensitivity is not None and not self.node_triples.is_one:
+            self._label_documents(self._sensitivity.policy)
         for key in self.node_triples.changed.keys() | nodes:
             self._merge_node(key)
         self._keep_listed()
@@ -137,6 +144,62 @@ class GraphMerge:
             self.removed.add(key)
             merged = ABSENT
         self.nodes[key], self.conflicts[key] = merged.value, merged.conflict
+
+    def _label_documents(self, policy: TrustPolicy) -> None:
+        """Gives the parts of each document of which a side changed the level or scope those of the
+        merged document, in the base and on both sides: so what one side adds to a document is as
+        secret as the other side made it, and a new level alone is no change of a part.
+        """
+        changed = self.node_triples.changed
+        wanted = {key: found for key, found in changed.items() if None not in found[1:]}
+        cids = [cid for found in wanted.values() for cid in found if cid is not None]
+        blocks = dict(zip(cids, self._buffer.get_many(cids), strict=True))
+        for key, found in wanted.items():
+            values = [b"" if cid is None else blocks[cid] for cid in found]
+            if _DOCUMENT not in values[1]:
+                continue
+            documents = [Node.decode(block) if block else None for block in values]
+            there = [each for each in documents if each is not None]
+            labels = {encode(with_labels({}, policy.names, each.props)) for each in there}
+            if len(labels) > 1 and document_of(there[0]) == there[0].id:
+                self._merge_node(key)
+                merged = self._merged_part(there[0].id)
+                if merged is not None:
+                    self._label_parts(documents, merged, policy)
+
+    def _label_parts(
+        self, documents: Sequence[Node | None], merged: Node, policy: TrustPolicy
+    ) -> None:
+        """Labels the parts of a document, which is given in the base and on both sides."""
+        for key in self._parts(documents):
+            cids = []
+            for cid, document in zip(self.node_triples.at(key), documents, strict=True):
+                if cid is not None and document is not None:
+                    part = Node.decode(self._buffer.get(cid))
+                    names = document_labels(policy, part.props, document.props)
+                    props = with_labels(part.props, names, merged.props)
+                    block = replace(part, props=props).encode()
+                    cid = Node.CID.of(block)
+                    self._buffer.put(cid, block)
+                cids.append(cid)
+            self.node_triples.replace(key, (cids[0], cids[1], cids[2]))
+
+    def _parts(self, documents: Sequence[Node | None]) -> set[bytes]:
+        """Returns the keys of the parts that a document has in the base or on a side."""
+        found: set[bytes] = set()
+        for side, document in enumerate(documents):
+            visited: set[bytes] = set()
+            waiting = [] if document is None else [document]
+            while waiting:
+                parent = waiting.pop()
+                for raw in {child.id.raw for child in parent.children} - visited:
+                    visited.add(raw)
+                    cid = self.node_triples.at(raw)[side]
+                    part = None if cid is None else Node.decode(self._buffer.get(cid))
+                    if part is not None and document_of(part) == document_of(parent):
+                        found.add(raw)
+                        waiting.append(part)
+        return found
 
     def _keep_listed(self) -> None:
         """Keeps a node that one side removed and the other did not change, if a merged node lists

@@ -176,8 +176,7 @@ class _Case:
         """
         if self.conflict.what == EDGE:
             nodes = [Node.decode(self.source.get(cid)) for cid in ends if cid is not None]
-            edits = restored_ends(self.source, at, nodes, since=lambda: self.recorded().cid)
-            return Parts(None, edits)
+            return restored_ends(self.source, at, nodes, since=lambda: self.recorded().cid)
         found = OpenConflict(self.id, self.conflict, self.current)
         node = settled if isinstance(settled, Node) else None
         return settled_parts(self.source, at, found, node, since=lambda: self.since(take))

@@ -23,7 +23,10 @@ class Triples:
         self._base = Tree(buffer, base)
         self._ours = ours
         self._theirs = theirs
-        self._is_one = base in (ours, theirs)
+        self.is_one = base in (ours, theirs)
+        """Whether at most one side differs from the base."""
+        self._stored: dict[bytes, Cid | None] = {}
+        """Under keys whose values were replaced, what `ours` has."""
         self.changed: dict[bytes, Triple] = {
             key: (before, after, before) for key, before, after in diff(buffer, base, ours)
         }
@@ -40,15 +43,23 @@ class Triples:
         cid = self._base.get(key)
         return cid, cid, cid
 
+    def replace(self, key: bytes, triple: Triple) -> None:
+        """Merges other values under a key than the trees have."""
+        self._stored.setdefault(key, self.at(key)[1])
+        self.changed[key] = triple
+
     def merged(self, values: Mapping[bytes, Cid | None]) -> TreeCid:
         """Returns the tree with these values; all other keys are the same on all sides."""
-        edits = {key: value for key, value in values.items() if self.at(key)[1] != value}
+        edits = {key: value for key, value in values.items() if self._in_ours(key) != value}
         if not edits:
             return self._ours
         tree = mutate(self._ours, edits, self._buffer)
         if tree == EMPTY_TREE:
             self._buffer.put(EMPTY_TREE, EMPTY_TREE_BLOCK)
         return tree
+
+    def _in_ours(self, key: bytes) -> Cid | None:
+        return self._stored[key] if key in self._stored else self.at(key)[1]
 
 
 def three_way(triple: Triple) -> tuple[Cid | None, bool]:

@@ -71,7 +71,8 @@ class PendingGraph:
         """The number of changes so far."""
         self._buffer = WriteBatch(source)
         self._config = Config.from_map(base.config)
-        self._labels = _policy_of(self._config)
+        self.policy = _policy_of(self._config)
+        """The trust policy as staged; None for none."""
         self._incident = incident
         self._pending: dict[TreeName, dict[bytes, NodeVector]] = {}
         """Vectors that are encoded at commit, with the digest of the node's text at that time."""
@@ -142,8 +143,8 @@ class PendingGraph:
             # A conflict about an edge that is not in the graph: restoring the edge resolves it.
             self.settle(raw)
         self.change_count += 1
-        if self._labels is not None and isinstance(value, Node):
-            self._labels.check_labels(value.props)
+        if self.policy is not None and isinstance(value, Node):
+            self.policy.check_labels(value.props)
         block = value.encode()
         cid = value.CID.of(block)
         self._buffer.new[cid] = block
@@ -286,7 +287,7 @@ class PendingGraph:
                 if cid is not None:
                     policy.check_labels(Node.decode(self._buffer.get(cid)).props)
         self.change_count += 1
-        self._labels = policy
+        self.policy = policy
         self.edits.config[TRUST_SETTING] = None if policy is None else policy.form()
 
     def configure(self, settings: Mapping[str, object]) -> None:

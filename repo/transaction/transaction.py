@@ -44,7 +44,7 @@ from ibidem.repo.revspec import HEAD
 from ibidem.repo.transaction.changeset import Publisher
 from ibidem.repo.transaction.pending import Incident, PendingGraph
 from ibidem.repo.transaction.staged_graph import StagedRevision
-from ibidem.retrieve.access.policy import ALL, TrustPolicy
+from ibidem.retrieve.access.policy import ALL, TrustPolicy, with_labels
 from ibidem.retrieve.semantics import check_version
 from ibidem.store.closing import Ending
 
@@ -645,6 +645,23 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         if policy is not None and type(policy) is not TrustPolicy:
             raise InvalidInputError(f"policy: got {policy!r:.80}, expected a TrustPolicy")
         self._draft.set_trust(policy)
+
+    @property
+    def trust_policy(self) -> TrustPolicy | None:
+        """The trust policy as staged; None for none."""
+        return self._draft.policy
+
+    def set_labels(self, id: NodeId | str, labels: Mapping[str, Any]) -> None:  # noqa: A002
+        """Stages the level and scope of a node, under the names of the trust policy, without one
+        `level` and `scope`; what `labels` lacks is removed. A tombstoned node gets them too.
+
+        Raises:
+            NotFoundError: there is no such node.
+            InvalidInputError: under the policy, no caller could be allowed to see such a node.
+        """
+        node, policy = self.node(id), self.trust_policy or TrustPolicy()
+        props = with_labels(node.props, policy.names, labels)
+        self._draft.stage(NODES, node.id.raw, changed(node, props=props))
 
     def set_semantics(self, version: int) -> None:
         """Stages a higher version of the rules by which the graph is asked. Older revisions and

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum, StrEnum
 from typing import Any, Final, Self
 
+from ibidem.objects.codec import encode
 from ibidem.objects.config import TRUST_SETTING, Config
 from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
 from ibidem.objects.record import record
@@ -91,6 +92,11 @@ class TrustPolicy:
         """Returns the map in `Root.config`, without `stubs` where they are allowed."""
         names = _POLICY_FIELDS if self.stubs == ALLOW else (*_POLICY_FIELDS, STUBS)
         return {name: getattr(self, name) for name in names}
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names of the properties with level and scope."""
+        return self.level, self.scope
 
     @classmethod
     def from_form(cls, form: object) -> Self:
@@ -271,6 +277,35 @@ def strictness(policy: TrustPolicy, props: Mapping[str, Any]) -> int:
     if levels and all(type(one) is int and 0 <= one <= Level.HYPER for one in levels):
         return int(max(levels))
     return NOBODY
+
+
+def document_labels(
+    policy: TrustPolicy, part: Mapping[str, Any], document: Mapping[str, Any]
+) -> frozenset[str]:
+    """Returns the names of those labels that a part has from its document: both have the same
+    value, or none.
+
+    Args:
+        policy: names the properties with level and scope.
+        part: the properties of the part.
+        document: those of its document.
+
+    Spec: trust 1.
+    """
+    return frozenset(
+        name
+        for name in policy.names
+        if encode([part[name]] if name in part else None)
+        == encode([document[name]] if name in document else None)
+    )
+
+
+def with_labels(
+    part: Mapping[str, Any], names: Iterable[str], document: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Returns the properties of a part with those labels of its document."""
+    own = {name: value for name, value in part.items() if name not in names}
+    return own | {name: document[name] for name in names if name in document}
 
 
 def level_of(field: str, value: object) -> Level:

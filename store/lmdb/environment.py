@@ -265,7 +265,10 @@ def storage_error(path: Path, error: lmdb.Error) -> StorageError | CorruptError:
             kind=ErrorKind.LOCKED,
             hint="end some readers",
         )
-    failure = StorageError(f"{path}: {said}", hint="check the disk's space and permissions")
+    hint = "check the disk's space and permissions"
+    if error.code in (errno.EROFS, errno.EACCES, errno.EPERM):
+        hint = "readers write too, into lock files: copy the folder to where that is permitted"
+    failure = StorageError(f"{path}: {said}", hint=hint)
     if error.code > 0:
         failure.errno = errno.ENOSPC if error.code == errno.EIO and _is_full(path) else error.code
     return failure

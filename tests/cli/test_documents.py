@@ -16,8 +16,11 @@ from hypothesis import strategies as st
 import ibidem
 from ibidem.cli.main import cli
 from ibidem.cli.render.text_diff import diff_lines, unified
+from ibidem.ingest.draft import document_id
 from ibidem.ingest.ingest import ingest_text
+from ibidem.objects.cid import Cid
 from ibidem.repo.history.documents import DocumentChange
+from ibidem.store.lmdb.store import LmdbStore
 
 from .conftest import RETRIES, TIMEOUTS, Run
 
@@ -102,6 +105,32 @@ def test_checkout_restores_deleted_and_older_files(edited: Run, data: Data, tmp_
     assert page.read_text(encoding="utf-8") == RETRIES
     assert data("status")["folder"]["modified"] == ["notes/retries.md"]
     assert data("commit", ".")["ingested"]["documents"]["changed"] == 1
+
+
+def test_checkout_reads_documents_in_batches(
+    notes: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(40):
+        text = f"# Note {number}\n\nNumber {number}.\n\n## More\n\nAnd more of {number}.\n"
+        (tmp_path / "notes" / f"{number}.md").write_text(text)
+    notes("commit", ".", "-m", "many")
+    with ibidem.open(tmp_path) as repo, repo.transaction() as tx:
+        tx.tombstone(document_id("notes/7.md"))
+    notes("clone", ".", "copy")
+    reads: list[object] = []
+    get = LmdbStore.get
+
+    def counted(store: LmdbStore, cid: Cid) -> bytes:
+        reads.append(cid)
+        return get(store, cid)
+
+    monkeypatch.setattr(LmdbStore, "get", counted)
+    monkeypatch.chdir(tmp_path / "copy")
+    assert "41 files restored" in notes("checkout", ".").stdout
+    assert len(reads) < 80  # one by one, nodes and trees were 784
+    for file in (tmp_path / "notes").iterdir():
+        if file.name != "7.md":
+            assert (tmp_path / "copy" / "notes" / file.name).read_bytes() == file.read_bytes()
 
 
 def test_checkout_does_not_overwrite_changes(edited: Run, data: Data, tmp_path: Path) -> None:

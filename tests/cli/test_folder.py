@@ -385,12 +385,78 @@ def test_many_staged_documents_are_counted(notes: Run, tmp_path: Path) -> None:
     assert "  and 5 more\n" in notes("status").stdout
 
 
-def test_a_level_of_front_matter_that_hides_no_text_is_told(notes: Run, tmp_path: Path) -> None:
+def test_a_level_of_front_matter_hides_the_text_of_the_file(notes: Run, tmp_path: Path) -> None:
     secret = tmp_path / "notes" / "secret.md"
     write(secret, "---\nlevel: 3\n---\n# Vault\n\nThe code is 4711.\n")
-    assert "warning" not in notes("commit", ".", "-m", "no policy").stderr
+    notes("commit", ".", "-m", "before the policy")
     notes("trust", "enable")
-    write(secret, "---\nlevel: 3\n---\n# Vault\n\nThe code is 0815.\n")
-    said = notes("commit", ".", "-m", "policy").stderr
-    assert "warning: notes/secret.md: 'level' is of the document's node alone" in said
-    assert "0815" in notes("retrieve", "what is the code", "--viewer", "low").stdout
+    asked = ("retrieve", "what is the code", "--viewer")
+    assert "4711" not in notes(*asked, "low").stdout
+    assert "4711" in notes(*asked, "high").stdout
+    write(secret, "---\nlevel: 2\n---\n# Vault\n\nThe code is 0815.\n")
+    assert "warning" not in notes("commit", ".", "-m", "lower").stderr
+    assert "0815" not in notes(*asked, "low").stdout
+    assert "0815" in notes(*asked, "medium").stdout
+    assert notes("diff").stdout == "no difference\n"
+
+
+def test_a_policy_with_names_of_its_own_hides_what_is_there(notes: Run, tmp_path: Path) -> None:
+    secret = tmp_path / "notes" / "secret.md"
+    write(secret, "---\nsecrecy: 3\n---\n# Vault\n\nThe code is 4711.\n")
+    notes("commit", ".", "-m", "before the policy")
+    notes("trust", "enable", "--level", "secrecy")
+    assert "4711" not in notes("retrieve", "what is the code", "--viewer", "low").stdout
+
+
+def test_a_level_that_a_document_got_otherwise_is_that_of_its_text_after_a_commit(
+    notes: Run, tmp_path: Path
+) -> None:
+    notes("trust", "enable")
+    with ibidem.open(tmp_path) as repo, repo.transaction() as tx:
+        document = next(n for n in tx.nodes(label="Document") if "retries" in str(n.key))
+        tx.update_node(document.id, set_props={"level": 3})
+    assert "1 changed" in notes("commit", ".", "-m", "parts").stdout
+    shown = notes("query", "--viewer", "low", "--json").stdout
+    assert document.id.raw.hex() not in shown
+    assert '"count":3,' in shown
+
+
+def test_a_file_is_restored_under_a_trust_policy(notes: Run, tmp_path: Path) -> None:
+    notes("trust", "enable", "--default-level", "hyper")
+    file = tmp_path / "notes" / "retries.md"
+    text = file.read_text("utf-8")
+    file.unlink()
+    notes("checkout", ".")
+    assert file.read_text("utf-8") == text
+    notes("checkout", ".", "--viewer", "low", code=2)
+
+
+def test_a_switch_names_the_files_that_still_have_the_text_of_the_former_branch(
+    notes: Run, data: Data, tmp_path: Path
+) -> None:
+    folder = tmp_path / "notes"
+    assert "warning" not in notes("switch", "-c", "side").stderr
+    write(folder / "retries.md", "# Retries\n\nNever.\n")
+    write(folder / "more.md", "# More\n")
+    notes("commit", ".", "-m", "other notes")
+    write(folder / "timeouts.md", "# Not committed\n")
+    found = notes("switch", "main")
+    assert "on branch main" in found.stdout
+    assert found.stderr.startswith(
+        "warning: 2 files still as on side: notes/more.md, notes/retries.md\n"
+    )
+    assert data("switch", "side")["former_files"] == []
+    assert data("switch", "main")["former_files"] == ["notes/more.md", "notes/retries.md"]
+    notes("checkout", "notes/retries.md", "--force")
+    (folder / "more.md").unlink()
+    notes("switch", "side")
+    assert data("switch", "main")["former_files"] == []
+
+
+def test_a_damaged_branch_can_be_left(notes: Run, tmp_path: Path) -> None:
+    notes("switch", "-c", "side")
+    write(tmp_path / "notes" / "more.md", "# More\n")
+    notes("commit", ".", "-m", "more")
+    with ibidem.open(tmp_path) as repo:
+        repo.core.store.delete([repo.core.branches()["side"]])
+    assert "on branch main" in notes("switch", "main").stdout

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ibidem
+
 from .conftest import Run
 
 Data = Callable[..., dict[str, Any]]
@@ -53,3 +55,23 @@ def test_the_settings_of_the_index_are_local_and_checked(notes: Run, data: Data,
     notes("config", "unset", "index_build")
     (row,) = data("config", "get", "index_build")["settings"]
     assert (row["value"], row["origin"]) == ("question", "default")
+
+
+def test_a_branch_whose_commit_is_missing_is_named_beside_the_others(
+    notes: Run, data: Data, tmp_path: Path
+) -> None:
+    notes("branch", "broken")
+    notes("switch", "broken")
+    (tmp_path / "notes/more.md").write_text("Another deadline.", encoding="utf-8")
+    notes("commit", "notes", "-m", "more")
+    notes("switch", "main")
+    with ibidem.open(tmp_path) as repo:
+        gone = repo.core.branches()["broken"]
+        repo.core.store.delete([gone])
+    assert states(data, "build", "--all") == {"heads/broken": "damaged", "heads/main": "current"}
+    found = notes("index", "list")
+    assert "heads/main    current" in found.stdout
+    expected = f"warning: heads/broken: its commit {gone} is missing or damaged"
+    assert expected in found.stderr
+    assert data("index", "list")["heads"][0]["root"] is None
+    assert str(gone) in notes("fsck", code=12).output

@@ -185,6 +185,7 @@ CITED = {
         "1-d": "tests/memory/graph/test_trust.py::test_tr3_without_a_context",
         "1-e": "tests/memory/test_derived_labels.py::test_a_summary_is_as_sensitive",
         "1-f": "tests/conformance/test_trust.py::test_labels_of_derived_nodes",
+        "1-g": "tests/ingest/test_labels.py::test_the_parts_of_a_document_follow",
         "2-a": "tests/conformance/test_trust.py::test_decisions",
         "2-b": "tests/conformance/test_trust.py::test_decisions",
         "3-a": "tests/oracle/test_trust_view.py::test_tr4_a_view_answers",

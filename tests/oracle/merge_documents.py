@@ -7,12 +7,16 @@ from typing import Any
 
 from ibidem.objects.derive import node_id
 
-from .merge_layout import resize
+from .merge_layout import listed_below, resize
 from .merge_oracle import State
 from .merge_values import Value
 from .merge_world import WORDS, copied, empty_state
 
 DOCUMENT = node_id("document", "notes.md").raw
+LABELS: tuple[tuple[str, tuple[Any, ...]], ...] = (
+    ("level", (0, 2, 3, 4, None)),
+    ("scope", ("east", "west", None)),
+)
 LEADS = ("", "\n", "\n\n")
 
 
@@ -25,9 +29,11 @@ def _node(ntype: str, key: Any, **fields: Any) -> Value:
 class DocumentEditor:
     """Makes random edits to the document of one state."""
 
-    def __init__(self, random_: random.Random, state: State | None = None) -> None:
+    def __init__(
+        self, random_: random.Random, state: State | None = None, *, policy: int | None = None
+    ) -> None:
         self.random = random_
-        self.state = copied(empty_state() if state is None else state)
+        self.state = copied(empty_state(policy=policy) if state is None else state)
         if state is None:
             self.state.nodes[DOCUMENT] = _node("Document", "notes.md", tail="\n")
 
@@ -48,8 +54,31 @@ class DocumentEditor:
             id_ = self.random.choice(self.containers())
             children = [list(child) for child in self.state.nodes[id_].get("children", ())]
             self.random.choice(added if is_first else moves)(id_, children)
+        if "trust" in self.state.config:
+            self.label()
         self.state.nodes.update(resize(self.state.nodes, DOCUMENT))
         return self.state
+
+    def label(self) -> None:
+        """Gives the document another level or scope at times, and its parts what it has, but a few
+        another one."""
+        nodes = self.state.nodes
+        before, after = (dict(nodes[DOCUMENT].get("props", {})) for _ in range(2))
+        for name, values in LABELS:
+            if self.random.random() < 0.5:
+                after[name] = self.random.choice(values)
+                if after[name] is None:
+                    del after[name]
+            for id_ in [DOCUMENT, *listed_below(nodes, DOCUMENT)]:
+                props = dict(nodes[id_].get("props", {}))
+                is_own = id_ != DOCUMENT and name in props and props[name] != before.get(name)
+                if not is_own:
+                    props.pop(name, None)
+                    props.update({name: after[name]} if name in after else {})
+                if id_ != DOCUMENT and self.random.random() < 0.1:
+                    props[name] = values[0]
+                rest = {field: value for field, value in nodes[id_].items() if field != "props"}
+                nodes[id_] = rest | ({"props": props} if props else {})
 
     def containers(self) -> list[bytes]:
         found = [DOCUMENT]
@@ -139,4 +168,13 @@ def merged_layouts(merged: State, base: State, ours: State, theirs: State) -> in
         items = [[each[:2] for each in side.get("children", ())] for side in (node, *sides)]
         is_new = all(items[0] != other for other in items[1:])
         count += is_new and key not in merged.conflicts
+    return count
+
+
+def relabelled(merged: State, *sides: State) -> int:
+    """Returns how many parts have a level or scope that they have on no side."""
+    count = 0
+    for key in merged.nodes.keys() - {DOCUMENT}:
+        found = [side.nodes[key].get("props") for side in (merged, *sides) if key in side.nodes]
+        count += found[0] not in found[1:]
     return count

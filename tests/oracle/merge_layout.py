@@ -132,6 +132,16 @@ def grouped(ours: list[Run], theirs: list[Run]) -> list[Run] | None:
     return one + [run for run in other if run not in one]
 
 
+def listed_below(nodes: dict[bytes, Value], document: bytes) -> list[bytes]:
+    """Returns the parts of a document that it lists, directly or through others."""
+    found = [document]
+    for id_ in found:
+        for child in nodes[id_].get("children", ()):
+            if document_of(nodes.get(child[0])) == document and child[0] not in found:
+                found.append(child[0])
+    return found[1:]
+
+
 def resize(nodes: dict[bytes, Value], document: bytes) -> dict[bytes, Value]:
     """Returns the nodes of a document that 3-j changes; a document of these tests has no loops."""
     changed: dict[bytes, Value] = {}

@@ -15,7 +15,7 @@ from blake3 import blake3
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid
 
-from .merge_layout import document_of, layouts_merged, resize
+from .merge_layout import document_of, layouts_merged, listed_below, resize
 from .merge_values import (
     Value,
     boxed,
@@ -60,7 +60,7 @@ def with_tombstones(state: State, tombstones: dict[bytes, Value]) -> State:
 
 class Merge:
     def __init__(self, base: State, ours: State, theirs: State, blocks: dict[Cid, Value]) -> None:
-        self.sides = (base, ours, theirs)
+        self.sides = [replace(side, nodes=dict(side.nodes)) for side in (base, ours, theirs)]
         self.blocks = blocks
         self.out = State()
         self.kept: dict[int, set[bytes]] = {1: set(), 2: set()}
@@ -68,6 +68,9 @@ class Merge:
 
     def run(self) -> State:
         names = self.configuration()
+        for key in sorted(self.all_ids("nodes")):
+            if any(document_of(side.nodes.get(key)) == key for side in self.sides):
+                self.label_parts(key)
         for key in sorted(self.all_ids("nodes")):
             self.node(key)
         while self.keep_listed():
@@ -172,6 +175,41 @@ class Merge:
                     self.kept[3 - there[0]].add(key)
                     return True
         return False
+
+    def label_parts(self, document: bytes) -> None:
+        """3-k: the parts of a document in the base and on the sides, as the merged document."""
+        policy = self.out.config.get("trust")
+        there = [side for side in self.sides if document in side.nodes]
+        if policy is None or any(document not in side.nodes for side in self.sides[1:]):
+            return
+        names = [f"props.{policy[name]}" for name in ("level", "scope")]
+        boxes = [boxed(side.nodes[document]) for side in there]
+        apart = [[box.get(name) for name in names] for box in boxes]
+        if all(same(each, apart[0]) for each in apart):
+            return
+        self.node(document)
+        if document not in self.out.nodes:
+            return
+        label = boxed(self.out.nodes[document])
+        for side, box in zip(there, boxes, strict=True):
+            for key in self.listed_below(document):
+                if key not in side.nodes:
+                    continue
+                found = boxed(side.nodes[key])
+                for name in names:
+                    if same(found.get(name), box.get(name)):
+                        found.pop(name, None)
+                        found.update({name: label[name]} if name in label else {})
+                made = whole(side.nodes[key], {name: each[0] for name, each in found.items()})
+                side.nodes[key] = self.keep(made)
+
+    def listed_below(self, document: bytes) -> set[bytes]:
+        return {
+            key
+            for side in self.sides
+            if document in side.nodes
+            for key in listed_below(side.nodes, document)
+        }
 
     def resized_documents(self, key: bytes) -> list[bytes]:
         """The document of a node whose layout is another on each side, for 3-j."""

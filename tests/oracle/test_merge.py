@@ -23,7 +23,8 @@ from ibidem.repo.merge.three_way import merge_roots
 from ibidem.repo.merge.tombstones import with_tombstones
 
 from . import merge_oracle as oracle
-from .merge_documents import DocumentEditor, merged_layouts
+from .merge_documents import DocumentEditor, merged_layouts, relabelled
+from .merge_layout import document_of
 from .merge_values import Refused, boxed, height, same
 from .merge_world import (
     POLICIES,
@@ -59,15 +60,17 @@ def run(
         base = merged(base, ours, theirs, blocks, met)
 
 
-def run_document(seed: int, met: Counter[str]) -> None:
+def run_document(seed: int, met: Counter[str], *, policy: int | None = None) -> None:
     """Merges one random history of a document, up to three merges deep; counts what it met."""
     rng = random.Random(seed)
     blocks: dict[Cid, oracle.Value] = {}
-    base = DocumentEditor(rng).edited(rng.randrange(4, 24), is_first=True)
+    first = DocumentEditor(rng, policy=policy)
+    base = first.edited(rng.randrange(4, 24), is_first=True)
     for _ in range(rng.choice((1, 2, 3))):
         ours, theirs = (DocumentEditor(rng, base).edited(rng.randrange(1, 6)) for _ in range(2))
         found = merged(base, ours, theirs, blocks, met)
         met["layouts"] += merged_layouts(found, base, ours, theirs)
+        met["labels"] += relabelled(found, base, ours, theirs)
         base = found
 
 
@@ -188,13 +191,16 @@ def check_kept(
 
 
 def settled_levels(merged: oracle.State, *sides: oracle.State) -> int:
-    """Of two levels the stricter stands; returns how often they differed."""
+    """Of two levels the stricter stands, but a part follows its document; returns how often they
+    differed."""
     policy = merged.config.get("trust")
     count = 0
     for key, node in merged.nodes.items() if policy else ():
         boxes = [boxed(side.nodes[key]) if key in side.nodes else None for side in sides]
         was, one, other = (box and box.get(f"props.{policy['level']}") for box in boxes)
         if boxes[1] is None or boxes[2] is None or (boxes[0] and was in (one, other)):
+            continue
+        if document_of(node) not in (None, key):
             continue
         heights = height(policy, one), height(policy, other)
         assert height(policy, boxed(node).get(f"props.{policy['level']}")) == max(heights)
@@ -240,6 +246,16 @@ def test_layouts_of_documents_merge_child_by_child(count: int) -> None:
         run_document(seed, met)
     assert met["layouts"] > count // 10, met
     assert met["conflicts"] > count // 20, met
+
+
+@pytest.mark.parametrize("count", [FAST // 4, pytest.param(FAST * 2, marks=pytest.mark.slow)])
+def test_what_one_side_adds_to_a_document_is_as_secret_as_the_other_side_made_it(
+    count: int,
+) -> None:
+    met: Counter[str] = Counter()
+    for seed in range(count):
+        run_document(seed, met, policy=seed % 2)
+    assert met["labels"] > count // 5, met
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from ibidem.objects.errors import (
     StorageError,
 )
 from ibidem.store.lmdb import store as lmdb_store
-from ibidem.store.lmdb.environment import DATA_FILE
+from ibidem.store.lmdb.environment import DATA_FILE, storage_error
 from ibidem.store.lmdb.numbering import FIRST_TRANSACTION
 from ibidem.store.lmdb.store import LmdbStore
 from ibidem.store.testing import StoreSuite, blocks_of, run_python, run_together
@@ -333,3 +333,13 @@ assert seen == {"done", "refused"}, seen
 def test_overwriting_without_a_free_file_descriptor_is_a_storage_error(tmp_path: Path) -> None:
     pytest.importorskip("resource")
     run_python(OUT_OF_FILES, str(tmp_path / "store"))
+
+
+@pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES])
+def test_a_folder_that_cannot_be_written_is_an_error_that_says_what_to_do(code: int) -> None:
+    error = lmdb.Error("blocks: Read-only file system")
+    error.code = code
+    found = storage_error(Path("blocks"), error)
+    assert isinstance(found, StorageError)
+    assert found.errno == code
+    assert "lock files" in str(found.hint)

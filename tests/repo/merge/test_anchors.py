@@ -39,6 +39,8 @@ CITED = {
     "3-h": LAYOUT + "test_changes_whose_order_is_not_certain_are_a_conflict",
     "3-i": "tests/oracle/test_merge.py::test_layouts_of_documents_merge_child_by_child",
     "3-j": LAYOUT + "test_changes_of_different_paragraphs_never_meet",
+    "3-k": "tests/oracle/test_merge.py::"
+    "test_what_one_side_adds_to_a_document_is_as_secret_as_the_other_side_made_it",
     "4-a": MERGING + "test_an_edge_to_a_node_that_the_other_side_removed_is_kept_aside",
     "4-b": MERGING + "test_an_edge_to_a_node_that_the_other_side_removed_is_kept_aside",
     "4-c": MERGING + "test_an_edge_whose_ends_are_back_stays_in_its_conflict_until_it_is_settled",

@@ -1,0 +1,191 @@
+"""The level and scope of a document are those of its sections and passages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import ibidem
+from ibidem.ingest.draft import document_id
+from ibidem.ingest.ingest import ingest_text
+from ibidem.ingest.labels import label_documents
+from ibidem.ingest.prune import remove_document
+from ibidem.ingest.report import IngestReport
+from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.node import Node
+from ibidem.repo.repository import Repository
+from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
+
+PATH = "secret.md"
+BODY = "# Vault\n\nThe code is 4711.\n\n## Door\n\nThe door is blue.\n"
+LOW = Viewer(level="low", scopes=())
+
+
+def head(**front: object) -> str:
+    return "".join(["---\n", *(f"{name}: {value}\n" for name, value in front.items()), "---\n"])
+
+
+def repository(policy: TrustPolicy | None = None) -> Repository:
+    repo = ibidem.init("memory:")
+    if policy is not None:
+        with repo.transaction() as tx:
+            tx.set_trust_policy(policy)
+    return repo
+
+
+def write(repo: Repository, text: str, *, path: str = PATH, branch: str = "main") -> IngestReport:
+    with repo.transaction(branch=branch) as tx:
+        return ingest_text(tx, text, path=path)
+
+
+def nodes(repo: Repository, *, viewer: Viewer = ALL) -> list[Node]:
+    has_policy = "trust" in repo.at(viewer=ALL).config.extra
+    return list(repo.at(viewer=viewer if has_policy else None).nodes(include_tombstoned=True))
+
+
+def labels(repo: Repository, *names: str) -> set[tuple[Any, ...]]:
+    """Returns the labels of all nodes, as many values as there are names."""
+    return {tuple(node.props.get(name) for name in names) for node in nodes(repo)}
+
+
+def passage(repo: Repository, text: str) -> Node:
+    return next(node for node in nodes(repo) if text in (node.summary or ""))
+
+
+@pytest.mark.parametrize(
+    "policy", [None, TrustPolicy(), TrustPolicy(level="secrecy", scope="team")]
+)
+def test_the_parts_of_a_document_follow_it(policy: TrustPolicy | None) -> None:
+    """Trust 1-g."""
+    repo = repository(policy)
+    names = (policy or TrustPolicy()).names
+    for level, scope in ((3, "east"), (2, "east"), (2, "west"), (0, "west")):
+        write(repo, head(**dict(zip(names, (level, scope), strict=True))) + BODY)
+        assert labels(repo, *names) == {(level, scope)}
+    report = write(repo, BODY)
+    assert labels(repo, *names) == {(None, None)}
+    assert (report.documents_changed, report.nodes_changed) == (1, len(nodes(repo)))
+    assert not write(repo, BODY).nodes_changed
+
+
+def test_nothing_of_a_hidden_document_is_visible() -> None:
+    repo = repository(TrustPolicy())
+    write(
+        repo, "# Gate\n\nThe gate opens at nine, see [it](secret.md) and Vault.\n", path="gate.md"
+    )
+    alone = repo.as_viewer(LOW, author="bob")
+    before = (
+        alone.retrieve("code gate door Vault").to_dict(),
+        alone.prompt("code of the Vault").text,
+    )
+    report = write(repo, head(level=3) + BODY)
+    assert report.warnings == []
+    viewer = repo.as_viewer(LOW, author="bob")
+    answer = viewer.retrieve("code gate door Vault").to_dict()
+    assert [item["score"] for item in answer["items"]] == [
+        item["score"] for item in before[0]["items"]
+    ]
+    assert viewer.prompt("code of the Vault").text == before[1]
+    assert len(nodes(repo, viewer=LOW)) == 3
+    graph = {"mode": "ppr"}
+    text = repr(viewer.retrieve("code", graph=graph, mentions=True).to_dict())
+    assert "4711" not in text
+    assert "Door" not in text
+
+
+def test_a_part_with_a_label_of_its_own_keeps_it() -> None:
+    repo = repository(TrustPolicy())
+    write(repo, head(level=1) + BODY)
+    own = passage(repo, "4711").id
+    with repo.transaction() as tx:
+        tx.set_labels(own, {"level": 4})
+    for level in (2, 3):
+        write(repo, head(level=level) + BODY)
+        assert repo.at(viewer=ALL).node(own).props["level"] == 4
+        assert passage(repo, "blue").props["level"] == level
+    write(repo, BODY)
+    assert repo.at(viewer=ALL).node(own).props["level"] == 4
+    assert "level" not in passage(repo, "blue").props
+
+
+def test_a_level_that_another_writer_gave_a_document_is_that_of_its_new_parts() -> None:
+    repo = repository(TrustPolicy())
+    write(repo, BODY)
+    with repo.transaction() as tx:
+        tx.update_node(document_id(PATH), set_props={"level": 3})
+    write(repo, BODY.replace("4711", "0815"))
+    assert labels(repo, "level") == {(3,)}
+
+
+def test_a_document_whose_level_is_refused_leaves_no_text() -> None:
+    repo = repository(TrustPolicy())
+    with repo.transaction() as tx:
+        with pytest.raises(InvalidInputError, match=r"props\.level: got 'beginner'"):
+            ingest_text(tx, head(level="beginner") + BODY, path=PATH)
+        tx.add_node("Fact", summary="other")
+    assert [node.summary for node in nodes(repo)] == ["other"]
+
+
+def test_a_forgotten_passage_follows_its_document_too() -> None:
+    repo = repository(TrustPolicy())
+    write(repo, BODY)
+    with repo.transaction() as tx:
+        tx.tombstone(passage(repo, "4711").id)
+        tx.tombstone(passage(repo, "blue").id)
+    write(repo, head(level=3) + BODY.replace("The door is blue.\n", ""))
+    assert labels(repo, "level") == {(3,)}
+
+
+def test_a_move_takes_the_labels_along() -> None:
+    repo = repository(TrustPolicy())
+    write(repo, head(level=2) + BODY)
+    with repo.transaction() as tx:
+        tx.set_labels(passage(repo, "4711").id, {"level": 4, "scope": "east"})
+    with repo.transaction() as tx:
+        ingest_text(tx, head(level=2) + BODY, path="moved.md")
+        remove_document(tx, PATH, IngestReport(), moved_to="moved.md")
+    assert passage(repo, "4711").props["level"] == 4
+    assert passage(repo, "4711").props["scope"] == "east"
+    assert passage(repo, "blue").props["level"] == 2
+
+
+def test_what_a_branch_adds_to_a_document_that_the_other_hides_is_hidden() -> None:
+    """Merge 3-k."""
+    for is_ours in (True, False):
+        repo = repository(TrustPolicy())
+        write(repo, BODY)
+        repo.branch("side")
+        branches = ("main", "side") if is_ours else ("side", "main")
+        write(repo, head(level=3) + BODY, branch=branches[0])
+        write(repo, BODY.replace("blue", "now red") + "\nA new line.\n", branch=branches[1])
+        assert repo.merge("side").conflicts == ()
+        assert labels(repo, "level") == {(3,)}
+        assert passage(repo, "now red")
+        assert nodes(repo, viewer=LOW) == []
+
+
+@pytest.mark.parametrize("take", ["ours", "theirs", "base"])
+def test_what_comes_back_when_a_conflict_is_resolved_is_as_secret_as_its_document(
+    take: str,
+) -> None:
+    repo = repository(TrustPolicy())
+    write(repo, BODY)
+    repo.branch("side")
+    write(repo, head(level=3) + BODY.replace("4711", "ours"))
+    write(repo, BODY.replace("4711", "theirs"), branch="side")
+    assert repo.merge("side").conflicts
+    for conflict in repo.conflicts():
+        repo.resolve_conflict(conflict.id, take)
+    assert passage(repo, {"base": "4711"}.get(take, take))
+    assert labels(repo, "level") == {(3,)}
+
+
+def test_documents_get_the_labels_that_a_new_policy_names() -> None:
+    repo = repository()
+    write(repo, head(secrecy=3) + BODY)
+    assert labels(repo, "secrecy") == {(3,), (None,)}
+    with repo.transaction() as tx:
+        tx.set_trust_policy(TrustPolicy(level="secrecy"))
+        label_documents(tx)
+    assert labels(repo, "secrecy") == {(3,)}
