@@ -16,7 +16,7 @@ from blake3 import blake3
 from ibidem.ingest.formats import SOURCE_PROPS
 from ibidem.ingest.mark import BLANK, Heading, Mark
 from ibidem.ingest.markdown import HEADING_CHARS_MAX, LANGUAGE_CHARS_MAX, markdown_marks
-from ibidem.ingest.plain import blocks
+from ibidem.ingest.plain import blocks, item_blocks
 from ibidem.ingest.split import CODE, PROSE, ROWS, Finder
 from ibidem.objects.constants import DOCUMENT_BYTES_MAX
 from ibidem.objects.errors import ErrorKind, InvalidInputError
@@ -33,6 +33,8 @@ _ROW_ODDS = 4
 few cuts."""
 
 _FINDERS: dict[str, tuple[Finder, ...]] = {"list": ROWS, "table": ROWS, "code": CODE}
+_ITEM = re.compile(r"^(?! )", re.MULTILINE)
+"""A line of a list that is not indented begins an item."""
 _FENCE = re.compile(r"`{3,}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SPACES = re.compile(r"[ \t\r\n\f\v\u00a0]+")
@@ -74,8 +76,12 @@ class Writer:
         if text.strip(BLANK):
             start = self._append(text)
             finders = _FINDERS.get(kind, PROSE)
-            for mark in blocks(text, 0, len(text), kind, language, finders):
-                self.marks.append(mark.moved(start))
+            if kind == "list":
+                items = [match.start() for match in _ITEM.finditer(text)]
+                found = item_blocks(text, 0, len(text), kind, items, finders)
+            else:
+                found = blocks(text, 0, len(text), kind, language, finders)
+            self.marks.extend(mark.moved(start) for mark in found)
 
     def code(self, text: str, language: str | None = None) -> None:
         """Adds a block of code between fences."""
