@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ibidem.ingest.draft import Draft, drafts
 from ibidem.ingest.formats import MARKDOWN, RST, Format, format_of
 from ibidem.ingest.front_matter import FrontMatter, read_front_matter
-from ibidem.ingest.link import PATH_CHARS_MAX, document_links
+from ibidem.ingest.link import PATH_CHARS_MAX, document_links, written_targets
 from ibidem.ingest.mark import BOM, Heading, Mark, introduced, with_gaps
 from ibidem.ingest.outline import outline
 from ibidem.ingest.sandbox import Sandbox
@@ -164,7 +164,9 @@ def _drafts(
     title = (title or PurePosixPath(path).name)[:TITLE_CHARS_MAX]
     made = drafts(path, outline(text, with_gaps(text, body, marks)), title=title, props=props)
     passages = (
-        (each.summary, str(each.props["format"])) for each in made if each.ntype == "Passage"
+        (each.summary, str(each.props["format"]), written_targets(each.props))
+        for each in made
+        if each.ntype == "Passage"
     )
     if links := document_links(path, str(props["media_type"]), passages):
         made[-1] = replace(made[-1], props={**props, "links": list(links)})

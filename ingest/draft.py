@@ -88,6 +88,8 @@ class _Drafting:
         props: dict[str, Value] = {"format": part.format}
         if part.language is not None:
             props["language"] = part.language
+        if part.targets:
+            props["targets"] = list(part.targets)
         draft = Draft(node_id(PASSAGE, key), "Passage", PASSAGE, key, part.text, props)
         self.made.append(draft)
         return Child(draft.id, lead, *size_of(part.text))

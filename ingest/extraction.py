@@ -8,15 +8,16 @@ to begin with `#` stays a paragraph.
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 from blake3 import blake3
 
 from ibidem.ingest.formats import SOURCE_PROPS
 from ibidem.ingest.mark import BLANK, Heading, Mark
 from ibidem.ingest.markdown import HEADING_CHARS_MAX, LANGUAGE_CHARS_MAX, markdown_marks
-from ibidem.ingest.plain import blocks
+from ibidem.ingest.plain import blocks, item_blocks
 from ibidem.ingest.split import CODE, PROSE, ROWS, Finder
 from ibidem.objects.constants import DOCUMENT_BYTES_MAX
 from ibidem.objects.errors import ErrorKind, InvalidInputError
@@ -26,6 +27,8 @@ TABLE_CHARS = 1000
 """A passage of a table ends at the next good place after this many characters."""
 TABLE_CHARS_MAX = 2000
 CELL_CHARS_MAX = 2000
+TARGETS_MAX = 100
+"""A passage keeps the targets of at most so many links: the first ones."""
 HEADER_CHARS_MAX = 1000
 """A longer header of a table is not repeated."""
 _ROW_ODDS = 4
@@ -33,6 +36,10 @@ _ROW_ODDS = 4
 few cuts."""
 
 _FINDERS: dict[str, tuple[Finder, ...]] = {"list": ROWS, "table": ROWS, "code": CODE}
+_ITEM = re.compile(r"^(?! )", re.MULTILINE)
+"""A line of a list that is not indented begins an item."""
+LINK_TEXT = re.compile("\x1c([^\x1c-\x1e]*)\x1d([^\x1c-\x1e]*)\x1e")
+"""What `link_text` returns: the text, the target."""
 _FENCE = re.compile(r"`{3,}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SPACES = re.compile(r"[ \t\r\n\f\v\u00a0]+")
@@ -69,13 +76,21 @@ class Writer:
             self.marks.append(Heading(start, self._size, level, text))
 
     def block(self, kind: str, text: str, language: str | None = None) -> None:
-        """Adds a passage, or several if it is too long; blank text is left out."""
-        text = clean(text).strip("\n")
+        """Adds a passage, or several if it is too long; blank text is left out. The targets
+        of links that `link_text` marked become those of the passage."""
+        text, targets = _without_targets(clean(text).strip("\n"))
         if text.strip(BLANK):
             start = self._append(text)
             finders = _FINDERS.get(kind, PROSE)
-            for mark in blocks(text, 0, len(text), kind, language, finders):
-                self.marks.append(mark.moved(start))
+            if kind == "list":
+                items = [match.start() for match in _ITEM.finditer(text)]
+                found = item_blocks(text, 0, len(text), kind, items, finders)
+            else:
+                found = blocks(text, 0, len(text), kind, language, finders)
+            for mark in found:
+                first, last = (bisect(targets, (at, "")) for at in (mark.start, mark.stop))
+                own = dict.fromkeys(target for _, target in targets[first:last])
+                self.marks.append(replace(mark, targets=tuple(own)[:TARGETS_MAX]).moved(start))
 
     def code(self, text: str, language: str | None = None) -> None:
         """Adds a block of code between fences."""
@@ -162,9 +177,35 @@ def one_line(text: str) -> str:
     return _SPACES.sub(" ", clean(text)).strip(" ")
 
 
+def link_text(text: str, target: str) -> str:
+    """Returns a link for `Writer.block`, which shows its text and keeps its target apart."""
+    return f"\x1c{text}\x1d{target}\x1e"
+
+
+def _without_targets(text: str) -> tuple[str, list[tuple[int, str]]]:
+    """Returns a text without the targets of its links, and where in it each link begins."""
+    pieces: list[str] = []
+    targets: list[tuple[int, str]] = []
+    size = done = 0
+    for match in LINK_TEXT.finditer(text):
+        before = text[done : match.start()]
+        size += len(before)
+        targets.append((size, match[2]))
+        size += len(match[1])
+        pieces += (before, match[1])
+        done = match.end()
+    return "".join([*pieces, text[done:]]), targets
+
+
 def _row(cells: Sequence[str]) -> str:
-    texts = (one_line(cell).replace("|", "\\|")[:CELL_CHARS_MAX] for cell in cells)
+    texts = (_cell(one_line(cell).replace("|", "\\|")) for cell in cells)
     return f"| {' | '.join(texts)} |"
+
+
+def _cell(text: str) -> str:
+    if len(text) > CELL_CHARS_MAX:
+        text = _without_targets(text)[0][:CELL_CHARS_MAX]
+    return text
 
 
 def _is_cut(line: str) -> bool:

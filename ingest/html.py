@@ -1,14 +1,19 @@
-"""HTML to text: headings, paragraphs, lists, tables as rows, code, links with their target.
+"""HTML to text: headings, paragraphs, lists, tables as rows, code, links.
 
 The parts that a site repeats on every page are left out: scripts, styles, navigation, forms,
-footers. If a page marks its own part (`main`), only that part is read.
+footers. If a page marks its own part (`main`), only that part is read. What is nothing but links
+within the page, such as a table of contents, is left out too: the headings say the same.
+
+No target of a link interrupts the text, since what is quoted and searched is what a reader of the
+page sees. A target on the same site becomes one of the passage's `targets`; another one stands at
+the end of its line or below the text, as the definition of a reference link.
 """
 
 from __future__ import annotations
 
 import re
 
-from ibidem.ingest.extraction import Extraction, Writer, one_line
+from ibidem.ingest.extraction import LINK_TEXT, Extraction, Writer, link_text, one_line
 from ibidem.ingest.html_tree import Element, parse, words
 
 LINK_CHARS_MAX = 500
@@ -46,6 +51,9 @@ _CHARSET = re.compile(
     rb"""<meta[^>]{0,200}charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{2,40})""", re.IGNORECASE
 )
 _SNIFFED_BYTES = 2048
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_BULLETS = re.compile(r"(?:[\s\[\]]|^ *(?:-|[0-9]+\.)(?= ))*", re.MULTILINE)
+_LINE_END = re.compile(r"[.,:;!?)]*(?:\n|\Z)")
 
 
 def extract(data: bytes) -> Extraction:
@@ -188,7 +196,8 @@ class _Page:
             self._write("paragraph", "")
 
     def _write(self, kind: str, text: str) -> None:
-        self._writer.block(kind, self._term + text)
+        if self._term or not _is_contents(text):
+            self._writer.block(kind, _with_targets(self._term + text))
         self._term = ""
 
     def _list(self, element: Element) -> None:
@@ -213,7 +222,7 @@ class _Page:
         caption = element.find("caption")
         if caption is not None:
             self._write("paragraph", one_line(_inline(caption)))
-        rows = ([_inline(cell) for cell in row] for row in cells)
+        rows = ([_with_targets(_inline(cell), is_cell=True) for cell in row] for row in cells)
         self._writer.table([row for row in rows if any(map(one_line, row))])
 
     def _quote(self, element: Element) -> None:
@@ -221,6 +230,37 @@ class _Page:
             self._parts(element)
         elif text := _lines(_inline(element)):
             self._write("quote", "\n".join(f"> {line}" for line in text.split("\n")))
+
+
+def _is_contents(text: str) -> bool:
+    """Returns whether a text is nothing but links within the page."""
+    links = LINK_TEXT.findall(text)
+    return (
+        bool(links)
+        and all(target.startswith("#") for _, target in links)
+        and _BULLETS.fullmatch(LINK_TEXT.sub("", text)) is not None
+    )
+
+
+def _with_targets(text: str, *, is_cell: bool = False) -> str:
+    """Returns a text with the targets of its links to other sites: after a link that ends its line,
+    else below the text. A text that introduces the next block, and a cell, have them in their
+    place."""
+    definitions: dict[str, None] = {}
+    is_inline = is_cell or text.endswith((":", "\uff1a"))
+
+    def shown(match: re.Match[str]) -> str:
+        label, target = match.groups()
+        if target.startswith("#"):
+            return label
+        if not _ABSOLUTE.match(target):
+            return link_text(label, target.partition("#")[0])
+        if is_inline or "[" in label or _LINE_END.match(text, match.end()):
+            return f"[{label}]({target})"
+        definitions[f"[{label}]: {target}"] = None
+        return f"[{label}]"
+
+    return "\n".join((LINK_TEXT.sub(shown, text), *([""] if definitions else []), *definitions))
 
 
 def _has(element: Element, tags: frozenset[str]) -> bool:
@@ -244,7 +284,7 @@ def _items(element: Element, depth: int) -> list[str]:
                 below += _items(child, depth + 1)
             else:
                 own.append(_inline(child))
-        text = one_line(" ".join(own))
+        text = one_line("".join(own))
         if item.tag in ("ul", "ol"):
             lines += _items(item, depth + 1)
         elif text:
@@ -254,7 +294,7 @@ def _items(element: Element, depth: int) -> list[str]:
 
 
 def _inline(part: Element | str, *, links: bool = True) -> str:
-    """Returns inline content as text: code between backticks, links with their target."""
+    """Returns inline content as text: code between backticks, links as `link_text` makes them."""
     if isinstance(part, str):
         return part
     if _is_dropped(part):
@@ -271,11 +311,11 @@ def _inline(part: Element | str, *, links: bool = True) -> str:
         shown = one_line(text)
         if shown in _ANCHORS:
             return ""
-        if links and target and shown and not target.startswith(("#", "javascript:", "data:")):
+        if links and target and shown and not target.startswith(("javascript:", "data:")):
             if shown in (target, target.removeprefix("mailto:")):
                 return text
-            if len(target) <= LINK_CHARS_MAX and not re.search(r"[\s()<>]", target):
-                return f"[{shown}]({target})"
+            if len(target) <= LINK_CHARS_MAX and not re.search(r"[\s()<>\x1c-\x1e]", target):
+                return link_text(shown, target)
         return text
     return f" {text} " if part.tag in _BLOCKS else text
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import unquote
 
 from ibidem.ingest.formats import PLAIN, RST, has_suffix
+from ibidem.objects.codec import Value
 
 PATH_CHARS_MAX = 4096
 
@@ -45,14 +46,22 @@ _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#|\?")
 _FILE = re.compile(r"[\w./-]+")
 
 
-def links_of(path: str, media_type: str, text: str, form: str) -> Iterator[str]:
+def links_of(
+    path: str, media_type: str, text: str, form: str, targets: Iterable[str] = ()
+) -> Iterator[str]:
     """Yields the paths that a passage links to, in the order of its text, with repetitions.
 
     Args:
         path: of the document.
         media_type: of the document; extracted text is read as Markdown, in which it is written.
-        form: the passage's format; code has no links.
+        form: the passage's format; code has no links in its text.
+        targets: of links that the text does not show, as they are written.
     """
+    for written in targets:
+        for target in _targets("inline", written):
+            found = _resolved(path, target)
+            if found is not None and found != path:
+                yield found
     if form == "code" or media_type == PLAIN:
         return
     pattern = _RST if media_type == RST else _MARKDOWN
@@ -65,19 +74,27 @@ def links_of(path: str, media_type: str, text: str, form: str) -> Iterator[str]:
                     yield found
 
 
-def document_links(path: str, media_type: str, passages: Iterable[tuple[str, str]]) -> list[str]:
+def document_links(
+    path: str, media_type: str, passages: Iterable[tuple[str, str, Iterable[str]]]
+) -> list[str]:
     """Returns the paths that a document links to, in text order of paths, at most `LINKS_MAX`.
 
     Args:
-        passages: the text and format of each, in the order of the document.
+        passages: the text, format and targets of each, in the order of the document.
     """
     found: dict[str, None] = {}
-    for text, form in passages:
-        for target in links_of(path, media_type, text, form):
+    for text, form, targets in passages:
+        for target in links_of(path, media_type, text, form, targets):
             found[target] = None
             if len(found) == LINKS_MAX:
                 return sorted(found)
     return sorted(found)
+
+
+def written_targets(props: Mapping[str, Value]) -> tuple[str, ...]:
+    """Returns the property `targets` of a passage; another writer may have set it to anything."""
+    found = props.get("targets")
+    return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
 
 
 def _targets(kind: str, written: str) -> Iterator[str]:

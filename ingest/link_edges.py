@@ -17,7 +17,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ibidem.ingest.draft import Draft, document_id
-from ibidem.ingest.link import LINKS_MAX, links_of
+from ibidem.ingest.link import LINKS_MAX, links_of, written_targets
 from ibidem.ingest.update import Change, parts_of
 from ibidem.objects.codec import Value
 from ibidem.objects.derive import edge_id
@@ -126,7 +126,8 @@ def _links(document: Mapping[str, Value], text: str, props: Mapping[str, Value])
     """Yields the paths that a passage links to, of those that its document lists."""
     if wanted := _listed(document):
         path, media_type = str(document["source"]), str(document["media_type"])
-        for target in dict.fromkeys(links_of(path, media_type, text, str(props.get("format")))):
+        form, targets = str(props.get("format")), written_targets(props)
+        for target in dict.fromkeys(links_of(path, media_type, text, form, targets)):
             if target in wanted:
                 yield target
 

@@ -56,10 +56,12 @@ class Block:
     stop: int
     format: str
     language: str | None = None
+    targets: tuple[str, ...] = ()
+    """Of links that its text does not show, as they are written in the source."""
 
     def moved(self, by: int) -> Block:
         """Returns the same mark `by` characters further on."""
-        return Block(self.start + by, self.stop + by, self.format, self.language)
+        return Block(self.start + by, self.stop + by, self.format, self.language, self.targets)
 
 
 @record
@@ -120,7 +122,8 @@ def introduced(source: str, marks: Iterable[Mark], size_max: int) -> Iterator[Ma
     for mark in marks:
         if held is not None:
             if isinstance(mark, Block) and mark.stop - held.start <= size_max:
-                mark = Block(held.start, mark.stop, mark.format, mark.language)
+                targets = held.targets + mark.targets
+                mark = Block(held.start, mark.stop, mark.format, mark.language, targets)
             else:
                 yield held
             held = None

@@ -15,8 +15,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from ibidem.ingest.mark import BLANK, Heading, Mark, trim
-from ibidem.ingest.plain import blocks
-from ibidem.ingest.split import CODE, PASSAGE_CHARS_MAX, PROSE, ROWS, Finder, at_places
+from ibidem.ingest.plain import blocks, item_blocks
+from ibidem.ingest.split import CODE, ITEMS_CHARS_MAX, PROSE, ROWS, Finder
 
 HEADING_CHARS_MAX = 2000
 """A longer heading is read as a paragraph: headings are part of keys and of leads."""
@@ -69,9 +69,11 @@ def _marks_of(
         yield from blocks(source, start, stop, "paragraph", None, PROSE)
     elif token.type in _FORMATS:
         name, finders = _FORMATS[token.type]
-        if name == "list" and stop - start > PASSAGE_CHARS_MAX:
-            finders = (at_places(_item_starts(tokens, index, lines)), *finders)
-        yield from blocks(source, start, stop, name, _language(token), finders)
+        if name == "list" and stop - start > ITEMS_CHARS_MAX:
+            items = _item_starts(tokens, index, lines)
+            yield from item_blocks(source, start, stop, name, items, finders)
+        else:
+            yield from blocks(source, start, stop, name, _language(token), finders)
 
 
 def _heading(

@@ -22,6 +22,7 @@ class Passage:
     text: str
     format: str
     language: str | None = None
+    targets: tuple[str, ...] = ()
 
 
 @record
@@ -90,7 +91,8 @@ class _Builder:
         if isinstance(mark, Block):
             text = self._source[mark.start : mark.stop]
             lead = self._lead(mark.start)
-            self._open[-1].children.append((lead, Passage(text, mark.format, mark.language)))
+            part = Passage(text, mark.format, mark.language, mark.targets)
+            self._open[-1].children.append((lead, part))
         else:
             self._close(mark.level)
             if not isinstance(mark, Heading):

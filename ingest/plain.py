@@ -8,10 +8,10 @@ it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ibidem.ingest.mark import Block, Mark, trim
-from ibidem.ingest.split import CODE, PROSE, Finder, split
+from ibidem.ingest.split import CODE, PROSE, Finder, of_items, split
 
 _PARAGRAPH = re.compile(
     r"^[ \t\r\f\v]*+[^ \t\r\n\f\v][^\n]*(?:\n[ \t\r\f\v]*+[^ \t\r\n\f\v][^\n]*)*", re.MULTILINE
@@ -47,3 +47,16 @@ def blocks(
         text_range = trim(source, *piece)
         if text_range is not None:
             yield Block(*text_range, name, language)
+
+
+def item_blocks(
+    source: str,
+    start: int,
+    stop: int,
+    name: str,
+    items: Sequence[int],
+    finders: tuple[Finder, ...],
+) -> Iterator[Block]:
+    """Yields the passages of a list whose items begin at `items`: several if it is long."""
+    for piece in of_items(source, start, stop, items):
+        yield from blocks(source, *piece, name, None, finders)

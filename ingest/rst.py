@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from ibidem.ingest.mark import BLANK, Heading, Mark
-from ibidem.ingest.plain import blocks
+from ibidem.ingest.plain import blocks, item_blocks
 from ibidem.ingest.split import CODE, PROSE, ROWS, Finder
 from ibidem.objects.record import record
 
@@ -70,6 +70,8 @@ class _Scan:
     styles: list[str] = field(default_factory=list)
     open: tuple[int, int, str, str | None] | None = None
     """The block that is being collected: start, stop, kind and language."""
+    items: list[int] = field(default_factory=list)
+    """Where the blocks begin that were gathered in it."""
 
     def marks(self) -> Iterator[Mark]:
         while self.at < len(self.lines):
@@ -140,6 +142,7 @@ class _Scan:
         stop = self.lines[self.at - 1].stop
         if self.open is not None and self.open[2] == kind and kind in _GATHERED:
             self.open = (self.open[0], stop, kind, language)
+            self.items.append(self.lines[start].start)
             return
         yield from self._flush()
         self.open = (self.lines[start].start, stop, kind, language)
@@ -175,8 +178,12 @@ class _Scan:
     def _flush(self) -> Iterator[Mark]:
         if self.open is not None:
             start, stop, kind, language = self.open
-            self.open = None
-            yield from blocks(self.source, start, stop, kind, language, _FINDERS.get(kind, CODE))
+            items, self.open, self.items = self.items, None, []
+            finders = _FINDERS.get(kind, CODE)
+            if items:
+                yield from item_blocks(self.source, start, stop, kind, items, finders)
+            else:
+                yield from blocks(self.source, start, stop, kind, language, finders)
 
 
 def rst_marks(source: str, start: int = 0) -> Iterator[Mark]:

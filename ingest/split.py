@@ -15,6 +15,9 @@ from blake3 import blake3
 
 PASSAGE_CHARS_MAX = 4000
 PASSAGE_CHARS_MIN = 1000
+ITEMS_CHARS_MIN, ITEMS_CHARS_MAX = 400, 800
+"""A list with more characters becomes several passages of whole items, within these limits where
+the items allow it. The limit is that of a pack, which shows the passages around a hit too."""
 _CONTEXT_CHARS = 48
 
 Finder = Callable[[str, int, int], list[int]]
@@ -27,15 +30,6 @@ def at_pattern(pattern: str) -> Finder:
 
     def find(source: str, start: int, stop: int) -> list[int]:
         return [match.end() for match in compiled.finditer(source, start, stop)]
-
-    return find
-
-
-def at_places(places: Sequence[int]) -> Finder:
-    """Returns a finder of the given ascending places."""
-
-    def find(source: str, start: int, stop: int) -> list[int]:
-        return list(places[bisect_left(places, start) : bisect_right(places, stop)])
 
     return find
 
@@ -62,6 +56,31 @@ def split(
     """
     while stop - start > PASSAGE_CHARS_MAX:
         cut = _cut(source, start + PASSAGE_CHARS_MIN, start + PASSAGE_CHARS_MAX, finders)
+        yield start, cut
+        start = cut
+    yield start, stop
+
+
+def of_items(source: str, start: int, stop: int, items: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yields ranges that cover the list `start:stop` without gaps, each of whole items.
+
+    A long list would be ranked as one long text, and shown from its beginning, whichever item is
+    asked for.
+
+    Args:
+        items: where its items begin, ascending.
+    """
+    while stop - start > ITEMS_CHARS_MAX:
+        first = bisect_right(items, start)
+        low = bisect_left(items, start + ITEMS_CHARS_MIN, first)
+        high = bisect_right(items, start + ITEMS_CHARS_MAX, low)
+        if low < high:
+            cut = min(items[low:high], key=lambda at: (_weight(source, at), -at))
+        else:
+            near = max(first, low - 1)
+            if near == len(items) or items[near] >= stop:
+                break
+            cut = items[near]
         yield start, cut
         start = cut
     yield start, stop

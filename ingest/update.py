@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _OWNED: Mapping[str, frozenset[str]] = {
     "Section": frozenset({"heading_level"}),
-    "Passage": frozenset({"format", "language"}),
+    "Passage": frozenset({"format", "language", "targets"}),
 }
 
 

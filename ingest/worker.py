@@ -73,8 +73,8 @@ def _encoded_mark(mark: Mark) -> list[Any]:
     match mark:
         case Heading(start, stop, level, text):
             return ["heading", start, stop, level, text]
-        case Block(start, stop, name, language):
-            return ["block", start, stop, name, language]
+        case Block(start, stop, name, language, targets):
+            return ["block", start, stop, name, language, *targets]
         case SectionEnd(start, stop, level):
             return ["end", start, stop, level]
 
@@ -83,7 +83,7 @@ def decoded(reply: dict[str, Any]) -> Extraction:
     """Returns the extraction in a reply; the parent's counterpart of `_encoded`."""
     kinds: dict[str, Callable[..., Mark]] = {
         "heading": Heading,
-        "block": Block,
+        "block": _block,
         "end": SectionEnd,
     }
     return Extraction(
@@ -96,6 +96,10 @@ def decoded(reply: dict[str, Any]) -> Extraction:
         },
         tuple(reply["warnings"]),
     )
+
+
+def _block(start: int, stop: int, name: str, language: str | None, *targets: str) -> Block:
+    return Block(start, stop, name, language, targets)
 
 
 def _limit(seconds: int, memory_bytes: int) -> None:

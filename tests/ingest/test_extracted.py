@@ -6,7 +6,7 @@ import json
 import pytest
 
 from ibidem.ingest.document import read_document
-from ibidem.ingest.extraction import TABLE_CHARS_MAX
+from ibidem.ingest.extraction import CELL_CHARS_MAX, TABLE_CHARS_MAX
 from ibidem.ingest.html_tree import parse
 from ibidem.ingest.sandbox import Sandbox
 from ibidem.objects.errors import InvalidInputError
@@ -67,7 +67,7 @@ def test_a_page_becomes_its_headings_text_lists_tables_code_and_links(reading):
         (1, "Retries"),
         (
             "code",
-            "A failed call is `retried`, see [Errors](errors.html):\n\n```python3\n{}\n```".format(
+            "A failed call is `retried`, see Errors:\n\n```python3\n{}\n```".format(
                 "retry(5)\n    more"
             ),
         ),
@@ -84,7 +84,7 @@ def test_what_is_stored_is_the_text_with_extractor_version_and_digest(reading):
     read = reading("a.html", PAGE)
     props = document(read).props
     assert props["media_type"] == "text/html"
-    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "1")
+    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "2")
     assert props["source_sha256"] == hashlib.sha256(PAGE.encode()).hexdigest()
     text = source_text(document(read).id, nodes_of(read.drafts).__getitem__)
     assert text.startswith("# Retries\n\nA failed call")
@@ -102,6 +102,68 @@ def test_what_is_stored_is_the_text_with_extractor_version_and_digest(reading):
 )
 def test_a_page_is_decoded_as_it_says(reading, data, text):
     assert [part for _, part in parts(reading("a.html", data))] == [text]
+
+
+@pytest.mark.parametrize(
+    ("page", "texts", "targets"),
+    [
+        (
+            "<p>Only the <a href='b.html#x'>following</a> places may be <a href=/c>moved</a>.",
+            ["Only the following places may be moved."],
+            ["b.html", "/c"],
+        ),
+        (
+            "<p>See <a href=https://e.org/a>one</a> and <a href=https://e.org/b>two</a>.",
+            ["See [one] and [two](https://e.org/b).\n\n[one]: https://e.org/a"],
+            [],
+        ),
+        (
+            "<p>Of <a href=//e.org/a>one</a> kind:<ul><li><a href=b.html><code>b</code></a>, x",
+            ["Of [one](//e.org/a) kind:\n\n- b, x"],
+            ["b.html"],
+        ),
+        (
+            "<table><tr><th>a<th>b<tr><td><a href=b.html>c</a> d<td><a href=https://e.org>e</a> f",
+            ["| a | b |\n|---|---|\n| c d | [e](https://e.org) f |"],
+            ["b.html"],
+        ),
+        ("<dl><dt><a href=b.html>term</a><dd>text</dl>", ["term\ntext"], ["b.html"]),
+        ("<p><a href=b.html>x</a> <a href=b.html#c>y</a>", ["x y"], ["b.html"]),
+    ],
+)
+def test_no_target_of_a_link_interrupts_the_text_of_a_page(reading, page, texts, targets):
+    read = reading("a.html", page)
+    assert [part for _, part in parts(read)] == texts
+    found = [one for draft in read.drafts for one in draft.props.get("targets", ())]
+    assert found == targets
+
+
+def test_what_is_nothing_but_links_within_its_page_is_dropped(reading):
+    contents = "<ul><li><a href='#a'>A</a><ol><li><a href='#b'>B b</a></ol></ul>"
+    anchor = "<p><a href='#c'>[c]</a>"
+    text = "<ul><li><a href='#a'>A</a> says more</ul><p>See <a href='#b'>B</a>."
+    term = "<dl><dt><a href='#t'>term</a><dd><pre>code</pre></dl>"
+    assert parts(reading("a.html", f"<h1>T</h1>{contents}{anchor}{text}{term}")) == [
+        (1, "T"),
+        ("list", "- A says more"),
+        ("paragraph", "See B."),
+        ("paragraph", "term"),
+        ("code", "```\ncode\n```"),
+    ]
+
+
+def test_inline_markup_in_an_item_adds_no_space(reading):
+    assert parts(reading("a.html", "<ul><li><b>un</b>likely, <code>x</code>; <i>y</i></ul>")) == [
+        ("list", "- unlikely, `x`; y")
+    ]
+
+
+def test_a_cell_that_is_cut_shows_no_part_of_a_target(reading):
+    cell = "x " * (CELL_CHARS_MAX // 2 - 2) + "<a href='bbbb.html'>label</a>"
+    read = reading("a.html", f"<table><tr><th>a<th>b<tr><td>{cell}<td>c</table>")
+    ((_, text),) = parts(read)
+    assert "bbbb" not in text
+    assert not set(text) & set("\x1c\x1d\x1e")
 
 
 def test_a_page_without_text_is_reported(reading):

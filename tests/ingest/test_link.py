@@ -67,7 +67,7 @@ def test_code_and_plain_text_have_no_links():
 
 def test_number_of_links_is_limited():
     text = " ".join(f"[x]({number:05}.md)" for number in range(LINKS_MAX + 1))
-    listed = document_links("a.md", MARKDOWN, [(text, "paragraph")])
+    listed = document_links("a.md", MARKDOWN, [(text, "paragraph", ())])
     assert len(listed) == LINKS_MAX
     assert listed[-1] == f"{LINKS_MAX - 1:05}.md"
 
@@ -120,6 +120,20 @@ def test_edge_goes_with_its_link():
     assert "links" not in document.props
     write(repo, a=FILES["a"])
     assert links(repo) == EDGES
+
+
+def test_a_link_of_a_page_that_its_text_does_not_show_has_its_edge(tmp_path):
+    repo = ibidem.init(tmp_path)
+    (tmp_path / "b.md").write_text("Stripes.\n")
+    (tmp_path / "c.md").write_text("Spots.\n")
+    for target in ("b.md", "c.md#x", "b.md"):
+        page = f"<p>Other words.<p>See <a href='{target}'>the page</a> first."
+        (tmp_path / "a.html").write_text(page)
+        repo.ingest(tmp_path)
+        assert links(repo) == [("See the page first.", target.partition("#")[0])]
+    (tmp_path / "a.html").write_text("<p>Other words.<p>See the page first.")
+    repo.ingest(tmp_path)
+    assert links(repo) == []
 
 
 def test_files_removed_and_renamed(tmp_path):

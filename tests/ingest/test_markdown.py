@@ -4,7 +4,7 @@ import pytest
 
 from ibidem.ingest.document import check_path, read_document
 from ibidem.ingest.markdown import HEADING_CHARS_MAX
-from ibidem.ingest.split import PASSAGE_CHARS_MAX
+from ibidem.ingest.split import ITEMS_CHARS_MAX, PASSAGE_CHARS_MAX
 from ibidem.objects.errors import InvalidInputError
 
 from .trees import read
@@ -122,8 +122,32 @@ def test_a_long_list_is_cut_at_items_and_a_long_table_at_rows():
     cut = passages(source)
     assert len(cut) > 2
     assert all(text.startswith("- item") and text.endswith("goes on") for _, _, text in cut)
+    assert max(len(text) for _, _, text in cut) <= ITEMS_CHARS_MAX
     table = "| a |\n|---|\n" + "".join(f"| row {number} |\n" for number in range(900))
     assert all(text.startswith("| ") and text.endswith("|") for _, _, text in passages(table))
+
+
+@pytest.mark.parametrize(
+    ("name", "mark"), [("a.md", "- "), ("a.md", "7. "), ("a.rst", "* "), ("a.html", "<li>")]
+)
+def test_a_long_list_is_passages_of_whole_items(name, mark):
+    sizes = (10, 300, 2000, 30, 900, 20, 20, 700, 100)
+    items = [f"{number} {'word ' * (size // 5)}end" for number, size in enumerate(sizes)]
+    source = "\n".join(mark + item for item in items)
+    texts = [text for _, _, text in passages(f"<ul>{source}" if "<" in mark else source, name)]
+    assert len(texts) > 4
+    joined = "\n".join(texts).split("\n")
+    assert [line.partition(" ")[2] for line in joined] == items
+    assert all(len(text) <= ITEMS_CHARS_MAX or "\n" not in text for text in texts)
+    short = "\n".join(mark + item[:40] for item in items)
+    assert len(passages(f"<ul>{short}" if "<" in mark else short, name)) == 1
+
+
+def test_an_item_that_is_added_to_a_long_list_moves_few_cuts():
+    items = [f"- item {number} {'word ' * (number * 7 % 30)}\n" for number in range(300)]
+    before = {text for _, _, text in passages("".join(items))}
+    after = {text for _, _, text in passages("".join([*items[:20], "- one more\n", *items[20:]]))}
+    assert len(after - before) < len(after) / 4
 
 
 def test_a_long_line_without_any_place_to_cut_is_cut_at_the_limit():
