@@ -122,6 +122,8 @@ class Index:
         """Snapshots of which something may have been written into the directory."""
         self._unwritten_next = 0
         """How many of the snapshots that commits prepare next are not written."""
+        self._unwritten: RootCid | None = None
+        """The root of the last snapshot that was prepared, unless it was written."""
         self._merger = MergeScheduler(tuning)
         self._open: dict[RootCid, Snapshot] = {}
         self.retention = Retention()
@@ -146,6 +148,9 @@ class Index:
     def _opened(
         self, root: RootCid, near: Sequence[RootCid], *, is_written: bool = True
     ) -> Snapshot:
+        if self._unwritten is not None and self._unwritten not in (root, *near):
+            self._write(self._unwritten)  # perhaps the head of a branch, to which no commit follows
+            self._unwritten = None
         found = self._open.pop(root, None) or self._remembered(root)
         if found is None:
             found = (
@@ -177,6 +182,7 @@ class Index:
                 is_written = not self._unwritten_next
                 self._unwritten_next -= not is_written
                 self._opened(root, near, is_written=is_written)
+                self._unwritten = None if is_written else root
         finally:
             self._lock.release()
 
@@ -512,6 +518,7 @@ class Index:
         registry, held = self._registry, self._open.get(root)
         if registry is None or self._is_read_only or held is None or root in registry:
             return
+        self.write_count += 1
         registry.remember(held.state, self.retention)
 
     def _compacted(self, held: Snapshot) -> Snapshot:

@@ -26,7 +26,7 @@ from ibidem.repo.refs import HEADS, TAGS
 from ibidem.store.protocol import SupportsSharedFiles
 
 if TYPE_CHECKING:
-    from ibidem.index.index import Index
+    from ibidem.index.index import Index, SnapshotSize
     from ibidem.index.retention import Retention
     from ibidem.index.shared import SharedIndex
     from ibidem.index.snapshot import Snapshot
@@ -158,6 +158,10 @@ class SearchIndex:
     def verify(self, root_cid: RootCid) -> list[str]:
         """Builds the snapshot of a root again and returns what differs, a sentence each."""
         return self._work(lambda index: index.verify(root_cid), None)
+
+    def snapshots(self) -> list[SnapshotSize]:
+        """Returns the snapshots that are kept, as `Index.snapshots`."""
+        return self._work(lambda index: index.snapshots(), None)
 
     def remember_derived(self, index: Index, root_cid: RootCid, name: str, data: bytes) -> None:
         """Writes what was computed from the snapshot of a root beside it; see

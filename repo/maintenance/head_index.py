@@ -56,7 +56,7 @@ class HeadIndex:
 
 def list_heads(core: Core) -> tuple[HeadIndex, ...]:
     """Returns the index of every branch and tag, by name."""
-    known = {one.root: one for one in core.search_index.current.snapshots()}
+    known = {one.root: one for one in core.search_index.snapshots()}
     rows = []
     for name, cid in _heads(core).items():
         root = _root_of(core, cid)

@@ -151,6 +151,19 @@ def test_a_snapshot_that_is_only_in_memory_is_written_for_what_is_derived_from_i
         assert index.derived(root, "name") == b"data"
 
 
+def test_the_head_of_a_branch_that_is_left_is_written(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path) as repo:
+        commit(repo, "a first text")
+        repo.branch("side")
+        for number in range(3):
+            repo.retrieve("text")
+            head = commit(repo, f"a text {number}")
+        assert head not in repo.core.search_index.current.remembered()
+        repo.switch("side")
+        assert repo.retrieve("text").items
+        assert head in repo.core.search_index.current.remembered()
+
+
 def test_a_damaged_segment_does_not_condemn_those_that_are_only_in_memory(tmp_path: Path) -> None:
     with ibidem.init(tmp_path) as repo:
         for number in range(3):

@@ -10,6 +10,7 @@ import pytest
 
 import ibidem
 from ibidem.index.retention import LINES_MAX, SNAPSHOTS_MAX
+from ibidem.index.tuning import Tuning
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
 from ibidem.objects.tree import Tree
@@ -124,8 +125,8 @@ def test_the_tip_of_a_tag_stays_however_many_commits_follow(repo: Repository) ->
     for number in range(20):
         add(repo, f"a later summary {number}")
         repo.retrieve("summary")
-    writes = repo.core.search_index.current.write_count
     assert states(repo)["v1"] is IndexState.CURRENT
+    writes = repo.core.search_index.current.write_count
     assert len(repo.at("v1").retrieve("summary").items) == 1
     assert repo.core.search_index.current.write_count == writes
     repo.delete_tag("v1")
@@ -209,6 +210,7 @@ def test_what_is_kept_beside_an_index_counts_when_it_is_written(repo: Repository
 def test_what_is_kept_beside_an_index_that_was_closed_removes_no_head(tmp_path: Path) -> None:
     names = NAMES[: SNAPSHOTS_MAX + 2]
     with ibidem.init(tmp_path) as repo:
+        repo.core.search_index.tuning = Tuning(steps_unwritten=0)
         repo.add("a summary of all branches")
         for name in names:
             repo.branch(name)
