@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ibidem.ingest.update import parts_of
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
+from ibidem.repo.transaction.document_parts import parts_of
 from ibidem.retrieve.access.policy import TrustPolicy, document_labels, with_labels
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.ingest.draft import Draft, document_id
 from ibidem.ingest.link import LINKS_MAX, links_of, written_targets
-from ibidem.ingest.update import Change, parts_of
+from ibidem.ingest.update import Change
 from ibidem.objects.codec import Value
 from ibidem.objects.derive import edge_id
 from ibidem.objects.edge import LINKS_TO, is_derived_link
@@ -28,6 +28,7 @@ from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.objects.tree import EMPTY_TREE, Tree
 from ibidem.repo.retrieval.listing import page
+from ibidem.repo.transaction.document_parts import parts_of
 from ibidem.retrieve.query.predicate import VALUES_MAX
 
 if TYPE_CHECKING:

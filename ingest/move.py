@@ -11,13 +11,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ibidem.ingest.draft import document_id
-from ibidem.ingest.update import other_properties, parts_of
+from ibidem.ingest.update import other_properties
 from ibidem.objects.codec import Value
 from ibidem.objects.derive import node_id
 from ibidem.objects.edge import is_derived_link
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.repo.history.documents import MOVED_FROM, former_paths
+from ibidem.repo.transaction.document_parts import parts_of
 from ibidem.repo.transaction.transaction import UNCHANGED
 from ibidem.retrieve.access.policy import TrustPolicy
 

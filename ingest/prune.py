@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from ibidem.ingest.draft import document_id
 from ibidem.ingest.move import move_attachments
 from ibidem.ingest.report import IngestReport
-from ibidem.ingest.update import parts_of
 from ibidem.ingest.walk import is_missing
 from ibidem.objects.location import DOCUMENT
 from ibidem.objects.node import Node
+from ibidem.repo.transaction.document_parts import parts_of
 
 if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction

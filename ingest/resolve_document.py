@@ -8,10 +8,10 @@ from ibidem.ingest.draft import document_id
 from ibidem.ingest.ingest import ingest_text
 from ibidem.ingest.prune import remove_document
 from ibidem.ingest.report import IngestReport
-from ibidem.ingest.update import parts_of
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import document_of
 from ibidem.objects.node import Node
+from ibidem.repo.transaction.document_parts import parts_of
 
 if TYPE_CHECKING:
     from ibidem.repo.merge.document_conflicts import DocumentConflict

@@ -8,7 +8,7 @@ removed with their edges.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -20,9 +20,10 @@ from ibidem.ingest.mark import BOM
 from ibidem.objects.codec import Value, encode
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.ids import NodeId
-from ibidem.objects.location import DOCUMENT, document_of
+from ibidem.objects.location import DOCUMENT
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
+from ibidem.repo.transaction.document_parts import parts_of
 
 if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
@@ -114,25 +115,6 @@ def apply(tx: Transaction, change: Change) -> None:
         )
     for node_id in change.removed:
         tx.remove_node(node_id)
-
-
-def parts_of(tx: Transaction, document: Node) -> Iterator[Node]:
-    """Yields a document's node and those of its parts, following their lists of children.
-
-    A child that ingest did not create for this document is neither followed nor yielded.
-    """
-    yield document
-    seen = {document.id}
-    stack = [document]
-    while stack:
-        for child in stack.pop().children:
-            if child.id in seen:
-                continue
-            seen.add(child.id)
-            node = tx.find_node(child.id)
-            if node is not None and document_of(node) == document.id:
-                yield node
-                stack.append(node)
 
 
 def other_properties(node: Node) -> dict[str, Value]:

@@ -23,6 +23,7 @@ from ibidem.objects.edge import Edge
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.gc_pause import gc_paused
 from ibidem.objects.ids import ID_BYTES, EdgeId, NodeId
+from ibidem.objects.location import document_of
 from ibidem.objects.node import Node, split_content
 from ibidem.objects.root import EDGES, NODES, TOMBSTONES
 from ibidem.objects.tombstone import Tombstone
@@ -42,9 +43,10 @@ from ibidem.repo.events import checked_event
 from ibidem.repo.layers import Embedding, Ingesting, Layers
 from ibidem.repo.revspec import HEAD
 from ibidem.repo.transaction.changeset import Publisher
+from ibidem.repo.transaction.document_parts import parts_of
 from ibidem.repo.transaction.pending import Incident, PendingGraph
 from ibidem.repo.transaction.staged_graph import StagedRevision
-from ibidem.retrieve.access.policy import ALL, TrustPolicy, with_labels
+from ibidem.retrieve.access.policy import ALL, TrustPolicy, document_labels, with_labels
 from ibidem.retrieve.semantics import check_version
 from ibidem.store.closing import Ending
 
@@ -653,15 +655,20 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
 
     def set_labels(self, id: NodeId | str, labels: Mapping[str, Any]) -> None:  # noqa: A002
         """Stages the level and scope of a node, under the names of the trust policy, without one
-        `level` and `scope`; what `labels` lacks is removed. A tombstoned node gets them too.
+        `level` and `scope`; what `labels` lacks is removed. A tombstoned node gets them too, and so
+        do the parts of an ingested document, but those with another level or scope of their own.
 
         Raises:
             NotFoundError: there is no such node.
             InvalidInputError: under the policy, no caller could be allowed to see such a node.
         """
         node, policy = self.node(id), self.trust_policy or TrustPolicy()
-        props = with_labels(node.props, policy.names, labels)
-        self._draft.stage(NODES, node.id.raw, changed(node, props=props))
+        parts = list(parts_of(self, node)) if document_of(node) == node.id else [node]
+        for part in parts:
+            own = set(part.props) - document_labels(policy, part.props, node.props)
+            names = [name for name in policy.names if part is node or name not in own]
+            props = with_labels(part.props, names, labels)
+            self._draft.stage(NODES, part.id.raw, changed(part, props=props))
 
     def set_semantics(self, version: int) -> None:
         """Stages a higher version of the rules by which the graph is asked. Older revisions and

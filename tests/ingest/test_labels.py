@@ -189,3 +189,23 @@ def test_documents_get_the_labels_that_a_new_policy_names() -> None:
         tx.set_trust_policy(TrustPolicy(level="secrecy"))
         label_documents(tx)
     assert labels(repo, "secrecy") == {(3,)}
+
+
+def test_labels_of_a_document_are_given_to_its_parts_at_once() -> None:
+    repo = repository(TrustPolicy())
+    write(repo, BODY)
+    with repo.transaction() as tx:
+        tx.tombstone(passage(repo, "blue").id)
+    for level in (3, 4, 2):
+        with repo.transaction() as tx:
+            tx.set_labels(document_id(PATH), {"level": level})
+        assert labels(repo, "level") == {(level,)}
+        with repo.transaction() as tx:
+            tx.set_labels(passage(repo, "4711").id, {"level": 1})
+            tx.set_labels(document_id(PATH), {"level": 0, "scope": "east"})
+        assert passage(repo, "4711").props == {"format": "paragraph", "level": 1, "scope": "east"}
+        assert passage(repo, "blue").props["level"] == 0
+        with repo.transaction() as tx:
+            tx.set_labels(passage(repo, "4711").id, {"level": 0, "scope": "east"})
+            tx.set_labels(document_id(PATH), {})
+        assert labels(repo, "level", "scope") == {(None, None)}
