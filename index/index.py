@@ -514,9 +514,14 @@ class Index:
         return self._snapshot(state, root, block)
 
     def _write(self, root: RootCid) -> None:
-        """Writes the snapshot of a root if it is open and was not written."""
+        """Writes the snapshot of a root if it is open, was not written, and the root was not
+        collected since."""
         registry, held = self._registry, self._open.get(root)
         if registry is None or self._is_read_only or held is None or root in registry:
+            return
+        try:
+            self._store.get(root)
+        except NotFoundError:
             return
         self.write_count += 1
         registry.remember(held.state, self.retention)
