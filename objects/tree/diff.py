@@ -7,7 +7,8 @@ remaining entries wait for the next round. So trees of unequal height and shifte
 special case, and a key is reported once.
 
 When two blocks are opened together, their common first children are skipped, and their common last
-children are kept together as one subtree, which both sides will usually drop.
+children are kept together as one subtree, which both sides will usually drop. Leaves are compared
+in runs; those that both sides have are not read.
 
 Spec: format 6.7.
 """
@@ -15,7 +16,8 @@ Spec: format 6.7.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
+from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -23,8 +25,12 @@ from ibidem.objects.cid import CID_BYTES, Cid, TreeCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.tree.block import check_child, load
 from ibidem.objects.tree.columns import Block, splitter
+from ibidem.objects.tree.read import load_many
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ibidem.objects.blocks import Source
 
 Change = tuple[bytes, Cid | None, Cid | None]
@@ -33,6 +39,11 @@ Changes = Callable[["Source", TreeCid, TreeCid], Iterable[Change]]
 """Finds the differences between two trees: `diff`, or what remembers its results."""
 
 _OPENED = -1
+_RUN_MAX = 64
+"""Leaves of a run at most. The first run has one, each further one four times as many, which suits
+callers that need only the first changes."""
+_MANY = 512
+"""From this many entries on either side, common entries are found with numpy."""
 
 
 def diff(
@@ -59,14 +70,18 @@ def diff(
     if left.width and right.width and left.width != right.width:
         raise InvalidInputError(f"tree diff: keys of {left.width} and {right.width} bytes")
     _push_both(left, left.top, right, right.top)
+    size = 1
     while left.pending and right.pending:
         one, other = left.pending[-1], right.pending[-1]
-        if one.level == other.level == _OPENED:
-            limit = min(one.last, other.last)
-            yield from _compare(left.take(limit), right.take(limit))
-        elif one.raw == other.raw and one.raw:
+        if one.raw == other.raw and one.raw:
             left.drop()
             right.drop()
+        elif one.level <= 0 and other.level <= 0:
+            some, others = left.run(size), right.run(size)
+            limit = min(some[-1].last, others[-1].last)
+            common = {item.raw for item in some if item.raw} & {item.raw for item in others}
+            yield from _compare(left.take(limit, common), right.take(limit, common))
+            size = min(4 * size, _RUN_MAX)
         elif left.done is not None and other.last <= left.done:
             yield from right.rest_of_top(added=True)
         elif right.done is not None and one.last <= right.done:
@@ -84,13 +99,13 @@ def diff(
 
 
 class _Pending:
-    """An item still to be compared: a subtree, the entries of a leaf (level -1), or several
-    subtrees of one level that are kept together as the children of a subtree one level higher.
+    """An item still to be compared: a subtree, entries of a leaf (level -1), or several subtrees of
+    one level that are kept together as the children of a subtree one level higher.
 
     `raw` is the CID of the subtree, or the concatenated CIDs of several.
     """
 
-    __slots__ = ("cids", "keys", "last", "level", "raw")
+    __slots__ = ("entries", "keys", "last", "level", "raw")
 
     def __init__(
         self,
@@ -98,13 +113,13 @@ class _Pending:
         raw: bytes,
         last: bytes,
         keys: tuple[bytes, ...] = (),
-        cids: tuple[bytes, ...] = (),
+        entries: Block | None = None,
     ) -> None:
         self.level = level
         self.raw = raw
         self.last = last
         self.keys = keys
-        self.cids = cids
+        self.entries = entries
 
 
 class _Side:
@@ -147,15 +162,41 @@ class _Side:
         """Drops the item on top."""
         self.done = self.pending.pop().last
 
-    def take(self, limit: bytes) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
-        """Takes the entries up to `limit` from the opened leaf on top."""
-        item = self.pending.pop()
-        count = bisect_right(item.keys, limit)
+    def run(self, size: int) -> list[_Pending]:
+        """Returns the leaves on top, opened or not, at most `size`."""
+        found: list[_Pending] = []
+        for item in islice(reversed(self.pending), size):
+            if item.level > 0:
+                break
+            found.append(item)
+        return found
+
+    def take(self, limit: bytes, common: Container[bytes]) -> list[Block]:
+        """Takes the entries up to `limit` from the leaves on top, which reach as far; leaves out
+        the leaves with the CIDs `common`."""
+        items: list[_Pending] = []
+        while self.pending and (self.done is None or self.done < limit):
+            item = self.pending.pop()
+            self.done = item.last
+            if item.raw not in common:
+                items.append(item)
+        leaves = load_many(self._source, [item.raw for item in items if item.entries is None])
+        found: list[Block] = []
+        for item in items:
+            entries = item.entries
+            if entries is None:
+                entries = next(leaves)
+                check_child(entries, item.raw, item.level, item.last)
+                if self.is_bounded:
+                    entries = self._in_range(entries)
+            found.append(entries)
+        if found and found[-1].size and found[-1].last > limit:
+            last = found.pop()
+            count = bisect_right(last.key_list, limit)
+            found.append(_part(last, 0, count))
+            self._push_entries(_part(last, count, last.size))
         self.done = limit
-        if count < len(item.keys):
-            rest = _Pending(_OPENED, b"", item.last, item.keys[count:], item.cids[count:])
-            self.pending.append(rest)
-        return item.keys[:count], item.cids[:count]
+        return found
 
     def rest_of_top(self, *, added: bool) -> Iterator[Change]:
         """Opens the item on top; yields its entries if it was an opened leaf."""
@@ -164,24 +205,19 @@ class _Side:
             self.open()
             return
         self.drop()
-        for key, raw in zip(item.keys, item.cids, strict=True):
+        assert item.entries is not None, "BUG: an opened leaf without entries"
+        for key, raw in zip(item.entries.key_list, item.entries.cid_list(), strict=True):
             yield (key, None, Cid(raw)) if added else (key, Cid(raw), None)
 
     def push(self, block: Block) -> None:
         """Pushes the part of `block` that lies in the range, the first item uppermost."""
-        keys = block.key_list
-        low = bisect_left(keys, self._start) if self._start is not None else 0
-        high = block.size
-        if self._stop is not None:
-            high = bisect_left(keys, self._stop)
-            if block.level and high < block.size:
-                high += 1
         if block.level:
+            low, high = self._span(block)
+            high = min(high + 1, block.size)
             raws = block.cids[low * CID_BYTES : high * CID_BYTES]
-            self._push_children(block.level - 1, keys[low:high], raws)
-        elif low < high:
-            cids = block.cid_list()[low:high]
-            self.pending.append(_Pending(_OPENED, b"", keys[high - 1], keys[low:high], cids))
+            self._push_children(block.level - 1, block.key_list[low:high], raws)
+        else:
+            self._push_entries(self._in_range(block))
 
     def push_between(self, block: Block, first: int, last: int) -> None:
         """Pushes the children of `block` from `first` on; those from `last` on are pushed as one
@@ -194,6 +230,19 @@ class _Side:
             rest = _Pending(level + 1, block.cids[high:], keys[-1], keys[last:])
             self.pending.append(rest)
         self._push_children(level, keys[first:last], block.cids[low:high])
+
+    def _push_entries(self, entries: Block) -> None:
+        if entries.size:
+            self.pending.append(_Pending(_OPENED, b"", entries.last, entries=entries))
+
+    def _in_range(self, leaf: Block) -> Block:
+        """Returns the entries of a leaf that lie in the range."""
+        return _part(leaf, *self._span(leaf)) if self.is_bounded else leaf
+
+    def _span(self, block: Block) -> tuple[int, int]:
+        """Returns the half-open span of the keys that lie in the range."""
+        low = 0 if self._start is None else block.find(self._start)
+        return low, block.size if self._stop is None else max(low, block.find(self._stop))
 
     def _push_children(self, level: int, keys: tuple[bytes, ...], raws: bytes) -> None:
         cids = splitter(CID_BYTES, len(keys)).unpack(raws)
@@ -236,15 +285,63 @@ def _alike(most: int, is_alike: Callable[[int], bool]) -> int:
     return bisect_left(range(1, most + 1), True, key=lambda count: not is_alike(count))
 
 
-def _compare(
-    before: tuple[tuple[bytes, ...], tuple[bytes, ...]],
-    after: tuple[tuple[bytes, ...], tuple[bytes, ...]],
-) -> Iterator[Change]:
-    old = dict(zip(*before, strict=True))
+def _part(leaf: Block, low: int, high: int) -> Block:
+    """Returns the entries low to high of a leaf."""
+    if high - low == leaf.size:
+        return leaf
+    keys = leaf.keys[low * leaf.width : high * leaf.width]
+    return Block(0, high - low, keys, leaf.cids[low * CID_BYTES : high * CID_BYTES], b"")
+
+
+def _compare(before: list[Block], after: list[Block]) -> Iterator[Change]:
+    """Yields the differences between the entries of some leaves and those of others."""
+    one, other = _merged(before), _merged(after)
+    if min(one.size, other.size) >= _MANY:
+        one, other = _without_common(one, other)
+    old = dict(zip(one.key_list, one.cid_list(), strict=True))
     take = old.pop
-    new = dict(zip(*after, strict=True))
+    new = dict(zip(other.key_list, other.cid_list(), strict=True))
     found = [(key, was, now) for key, now in new.items() if (was := take(key, None)) != now]
     found += [(key, was, b"") for key, was in old.items()]  # these are absent after
     found.sort(key=itemgetter(0))
     for key, was, now in found:
         yield key, None if was is None else Cid(was), Cid(now) if now else None
+
+
+def _merged(leaves: list[Block]) -> Block:
+    """Returns the entries of consecutive leaves as one block, which may be larger than any that is
+    stored."""
+    if len(leaves) == 1:
+        return leaves[0]
+    keys, cids = b"".join([leaf.keys for leaf in leaves]), b"".join([leaf.cids for leaf in leaves])
+    return Block(0, len(cids) // CID_BYTES, keys, cids, b"")
+
+
+def _without_common(one: Block, other: Block) -> tuple[Block, Block]:
+    """Returns the entries of either without those that both have."""
+    import numpy as np
+
+    (keys, cids), (other_keys, other_cids) = _columns(one), _columns(other)
+    at = np.minimum(np.searchsorted(keys, other_keys), one.size - 1)
+    is_new = (keys[at] != other_keys) | (cids[at] != other_cids)
+    is_old = np.ones(one.size, np.bool_)
+    is_old[at[~is_new]] = False
+    return _chosen(keys, cids, is_old), _chosen(other_keys, other_cids, is_new)
+
+
+def _columns(entries: Block) -> tuple[NDArray[np.bytes_], NDArray[np.bytes_]]:
+    """Returns the keys and the CIDs as strings of fixed width, which numpy compares as bytes."""
+    import numpy as np
+
+    return np.frombuffer(entries.keys, f"S{entries.width}"), np.frombuffer(
+        entries.cids, f"S{CID_BYTES}"
+    )
+
+
+def _chosen(
+    keys: NDArray[np.bytes_], cids: NDArray[np.bytes_], is_chosen: NDArray[np.bool_]
+) -> Block:
+    import numpy as np
+
+    at = np.flatnonzero(is_chosen)
+    return Block(0, len(at), keys[at].tobytes(), cids[at].tobytes(), b"")

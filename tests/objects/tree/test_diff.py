@@ -124,6 +124,22 @@ def test_only_blocks_of_the_range_are_read() -> None:
     assert len(source.reads) <= 20
 
 
+def test_leaves_are_read_in_runs_and_common_ones_not_at_all() -> None:
+    rng = random.Random(5)
+    before = random_entries(rng, 30_000)
+    after = edited(before, random_edits(rng, before, 1_000))
+    old, old_blocks = stored(before)
+    new, new_blocks = stored(after)
+    source = Recorder(old_blocks | new_blocks)
+    assert list(diff(source, old, new)) == expected(before, after)
+    assert len(source.reads) == len(set(source.reads))
+    assert not old_blocks.keys() & new_blocks.keys() & set(source.reads)
+    assert source.calls < len(source.reads) / 10
+    source.calls = 0
+    next(diff(source, old, new))
+    assert source.calls < 10
+
+
 def test_widths_that_differ_are_refused() -> None:
     one, one_blocks = stored({b"a": cid(1)})
     two, two_blocks = stored({b"ab": cid(1)})
