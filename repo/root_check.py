@@ -17,7 +17,7 @@ Spec: format 5.6, 5.13; sync 5; trust 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,9 @@ from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.record import record
 from ibidem.objects.root import VECTOR_FAMILIES, Root, TreeName
 from ibidem.objects.tree import EMPTY_TREE, Change, Tree, diff, mutate, verify
+from ibidem.objects.tree.block import load
 from ibidem.objects.tree.diff import Changes
+from ibidem.objects.tree.rebuild import is_rewritten
 from ibidem.objects.walk import kind_problem
 from ibidem.repo.maintenance.report import Fault, FaultKind
 from ibidem.retrieve.access.policy import policy_of
@@ -156,7 +158,8 @@ def tree_problem(
         source: has the blocks of both trees.
         tree: the tree to check.
         old: a tree known to be right. Applying the differences to it must give the same tree: trees
-            are canonical, so this is proof, and it costs only the differences.
+            are canonical, so this is proof, and it costs only the differences. If these are most
+            of the tree, it is checked without the old one.
         changes: finds the differences.
 
     Raises:
@@ -167,6 +170,9 @@ def tree_problem(
             verify(source, tree)
             return None
         edits = {key: after for key, _, after in changes(source, old, tree)}
+        if is_rewritten(load(source, old.raw), len(edits)):
+            verify(source, tree)
+            return None
         again = mutate(old, edits, WriteBatch(source))
     except CorruptError as error:
         if error.kind is not ErrorKind.CORRUPT:
@@ -194,6 +200,8 @@ class RootCheck:
     all_changes_max = 4 * changes_max
     """The same, of all trees of a root together: it may have thousands, which share their
     blocks."""
+    nodes_max = 65_536
+    """New nodes of a root that are remembered; others are looked up in its tree of nodes."""
 
     def __init__(
         self,
@@ -262,6 +270,8 @@ class RootCheck:
             fields: the decoded block, well-formed for its kind; None if it was erased.
         """
         at = self._open
+        if kind == NODE and len(at.nodes) < self.nodes_max:
+            at.nodes.add(key)
         if kind in _ATTACHED:
             at.attached.setdefault((kind, name), bytearray()).extend(key)
         if fields is None:
@@ -295,7 +305,7 @@ class RootCheck:
         self._check_trees(at, [base.trees() for base in bases.values()])
         self._check_ends(at)
         for (kind, name), keys in at.attached.items():
-            for key in self._missing(at.root.nodes, bytes(keys)):
+            for key in self._missing(at.root.nodes, bytes(keys), at.nodes):
                 self._dangling(at.owner, f"{_ATTACHED[kind]} {name!r}", key, key)
         grounds = [self._grounds.get(base, frozenset((base,))) for base in bases]
         self._grounds[at.cid] = frozenset().union(*grounds)
@@ -343,7 +353,7 @@ class RootCheck:
 
     def _check_ends(self, at: _Open) -> None:
         rows = self._edges.rows(at.first_row)
-        missing = set(self._missing(at.root.nodes, _unique_ends(rows)))
+        missing = set(self._missing(at.root.nodes, _unique_ends(rows), at.nodes))
         if not missing:
             return
         for key, *ends in map(_split, map(bytes, rows)):
@@ -392,10 +402,12 @@ class RootCheck:
             }
         )
 
-    def _missing(self, tree: TreeCid, ids: bytes) -> Iterator[bytes]:
-        """Yields those of some ids, ascending and concatenated, that a tree does not have."""
+    def _missing(self, tree: TreeCid, ids: bytes, there: Container[bytes] = ()) -> Iterator[bytes]:
+        """Yields those of some ids, ascending and concatenated, that a tree does not have; those in
+        `there` it has."""
         for start in range(0, len(ids), _BATCH_KEYS * ID_BYTES):
             keys = _split(ids[start : start + _BATCH_KEYS * ID_BYTES])
+            keys = [key for key in keys if key not in there]
             values = _looked_up(self._source, tree, keys)
             yield from (key for key, cid in zip(keys, values, strict=True) if cid is None)
 
@@ -419,6 +431,8 @@ class _Open:
         self.owner = owner
         self.dims = dims
         self.first_row = first_row
+        self.nodes: set[bytes] = set()
+        """Ids of nodes that are in the root."""
         self.attached: dict[TreeName, bytearray] = {}
         """Keys of vectors, concatenated, by kind and name."""
         self.values_of: dict[str, list[bytes]] = {}
