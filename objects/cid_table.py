@@ -7,7 +7,7 @@ use. Batches of CIDs are added and looked up with numpy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress, islice
 from typing import TYPE_CHECKING, Final
 
@@ -78,14 +78,21 @@ class CidTable:
             self._grow(0)
         return None
 
-    def add_all(self, raws: bytes | bytearray) -> None:
-        """Adds concatenated CIDs, without notes."""
+    def add_all(
+        self, raws: bytes | bytearray, notes: NDArray[np.uint64] | Sequence[int] | None = None
+    ) -> None:
+        """Adds concatenated CIDs that are absent.
+
+        Args:
+            notes: (n,) the eight bytes of each note, written as little-endian; by default zeros.
+        """
         import numpy as np
 
         keys = _keys(raws)
         if self._count + len(keys) > self._count_max:
             self._grow(len(keys))
-        self._put(np.hstack((keys, np.zeros((len(keys), 1), "<u8"))))
+        column = np.zeros(len(keys), "<u8") if notes is None else np.asarray(notes, "<u8")
+        self._put(np.column_stack((keys, column)))
 
     def absent(self, cids: Iterable[Cid]) -> Iterator[Cid]:
         """Yields the given CIDs that are not in the table."""
@@ -101,8 +108,11 @@ class CidTable:
         """
         return self._has(_keys(raws), notes)
 
+    def note(self, raw: bytes) -> bytes | None:
+        """Returns the note of a CID; None if it is not in the table."""
+        return self._note(raw[_KEY])
+
     def _note(self, key: bytes) -> bytes | None:
-        """Returns the note of a key; None if it is not in the table."""
         table = self._bytes
         at = int.from_bytes(key[_WORD], "little") % self._rows * _ROW_BYTES
         while table[at]:

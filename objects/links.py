@@ -46,6 +46,14 @@ def links_in(fields: Map) -> Iterator[Cid]:
         yield from _field_links(version_class(kind, fields["v"]).TABLE.links)(fields)
 
 
+def may_link(block: bytes) -> bool:
+    """Returns whether a DAG-CBOR block may contain links, without decoding it.
+
+    No version 1 block hides a link except those of trees, and in canonical bytes `v` comes first.
+    """
+    return _LINK_TAG in block or not block.startswith(_VERSION_1, 1)
+
+
 def fields_of_kind(block: bytes, *kinds: str) -> Map | None:
     """Returns the fields of a DAG-CBOR block of one of `kinds`, None for a block of another kind.
 
@@ -134,4 +142,6 @@ _WALKERS: dict[str, Callable[[Map], Iterator[Cid]]] = {
     "receipt": _receipt_links,
     "result": _nested,
 }
+_LINK_TAG = b"\xd8\x2a"
+_VERSION_1 = codec.encode("v") + codec.encode(1)
 _MARKS = {kind: codec.encode("kind") + codec.encode(kind) for kind in _WALKERS}

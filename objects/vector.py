@@ -167,7 +167,11 @@ class Vector(NodeVector):
 
     def check_components(self) -> None:
         """Raises unless every component is finite."""
-        self.to_array()
+        import numpy as np
+
+        # Looking for a zero byte takes half the time of `all`.
+        if b"\0" in np.isfinite(np.frombuffer(self.data, _NUMPY[self.dtype])).tobytes():
+            self.to_array()
 
     def to_array(self) -> NDArray[np.float32]:
         """Returns the components, (d,) float32; exact for every dtype.

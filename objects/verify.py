@@ -56,8 +56,9 @@ VALUES: dict[str, type[Block]] = dict(VECTORS) | {
 """The class of each kind that is a value; trees and results are read by their own packages."""
 
 
-def verify_block(cid: Cid, block: bytes) -> None:
-    """Raises unless `block` belongs to `cid` and is itself well-formed in every respect.
+def verify_block(cid: Cid, block: bytes) -> Block | None:
+    """Raises unless `block` belongs to `cid` and is itself well-formed in every respect; returns
+    its value, None for a raw block or a kind that is not in VALUES.
 
     Raises:
         CorruptError: `hash-mismatch`, `limit-exceeded`, `non-canonical`, or `corrupt` naming the
@@ -77,8 +78,7 @@ def verify_block(cid: Cid, block: bytes) -> None:
         raise CorruptError(
             f"block: got bytes of {found}, expected those of {cid}", kind=ErrorKind.HASH_MISMATCH
         )
-    if not is_raw:
-        read_foreign(block)
+    return None if is_raw else read_foreign(block)
 
 
 def read_foreign(block: bytes) -> Block | None:

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
 from ibidem.objects.block import in_version
-from ibidem.objects.cid import Cid, CommitCid, RootCid, TreeCid
+from ibidem.objects.cid import CID_BYTES, Cid, CommitCid, RootCid, TreeCid
 from ibidem.objects.cid_table import CidTable
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import CorruptError
-from ibidem.objects.progress import STEP, Progress
+from ibidem.objects.progress import Progress
 from ibidem.objects.root import VALUE_KINDS, Root
 from ibidem.objects.tree.block import EMPTY_TREE
 from ibidem.objects.tree.cache import TreeCache
+from ibidem.objects.vector import Vector
 from ibidem.objects.verify import VALUES
 from ibidem.objects.walk import BATCH_BLOCKS
 from ibidem.repo.history.ancestry import parents_first
@@ -61,6 +62,8 @@ class Accepted:
 
 
 _WORK = "checking blocks"
+_BATCH_CIDS = 16_384
+"""Number of CIDs that are accepted together."""
 
 
 class Inspection:
@@ -89,8 +92,12 @@ class Inspection:
         self._sources = SourceCheck(self._source, changes=self._roots.changes)
         self._nodes: TreeCid = EMPTY_TREE
         """Those of the root that is being checked."""
+        self._has_parts = False
+        """Whether a node that is new in that root lists others."""
         self._values: list[Need] = []
         """Values of that root whose blocks are still to be read, all together."""
+        self._required = bytearray()
+        """CIDs that are still to be added to the accepted ones, many at once."""
         self._accepted = Accepted()
         self._progress = progress
 
@@ -125,9 +132,11 @@ class Inspection:
             after_root=self._end_root,
             changes=self._roots.changes,
         ):
-            self._check(need, accepted)
-            if not len(accepted.cids) % STEP:
+            self._check(need)
+            if len(self._required) >= _BATCH_CIDS * CID_BYTES:
+                self._accept()
                 self._progress(_WORK, len(accepted.cids), len(self._quarantine) + 1)
+        self._accept()
         self._progress(_WORK, len(accepted.cids), len(accepted.cids))
         self._roots.finish()
         return accepted
@@ -176,8 +185,13 @@ class Inspection:
                 raise missing_from_pack(cid, "commit")
         return parents_first(found)
 
-    def _check(self, need: Need, accepted: Accepted) -> None:
-        if need.cid not in self._quarantine:
+    def _accept(self) -> None:
+        self._accepted.cids.add_all(self._required)
+        self._required = bytearray()
+
+    def _check(self, need: Need) -> None:
+        dim = self._quarantine.dim(need.cid)
+        if dim is None:
             if need.kind == "tree" and need.cid == EMPTY_TREE:
                 return
             if need.kind not in NEVER_ERASED and self._is_erased(need.cid):
@@ -185,7 +199,7 @@ class Inspection:
                     self._roots.value(need.kind, need.key, need.name, need.cid, None)
                 return
             raise missing_from_pack(need.cid, need.kind)
-        accepted.cids.add(need.cid.raw)
+        self._required += need.cid.raw
         if need.kind in _BY_PLACE:
             return
         if need.cid.is_raw:
@@ -193,10 +207,15 @@ class Inspection:
         if need.kind == "root":
             root = Root.decode(self._quarantine[need.cid])
             self._nodes = root.nodes
+            self._has_parts = False
             self._roots.begin(RootCid(need.cid.raw), root)
             return
-        if need.fields is not None:
-            self._roots.value(need.kind, need.key, need.name, need.cid, in_version(need.fields))
+        if dim:
+            fields = {"kind": Vector.KIND, "dim": dim}
+            self._roots.value(need.kind, need.key, need.name, need.cid, fields)
+            return
+        if need.block is not None:
+            self._check_value(need, need.block)
             return
         self._values.append(need)
         if len(self._values) == BATCH_BLOCKS:
@@ -206,11 +225,18 @@ class Inspection:
         """Checks the values that were sent, in the place where each is needed."""
         values, self._values = self._values, []
         blocks = self._quarantine.get_many([need.cid for need in values])
-        for (cid, kind, key, name, _), block in zip(values, blocks, strict=True):
-            self._roots.value(kind, key, name, cid, in_version(codec.decode(block)))
+        for need, block in zip(values, blocks, strict=True):
+            self._check_value(need, block)
+
+    def _check_value(self, need: Need, block: bytes) -> None:
+        fields = in_version(codec.decode(block))
+        self._roots.value(need.kind, need.key, need.name, need.cid, fields)
+        self._has_parts |= need.kind == "node" and "children" in fields
 
     def _end_root(self, bases: Mapping[RootCid, Root]) -> None:
         self._check_values()
         self._roots.end(bases)
-        before = next((base.nodes for base in bases.values()), EMPTY_TREE)
-        refuse_problems(self._sources, self._nodes, before)
+        # Nodes that differ from one base only are not among the values.
+        if self._has_parts or len(bases) > 1:
+            before = next((base.nodes for base in bases.values()), EMPTY_TREE)
+            refuse_problems(self._sources, self._nodes, before)

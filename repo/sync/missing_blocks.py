@@ -21,14 +21,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid, CommitCid, ReceiptCid, RootCid, StepCid, TreeCid
 from ibidem.objects.commit import Commit
-from ibidem.objects.errors import CorruptError, IbidemError, NotFoundError
+from ibidem.objects.errors import CorruptError, NotFoundError
 from ibidem.objects.ids import ID_BYTES
-from ibidem.objects.links import check_kind, links_in
+from ibidem.objects.links import check_kind, links, may_link
 from ibidem.objects.record import record
 from ibidem.objects.root import VALUE_KINDS, Root, TreeName
 from ibidem.objects.tree import Tree, diff
 from ibidem.objects.tree.block import EMPTY_TREE, check_child, load
 from ibidem.objects.tree.diff import Changes
+from ibidem.objects.tree.read import load_many
 from ibidem.objects.walk import (
     ANY,
     BATCH_BLOCKS,
@@ -41,7 +42,6 @@ from ibidem.objects.walk import (
 )
 
 if TYPE_CHECKING:
-    from ibidem.objects.block import Map
     from ibidem.objects.blocks import Source
     from ibidem.objects.tree.columns import Block
 
@@ -63,8 +63,8 @@ class Need(NamedTuple):
     """Of a value: its key in the tree."""
     name: str = ""
     """Of a vector: its model or vocabulary."""
-    fields: Map | None = None
-    """Of a value that had to be read to find what it needs: its decoded block."""
+    block: bytes | None = None
+    """Of a value that had to be read to find what it needs: its block."""
 
 
 def root_needs(
@@ -112,12 +112,14 @@ def tree_needs(source: Source, tree: TreeCid, olds: Iterable[TreeCid]) -> Iterat
             return
         wanted = [child for child in wanted if known.get(child.raw) != child.last]
         below: list[_Child] = []
-        for child in wanted:
+        waiting = iter(wanted)
+        while batch := list(islice(waiting, BATCH_BLOCKS)):
             if level != top.level:
-                yield TreeCid(child.raw)
-            block = load(source, child.raw)
-            check_child(block, child.raw, level, child.last)
-            below += _children(block, child)
+                yield from (TreeCid(child.raw) for child in batch)
+            blocks = load_many(source, [child.raw for child in batch])
+            for child, block in zip(batch, blocks, strict=True):
+                check_child(block, child.raw, level, child.last)
+                below += _children(block, child)
         if not level or not below:
             return
         wanted, level = below, level - 1
@@ -214,11 +216,14 @@ def _linking_needs(
     while batch := list(islice(new, BATCH_BLOCKS)):
         blocks = read_many(source, [cid for _, cid, _ in batch])
         for (key, cid, olds), block in zip(batch, blocks, strict=True):
-            fields = None if cid.is_raw else _read_fields(block)
-            yield Need(cid, kind, key, name, fields)
-            if fields is None:  # a raw block, which a receiver has refused, is none of ours
-                fields = _read_fields(block)
-            parts = {} if fields is None else _parts(source, cid, fields)
+            if isinstance(block, NotFoundError):
+                yield Need(cid, kind, key, name)
+                continue
+            if not isinstance(block, bytes):
+                raise block
+            yield Need(cid, kind, key, name, block)
+            # A raw block, which a receiver has refused, is none of ours.
+            parts = _parts(source, cid, block) if cid.is_raw or may_link(block) else {}
             for old in olds:
                 for part in () if old is None or not parts else _parts_of(source, old):
                     parts.pop(part, None)
@@ -227,27 +232,20 @@ def _linking_needs(
 
 def _parts_of(source: Source, cid: Cid) -> dict[Cid, None]:
     (block,) = read_many(source, [cid])
-    fields = _read_fields(block)
-    return {} if fields is None else _parts(source, cid, fields)
-
-
-def _read_fields(block: bytes | IbidemError) -> Map | None:
-    """Returns the decoded block; None if it is missing."""
-    if isinstance(block, bytes):
-        fields: Map = codec.decode(block)
-        return fields
     if isinstance(block, NotFoundError):
-        return None
-    raise block
+        return {}
+    if not isinstance(block, bytes):
+        raise block
+    return _parts(source, cid, block)
 
 
-def _parts(source: Source, cid: Cid, fields: Map) -> dict[Cid, None]:
+def _parts(source: Source, cid: Cid, block: bytes) -> dict[Cid, None]:
     """Returns the blocks that a value needs, directly or indirectly; missing ones have no links.
 
     Raises:
         CorruptError: it links to a block that is no part of a value.
     """
-    direct = list(links_in(fields))
+    direct = list(links(block))
     if not direct:
         return {}
     visitor = _Parts(cid)

@@ -5,7 +5,8 @@ A block is accepted only if its hash, its form and its kind are right. A small q
 memory, a large one in a store of its own in a temporary folder, so memory stays bounded whatever is
 received. Nothing of it outlives the import: accepted blocks are published in one step, and refused
 ones leave no trace. A clone needs no such store: nobody can open the repository that it fills, and
-a refused copy is removed as a whole, so blocks are written there as they arrive, in batches.
+a refused copy is removed as a whole, so blocks are written there as they arrive, in batches. Of a
+vector, all that its place requires is noted, so that vectors need not be read again.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 from ibidem.objects.cid import Cid
 from ibidem.objects.cid_table import CidTable
 from ibidem.objects.errors import ErrorKind, NotFoundError
+from ibidem.objects.vector import Vector
 from ibidem.objects.verify import verify_block
 from ibidem.repo.erasure.quarantines import claimed
 from ibidem.store.backends import temporary_store
@@ -69,18 +71,23 @@ class Quarantine(Closing, Mapping[Cid, bytes]):
             InvalidInputError: kind `forgotten`: a new version of a node that was erased here.
         """
         erased = self._guard.erased()
+        new: dict[Cid, bytes] = {}
+        dims: list[int] = []
         for cid, block in blocks:
-            verify_block(cid, block)
+            value = verify_block(cid, block)
             if cid.raw in erased.cids:
                 continue
-            if erased.nodes and cid not in self:
+            if erased.nodes:
                 self._guard.refuse({cid: block})
-            if self._here.add(cid.raw) is not None:
-                continue
-            self._pending[cid] = block
+            new[cid] = block
+            if len(new) > len(dims):
+                dims.append(value.dim if type(value) is Vector else 0)
             self._pending_bytes += len(block) + _ENTRY_BYTES
             if self._pending_bytes > self._memory_bytes_max:
+                self._add(new, dims)
                 self._spill()
+                new, dims = {}, []
+        self._add(new, dims)
 
     def __getitem__(self, cid: Cid) -> bytes:
         block = self._pending.get(cid)
@@ -108,6 +115,12 @@ class Quarantine(Closing, Mapping[Cid, bytes]):
 
     def __len__(self) -> int:
         return len(self._here)
+
+    def dim(self, cid: Cid) -> int | None:
+        """Returns the dimension of the vector in a block; 0 for another block, or if it was not
+        noted; None if the block is not here."""
+        note = self._here.note(cid.raw)
+        return None if note is None else int.from_bytes(note, "little")
 
     def over(self, source: Source) -> Layered:
         """Returns a source that reads here first and then in `source`."""
@@ -144,6 +157,17 @@ class Quarantine(Closing, Mapping[Cid, bytes]):
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
+
+    def _add(self, blocks: dict[Cid, bytes], dims: Sequence[int]) -> None:
+        """Adds blocks that were checked, except those that are here already.
+
+        Args:
+            dims: for each block, the dimension of the vector in it, 0 for another block.
+        """
+        new = list(self._here.absent(blocks))
+        is_all = len(new) == len(blocks)
+        self._here.add_all(b"".join([cid.raw for cid in new]), dims if is_all else None)
+        self._pending |= blocks if is_all else {cid: blocks[cid] for cid in new}
 
     def _spill(self) -> None:
         if self._spilled is None:

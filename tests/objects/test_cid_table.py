@@ -19,8 +19,13 @@ raws = st.builds(
 @given(
     st.lists(st.tuples(raws, st.binary(min_size=8, max_size=8)), max_size=60),
     st.lists(raws, max_size=60),
+    st.lists(
+        st.tuples(raws, st.integers(0, 2**64 - 1)), max_size=60, unique_by=lambda pair: pair[0]
+    ),
 )
-def test_it_answers_as_a_dict_does(pairs: list[tuple[bytes, bytes]], more: list[bytes]) -> None:
+def test_it_answers_as_a_dict_does(
+    pairs: list[tuple[bytes, bytes]], more: list[bytes], noted: list[tuple[bytes, int]]
+) -> None:
     table, expected = CidTable(), dict[bytes, bytes]()
     for raw, note in pairs:
         assert table.add(raw, note) == expected.get(raw)
@@ -28,7 +33,11 @@ def test_it_answers_as_a_dict_does(pairs: list[tuple[bytes, bytes]], more: list[
     table.add_all(b"".join(more))
     for raw in more:
         expected.setdefault(raw, bytes(8))
+    table.add_all(b"".join(raw for raw, _ in noted), [number for _, number in noted])
+    for raw, number in noted:
+        expected.setdefault(raw, number.to_bytes(8, "little"))
     assert len(table) == len(expected)
+    assert all(table.note(raw) == expected.get(raw) for raw in (*expected, RAW_PREFIX + bytes(32)))
     assert all(raw in table and table.add(raw) == note for raw, note in expected.items())
     others = [Cid(prefix + b"\x01" + bytes(31)) for prefix in (DAG_CBOR_PREFIX, RAW_PREFIX)]
     asked = [*map(Cid, expected), *others]

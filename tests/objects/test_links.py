@@ -12,7 +12,7 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.derive import edge_id, node_id
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import CorruptError, FormatError, NotFoundError
-from ibidem.objects.links import fields_of_kind, links, property_links
+from ibidem.objects.links import fields_of_kind, links, may_link, property_links
 from ibidem.objects.node import Node
 from ibidem.objects.operation import Operation
 from ibidem.objects.root import Root
@@ -110,3 +110,20 @@ def test_the_kind_of_a_block_is_found_behind_unknown_fields_and_nowhere_else():
     assert fields_of_kind(ref, "ref", "commit") == codec.decode(ref)
     quoting = Node(A, "Doc", props={"q": {"kind": "commit"}}, summary="dkindfcommit").encode()
     assert fields_of_kind(quoting, "ref", "commit") is None
+
+
+def test_a_block_that_may_not_link_has_no_links_and_is_of_a_known_version():
+    plain = Node(A, "Doc", summary="text", key=("", "a"))
+    parts = (BlobCid.of(b"1"),)
+    edge = Edge(edge_id(A, "x", A), "x", A, A)
+    for value in (plain, edge, Tombstone("x"), Vector("i8", 1, bytes(32), b"\x01")):
+        assert not may_link(value.encode())
+        assert list(links(value.encode())) == []
+    for linking in (
+        Node(A, "Doc", content=parts),
+        Node(A, "Doc", props={"a": FAR}),
+        Commit(RootCid.of(b"")),
+    ):
+        assert may_link(linking.encode())
+    assert may_link(codec.encode({**plain.to_map(), "v": 2}))
+    assert may_link(codec.encode({**plain.to_map(), "a": 1}))

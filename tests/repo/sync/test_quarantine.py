@@ -1,18 +1,28 @@
-"""Blocks that wait on disk: no other import takes their folder for one that nobody has."""
+"""Blocks that wait: no other import takes their folder for one that nobody has, and none is read
+more often than it must."""
 
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import ibidem
-from ibidem.objects.cid import BlobCid
+from ibidem.objects.cid import BlobCid, Cid, VectorCid
 from ibidem.objects.errors import ErrorKind, StorageError
+from ibidem.objects.vector import Vector
+from ibidem.repo.core import Core
 from ibidem.repo.erasure import quarantines
+from ibidem.repo.sync.local_remote import LocalRemote
+from ibidem.repo.sync.missing_blocks import kind_of
 from ibidem.repo.sync.quarantine import Quarantine
+from ibidem.repo.sync.receive import Intake
 from ibidem.store.testing import RecordingStore
+
+from .conftest import filled
 
 
 def test_a_folder_that_was_just_made_is_not_swept_by_another_import(
@@ -75,3 +85,50 @@ def test_blocks_of_a_clone_are_written_in_batches_and_refused_ones_go_again(
             store.put(dict(rest))
         assert set(store.cids()) - before == accepted  # type: ignore[operator]
         assert all(store.get(cid) == blocks[cid] for cid in accepted)
+
+
+def test_a_block_that_is_sent_twice_is_here_once(tmp_path: Path) -> None:
+    vectors = [Vector("i8", 2, bytes(32), bytes((1, number))).encode() for number in range(40)]
+    blocks = {VectorCid.of(block): block for block in vectors}
+    with (
+        ibidem.init(tmp_path) as repo,
+        Quarantine(repo.core, memory_bytes_max=3_000, is_unseen=True) as found,
+    ):
+        before = set(repo.core.store.cids())
+        found.take([*list(blocks.items())[:1] * 3, *blocks.items(), *blocks.items()])
+        assert len(found) == 40
+        assert {cid: found[cid] for cid in found} == blocks
+        assert {found.dim(cid) for cid in blocks} <= {0, 2}
+        assert found.dim(BlobCid.of(b"not here")) is None
+        assert not found.accept(lambda _: False)
+        assert set(repo.core.store.cids()) == before
+
+
+class CountingQuarantine(Quarantine):
+    """Counts how often each block is read."""
+
+    def __init__(self, repository: Core) -> None:
+        super().__init__(repository)
+        self.reads = Counter[Cid]()
+
+    def __getitem__(self, cid: Cid) -> bytes:
+        self.reads[cid] += 1
+        return super().__getitem__(cid)
+
+    def get_many(self, cids: Sequence[Cid]) -> list[bytes]:
+        self.reads.update(cids)
+        return super().get_many(cids)
+
+
+def test_an_inspection_reads_values_once_and_vectors_never() -> None:
+    with ibidem.init() as theirs, ibidem.init() as ours:
+        filled(theirs)
+        head = theirs.head
+        assert head is not None
+        pack = dict(LocalRemote(theirs.core).pack([head], []))
+        with CountingQuarantine(ours.core) as found:
+            found.take(pack.items())
+            Intake(ours.core, found).inspect([head])
+        kinds = {cid: kind_of(block) for cid, block in pack.items() if not cid.is_raw}
+        for kind, reads in {"node": 1, "edge": 1, "sparse": 1, "vector": 0}.items():
+            assert {found.reads[cid] for cid in kinds if kinds[cid] == kind} == {reads}, kind
