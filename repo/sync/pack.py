@@ -15,6 +15,7 @@ import numpy as np
 
 from ibidem.objects.blocks import Source
 from ibidem.objects.cid import CID_BYTES, Cid
+from ibidem.objects.gc_pause import gc_paused
 from ibidem.objects.tree.block import EMPTY_TREE, EMPTY_TREE_BLOCK
 from ibidem.objects.tree.cache import TreeCache
 from ibidem.objects.walk import read_many
@@ -47,9 +48,10 @@ class Pack:
         """
         self._store = store
         self._is_erased = is_erased
-        self._cids = _sorted_cids(
-            (*(cid.raw for cid in more), *self._found(list(targets), list(had)))
-        )
+        with gc_paused():
+            self._cids = _sorted_cids(
+                (*(cid.raw for cid in more), *self._found(list(targets), list(had)))
+            )
 
     def __len__(self) -> int:
         """Returns the number of blocks, including erased ones."""

@@ -18,6 +18,7 @@ from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import ConflictError, CorruptError, ErrorKind, InvalidInputError
+from ibidem.objects.gc_pause import gc_paused
 from ibidem.repo import refs
 from ibidem.repo.event_log import damaged_events, is_notes
 from ibidem.repo.history.ancestry import Reachable, is_ancestor
@@ -73,14 +74,16 @@ class Intake:
         store = self._operations.store
         known = have_set(self._operations)
         allowed = is_erased_in(self._repository) if is_erased is None else is_erased
-        self.accepted = Inspection(
+        inspection = Inspection(
             self._quarantine,
             store,
             known,
             allowed,
             self._repository.edge_lookup.incident_to,
             self._repository.progress,
-        ).run(targets)
+        )
+        with gc_paused():
+            self.accepted = inspection.run(targets)
 
     def publish(
         self,
