@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator
-from itertools import islice, takewhile
+from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -154,7 +154,9 @@ class _Side:
     def read(self) -> Block:
         """Takes the single subtree on top and returns its block."""
         item = self.pending.pop()
-        return _checked(load(self._source, item.raw), item)
+        child = load(self._source, item.raw)
+        check_child(child, item.raw, item.level, item.last)
+        return child
 
     def drop(self) -> None:
         """Drops the item on top."""
@@ -162,18 +164,32 @@ class _Side:
 
     def run(self, size: int) -> list[_Pending]:
         """Returns the leaves on top, opened or not, at most `size`."""
-        return list(takewhile(_is_leaf, islice(reversed(self.pending), size)))
+        found: list[_Pending] = []
+        for item in islice(reversed(self.pending), size):
+            if item.level > 0:
+                break
+            found.append(item)
+        return found
 
     def take(self, limit: bytes, common: Container[bytes]) -> list[Block]:
         """Takes the entries up to `limit` from the leaves on top, which reach as far; leaves out
         the leaves with the CIDs `common`."""
         items: list[_Pending] = []
         while self.pending and (self.done is None or self.done < limit):
-            items.append(self.pending[-1])
-            self.drop()
-        items = [item for item in items if item.raw not in common]
+            item = self.pending.pop()
+            self.done = item.last
+            if item.raw not in common:
+                items.append(item)
         leaves = load_many(self._source, [item.raw for item in items if item.entries is None])
-        found = [item.entries or self._in_range(_checked(next(leaves), item)) for item in items]
+        found: list[Block] = []
+        for item in items:
+            entries = item.entries
+            if entries is None:
+                entries = next(leaves)
+                check_child(entries, item.raw, item.level, item.last)
+                if self.is_bounded:
+                    entries = self._in_range(entries)
+            found.append(entries)
         if found and found[-1].size and found[-1].last > limit:
             last = found.pop()
             count = bisect_right(last.key_list, limit)
@@ -267,16 +283,6 @@ def _alike(most: int, is_alike: Callable[[int], bool]) -> int:
     """Returns the greatest count up to `most` for which `is_alike` holds; it also holds for all
     smaller counts."""
     return bisect_left(range(1, most + 1), True, key=lambda count: not is_alike(count))
-
-
-def _is_leaf(item: _Pending) -> bool:
-    return item.level <= 0
-
-
-def _checked(block: Block, item: _Pending) -> Block:
-    """Returns the block of an item; raises unless it is the one that its parent names."""
-    check_child(block, item.raw, item.level, item.last)
-    return block
 
 
 def _part(leaf: Block, low: int, high: int) -> Block:

@@ -15,11 +15,10 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import CID_BYTES, Cid, TreeCid
-from ibidem.objects.errors import IbidemError, InvalidInputError
+from ibidem.objects.errors import CorruptError, IbidemError, InvalidInputError
 from ibidem.objects.ids import ID_BYTES
-from ibidem.objects.tree.block import check_child, load
+from ibidem.objects.tree.block import check_child, decode, load
 from ibidem.objects.tree.columns import Block
 
 if TYPE_CHECKING:
@@ -229,12 +228,18 @@ def load_many(source: Source, raws: Sequence[bytes]) -> Iterator[Block]:
 
     If one of them cannot be read, each is read separately, so the blocks before it are yielded.
     """
-    fetched = WriteBatch(source)
     if len(raws) > 1:
-        cids = [TreeCid(raw) for raw in raws]
         with suppress(IbidemError):
-            fetched.new.update(zip(cids, source.get_many(cids), strict=True))
-    return (load(fetched, raw) for raw in raws)
+            blocks = source.get_many([TreeCid(raw) for raw in raws])
+            return (_decoded(source, raw, block) for raw, block in zip(raws, blocks, strict=True))
+    return (load(source, raw) for raw in raws)
+
+
+def _decoded(source: Source, raw: bytes, block: bytes) -> Block:
+    try:
+        return decode(block)
+    except CorruptError:  # the error of `load` names the block
+        return load(source, raw)
 
 
 def _children_of(blocks: Iterable[Block], keys: Sequence[bytes]) -> Iterator[tuple[Block, int]]:
