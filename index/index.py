@@ -148,9 +148,8 @@ class Index:
     def _opened(
         self, root: RootCid, near: Sequence[RootCid], *, is_written: bool = True
     ) -> Snapshot:
-        if self._unwritten is not None and self._unwritten not in (root, *near):
-            self._write(self._unwritten)  # perhaps the head of a branch, to which no commit follows
-            self._unwritten = None
+        if self._unwritten not in (root, *near):
+            self._write_last()  # perhaps the head of a branch, to which no commit follows
         found = self._open.pop(root, None) or self._remembered(root)
         if found is None:
             found = (
@@ -257,8 +256,9 @@ class Index:
                 self._registry.remember_derived(root, name, data, self.retention)
 
     def remembered(self) -> list[RootCid]:
-        """Returns the roots whose snapshots are on disk."""
+        """Returns the roots whose snapshots are on disk; writes the last one if it is not."""
         with self._lock:
+            self._write_last()
             return [] if self._registry is None else [m.root for m in self._registry.manifests()]
 
     def snapshots(self) -> list[SnapshotSize]:
@@ -271,8 +271,7 @@ class Index:
                     for root, found in reversed(self._open.items())
                     for size in [sum(one.size_bytes for one in found.state.segments())]
                 ]
-            for root in list(self._open)[-1:]:
-                self._write(root)
+            self._write_last()
             return [SnapshotSize(one.root, size, own) for one, size, own in self._registry.by_use()]
 
     def forget_all(self, roots: Iterable[RootCid]) -> None:
@@ -512,6 +511,12 @@ class Index:
         state = make(segment_store)
         self._merger.begin(state, segment_store)
         return self._snapshot(state, root, block)
+
+    def _write_last(self) -> None:
+        """Writes the last snapshot if a commit prepared it and it was not written."""
+        if self._unwritten is not None:
+            self._write(self._unwritten)
+            self._unwritten = None
 
     def _write(self, root: RootCid) -> None:
         """Writes the snapshot of a root if it is open, was not written, and the root was not
