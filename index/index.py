@@ -44,8 +44,8 @@ CACHES_MAX = 1
 per row, and joined postings."""
 
 REBUILT_ROWS = 16_384
-"""Rows of a segment that a check builds. With vectors of 384 numbers, the build of 40,000 nodes takes
-180 MB of memory instead of 320, and up to a tenth more time; that of 200,000 takes 445 either
+"""Rows of a segment that a check builds. With vectors of 384 numbers, the build of 40,000 nodes
+takes 180 MB of memory instead of 320, and up to a tenth more time; that of 200,000 takes 445 either
 way."""
 
 
