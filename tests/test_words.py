@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 HOUSE = Path(__file__).resolve().parent.parent
 DATA = Path(__file__).resolve().parent / "words"
 COUNTS = DATA / "counts.json"
@@ -172,6 +174,7 @@ def test_words_split_at_underscores_and_capitals():
     )
 
 
+@pytest.mark.slow
 def test_words_that_went_stay_gone():
     found = occurrences()
     assert not {word: found[word] for word in GONE if found[word]}

@@ -16,6 +16,7 @@ FILES_MAX = 9
 """Files that a new family of vectors may touch, beside the spec and tests."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("insertions", "program"), [(NODE_FIELDS, "added_field.py"), (FAMILY, "added_family.py")]
 )

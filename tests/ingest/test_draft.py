@@ -122,6 +122,7 @@ def test_no_parent_has_more_children_than_allowed(long_texts):
     assert source_text(document_id("a.txt"), nodes.__getitem__) == source
 
 
+@pytest.mark.slow
 def test_an_edit_in_a_long_flat_file_changes_one_group(long_texts):
     before = read("\n\n".join(long_texts), "a.txt")
     for place in (0, 1234, 4999):

@@ -82,7 +82,7 @@ def test_a_pdf_that_unpacks_without_end_is_refused(sandbox):
     ("function", "kind"),
     [
         ("endless", ErrorKind.LIMIT_EXCEEDED),
-        ("asleep", ErrorKind.LIMIT_EXCEEDED),
+        pytest.param("asleep", ErrorKind.LIMIT_EXCEEDED, marks=pytest.mark.slow),
         ("greedy", ErrorKind.LIMIT_EXCEEDED),
         ("crash", ErrorKind.LIMIT_EXCEEDED),
         ("write", ErrorKind.INVALID_INPUT),

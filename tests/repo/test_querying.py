@@ -256,6 +256,7 @@ def test_paths_refuse_what_is_wrong():
         assert at.paths(nodes[0], ["*"], limit=0) == []
 
 
+@pytest.mark.slow
 def test_all_paths_are_all_or_refused():
     """[11.2-c]"""
     with ibidem.init("memory:") as repo:

@@ -149,7 +149,7 @@ def test_more_room_only_adds_text():
         "| e |",
         "f" * 350,
     ]
-    for _ in range(150):
+    for _ in range(50):
         text = "".join(f"{one} " for one in rng.choices(words, k=rng.randint(1, 120)))
         if rng.random() < 0.5:
             text = pipes([(f"x{n}", rng.choice(words[:5])) for n in range(rng.randint(2, 60))])

@@ -271,6 +271,7 @@ def test_a_push_of_anything_is_refused(server: Server, theirs: Repository, body:
     assert theirs.core.store.cell("head") == before
 
 
+@pytest.mark.slow
 def test_a_body_needs_its_type_and_its_length(shared: Server):
     body = wire.write_known([])
     post = {"method": "POST", "target": wire.KNOWN, "body": body}
@@ -387,6 +388,7 @@ def test_a_body_that_never_comes_is_given_up(theirs: Repository):
         assert raw(server, head.encode()).startswith(b"HTTP/1.1 408 ")
 
 
+@pytest.mark.slow
 def test_a_head_that_drips_is_given_up(theirs: Repository):
     with Server(theirs, token=TOKEN, port=0, is_remote=True, idle_seconds=0.5) as server:
         server.start()

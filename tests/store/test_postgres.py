@@ -149,6 +149,7 @@ def test_who_competes_waits_for_the_change_before(postgres_schema: str, tmp_path
         assert a.cell("head") == b"2"
 
 
+@pytest.mark.slow
 def test_who_is_first_without_a_change_holds_nobody_up(
     postgres_schema: str, tmp_path: Path
 ) -> None:

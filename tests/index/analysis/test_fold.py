@@ -59,6 +59,7 @@ def test_fold(text: str, folded: str) -> None:
     assert len(origins) == len(folded)
 
 
+@pytest.mark.slow
 def test_every_assigned_letter_decomposes_as_unicode_says() -> None:
     """Against the running interpreter: what is assigned in 14.0 folds alike ever after."""
     for code in range(128, 0x110000):

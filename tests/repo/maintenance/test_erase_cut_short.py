@@ -141,6 +141,7 @@ def fail_at_every_step(folder: Path, way: Callable[[int], tuple[Way, bool]]) -> 
     assert finished > 20
 
 
+@pytest.mark.slow
 def test_an_erasure_that_fails_at_any_step_is_finished_by_whoever_comes_next(
     tmp_path: Path,
 ) -> None:

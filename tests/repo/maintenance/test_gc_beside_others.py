@@ -62,7 +62,15 @@ def before(
     return calls
 
 
-@pytest.mark.parametrize("name", ["_right_count", "_all_cells", "start_links", "_garbage"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("_right_count", marks=pytest.mark.slow),
+        "_all_cells",
+        "start_links",
+        "_garbage",
+    ],
+)
 def test_what_another_collection_has_given_up_is_not_kept_again(
     pair: tuple[Repository, Repository], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -136,6 +136,7 @@ def test_a_reader_sees_whole_states_only(shared: Repository) -> None:
     shared.close()
 
 
+@pytest.mark.slow
 def test_a_writer_that_sleeps_in_its_turn_holds_nobody_up_for_good(tmp_path: Path) -> None:
     from ibidem.store.lmdb.writer_queue import turn
 

@@ -76,6 +76,7 @@ def check(repo: Repository) -> None:
     assert all(repo.keys.ring.private(name).name == name for name in ALL)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_a_revocation_survives_a_concurrent_key_generate(tmp_path: Path) -> None:
     with ibidem.init(tmp_path) as repo:

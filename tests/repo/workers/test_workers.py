@@ -201,6 +201,7 @@ def test_a_worker_that_comes_after_the_others_are_lost_is_used(
     assert driver.retrieve(viewer=ALL, **question).to_bytes() == expected
 
 
+@pytest.mark.slow
 def test_a_slow_worker_is_not_waited_for(opened: Callable[[], Repository]) -> None:
     driver = opened()
     question = QUESTIONS[3]
