@@ -24,8 +24,9 @@ _was_enabled = False
 def gc_paused() -> Iterator[None]:
     """Pauses the collector for the whole process until the last pause ends.
 
-    Meant for short work that calls no code of the caller's, because cycles that other code leaves
-    are not collected meanwhile. Afterwards the collector is restored to its previous state.
+    Meant for work of seconds that calls no code of the caller's but to report progress, because
+    cycles that other code leaves are not collected meanwhile. Afterwards the collector is restored
+    to its previous state.
     """
     global _was_enabled
     with _lock:
