@@ -28,7 +28,7 @@ TABLE_CHARS = 1000
 TABLE_CHARS_MAX = 2000
 CELL_CHARS_MAX = 2000
 TARGETS_MAX = 100
-"""A passage keeps the targets of at most so many links: the first ones."""
+"""The number of links of a passage whose targets are kept: the first ones."""
 HEADER_CHARS_MAX = 1000
 """A longer header of a table is not repeated."""
 _ROW_ODDS = 4

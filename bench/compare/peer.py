@@ -74,7 +74,7 @@ def find(name: str) -> type[Any]:
 
 
 def share(number: int) -> int:
-    """Returns the property that filters compare, 0 to 99: so many percent are below each."""
+    """Returns the property that filters compare, 0 to 99: n percent of the nodes are below n."""
     return number % 100
 
 

@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,13 +52,11 @@ def measure(
             turns[name] += _turn(options, name, lanes, folder, data, size, turns[name])
     for name, folder in ready:
         cells[name] |= _sum_up(turns[name], cells[name]["lanes"], data, options.limit)
-        if "filtered" in cells[name]["extra"]:
-            _filtered(options, name, folder, data, size, cells[name])
-        if "served" in cells[name]["extra"]:
-            _served(options, name, folder, data, size, cells[name])
-        _insert(options, name, folder, data, size, cells[name])
-        if "updated" in cells[name]["extra"]:
-            _updated(options, name, folder, data, size, cells[name])
+        for step, rows in _further(cells[name]):
+            found = _step(options, step, name, folder, data, size)
+            for row in rows:
+                spent = found if isinstance(found, str) else found[row]
+                cells[name][row] = spent if isinstance(spent, str) else statistics.median(spent)
         if options.work is None:
             shutil.rmtree(folder, ignore_errors=True)
         print(f"{size:>9,} {name:14}", _short(cells[name]), file=sys.stderr, flush=True)
@@ -117,75 +116,16 @@ def _sum_up(
     return cells
 
 
-def _filtered(
-    options: argparse.Namespace,
-    name: str,
-    folder: Path,
-    data: Path,
-    size: int,
-    cells: dict[str, Any],
-) -> None:
-    found = _step(options, "filtered", name, folder, data, size)
-    for lane in _single(cells):
-        runs = [found] * len(PASSING) if isinstance(found, str) else found[lane]
-        for below, run in zip(PASSING, runs, strict=True):
-            cells[f"{lane}_filtered_{below}"] = _middle(run)
-
-
-def _served(
-    options: argparse.Namespace,
-    name: str,
-    folder: Path,
-    data: Path,
-    size: int,
-    cells: dict[str, Any],
-) -> None:
-    found = _step(options, "served", name, folder, data, size)
-    for way in ("library", "http", "mcp"):
-        spent = found if isinstance(found, str) else found[way]
-        cells[f"served_{way}"] = spent if isinstance(spent, str) else statistics.median(spent)
-
-
-def _updated(
-    options: argparse.Namespace,
-    name: str,
-    folder: Path,
-    data: Path,
-    size: int,
-    cells: dict[str, Any],
-) -> None:
-    found = _step(options, "updated", name, folder, data, size)
-    if isinstance(found, str):
-        cells |= dict.fromkeys([f"{lane}_updated" for lane in _single(cells)], found)
-        cells["updated"] = found
-        return
-    cells["updated"] = statistics.median(found["update_ms"])
-    for lane in _single(cells):
-        cells[f"{lane}_updated"] = _middle(found[lane])
-
-
-def _single(cells: dict[str, Any]) -> list[str]:
-    return [lane for lane in cells["lanes"] if lane != "hybrid"]
-
-
-def _middle(run: Answer) -> Answer | float:
-    return run if isinstance(run, str) else statistics.median(run["ms"])
-
-
-def _insert(
-    options: argparse.Namespace,
-    name: str,
-    folder: Path,
-    data: Path,
-    size: int,
-    cells: dict[str, Any],
-) -> None:
-    found = _step(options, "insert", name, folder, data, size)
-    if isinstance(found, str):
-        cells["insert"] = cells["insert_first"] = found
-        return
-    cells["insert"] = statistics.median(found["insert_ms"])
-    cells["insert_first"] = statistics.median(found["first_ms"])
+def _further(cells: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """Yields what is measured after the turns, one process each, and the cells that it gives."""
+    lanes = [lane for lane in cells["lanes"] if lane != "hybrid"]
+    if "filtered" in cells["extra"]:
+        yield "filtered", [f"{lane}_filtered_{share}" for lane in lanes for share in PASSING]
+    if "served" in cells["extra"]:
+        yield "served", ["served_library", "served_http", "served_mcp"]
+    yield "insert", ["insert", "insert_first"]
+    if "updated" in cells["extra"]:
+        yield "updated", ["updated", *(f"{lane}_updated" for lane in lanes)]
 
 
 def _step(

@@ -85,8 +85,9 @@ def filtered(cls: type[Peer], folder: str, data: str, size: int, limit: int) -> 
     peer = cls(folder)
     peer.open()
     return {
-        lane: [_timed(peer, lane, questions(data), limit, below) for below in PASSING]
+        f"{lane}_filtered_{below}": _timed(peer, lane, questions(data), limit, below)["ms"]
         for lane in _single(cls)
+        for below in PASSING
     }
 
 
@@ -99,8 +100,10 @@ def updated(cls: type[Peer], folder: str, data: str, size: int, limit: int) -> d
         peer.update(nodes[start : start + UPDATE_NODES])
         spent.append(1e3 * (time.perf_counter() - started))
     peer.open()
-    lanes = {lane: _timed(peer, lane, questions(data), limit) for lane in _single(cls)}
-    return lanes | {"update_ms": spent}
+    lanes = {
+        f"{lane}_updated": _timed(peer, lane, questions(data), limit)["ms"] for lane in _single(cls)
+    }
+    return lanes | {"updated": spent}
 
 
 def served(cls: type[Any], folder: str, data: str, size: int, limit: int) -> dict[str, object]:
@@ -149,7 +152,7 @@ def insert(cls: type[Peer], folder: str, data: str, size: int, limit: int) -> di
         first.append(1e3 * (ended - between))
         if ended - began > WARM_SHARE_S:
             break
-    return {"insert_ms": inserted, "first_ms": first}
+    return {"insert": inserted, "insert_first": first}
 
 
 def _memory(name: str, source: str = "smaps_rollup") -> float:

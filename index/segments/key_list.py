@@ -13,6 +13,7 @@ import numpy as np
 
 from ibidem.index.arrays import Array, Bytes, Columns, offsets
 from ibidem.index.segments.column import Column
+from ibidem.index.segments.property_keys import text_key
 
 _SMALL_SHARE = 16
 """If one list is this many times shorter than the other, its keys are inserted one by one."""
@@ -139,7 +140,7 @@ class KeyList:
         neighbours in the order of their ends. In both halves a change away from the outer edge
         leaves the character there as well.
         """
-        key, half = text.encode("utf-8", "surrogatepass"), len(text) >> 1
+        key, half = text_key(text), len(text) >> 1
         blob, ends = self._blob.whole(), self._ends.whole()
         if not key or not len(blob):
             return []
@@ -166,7 +167,7 @@ class KeyList:
 
     def _with_prefix(self, head: str) -> Array:
         """Returns the indices of the keys that begin with a text, (m,) int64, ascending."""
-        first = head.encode("utf-8", "surrogatepass")
+        first = text_key(head)
         return np.arange(self.find(first), self.find(first + b"\xff"))
 
     def _with_suffix(self, tail: str) -> Array:
@@ -183,7 +184,7 @@ class KeyList:
             order = lasts.argsort()
             self._endings = lasts[order], order.astype(np.uint32)
         lasts, order = self._endings
-        last = tail.encode("utf-8", "surrogatepass")[: -_ENDING_BYTES - 1 : -1]
+        last = text_key(tail)[: -_ENDING_BYTES - 1 : -1]
         low = np.uint32(int.from_bytes(last.ljust(_ENDING_BYTES, b"\0"), "big"))
         high = np.uint32(int.from_bytes(last.ljust(_ENDING_BYTES, b"\xff"), "big"))
         start, stop = lasts.searchsorted(low), lasts.searchsorted(high, side="right")

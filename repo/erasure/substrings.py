@@ -17,7 +17,8 @@ FEW = 12
 """With no more strings than this, it is quicker to search for each."""
 HEAD_BYTES = 8
 START_BYTES = 256
-"""Strings that agree in so many bytes, such as versions of one text, are compared one by one."""
+"""Strings that agree in this number of bytes, such as versions of one text, are compared one by
+one."""
 OFFSETS_MAX = 1 << 20
 """Offsets that are hashed at once, about 20 MB of memory; a file may be larger than a block."""
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)

@@ -77,7 +77,7 @@ class Ours:
         and to one over the Model Context Protocol, both in a process of their own."""
         self.open()
         found: dict[str, list[float] | str] = {}
-        found["library"] = _timed(lambda text: self._repo.retrieve(text, limit=limit), asked)
+        found["served_library"] = _timed(lambda text: self._repo.retrieve(text, limit=limit), asked)
         with self._running("serve", "--port", "0") as server:
             port = int(server.stdout.readline().split()[0].rpartition(":")[2])
             connection = http.client.HTTPConnection("127.0.0.1", port)
@@ -89,9 +89,9 @@ class Ours:
                 answer.read()
                 assert answer.status == 200, answer.status
 
-            found["http"] = _timed(post, asked)
+            found["served_http"] = _timed(post, asked)
         if importlib.util.find_spec("mcp") is None:
-            return found | {"mcp": "not installed"}
+            return found | {"served_mcp": "not installed"}
         with self._running("mcp") as server:
             call = functools.partial(_call, server)
             client = {"name": "compare", "version": "1"}
@@ -101,7 +101,7 @@ class Ours:
             def tool(text: str) -> None:
                 call("tools/call", name="retrieve", arguments={"query": text})
 
-            found["mcp"] = _timed(tool, asked)
+            found["served_mcp"] = _timed(tool, asked)
         return found
 
     @contextlib.contextmanager
