@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.ids import NodeId
+from ibidem.objects.location import parts_of
 from ibidem.objects.node import Node
-from ibidem.repo.transaction.document_parts import parts_of
 from ibidem.retrieve.access.policy import TrustPolicy, document_labels, with_labels
 
 if TYPE_CHECKING:
@@ -55,5 +55,5 @@ def label_documents(tx: Transaction) -> None:
     policy = tx.trust_policy or TrustPolicy()
     for document in list(tx.nodes(label="Document")):
         if not document.props.keys().isdisjoint(policy.names):
-            parts = [part.id for part in parts_of(tx, document) if part.id != document.id]
+            parts = [part.id for part in parts_of(document, tx.find_node) if part.id != document.id]
             label_parts(tx, document, parts, document.props)

@@ -24,11 +24,11 @@ from ibidem.objects.derive import edge_id
 from ibidem.objects.edge import LINKS_TO, is_derived_link
 from ibidem.objects.errors import NotFoundError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.location import parts_of
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.objects.tree import EMPTY_TREE, Tree
 from ibidem.repo.retrieval.listing import page
-from ibidem.repo.transaction.document_parts import parts_of
 from ibidem.retrieve.query.predicate import VALUES_MAX
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class LinkEdges:
                 if tx.find_node(passage) is not None:
                     _put(tx, passage, self._added[path])
         for document in _naming(tx, added):
-            for part in parts_of(tx, document):
+            for part in parts_of(document, tx.find_node):
                 if part.ntype == "Passage":
                     for target in _links(document.props, part.summary or "", part.props):
                         if target in added:

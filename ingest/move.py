@@ -16,9 +16,9 @@ from ibidem.objects.codec import Value
 from ibidem.objects.derive import node_id
 from ibidem.objects.edge import is_derived_link
 from ibidem.objects.ids import NodeId
+from ibidem.objects.location import parts_of
 from ibidem.objects.node import Node
 from ibidem.repo.history.documents import MOVED_FROM, former_paths
-from ibidem.repo.transaction.document_parts import parts_of
 from ibidem.repo.transaction.transaction import UNCHANGED
 from ibidem.retrieve.access.policy import TrustPolicy
 
@@ -70,7 +70,7 @@ def _counterparts(tx: Transaction, document: Node, path: str) -> dict[NodeId, tu
     """Returns the document and those of its parts that have a counterpart, each with its id
     there."""
     moved = document_id(path)
-    parts = {part.id: part for part in parts_of(tx, document)}
+    parts = {part.id: part for part in parts_of(document, tx.find_node)}
     ids: dict[NodeId, NodeId] = {document.id: moved}
 
     def counterpart(id_: NodeId) -> NodeId | None:

@@ -10,9 +10,8 @@ from ibidem.ingest.draft import document_id
 from ibidem.ingest.move import move_attachments
 from ibidem.ingest.report import IngestReport
 from ibidem.ingest.walk import is_missing
-from ibidem.objects.location import DOCUMENT
+from ibidem.objects.location import DOCUMENT, parts_of
 from ibidem.objects.node import Node
-from ibidem.repo.transaction.document_parts import parts_of
 
 if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
@@ -59,7 +58,7 @@ def remove_document(
 
 
 def _remove(tx: Transaction, document: Node, source: str, report: IngestReport) -> bool:
-    parts = [part.id for part in parts_of(tx, document)]
+    parts = [part.id for part in parts_of(document, tx.find_node)]
     if any(map(tx.is_tombstoned, parts)):
         report.skipped.append((source, "not removed: a part of it has a tombstone"))
         return False

@@ -9,9 +9,8 @@ from ibidem.ingest.ingest import ingest_text
 from ibidem.ingest.prune import remove_document
 from ibidem.ingest.report import IngestReport
 from ibidem.objects.ids import NodeId
-from ibidem.objects.location import document_of
+from ibidem.objects.location import document_of, parts_of
 from ibidem.objects.node import Node
-from ibidem.repo.transaction.document_parts import parts_of
 
 if TYPE_CHECKING:
     from ibidem.repo.merge.document_conflicts import DocumentConflict
@@ -37,7 +36,7 @@ def resolve_document(
     else:
         ingest_text(tx, text, path=found.path)
     document = tx.find_node(owner)
-    listed = set() if document is None else {part.id for part in parts_of(tx, document)}
+    listed = set() if document is None else {part.id for part in parts_of(document, tx.find_node)}
     sides = [Node.decode(store.get(cid)) for each in found.conflicts for cid in each.conflict.sides]
     for each in found.conflicts:
         tx.settle(each.id)

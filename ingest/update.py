@@ -20,10 +20,9 @@ from ibidem.ingest.mark import BOM
 from ibidem.objects.codec import Value, encode
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.ids import NodeId
-from ibidem.objects.location import DOCUMENT
+from ibidem.objects.location import DOCUMENT, parts_of
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
-from ibidem.repo.transaction.document_parts import parts_of
 
 if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
@@ -71,7 +70,7 @@ def plan(tx: Transaction, drafts: list[Draft]) -> Change:
     _check_key(before, drafts[-1])
     change = Change(before=before.props)
     kept = {draft.id for draft in drafts}
-    old = {node.id: node for node in parts_of(tx, before)}
+    old = {node.id: node for node in parts_of(before, tx.find_node)}
     for draft in drafts:
         node = old.get(draft.id) or tx.find_node(draft.id)
         if node is None:

@@ -11,7 +11,7 @@ Spec: format 5.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Self
 
 from ibidem.objects.child import Child
@@ -171,6 +171,25 @@ def document_of(node: Node) -> NodeId | None:
     is_part = namespace in (SECTION, PASSAGE) and isinstance(key, list) and bool(key)
     owner = key[0] if is_part and isinstance(key, list) else None
     return NodeId(owner) if isinstance(owner, bytes) and len(owner) == ID_BYTES else None
+
+
+def parts_of(document: Node, find: Callable[[NodeId], Node | None]) -> Iterator[Node]:
+    """Yields a document and those of its parts that `find` returns, following lists of children.
+
+    A child that ingest did not create for this document is neither followed nor yielded.
+    """
+    yield document
+    met = {document.id}
+    stack = [document]
+    while stack:
+        for child in stack.pop().children:
+            if child.id in met:
+                continue
+            met.add(child.id)
+            node = find(child.id)
+            if node is not None and document_of(node) == document.id:
+                yield node
+                stack.append(node)
 
 
 def size_of(text: str) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from ibidem.objects.conflict import EDGE, NODE, Conflict
 from ibidem.objects.edge import Edge, is_derived_link
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
-from ibidem.objects.location import document_of
+from ibidem.objects.location import document_of, parts_of
 from ibidem.objects.node import Node
 from ibidem.repo.merge.element import ABSENT, Element, merge_element, read, union
 from ibidem.repo.merge.fields import Sensitivity
@@ -188,18 +189,14 @@ class GraphMerge:
         """Returns the keys of the parts that a document has in the base or on a side."""
         found: set[bytes] = set()
         for side, document in enumerate(documents):
-            visited: set[bytes] = set()
-            waiting = [] if document is None else [document]
-            while waiting:
-                parent = waiting.pop()
-                for raw in {child.id.raw for child in parent.children} - visited:
-                    visited.add(raw)
-                    cid = self.node_triples.at(raw)[side]
-                    part = None if cid is None else Node.decode(self._buffer.get(cid))
-                    if part is not None and document_of(part) == document_of(parent):
-                        found.add(raw)
-                        waiting.append(part)
+            if document is not None:
+                parts = parts_of(document, partial(self._node_of, side))
+                found |= {part.id.raw for part in parts} - {document.id.raw}
         return found
+
+    def _node_of(self, side: int, id_: NodeId) -> Node | None:
+        cid = self.node_triples.at(id_.raw)[side]
+        return None if cid is None else Node.decode(self._buffer.get(cid))
 
     def _keep_listed(self) -> None:
         """Keeps a node that one side removed and the other did not change, if a merged node lists

@@ -23,7 +23,7 @@ from ibidem.objects.edge import Edge
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.gc_pause import gc_paused
 from ibidem.objects.ids import ID_BYTES, EdgeId, NodeId
-from ibidem.objects.location import document_of
+from ibidem.objects.location import document_of, parts_of
 from ibidem.objects.node import Node, split_content
 from ibidem.objects.root import EDGES, NODES, TOMBSTONES
 from ibidem.objects.tombstone import Tombstone
@@ -43,7 +43,6 @@ from ibidem.repo.events import checked_event
 from ibidem.repo.layers import Embedding, Ingesting, Layers
 from ibidem.repo.revspec import HEAD
 from ibidem.repo.transaction.changeset import Publisher
-from ibidem.repo.transaction.document_parts import parts_of
 from ibidem.repo.transaction.pending import Incident, PendingGraph
 from ibidem.repo.transaction.staged_graph import StagedRevision
 from ibidem.retrieve.access.policy import ALL, TrustPolicy, document_labels, with_labels
@@ -663,7 +662,7 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
             InvalidInputError: under the policy, no caller could be allowed to see such a node.
         """
         node, policy = self.node(id), self.trust_policy or TrustPolicy()
-        parts = list(parts_of(self, node)) if document_of(node) == node.id else [node]
+        parts = list(parts_of(node, self.find_node)) if document_of(node) == node.id else [node]
         for part in parts:
             own = set(part.props) - document_labels(policy, part.props, node.props)
             names = [name for name in policy.names if part is node or name not in own]
