@@ -29,9 +29,11 @@ from pyroaring import BitMap
 
 from ibidem.index.arrays import bitmap_bytes, to_bitmap
 from ibidem.index.families.vector_rows import VectorSegment
+from ibidem.index.incremental import CHUNK_COMPONENTS
 from ibidem.index.segments.codes import encode_rows
 from ibidem.index.segments.merge_rows import Part
 from ibidem.index.segments.store import FolderSegmentStore
+from ibidem.index.tuning import TUNING
 from ibidem.objects.config import Config, Model
 from ibidem.objects.parallel import set_threads
 from ibidem.retrieve.dense.kernel import numkong_module, simsimd_module
@@ -40,25 +42,25 @@ from ibidem.retrieve.filter import NodeSet, Universe, universe
 from ibidem.retrieve.query.query import resolve
 
 Rows = npt.NDArray[np.float32]
-BLOCK = 50_000
 CLOCK: list[Callable[[], float]] = [time.perf_counter]
 """What times are measured by: the wall, or processor time of the calling thread with --cpu, which
 leaves out what other threads do: then both sides have one."""
 
 
 def rows_of(kind: str, count: int, dim: int, seed: int) -> Iterator[Rows]:
-    """Yields unit rows of a distribution in blocks.
+    """Yields unit rows of a distribution in blocks, as many as a build puts in one segment.
 
     `random`; `clustered`: a thousand clusters, members at a cosine of about 0.6; `anisotropic`: a
     power-law spectrum and an offset; `near` and `self`: near-duplicates of one vector; `nears`: of
     a thousand.
     """
     fixed, random = np.random.default_rng(0), np.random.default_rng(seed)
+    block = min(TUNING.chunk_rows, CHUNK_COMPONENTS // dim)
     centres = fixed.standard_normal((1_000, dim), np.float32)
     centres /= np.linalg.norm(centres, axis=1, keepdims=True)
     spectrum = (np.arange(1, dim + 1) ** -0.5).astype(np.float32)
-    for start in range(0, count, BLOCK):
-        size = min(BLOCK, count - start)
+    for start in range(0, count, block):
+        size = min(block, count - start)
         noise = random.standard_normal((size, dim), np.float32)
         pick = random.integers(1_000, size=size)
         if kind == "clustered":
