@@ -3,7 +3,8 @@
     python bench/hybrid.py FOLDER [--sizes 10000,100000] [--commits 1000]
 
 Repositories are built in FOLDER once and used again by later runs: SIZE as it was loaded, and
-SIZE-grown, the same after one-node commits, a tenth of its nodes deleted, and late vectors.
+SIZE-grown, the same after one-node commits, a tenth of its nodes deleted, and late vectors. The
+last line of a size is what several readers answer at once, processes or threads, beside one.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +26,7 @@ import numpy as np
 
 import ibidem
 from ibidem.objects.ids import NodeId
+from ibidem.objects.parallel import set_threads
 from ibidem.repo.repository import Repository
 
 DIM = 384
@@ -35,6 +38,9 @@ BATCH = 20_000
 MODEL = "m"
 LATE_SHARE = 10
 """One node in so many gets its vector after loading, and one in so many is deleted."""
+READERS = ((1, 1), (2, 1), (4, 1), (1, 2), (1, 4))
+"""Processes, and threads of each that ask."""
+READING_S, WARM_UP_S = 3.0, 5.0
 _WORDS = [
     "".join(chr(97 + number // 26**place % 26) for place in range(4)) for number in range(50_000)
 ]
@@ -168,6 +174,47 @@ def warm(folder: Path, size: int, rounds: int = 60) -> dict[str, float]:
     return found | memory()
 
 
+def read(folder: Path, size: int, threads: int, begin: int) -> dict[str, float]:
+    """Asks from some threads, each question on one thread, from a second of the clock on; returns
+    how many answers there were."""
+    set_threads(1)
+    repo = ibidem.open(folder)
+    all_questions = list(questions(size, 64))
+    for text, vector in all_questions[:8]:
+        ask(repo, text, vector)
+    time.sleep(max(0.0, begin - time.time()))
+    counts = [0] * threads
+
+    def answer(number: int) -> None:
+        while time.time() < begin + READING_S:
+            ask(repo, *all_questions[(number * 16 + counts[number]) % 64])
+            counts[number] += 1
+
+    workers = [threading.Thread(target=answer, args=(number,)) for number in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return {"answers": sum(counts)}
+
+
+def readers(folder: Path, size: int) -> dict[str, float]:
+    """Returns the answers a second of one reader, and how many times that several give."""
+    found: dict[str, float] = {}
+    for processes, threads in READERS:
+        begin = int(time.time() + WARM_UP_S)
+        command = [sys.executable, __file__, "--step", "read"]
+        command += [str(folder), str(size), str(threads), str(begin)]
+        running = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(processes)]
+        answers = sum(json.loads(one.communicate()[0])["answers"] for one in running)
+        if not found:
+            found["one reader, answers/s"] = answers / READING_S
+        else:
+            name = f"{processes} processes" if processes > 1 else f"{threads} threads"
+            found[name] = answers / READING_S / found["one reader, answers/s"]
+    return found
+
+
 def memory() -> dict[str, float]:
     """Returns what this process keeps beyond the page cache, and peak."""
     totals = {"Private_Dirty": 0, "Anonymous": 0, "Rss": 0}
@@ -252,6 +299,7 @@ def run(folder: Path, size: int, commits: int) -> None:
             f"p99 {spent[int(0.99 * len(spent))]:.1f}, worst {spent[-1]:.1f}"
         )
     say("  grown", apart("warm", grown, size) | process(grown, size))
+    say("  readers", readers(base, size))
 
 
 def say(name: str, found: dict[str, float]) -> None:
@@ -267,7 +315,7 @@ def main() -> None:
     options = arguments.parse_args()
     if options.step:
         name, folder, *numbers = options.step
-        steps = {"load": load, "grow": grow, "warm": warm}
+        steps = {"load": load, "grow": grow, "warm": warm, "read": read}
         print(json.dumps(steps[name](Path(folder), *map(int, numbers))))
         return
     options.folder.mkdir(parents=True, exist_ok=True)
