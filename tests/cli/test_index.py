@@ -35,9 +35,7 @@ def test_heads_are_listed_built_dropped_and_proved(notes: Run, data: Data, tmp_p
     assert len(data("retrieve", "deadline")["items"]) == 2
 
 
-def test_a_damaged_head_is_named_and_the_others_are_checked(
-    notes: Run, data: Data, tmp_path: Path
-):
+def test_a_damaged_head_is_named_and_the_others_are_checked(notes: Run, data: Data, tmp_path: Path):
     notes("branch", "draft")
     (tmp_path / "notes/more.md").write_text("Another deadline.", encoding="utf-8")
     notes("commit", "notes", "-m", "more")
