@@ -319,7 +319,8 @@ def test_a_tombstoned_document_is_skipped(
     notes: Run, data: Data, folder: Callable[[], dict[str, Any]]
 ) -> None:
     document = data("query", "--label", "Document")["nodes"][0]["id"]
-    notes("node", "tombstone", document, "--reason", "wrong")
+    found = notes("node", "tombstone", document, "--reason", "wrong")
+    assert "sections and passages, 2 of which stay visible" in found.stderr
     notes("commit", "-m", "hidden")
     (skipped,) = folder()["skipped"]
     assert skipped["reason"].startswith("forgotten")
