@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import click
@@ -10,9 +12,10 @@ from ibidem.cli import exits
 from ibidem.cli.options.documents import document_name, open_folder, select
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, at_option, common_options, pass_session
-from ibidem.objects.errors import IbidemError, InvalidInputError
+from ibidem.objects.errors import ConflictError, IbidemError, InvalidInputError
 
 if TYPE_CHECKING:
+    from ibidem.ingest.working_folder import WorkingFolder
     from ibidem.objects.node import Node
 
 
@@ -28,9 +31,9 @@ def command(
 ) -> None:
     """Restore files, or the files of folders, from a revision
 
-    A file that was changed since the last commit is replaced only with --force. Documents whose
-    text was extracted, such as PDF, are left out: the file itself is not stored. No branch moves;
-    to go to another branch, use `repo switch`.
+    A file with a change that no branch has is replaced only with --force. Documents whose text was
+    extracted, such as PDF, are left out: the file itself is not stored. No branch moves; to go to
+    another branch, use `repo switch`.
 
     \b
     Examples:
@@ -38,7 +41,7 @@ def command(
       repo checkout notes/ --at main~2
     """
     from ibidem.ingest.draft import document_id
-    from ibidem.ingest.restore import restore
+    from ibidem.ingest.folder_status import files_of_branches
     from ibidem.ingest.source_digest import source_texts
     from ibidem.repo.history.documents import document_paths
     from ibidem.retrieve.access.policy import ALL
@@ -53,12 +56,13 @@ def command(
         folder = open_folder(session, repository)
         selected = {document_id(path): path for path in select(names, known, where=f"at {at}")}
         folder.learn(selected.values())
+        others = cache(partial(files_of_branches, folder))
         for id_, document, read in source_texts(repository.core.store, revision.root, selected):
             path = selected[id_]
             try:
                 _check_text(path, document or revision.node(id_))
                 text = revision.document(id_) if read is None else read
-                if restore(folder, path, text, overwrite=force):
+                if _restored(folder, path, text, others, is_forced=force):
                     restored.append(path)
                 else:
                     unchanged += 1
@@ -84,6 +88,29 @@ def command(
         output.say(*(f"restored: {output.one_line(path)}" for path in restored))
         output.say(f"{output.plural(len(restored), 'file')} restored, {unchanged:,} unchanged")
     context.exit(exits.FAILED if errors else exits.OK)
+
+
+def _restored(
+    folder: WorkingFolder,
+    path: str,
+    text: str,
+    others: Callable[[], Mapping[str, str]],
+    *,
+    is_forced: bool,
+) -> bool:
+    """Writes a document to its file; returns False if the file has it already.
+
+    Args:
+        others: returns the files that have the text of another branch, with which nothing is lost.
+    """
+    from ibidem.ingest.restore import restore
+
+    try:
+        return restore(folder, path, text, overwrite=is_forced)
+    except ConflictError:
+        if path not in others():
+            raise
+        return restore(folder, path, text, overwrite=True)
 
 
 def _check_text(path: str, document: Node) -> None:

@@ -14,6 +14,7 @@ from ibidem.objects.errors import CorruptError, InvalidInputError
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
 
+_PROBLEMS_SHOWN = 10
 _names_argument = click.argument("names", nargs=-1)
 _all_option = click.option("--all", "is_all", is_flag=True, help="Every branch and tag.")
 
@@ -151,10 +152,12 @@ def verify(session: Session, names: tuple[str, ...], is_all: bool) -> None:
         chosen = _chosen(names, is_all)
         problems = repository.maintenance.verify_index(("HEAD",) if chosen == () else chosen)
         if problems:
-            more = f", and {len(problems) - 1} more" if problems[1:] else ""
+            more = len(problems) - _PROBLEMS_SHOWN
             raise CorruptError(
-                f"index: {problems[0]}{more}",
-                hint="run 'repo index build'; if another machine built it, revoke its key",
+                f"index: {'; '.join(problems[:_PROBLEMS_SHOWN])}"
+                + (f"; and {more:,} more" if more > 0 else ""),
+                hint="'repo fsck' names damaged blocks; if there are none, run 'repo index build', "
+                "and revoke the key of the machine that built it",
             )
         _show(session, repository, "what the blocks give", None if chosen == () else "every index")
 

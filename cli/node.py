@@ -97,19 +97,32 @@ def tombstone(session: Session, *, nodes: tuple[str, ...], reason: str) -> None:
     """Stage a tombstone that hides each NODE until it is removed
 
     A NODE is an id or a unique prefix. Merges and reimports do not bring it back; `repo node
-    untombstone` does. Older revisions still show it; `repo erase` destroys it.
+    untombstone` does. Older revisions still show it; `repo erase` destroys it. The sections and
+    passages of a document are nodes of their own, which stay visible.
 
     \b
     Example:
       repo node tombstone 0d6c5a7b9f1e4c0f8a2b3c4d5e6f7081 --reason "withdrawn"
     """
-    _stage(
-        session,
-        "node-tombstone",
-        nodes,
-        "to be hidden",
-        lambda tx, node: tx.tombstone(node, reason=reason),
-    )
+    from ibidem.objects.location import document_of, parts_of
+
+    parts: set[NodeId] = set()
+
+    def hide(tx: Transaction, id_: NodeId) -> None:
+        tx.tombstone(id_, reason=reason)
+        node = tx.node(id_)
+        if document_of(node) == id_:
+            found = (part.id for part in parts_of(node, tx.find_node))
+            parts.update(part for part in found if not tx.is_tombstoned(part))
+
+    ids = _stage(session, "node-tombstone", nodes, "to be hidden", hide)
+    shown = len(parts.difference(ids))
+    if shown and not session.json:
+        output.note(
+            f"warning: the text of a document is in its sections and passages, {shown:,} of which "
+            "stay visible",
+            "'repo rm PATH' removes a document with its parts, 'repo erase PATH' destroys them",
+        )
 
 
 @command.command("untombstone")
@@ -140,8 +153,8 @@ def _stage(
     nodes: tuple[str, ...],
     what: str,
     change: Callable[[Transaction, NodeId], None],
-) -> None:
-    """Stages one change to each of the nodes, all or none, and reports it."""
+) -> list[NodeId]:
+    """Stages one change to each of the nodes, all or none, and reports it; returns their ids."""
     with session.open() as repository, repository.stage.transaction() as tx:
         ids = [tx.node_id(node) for node in nodes]
         for node in ids:
@@ -150,3 +163,4 @@ def _stage(
         output.emit(name, {"ids": [str(node) for node in ids]})
     else:
         output.say(*map(str, ids), f"{output.plural(len(ids), 'node')} {what}; run 'repo commit'")
+    return ids

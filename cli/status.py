@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,7 @@ def command(session: Session) -> None:
         staged = list(repository.stage.changes())
         lines = [] if session.json else _staged_lines(repository, staged)
         open_conflicts = repository.conflicts()
-        folder = _folder_status(session, repository)
+        folder, others = _folder_status(session, repository)
         documents = conflicts.document_conflicts(repository) if open_conflicts else []
         conflict_lines = conflicts.all_lines(repository.core.store, open_conflicts, documents)
     if session.json:
@@ -61,7 +61,7 @@ def command(session: Session) -> None:
         output.note(output.faint("next: repo commit -m MESSAGE, or repo undo --staged"))
     else:
         output.say("nothing is staged")
-    _say_folder(folder)
+    _say_folder(folder, others)
     if open_conflicts:
         output.say("", f"{output.plural(len(open_conflicts), 'conflict')} to resolve")
         output.say(*(f"  {line}" for line in conflict_lines))
@@ -82,18 +82,23 @@ def _staged_lines(repository: Repository, staged: Sequence[Change]) -> list[str]
     return [*lines[:CHANGES_SHOWN], f"and {more:,} more"] if more > 0 else lines
 
 
-def _folder_status(session: Session, repository: Repository) -> FolderStatus:
-    from ibidem.ingest.folder_status import FolderStatus, folder_status
+def _folder_status(
+    session: Session, repository: Repository
+) -> tuple[FolderStatus, Mapping[str, str]]:
+    """Returns the status, and the files that have the text of another branch, with the branch."""
+    from ibidem.ingest.folder_status import FolderStatus, files_of_branches, folder_status
     from ibidem.ingest.working_folder import WorkingFolder
 
     location = repository.core.location
     if location is None or not location.is_folder:
-        return FolderStatus()
+        return FolderStatus(), {}
     folder = Path(os.path.abspath(session.root()))  # noqa: PTH100  resolve() would follow links
     working = WorkingFolder.open(repository.core, folder)
     found = folder_status(working)
+    is_taken = not session.json and (found.new or found.changed or found.diverged)
+    others = files_of_branches(working) if is_taken else {}
     working.save()
-    return found
+    return found, others
 
 
 def _folder_json(found: FolderStatus) -> dict[str, Any]:
@@ -108,18 +113,23 @@ def _folder_json(found: FolderStatus) -> dict[str, Any]:
     }
 
 
-def _say_folder(found: FolderStatus) -> None:
+def _say_folder(found: FolderStatus, others: Mapping[str, str]) -> None:
     one_line = output.one_line
+
+    def named(path: str) -> str:
+        other = others.get(path)
+        return one_line(path) + (f" (as on {one_line(other)})" if other is not None else "")
+
     groups = (
-        ("new", output.good, map(one_line, found.new)),
-        ("changed", output.bad, map(one_line, found.changed)),
+        ("new", output.good, map(named, found.new)),
+        ("changed", output.bad, map(named, found.changed)),
         ("deleted", output.bad, map(one_line, found.deleted)),
         (
             "renamed",
             output.bad,
             (f"{one_line(each.before)} -> {one_line(each.after)}" for each in found.renamed),
         ),
-        ("changed on both sides", output.bad, map(one_line, found.diverged)),
+        ("changed on both sides", output.bad, map(named, found.diverged)),
         ("older than its document", output.faint, map(one_line, found.behind)),
     )
     lines: list[str] = []

@@ -35,8 +35,8 @@ def command(session: Session, *, name: str, create: bool, author: str | None) ->
     """Switch to the branch NAME
 
     Files stay as they are: what differs from the branch counts as a change of the file, until `repo
-    checkout . --force` takes the documents of the branch. Files that still have the text of the
-    former branch are named.
+    checkout .` takes the documents of the branch. Files that still have the text of the former
+    branch are named.
 
     \b
     Examples:
@@ -64,7 +64,7 @@ def command(session: Session, *, name: str, create: bool, author: str | None) ->
             f"warning: {output.plural(len(files), 'file')} still as on "
             f"{output.one_line(former)}: {shown}",
             "the next 'repo commit .' takes them as changes; 'repo diff' shows these, "
-            "'repo checkout PATH --force' takes the document of the branch",
+            "'repo checkout .' takes the documents of the branch",
         )
 
 

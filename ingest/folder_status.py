@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import field
 
 from ibidem.ingest.draft import document_id
@@ -13,7 +14,9 @@ from ibidem.ingest.source_digest import source_digests
 from ibidem.ingest.stat_table import stat_of
 from ibidem.ingest.walk import Found, Skipped, is_missing, opened, printable, read, walk
 from ibidem.ingest.working_folder import Difference, Renamed, WorkingFolder, is_document
+from ibidem.objects.commit import Commit
 from ibidem.objects.constants import DOCUMENT_BYTES_MAX
+from ibidem.objects.errors import CorruptError, NotFoundError
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.repo.history.documents import touched_documents
@@ -92,6 +95,22 @@ def files_at(folder: WorkingFolder, root: Root) -> list[str]:
             if folder.row(path).file == digest and folder.difference(path) in _TAKEN:
                 found.append(path)
     return sorted(found)
+
+
+def files_of_branches(folder: WorkingFolder) -> dict[str, str]:
+    """Returns the files that have the source of their document on another branch, and that the next
+    commit would take for changes, each with such a branch; without branches that cannot be read."""
+    store = folder.core.store
+    found: dict[str, str] = {}
+    looked = {folder.core.graph().root_cid}
+    for branch, commit in sorted(folder.core.branches().items()):
+        with suppress(CorruptError, NotFoundError):
+            root = Commit.decode(store.get(commit)).root
+            if root not in looked:
+                looked.add(root)
+                files = files_at(folder, Root.decode(store.get(root)))
+                found = dict.fromkeys(files, branch) | found
+    return found
 
 
 def _settle_missing(folder: WorkingFolder, status: FolderStatus, files: dict[str, Found]) -> None:

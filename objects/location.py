@@ -163,14 +163,18 @@ class Measures:
 def document_of(node: Node) -> NodeId | None:
     """Returns the id of the document that a node was ingested from (its own id for a document);
     None for a node that ingest did not create."""
-    if node.key is None:
-        return None
-    namespace, key = node.key
-    if namespace == DOCUMENT:
+    if node.key is not None and node.key[0] == DOCUMENT:
         return node.id
-    is_part = namespace in (SECTION, PASSAGE) and isinstance(key, list) and bool(key)
-    owner = key[0] if is_part and isinstance(key, list) else None
-    return NodeId(owner) if isinstance(owner, bytes) and len(owner) == ID_BYTES else None
+    return document_in(node.key)
+
+
+def document_in(key: object) -> NodeId | None:
+    """Returns the id of the document that the key of a section or a passage names; None for any
+    other key."""
+    match key:
+        case ["section" | "passage", [bytes() as owner, *_]] if len(owner) == ID_BYTES:
+            return NodeId(owner)
+    return None
 
 
 def parts_of(document: Node, find: Callable[[NodeId], Node | None]) -> Iterator[Node]:

@@ -140,7 +140,8 @@ class Application:
         except IbidemError as error:
             answer = failure(request, error)
         # The rest of a body would be read as the next request.
-        return response(request, answer, is_last=body.left > 0)
+        is_last = body.left > 0
+        return response(request, answer, is_last=is_last, workers=self._limited.workers)
 
     async def _run_route(
         self, route: Route, token: Token, subject: Subject, request: Request, body: Body

@@ -52,6 +52,11 @@ def events(call: Call) -> Answer:
 async def _moves(
     core: Core, listeners: Listeners, cid: OperationCid, heads: Heads
 ) -> AsyncIterator[bytes]:
+    """Yields the moves of branches as they are found.
+
+    Each look is one read of a cell. It is not in one of the threads that answer requests, so that
+    long questions delay no event: at most LISTENERS_MAX more threads are in use.
+    """
     if listeners.count >= LISTENERS_MAX:  # in the event loop only, so no thread interferes
         yield FULL
         return

@@ -36,6 +36,8 @@ class Answer(NamedTuple):
     is_immutable: bool = False
     """Whether the same request has the same answer for ever, because it names CIDs only."""
     headers: Mapping[str, str] = {}
+    is_live: bool = False
+    """Whether each part of a stream is sent as soon as it is there."""
 
 
 class Stream(Protocol):

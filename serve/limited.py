@@ -249,11 +249,18 @@ async def drain(request: Request) -> None:
         return
 
 
-def response(request: Request, answer: Answer, *, is_last: bool = False) -> Response:
+def response(
+    request: Request,
+    answer: Answer,
+    *,
+    is_last: bool = False,
+    workers: CapacityLimiter | None = None,
+) -> Response:
     """Returns an answer with its headers.
 
     Args:
         is_last: whether the connection ends after it.
+        workers: the threads in which the parts of a stream are computed.
     """
     headers = {
         "content-type": answer.content_type,
@@ -279,24 +286,28 @@ def response(request: Request, answer: Answer, *, is_last: bool = False) -> Resp
     if isinstance(answer.body, bytes):
         return Response(answer.body, answer.status, headers)
     parts = answer.body
-    streamed = parts if isinstance(parts, AsyncIterable) else _in_threads(iter(parts))
-    return StreamingResponse(streamed, answer.status, headers)
+    if not isinstance(parts, AsyncIterable):
+        parts = _in_threads(iter(parts), 0 if answer.is_live else _PART_BYTES, workers)
+    return StreamingResponse(parts, answer.status, headers)
 
 
 def _is_listed(tag: str, known: str) -> bool:
     return any(one.strip().removeprefix("W/") in (f'"{tag}"', "*") for one in known.split(","))
 
 
-async def _in_threads(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Yields some parts together, each lot computed in a worker thread."""
-    while lot := await to_thread.run_sync(_lot, parts):
+async def _in_threads(
+    parts: Iterator[bytes], lot_bytes: int, workers: CapacityLimiter | None
+) -> AsyncIterator[bytes]:
+    """Yields some parts together, each lot computed in a worker thread, which waits for no
+    client."""
+    while lot := await to_thread.run_sync(_lot, parts, lot_bytes, limiter=workers):
         yield lot
 
 
-def _lot(parts: Iterator[bytes]) -> bytes:
+def _lot(parts: Iterator[bytes], size_bytes: int) -> bytes:
     found = bytearray()
     for part in parts:
         found += part
-        if len(found) >= _PART_BYTES:
+        if len(found) >= size_bytes:
             break
     return bytes(found)

@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final, NoReturn
-
-from anyio import to_thread
 
 from ibidem.objects.block_json import json_default
 from ibidem.objects.errors import IbidemError, InvalidInputError, NotFoundError
@@ -68,7 +66,7 @@ def packs(call: Call) -> Answer:
         call.subject.query = stream.query
         lines = stream.lines()
         # Read before the answer begins, so an error in it has its status.
-        return Answer(_streamed(next(lines), lines), LINES)
+        return Answer(_streamed(next(lines), lines), LINES, is_live=True)
     result = revision.packs(**options)
     call.subject.query = result.query
     return Answer(result.to_json().encode(), tag=str(result.cid))
@@ -79,16 +77,13 @@ def _is_accepted(kind: str, accept: str) -> bool:
     return any(one.partition(";")[0].strip().lower() == kind for one in accept.split(","))
 
 
-async def _streamed(
-    first: Mapping[str, Any], rest: Iterator[Mapping[str, Any]]
-) -> AsyncIterator[bytes]:
-    """Yields the lines of a stream, each computed in a worker thread and sent at once; an error
-    after the first of them is the last line."""
+def _streamed(first: Mapping[str, Any], rest: Iterator[Mapping[str, Any]]) -> Iterator[bytes]:
+    """Yields the lines of a stream; an error after the first of them is the last line."""
     line: Mapping[str, Any] | None = first
     while line is not None:
         yield written(line) + b"\n"
         try:
-            line = await to_thread.run_sync(next, rest, None)
+            line = next(rest, None)
         except Exception as error:
             known = error if isinstance(error, IbidemError) else failed(error)
             line = {"error": json.loads(wire.write_problem(known, wire.status_of(known)))}

@@ -148,7 +148,7 @@ class GroupCommit(ABC, Generic[C]):
         return dict(self.state.cells) if is_current else self._store.cells()
 
     def _leave(self) -> None:
-        """Ends the turn of a writer that hands in nothing."""
+        """Ends the turn of a writer that hands in nothing, or whose write failed."""
 
     def _gave_way(self) -> bool:
         """Waits until this process may compete again; returns whether it had to, so that the store
@@ -227,6 +227,7 @@ class GroupCommit(ABC, Generic[C]):
             failure = error if isinstance(error, Exception) else self._interrupted()
             for change in batch:
                 change.result = change.result or failure
+            self._leave()
             if failure is not error:
                 raise
         finally:

@@ -171,7 +171,9 @@ class Maintenance:
             names: such as "main", "tags/v1", or "HEAD" for the current branch.
 
         Raises:
-            NotFoundError: there is no such branch or tag; nothing was built.
+            NotFoundError: there is no such branch or tag, and nothing was built; or a block of a
+                head is missing, and the others were built.
+            CorruptError: a block of a head is damaged; the others were built.
         """
         from ibidem.repo.maintenance.head_index import build_heads
 
@@ -193,7 +195,8 @@ class Maintenance:
 
     def verify_index(self, names: Iterable[str] | None = (HEAD,)) -> tuple[str, ...]:
         """Returns what differs between the index of a head and one that is built again from the
-        blocks, a sentence each; none proves the index, also what another machine built of it.
+        blocks, or why the head cannot be read, a sentence each; none proves the index, also what
+        another machine built of it.
 
         Args:
             names: as in `build_index`; by default the current branch.

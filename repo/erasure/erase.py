@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ibidem.objects.block import empty
@@ -109,7 +110,7 @@ def erase(
     if not given:
         raise InvalidInputError("ids: got none, expected one or more")
     now = repository.operation_log.time(time)
-    work = _Work(repository, sorted(given), reason, author, now, key)
+    work = _Work(repository, dict.fromkeys(given, reason), author, now, key)
     return work.run(())
 
 
@@ -118,14 +119,20 @@ def carry_out(
 ) -> EraseReport | None:
     """Carries out erasures from elsewhere, whose signatures the caller has accepted; returns None
     if all of them are known here.
+
+    What is here of the nodes and they do not name, such as later parts of a document, is erased in
+    the name of this copy, with its key if it has one.
+
+    Spec: sync 8.
     """
     known = {erasure.cid for erasure in repository.guard.erased().erasures}
     given = [erasure for erasure in erasures if erasure.cid not in known]
     if not given:
         return None
-    wanted = sorted({erasure.node for erasure in given}, key=lambda id_: id_.raw)
+    reasons = {erasure.node: erasure.reason for erasure in given}
     now = repository.operation_log.time(time)
-    work = _Work(repository, wanted, given[0].reason, author, now, None)
+    key = repository.signing_key or repository.keyring.chosen(None)
+    work = _Work(repository, reasons, author, now, key)
     return work.run(given)
 
 
@@ -135,8 +142,7 @@ class _Work:
     def __init__(
         self,
         repository: Core,
-        ids: Sequence[NodeId],
-        reason: str,
+        named: Mapping[NodeId, str],
         author: str,
         time: int,
         key: SigningKey | None,
@@ -144,14 +150,16 @@ class _Work:
         self._repository = repository
         self._operations = repository.operation_log
         self._store: Store = repository.store
-        self._ids = ids
-        self._reason, self._author, self._time = reason, author, time
+        self._named = named
+        self._reasons = named
+        """By node, the parts of the named ones included."""
+        self._author, self._time = author, time
         self._key = key
 
     @property
     def _message(self) -> str:
-        more = len(self._ids) - _NAMED_MAX
-        named = "erase " + ", ".join(str(id_) for id_ in self._ids[:_NAMED_MAX])
+        more = len(self._reasons) - _NAMED_MAX
+        named = "erase " + ", ".join(map(str, islice(self._reasons, _NAMED_MAX)))
         return named + (f" and {more:,} more" if more > 0 else "")
 
     def run(self, given: Sequence[Erasure]) -> EraseReport:
@@ -161,7 +169,7 @@ class _Work:
         finish(self._repository, known)
         folder = self._repository.folder
         return EraseReport(
-            tuple(self._ids),
+            tuple(self._reasons),
             tuple(erasure.cid for erasure in erasures),
             sum(map(len, copies.cids.values())),
             commits,
@@ -177,12 +185,13 @@ class _Work:
         is left to destroy. The last is None if there may be more than this erasure: the remains of
         an earlier one, which are destroyed together with it.
         """
-        if not given:  # an erasure from elsewhere comes with those of the parts
-            # In each attempt, since another writer may have added parts.
-            self._ids = sorted(with_parts(self._store, set(self._ids)))
+        # In each attempt, since another writer may have added parts. An erasure from elsewhere
+        # names only those that were known there.
+        owners = with_parts(self._store, self._named.keys())
+        self._reasons = {id_: self._named[owner] for id_, owner in sorted(owners.items())}
         fields = self._repository.graph(state=state).config.fields
         erased = read_erased(self._store, state.view.erasures)
-        copies = find_copies(self._store, set(self._ids), fields)
+        copies = find_copies(self._store, set(self._reasons), fields)
         self._check(state, copies, erased, given)
         pending = state.cells.get(ERASING_CELL)
         erasures, commits, tree = self._publish(state, copies, erased, given, pending)
@@ -191,7 +200,7 @@ class _Work:
     def _check(
         self, state: State, copies: Copies, erased: Erased, given: Sequence[Erasure]
     ) -> None:
-        for id_ in self._ids:
+        for id_ in self._reasons:
             if not copies.cids[id_.raw] and id_.raw not in erased.nodes and not given:
                 raise NotFoundError(
                     f"node {id_} is nowhere in this repository", hint="repo query lists nodes"
@@ -220,7 +229,7 @@ class _Work:
         Publishes nothing if everything was erased before and no branch has the nodes.
         """
         new = [*given, *self._erasures(copies, [*given, *erased.erasures])]
-        found = [*new, *(each for each in erased.erasures if each.node in self._ids)]
+        found = [*new, *(each for each in erased.erasures if each.node in self._reasons)]
         buffer = WriteBatch(self._store)
         staged = state.cells.get(STAGE_CELL)
         gone = index_of(tuple(found))
@@ -263,11 +272,11 @@ class _Work:
         """Returns new erasures for everything that the known ones do not name."""
         named = {cid for erasure in known for cid in erasure.cids}
         made = []
-        for id_ in self._ids:
+        for id_, reason in self._reasons.items():
             cids = sorted(copies.cids[id_.raw] - named)
             for start in range(0, len(cids), CIDS_MAX):
                 part = tuple(Cid(cid.raw) for cid in cids[start : start + CIDS_MAX])
-                erasure = Erasure(id_, part, self._reason, self._author, self._time)
+                erasure = Erasure(id_, part, reason, self._author, self._time)
                 made.append(erasure if self._key is None else self._key.sign(erasure))
         return made
 

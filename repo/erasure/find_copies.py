@@ -98,10 +98,11 @@ def find_copies(store: Store, ids: set[NodeId], fields: tuple[str, ...] = TEXT_F
     return found
 
 
-def with_parts(store: Store, ids: Collection[NodeId]) -> set[NodeId]:
+def with_parts(store: Store, ids: Collection[NodeId]) -> dict[NodeId, NodeId]:
     """Returns the nodes and, of each document among them, the sections and passages of every stored
-    version: the words of a document are in its parts."""
-    found = set(ids)
+    version: the words of a document are in its parts. The values are the nodes that they are erased
+    with: their document, or themselves."""
+    found = {id_: id_ for id_ in ids}
     wanted = Substrings(id_.raw for id_ in ids)
     for cid, block in _blocks(store):
         if not cid.is_raw and wanted.is_any_in(block):
@@ -109,8 +110,9 @@ def with_parts(store: Store, ids: Collection[NodeId]) -> set[NodeId]:
             if isinstance(fields, dict) and fields.get("kind") == "node":
                 with suppress(CorruptError, FormatError):
                     node = Node.from_map(dict(fields))
-                    if document_of(node) in ids:
-                        found.add(node.id)
+                    document = document_of(node)
+                    if document is not None and document in ids:
+                        found.setdefault(node.id, document)
     return found
 
 

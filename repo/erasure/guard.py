@@ -1,10 +1,10 @@
 """The erasures of a repository: which blocks must never return, and why a block is missing.
 
 Erasures are in the view, so every process sees them from the operation on that published them. The
-store consults its guard: it rejects blocks that an erasure names, and nodes with an erased id; if
-an erased block is requested, the error says that it was erased.
+store consults its guard: it rejects blocks that an erasure names, nodes with an erased id, and
+parts of an erased document; if an erased block is requested, the error says that it was erased.
 
-Spec: format 5.14.
+Spec: format 5.14, sync 8.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from ibidem.objects.errors import (
     InvalidInputError,
 )
 from ibidem.objects.ids import NodeId
+from ibidem.objects.location import document_in
 from ibidem.objects.record import record
 from ibidem.objects.tree import EMPTY_TREE, Tree
 from ibidem.repo.state import HEAD_CELL
@@ -57,6 +58,21 @@ class Erased:
     """By the 36 bytes of an erased block's CID."""
     nodes: Mapping[bytes, Erasure] = field(default_factory=empty)  # type: ignore[arg-type]
     """By the id of an erased node."""
+
+    def of(self, cid: Cid, block: bytes | None) -> Erasure | None:
+        """Returns the erasure because of which a block must not be here: one that names it, or one
+        of its node, or of the document that its node is a part of.
+
+        Args:
+            block: None if only its CID is known.
+        """
+        found = self.cids.get(cid.raw)
+        if found is None and block is not None and not cid.is_raw:
+            found = self.nodes.get(id_in(block))
+            if found is None:
+                document = _document_in(block)
+                found = None if document is None else self.nodes.get(document.raw)
+        return found
 
 
 NOTHING_ERASED = Erased()
@@ -96,8 +112,8 @@ class ErasureGuard:
         """Raises if one of the blocks was erased.
 
         Args:
-            cids: CIDs, or a mapping from CIDs to blocks: then versions of an erased node that no
-                erasure names are rejected too.
+            cids: CIDs, or a mapping from CIDs to blocks: then versions of an erased node, and parts
+                of an erased document, that no erasure names are rejected too.
             cells: their values at the time the blocks are put. An erasure moves the head, so if the
                 head is among them, the state that it names is sufficient.
 
@@ -109,9 +125,7 @@ class ErasureGuard:
             return
         blocks = cids if isinstance(cids, Mapping) else None
         for cid in cids:
-            erasure = found.cids.get(cid.raw)
-            if erasure is None and blocks is not None and not cid.is_raw:
-                erasure = found.nodes.get(id_in(blocks[cid]))
+            erasure = found.of(cid, None if blocks is None else blocks[cid])
             if erasure is not None:
                 raise forgotten(erasure.node)
 
@@ -215,3 +229,12 @@ def id_in(block: bytes) -> bytes:
     fields = codec.decode(block)  # an unknown field may precede it
     found = fields.get("id") if isinstance(fields, dict) else None
     return found if isinstance(found, bytes) else b""
+
+
+def _document_in(block: bytes) -> NodeId | None:
+    """Returns the id of the document that the node in a block is a part of, None for any other
+    block."""
+    if b"dkinddnode" not in block or not (b"gsection" in block or b"gpassage" in block):
+        return None
+    fields = codec.decode(block)
+    return document_in(fields.get("key")) if isinstance(fields, dict) else None

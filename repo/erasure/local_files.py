@@ -29,7 +29,7 @@ from ibidem.repo.erasure.quarantines import PREFIX, sweep
 from ibidem.repo.erasure.substrings import Substrings
 from ibidem.repo.maintenance.file_checks import blank, log_frames
 from ibidem.repo.receipts.log import GENERATION_FILE, generation_in
-from ibidem.store.files import folder_lock, read_file, write_file
+from ibidem.store.files import folder_lock, medium_error, read_file, write_file
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
@@ -216,7 +216,7 @@ def _rows(folder: Path) -> Iterator[tuple[Path, LocalFiles]]:
 def _check_gone(error: OSError) -> None:
     """Raises the error of a folder that cannot be listed, unless another process removed it."""
     if not isinstance(error, FileNotFoundError):
-        raise error
+        raise medium_error(Path(error.filename), error) from error
 
 
 def _files(folder: Path, rule: Rule) -> list[Path]:

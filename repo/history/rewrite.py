@@ -163,7 +163,7 @@ class _Plan:
             if commit.signature is not None and not drop_signatures:
                 raise InvalidInputError(
                     f"commit {cid} is signed, and its signature is not valid with other parents",
-                    hint="pass drop_signatures, and sign the new commits",
+                    hint="--drop-signatures, or drop_signatures=True, takes its signature off",
                 )
             renamed[cid] = _put(replace(commit, parents=kept, signature=None), buffer)
         return renamed

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.commit import Commit
-from ibidem.objects.errors import CorruptError, ErrorKind, IbidemError, NotFoundError
+from ibidem.objects.errors import (
+    CorruptError,
+    ErasedError,
+    ErrorKind,
+    IbidemError,
+    NotFoundError,
+)
 from ibidem.objects.record import record
 from ibidem.repo.argument_checks import check_names
 from ibidem.repo.refs import HEADS, TAGS
@@ -74,17 +80,31 @@ def list_heads(core: Core) -> tuple[HeadIndex, ...]:
 
 
 def build_heads(core: Core, names: Iterable[str] | None) -> None:
-    """Builds the indices of some heads, for None of all that can be read; those that are kept stay
-    as they are."""
+    """Builds the indices of some heads, for None of all whose commits can be read and of which
+    nothing was erased; those that are kept stay as they are.
+
+    Raises:
+        CorruptError, NotFoundError: a head is damaged; those of the others were built.
+    """
+    is_all = names is None
     if names is None:
         names = [name for name, cid in _heads(core).items() if _root_of(core, cid) is not None]
-    for name, _ in _roots(core, names):
-        core.graph(name).with_snapshot(lambda _: None)
+    problem: IbidemError | None = None
+    for name in _full_names(core, names):
+        try:
+            core.graph(name).with_snapshot(lambda _: None)
+        except (CorruptError, NotFoundError) as error:
+            if not (is_all and isinstance(error, ErasedError)):
+                problem = problem or error
+    if problem is not None:
+        raise problem
 
 
 def drop_heads(core: Core, names: Iterable[str] | None) -> int:
     """Drops the indices of some heads, for None those of all revisions; returns the bytes freed."""
-    roots = None if names is None else {root for _, root in _roots(core, names)}
+    roots = None
+    if names is not None:
+        roots = {core.graph(name).root_cid for name in _full_names(core, names)}
     core.drop_derived()
     index = core.search_index.current
     before = index.stats().size_bytes
@@ -96,12 +116,19 @@ def drop_heads(core: Core, names: Iterable[str] | None) -> int:
 
 
 def verify_heads(core: Core, names: Iterable[str] | None) -> tuple[str, ...]:
-    """Builds the indices of some heads again, in memory, and returns what differs."""
-    found = _roots(core, names)
+    """Builds the indices of some heads again, in memory, and returns what differs, or why a head
+    cannot be read. A head of which something was erased cannot be asked, so it has no index."""
+    found = _full_names(core, names)
     problems = []
-    for name, root in found:
+    for name in found:
+        try:
+            differences = core.search_index.verify(core.graph(name).root_cid)
+        except ErasedError:
+            continue
+        except (CorruptError, NotFoundError) as error:
+            differences = [str(error)]
         prefix = "" if len(found) == 1 else f"{name}: "
-        problems += [f"{prefix}{problem}" for problem in core.search_index.verify(root)]
+        problems += [f"{prefix}{difference}" for difference in differences]
     return tuple(problems)
 
 
@@ -114,8 +141,8 @@ def _heads(core: Core) -> dict[str, CommitCid]:
     }
 
 
-def _roots(core: Core, names: Iterable[str] | None) -> list[tuple[str, RootCid]]:
-    """Returns heads with their roots, in the order given.
+def _full_names(core: Core, names: Iterable[str] | None) -> list[str]:
+    """Returns the full names of heads, in the order given; for None, those of all.
 
     Raises:
         NotFoundError: there is no such branch or tag.
@@ -124,7 +151,7 @@ def _roots(core: Core, names: Iterable[str] | None) -> list[tuple[str, RootCid]]
     found = []
     for name in heads if names is None else check_names("names", names):
         if name == HEAD:
-            found.append((name, core.graph().root_cid))
+            found.append(name)
             continue
         full = next((one for one in (name, HEADS + name, TAGS + name) if one in heads), None)
         if full is None:
@@ -133,7 +160,7 @@ def _roots(core: Core, names: Iterable[str] | None) -> list[tuple[str, RootCid]]
                 kind=ErrorKind.REVISION_NOT_FOUND,
                 hint="'repo index list' lists them",
             )
-        found.append((full, Commit.decode(core.store.get(heads[full])).root))
+        found.append(full)
     return found
 
 

@@ -21,6 +21,7 @@ on the disk is truncated, and a partial frame of a killed writer is truncated by
 from __future__ import annotations
 
 import os
+import stat
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -176,7 +177,10 @@ class ReceiptLog:
             OSError: another process has held the lock for too long.
         """
         if self._lock is None:
-            path.parent.mkdir(exist_ok=True)
+            if not path.parent.exists():
+                # Receipts have questions: they are for those who may write the repository.
+                is_shared = path.parent.parent.stat().st_mode & stat.S_IWGRP
+                path.parent.mkdir(mode=0o770 if is_shared else 0o700, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
             self._lock = os.open(path.with_name(LOCK_FILE), flags, 0o666)
         deadline = None
@@ -200,7 +204,8 @@ class ReceiptLog:
         if self._log is None or status is None or not status.st_nlink:
             self._close_log()
             flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
-            self._log = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o666)
+            mode = path.parent.stat().st_mode & 0o660
+            self._log = os.open(path, flags | getattr(os, "O_BINARY", 0), mode)
             self._end, status = 0, os.fstat(self._log)
         size = status.st_size
         if size == self._end:

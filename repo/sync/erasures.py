@@ -25,7 +25,7 @@ from ibidem.objects.record import record
 from ibidem.objects.root import NODES, Root
 from ibidem.objects.verify import verify_block
 from ibidem.repo.erasure.erase import MOVED, carry_out
-from ibidem.repo.erasure.guard import id_in, index_of
+from ibidem.repo.erasure.guard import index_of
 from ibidem.repo.maintenance.cleaned import entries_of_erased
 from ibidem.repo.signing.verify import may_erase
 
@@ -109,17 +109,18 @@ def check_forgotten(source: Source, erased: Erased, moved: Mapping[str, Cid | No
 
 
 def check_sent(blocks: Iterable[tuple[Cid, bytes]], erased: Erased) -> None:
-    """Raises if one of the blocks is a version of an erased node that no erasure names: whoever
-    erased the node would refuse it, after all blocks were sent.
+    """Raises if one of the blocks is a version of an erased node, or a part of an erased document,
+    that no erasure names: whoever erased it would refuse the block, after all blocks were sent.
 
     Raises:
         InvalidInputError: kind `forgotten`.
     """
     for cid, block in blocks:
-        found = None if cid.is_raw else erased.nodes.get(id_in(block))
+        found = erased.of(cid, block)
         if found is not None:
             raise InvalidInputError(
-                f"push: its history has a version of the node {found.node}, which was erased there",
+                f"push: its history has a version of {found.node}, or a part of it, and that was "
+                "erased there",
                 kind=ErrorKind.FORGOTTEN,
                 hint="accept the erasure, by `repo key trust --may-erase`, or squash the commits "
                 "that have the node",

@@ -225,5 +225,6 @@ def missing_from_pack(cid: Cid, what: str) -> NotFoundError:
     return NotFoundError(
         f"{what} {cid} is not among what was sent",
         kind=ErrorKind.BLOCK_NOT_FOUND,
-        hint="it is incomplete; or it was erased there, by no key that may erase here",
+        hint="it is incomplete; or it was erased there, by no key that may erase here: authorise "
+        "that key by 'repo key trust --may-erase', or squash the commits there that had it",
     )

@@ -529,7 +529,8 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
     # -- tombstones ----------------------------------------------------------------------------
 
     def tombstone(self, id: NodeId | str, *, reason: str = "") -> None:  # noqa: A002
-        """Stages a tombstone: the node is hidden from this root on; older roots still show it.
+        """Stages a tombstone: the node is hidden from this root on; older roots still show it. The
+        parts of a document are nodes of their own, which stay visible.
 
         Raises:
             NotFoundError: there is no such node.

@@ -14,7 +14,7 @@ any more belongs to nobody, whoever died before deleting it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ibidem.objects.cid import Cid
 from ibidem.objects.errors import CorruptError
@@ -128,12 +128,12 @@ def read_body(body: bytes) -> bytes | Span:
     return Span(name, int.from_bytes(body[start:stop], "big"), int.from_bytes(body[stop:], "big"))
 
 
-def packed(blocks: Mapping[Cid, bytes]) -> Iterator[Pack]:
-    """Yields blocks as packs, in the order of their CIDs, after checking their hashes; few are in
-    memory at a time."""
+def packed(blocks: Mapping[Cid, bytes], cids: Iterable[Cid]) -> Iterator[Pack]:
+    """Yields some of the blocks as packs, in the order of their CIDs, after checking their hashes;
+    few are in memory at a time."""
     held: dict[Cid, bytes] = {}
     size = 0
-    for cid in sorted(blocks, key=lambda cid: cid.raw):
+    for cid in sorted(cids, key=lambda cid: cid.raw):
         block = blocks[cid]
         check_blocks({cid: block})
         held[cid] = block

@@ -8,7 +8,7 @@ service matters.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 
@@ -57,28 +57,43 @@ class SplitDatabase(Database):
     ) -> None:
         super().__init__(connect, cache, timeout_seconds)
         self._bucket = bucket
+        self._put: dict[Cid, Span] = {}
+        """Where blocks are of changes that were not made, for the same ones tried again."""
 
     def publish(
         self, swaps: Mapping[str, Swap], blocks: Mapping[Cid, bytes], needs: Iterable[Cid]
     ) -> Outcome:
-        """Puts large changes into packs, then publishes as `Database` does."""
+        """Puts large changes into packs, then publishes as `Database` does. After a lost race, only
+        what the change has more than the lost one is put."""
         needed = list(needs)
-        for _ in range(_TRIES):
+        for losses in range(_TRIES):
+            if losses:  # a pack was collected
+                self._put = {}
             bodies = self._bodies(blocks)
             with _collected_meanwhile():
-                return super().publish(swaps, bodies, needed)
+                outcome = super().publish(swaps, bodies, needed)
+                if outcome.is_done:
+                    self._put = {}
+                return outcome
         raise StorageError("PostgreSQL: packs are collected faster than they can be named")
 
     def _bodies(self, blocks: Mapping[Cid, bytes]) -> dict[Cid, bytes]:
         is_small = type(blocks) is dict and len(blocks) <= BULK_COUNT
         if is_small and sum(map(len, blocks.values())) <= INLINE_BYTES_MAX:
             return {cid: inline_body(block) for cid, block in blocks.items()}
-        return {cid: span.body() for cid, span in self.put_packs(blocks).items()}
+        self._put |= self.put_packs(blocks, known=self._put)
+        return {cid: self._put[cid].body() for cid in blocks}
 
-    def put_packs(self, blocks: Mapping[Cid, bytes]) -> dict[Cid, Span]:
-        """Puts blocks into packs, each registered before; returns where they are."""
+    def put_packs(
+        self, blocks: Mapping[Cid, bytes], *, known: Collection[Cid] = ()
+    ) -> dict[Cid, Span]:
+        """Puts blocks into packs, each registered before; returns where they are.
+
+        Args:
+            known: those that are in packs already, which are left out.
+        """
         spans: dict[Cid, Span] = {}
-        for pack in packed(blocks):
+        for pack in packed(blocks, [cid for cid in blocks if cid not in known]):
             self.change("register a pack", "select register(%s, %s)", pack.name, len(pack.data))
             self._bucket.put(object_of(pack.name), pack.data)
             spans |= pack.spans

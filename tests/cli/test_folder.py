@@ -319,7 +319,8 @@ def test_a_tombstoned_document_is_skipped(
     notes: Run, data: Data, folder: Callable[[], dict[str, Any]]
 ) -> None:
     document = data("query", "--label", "Document")["nodes"][0]["id"]
-    notes("node", "tombstone", document, "--reason", "wrong")
+    found = notes("node", "tombstone", document, "--reason", "wrong")
+    assert "sections and passages, 2 of which stay visible" in found.stderr
     notes("commit", "-m", "hidden")
     (skipped,) = folder()["skipped"]
     assert skipped["reason"].startswith("forgotten")
@@ -451,6 +452,28 @@ def test_a_switch_names_the_files_that_still_have_the_text_of_the_former_branch(
     (folder / "more.md").unlink()
     notes("switch", "side")
     assert data("switch", "main")["former_files"] == []
+
+
+def test_a_checkout_after_a_switch_loses_only_what_another_branch_has(
+    notes: Run, tmp_path: Path
+) -> None:
+    folder = tmp_path / "notes"
+    before = (folder / "retries.md").read_text("utf-8")
+    notes("switch", "-c", "side")
+    write(folder / "retries.md", "# Retries\n\nNever.\n")
+    write(folder / "more.md", "# More\n")
+    notes("commit", ".", "-m", "other notes")
+    write(folder / "timeouts.md", "# Not committed\n")
+    notes("switch", "main")
+    listed = notes("status").stdout
+    assert "  new: notes/more.md (as on side)\n" in listed
+    assert "  changed: notes/retries.md (as on side)\n" in listed
+    assert "  changed: notes/timeouts.md\n" in listed
+    found = notes("checkout", ".", code=1)
+    assert "restored: notes/retries.md\n1 file restored" in found.stdout
+    assert "failed: notes/timeouts.md" in found.stderr
+    assert (folder / "retries.md").read_text("utf-8") == before
+    assert (folder / "timeouts.md").read_text("utf-8") == "# Not committed\n"
 
 
 def test_a_damaged_branch_can_be_left(notes: Run, tmp_path: Path) -> None:

@@ -35,6 +35,17 @@ def test_heads_are_listed_built_dropped_and_proved(notes: Run, data: Data, tmp_p
     assert len(data("retrieve", "deadline")["items"]) == 2
 
 
+def test_a_damaged_head_is_named_and_the_others_are_checked(notes: Run, data: Data, tmp_path: Path):
+    notes("branch", "draft")
+    (tmp_path / "notes/more.md").write_text("Another deadline.", encoding="utf-8")
+    notes("commit", "notes", "-m", "more")
+    with ibidem.open(tmp_path) as repo:
+        repo.core.store.delete([repo.branches()["draft"]])
+    output = notes("index", "verify", "--all", code=12).output
+    assert "index: heads/draft: block" in output
+    assert "heads/main" not in output
+
+
 def test_what_is_not_meant_is_refused(notes: Run):
     assert "expected branches or tags, or --all" in notes("index", "drop", code=2).output
     assert "expected one of the two" in notes("index", "build", "main", "--all", code=2).output

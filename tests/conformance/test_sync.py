@@ -25,6 +25,7 @@ BLOCKS = "tests/repo/sync/test_hostile_blocks.py::"
 EXCHANGE = "tests/repo/sync/test_exchange.py::"
 ERASURES = "tests/repo/sync/test_erasures.py::"
 TOLD = "tests/repo/sync/test_told_first.py::"
+LATE = "tests/repo/sync/test_late_parts.py::"
 REMOTE = "tests/serve/test_remote.py::"
 CITED = {
     "3-a": HOSTILE + "test_a_name_that_could_mislead_is_refused",
@@ -55,6 +56,8 @@ CITED = {
     "8-c": TOLD + "test_a_push_is_told_first_and_sends_nothing_of_it",
     "8-e": TOLD + "test_a_refused_fetch_leaves_what_its_erasures_alone_leave",
     "8-d": TOLD + "test_a_remote_refuses_a_state_that_has_it_from_a_copy_that_does_not_ask",
+    "8-f": LATE + "test_late_parts_go_with_their_document",
+    "8-g": LATE + "test_a_part_of_an_erased_document_is_refused",
 }
 
 

@@ -12,7 +12,7 @@ import ibidem
 from ibidem.index.retention import LINES_MAX, SNAPSHOTS_MAX
 from ibidem.index.tuning import Tuning
 from ibidem.objects.cid import Cid
-from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError
+from ibidem.objects.errors import CorruptError, ErasedError, InvalidInputError, NotFoundError
 from ibidem.objects.tree import Tree
 from ibidem.objects.view import Ref
 from ibidem.repo.maintenance.head_index import IndexState
@@ -196,6 +196,37 @@ def test_damage_of_one_head_is_found_and_costs_no_answer(repo: Repository, tmp_p
         assert states(opened)[NAMES[0]] is IndexState.STALE
         assert opened.retrieve("summary").to_json() == expected
         assert opened.maintenance.verify_index(None) == ()
+
+
+def test_a_head_that_cannot_be_read_does_not_keep_the_others_from_being_checked(
+    repo: Repository,
+) -> None:
+    repo.tag("v1", at="main")
+    second = repo.at(NAMES[1])
+    commit = repo.branches()[NAMES[0]]
+    repo.core.store.delete([commit, second.root_cid])
+    repo.maintenance.drop_index()
+    with pytest.raises(NotFoundError, match=str(second.root_cid)):
+        repo.maintenance.build_index()
+    built = {name for name, state in states(repo).items() if state is IndexState.CURRENT}
+    assert built == {"main", "v1", *NAMES[2:4]}
+    assert repo.maintenance.verify_index(None) == (
+        f"heads/{NAMES[0]}: block {commit} is not in this store",
+        f"heads/{NAMES[1]}: block {second.root_cid} is not in this store",
+    )
+
+
+def test_a_tag_of_which_something_was_erased_has_no_index(repo: Repository) -> None:
+    repo.tag("v1", at="main")
+    node = next(iter(repo.at("main").nodes()))
+    repo.maintenance.erase(node.id)
+    repo.maintenance.build_index()
+    assert {name for name, state in states(repo).items() if state is not IndexState.CURRENT} == {
+        "v1"
+    }
+    assert repo.maintenance.verify_index(None) == ()
+    with pytest.raises(ErasedError):
+        repo.maintenance.build_index(["v1"])
 
 
 def test_what_is_kept_beside_an_index_counts_when_it_is_written(repo: Repository) -> None:

@@ -34,6 +34,27 @@ def test_receipts_are_found_by_their_cid_or_its_beginning(tmp_path: Path, is_on_
         assert receipts.find(text) == receipts.find(text[:20]) == block
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+@pytest.mark.parametrize(
+    ("repository", "folder", "file"), [(0o755, 0o700, 0o600), (0o775, 0o770, 0o660)]
+)
+def test_only_those_who_may_write_the_repository_can_read_the_questions(
+    tmp_path: Path, repository: int, folder: int, file: int
+) -> None:
+    """Tries the umask with which every new file is readable by everybody."""
+    tmp_path.chmod(repository)
+    before = os.umask(0)
+    try:
+        receipts = ReceiptLog(tmp_path / "receipts", log_bytes_max=sum(map(len, BLOCKS)))
+        for block in (*BLOCKS, *BLOCKS):
+            receipts.append(block)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "receipts").stat().st_mode & 0o777 == folder
+    for name in (LOG_FILE, OLDER_FILE):
+        assert (tmp_path / "receipts" / name).stat().st_mode & 0o777 == file
+
+
 def test_a_repeat_in_a_row_is_kept_once(tmp_path: Path) -> None:
     receipts = ReceiptLog(tmp_path)
     for _ in range(3):

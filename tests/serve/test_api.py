@@ -228,6 +228,21 @@ def test_the_first_pack_is_sent_before_the_last_is_made(
     assert made == 2
 
 
+def test_each_pack_of_a_stream_is_made_in_one_of_the_threads_that_answer(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+):
+    make, workers = assemble._Making._pack, server._application._limited.workers
+    taken: list[float] = []
+
+    def counting(self: Any, group: Any) -> Any:
+        taken.append(workers.borrowed_tokens)
+        return make(self, group)
+
+    monkeypatch.setattr(assemble._Making, "_pack", counting)
+    assert len(list(lines_of(server, {"text": "vault code", "limit": None}))) == 3
+    assert taken == [1, 1]
+
+
 def test_an_error_on_the_way_is_the_last_line(server: Server, monkeypatch: pytest.MonkeyPatch):
     make, made = assemble._Making._pack, 0
 

@@ -13,6 +13,7 @@ from tests.store import faulty_writers
 import ibidem
 from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.errors import (
+    ConflictError,
     CorruptError,
     InvalidInputError,
     NotFoundError,
@@ -179,8 +180,8 @@ def test_a_pack_that_is_collected_before_it_is_named_is_put_again(
     collected = []
     with other(address, tmp_path / "there") as there:
 
-        def slow(given: Any) -> Any:
-            found = put(given)
+        def slow(given: Any, **options: Any) -> Any:
+            found = put(given, **options)
             if not collected:
                 collected.append(there.scrub())
             return found
@@ -190,6 +191,41 @@ def test_a_pack_that_is_collected_before_it_is_named_is_put_again(
         assert collected[0] > 0
         assert there.get_many(blocks) == list(blocks.values())
         assert len(objects(there)) == 1
+
+
+def test_a_race_that_was_lost_puts_no_pack_again(
+    split: SplitStore, address: str, tmp_path: Path
+) -> None:
+    blocks, more = large("a", "b", "c"), large("d", "e", "f")
+    with other(address, tmp_path / "there") as there:
+        for before, after in ((None, b"1"), (b"1", b"2")):
+            there.publish({}, {"head": (before, after)})
+            with pytest.raises(ConflictError):
+                split.publish(blocks, {"head": (before, b"lost")})
+        split.publish(blocks | more, {"head": (b"2", b"3")})
+        assert len(objects(split)) == 2  # one for each of the two that were wanted
+        there.publish({}, {"head": (b"3", b"4")})
+        with pytest.raises(ConflictError):
+            split.publish(large("g", "h", "i"), {"head": (b"3", b"lost")})
+        there.scrub()  # the pack that no row names
+        assert len(objects(split)) == 2
+        split.publish(large("g", "h", "i"), {"head": (b"4", b"5")})
+        whole = blocks | more | large("g", "h", "i")
+        assert there.get_many(whole) == list(whole.values())
+
+
+def test_a_writer_that_gives_up_leaves_the_queue(
+    split: SplitStore, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*arguments: Any) -> Any:
+        raise StorageError("object storage: it is away")
+
+    split._writer._lost()  # so it competes
+    monkeypatch.setattr(split.bucket, "put", never)
+    with pytest.raises(StorageError, match="is away"):
+        split.put(large("a", "b", "c"))
+    with other(address, tmp_path / "there") as there:
+        assert not there.database.wait_in_queue()
 
 
 def test_what_is_deleted_goes_from_the_bucket_and_the_rest_stays(

@@ -15,7 +15,7 @@ import ibidem
 from ibidem.memory.recall.query_log import LastRecall, QueryLog
 from ibidem.memory.recall.rerank_cache import remembered
 from ibidem.objects.cid import BlobCid
-from ibidem.objects.errors import ErasedError, NotFoundError
+from ibidem.objects.errors import ErasedError, NotFoundError, StorageError
 from ibidem.repo.erasure import local_files
 from ibidem.repo.erasure.local_files import LOCAL_FILES, LocalFiles, Rule
 from ibidem.repo.events import Event
@@ -121,6 +121,24 @@ def test_what_a_killed_import_has_left_goes(tmp_path: Path, is_erased: bool) -> 
             assert places_of(tmp_path / "b", *NEEDLES) == []
     ibidem.open(tmp_path / "b").close()
     assert not left.exists()
+
+
+def test_a_folder_that_this_user_may_not_list_is_an_error_that_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ibidem.init(tmp_path) as repo:
+        repo.add("the mill")
+        repo.retrieve("mill")
+        listed, receipts = os.scandir, tmp_path / ".ibidem" / "receipts"
+
+        def scandir(path: str | Path) -> object:
+            if Path(path) == receipts:
+                raise PermissionError(13, "Permission denied", str(path))
+            return listed(path)
+
+        monkeypatch.setattr(os, "scandir", scandir)
+        with pytest.raises(StorageError, match=r"receipts: Permission denied"):
+            repo.maintenance.fsck()
 
 
 def test_an_import_that_goes_on_keeps_its_blocks(tmp_path: Path) -> None:

@@ -233,8 +233,8 @@ def pulled(back: Repository, home: Repository, folder: Path) -> None:
 
 def fetched(back: Repository, home: Repository, folder: Path) -> None:
     home.sync.remotes.add("back", address_of(str(folder / "back")))
-    home.sync.fetch("back", include=["runs"])
-    home.merge("remotes/back/heads/main")
+    moves = home.sync.fetch("back", include=["runs"]).moves
+    home.merge(next(move.after for move in moves if move.name == "remotes/back/heads/main"))
 
 
 def fetched_of_a_file(back: Repository, home: Repository, folder: Path) -> None:
