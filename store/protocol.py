@@ -127,6 +127,9 @@ class Store(Protocol):
     ) -> None:
         """Puts the blocks and swaps every cell in one durable step, or changes nothing.
 
+        A store that says so may have put some of very many blocks when it fails; no cell then
+        refers to them.
+
         Args:
             blocks: the blocks to put, also those that are already stored: a garbage collection may
                 be about to delete them.

@@ -80,6 +80,22 @@ class PageReport:
     """Bytes that hold no live data, ascending."""
 
 
+def empty_file(page_bytes: int, map_bytes: int) -> bytes:
+    """Returns the file of a store without tables, as LMDB writes it, with pages of a given size.
+
+    LMDB takes the size from the file, and has no call to choose it: its own files have the
+    system's.
+    """
+    pages = []
+    for number in (0, 1):
+        free = Table(page_bytes, _INTEGER_KEYS, 0, 0, 0, 0, 0, _NONE)
+        main = Table(0, 0, 0, 0, 0, 0, 0, _NONE)
+        page = _page_head.pack(number, 0, _META, 0, 0) + _meta.pack(_MAGIC, _VERSION, 0, map_bytes)
+        page += _table.pack(*free) + _table.pack(*main) + _meta_tail.pack(1, 0)
+        pages.append(page.ljust(page_bytes, b"\0"))
+    return b"".join(pages)
+
+
 def check_pages(path: Path, tables: tuple[str, ...]) -> PageReport:
     """Reads every page of the file that the newest transaction can reach.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import subprocess
 import threading
@@ -15,6 +16,7 @@ import pytest
 
 from ibidem.objects.cid import BlobCid, Cid
 from ibidem.objects.errors import (
+    ConflictError,
     CorruptError,
     ErrorKind,
     InvalidInputError,
@@ -23,7 +25,8 @@ from ibidem.objects.errors import (
 )
 from ibidem.store.lmdb import store as lmdb_store
 from ibidem.store.lmdb.environment import DATA_FILE, storage_error
-from ibidem.store.lmdb.numbering import FIRST_TRANSACTION
+from ibidem.store.lmdb.file import check_layout
+from ibidem.store.lmdb.numbering import FIRST_TRANSACTION, PAGE_BYTES
 from ibidem.store.lmdb.store import LmdbStore
 from ibidem.store.testing import StoreSuite, blocks_of, run_python, run_together
 
@@ -47,6 +50,32 @@ def test_a_new_file_has_numbers_to_split_lists_of_free_pages_over(
             assert handle.info()["last_txnid"] > FIRST_TRANSACTION
         assert (made / DATA_FILE).stat().st_size < 100_000
         assert (made / DATA_FILE).stat().st_mode == (tmp_path / "one" / DATA_FILE).stat().st_mode
+
+
+def test_a_file_with_pages_of_another_size_is_read_and_written(tmp_path: Path) -> None:
+    """As LMDB makes them by itself: with the pages of the system."""
+    path = tmp_path / "blocks"
+    path.mkdir()
+    with lmdb.open(str(path), max_dbs=4) as handle:
+        for name in (b"blocks", b"cells"):
+            handle.open_db(name)
+        assert handle.stat()["psize"] == mmap.PAGESIZE
+    with LmdbStore.open(path) as store:
+        store.publish(blocks_of(b"a", bytes(3000)), {"head": (None, b"1")})
+        assert store.check_layout().faults == ()
+    with LmdbStore.create(tmp_path / "new") as store:
+        store.publish(blocks_of(b"a", bytes(3000)), {"head": (None, b"1")})
+        assert store.check_layout().faults == ()
+    with lmdb.open(str(tmp_path / "new"), readonly=True, lock=False) as handle:
+        assert handle.stat()["psize"] == PAGE_BYTES
+
+
+def test_blocks_take_little_more_than_their_bytes(tmp_path: Path) -> None:
+    """Of nodes with vectors: pages of the system's size would be half empty."""
+    bodies = [number.to_bytes(4, "big") * (400 - 215 * (number % 2)) for number in range(2_000)]
+    with LmdbStore.create(tmp_path / "blocks") as store:
+        store.publish(blocks_of(*bodies), {})
+        assert store.stats().size_bytes < 1.5 * sum(map(len, bodies))
 
 
 def test_what_was_published_is_there_after_reopening(tmp_path: Path) -> None:
@@ -254,6 +283,95 @@ def test_a_mapping_that_is_read_block_by_block_is_checked_and_read_once(tmp_path
         assert (store.stats().block_count, list(store.cells())) == (50, ["head"])
 
 
+def test_many_blocks_are_put_in_batches_and_the_cells_with_the_last(tmp_path: Path) -> None:
+    blocks = blocks_of(*(b"%d" % number for number in range(100)))
+    cids = sorted(blocks, key=lambda cid: cid.raw)
+
+    class Watching(UserDict[Cid, bytes]):
+        def __getitem__(self, cid: Cid) -> bytes:
+            place = cids.index(cid)
+            if place % 30 == 0:
+                counted.append((other.stats().block_count, other.cell("head")))
+            if place == wrong:
+                raise OSError(errno.EIO, "the medium failed")
+            return super().__getitem__(cid)
+
+    counted: list[tuple[int, bytes | None]] = []
+    path, wrong = tmp_path / "blocks", 70
+    with LmdbStore.create(path) as store, LmdbStore.open(path) as other:
+        store.batch_count = 30
+        with pytest.raises(OSError, match="medium"):
+            store.publish(Watching(blocks), {"head": (None, b"1")})
+        assert counted == [(0, None), (30, None), (60, None)]
+        assert (store.stats().block_count, store.cell("head")) == (60, None)
+        wrong = -1
+        store.publish(Watching(blocks), {"head": (None, b"1")})
+        assert counted[3:] == [(60, None)] * 3 + [(90, None)]
+        assert store.get_many(cids) == [blocks[cid] for cid in cids]
+        assert store.cell("head") == b"1"
+
+
+@pytest.mark.parametrize("batch_count", [1, 3, 100])
+def test_a_publication_in_batches_that_is_refused_puts_nothing(
+    tmp_path: Path, batch_count: int
+) -> None:
+    """A cell has another value, or a needed block is missing: the first batch finds out."""
+    blocks = blocks_of(*(b"%d" % number for number in range(10)))
+    with LmdbStore.create(tmp_path / "blocks") as store:
+        store.batch_count = batch_count
+        with pytest.raises(ConflictError):
+            store.publish(blocks, {"head": (b"other", b"1")})
+        with pytest.raises(NotFoundError):
+            store.publish(blocks, {"head": (None, b"1")}, needs=[BlobCid.of(b"missing")])
+        assert (store.stats().block_count, store.cells()) == (0, {})
+        store.publish(blocks, {"head": (None, b"1")}, needs=blocks)
+        assert (store.stats().block_count, store.cell("head")) == (10, b"1")
+
+
+def test_a_killed_publication_leaves_some_blocks_and_no_cell(tmp_path: Path) -> None:
+    program = """
+import os, signal, sys
+from collections import UserDict
+from ibidem.store.lmdb.store import LmdbStore
+from ibidem.store.testing import blocks_of
+
+class Killing(UserDict):
+    left = 80
+    def __getitem__(self, cid):
+        self.left -= 1
+        if not self.left:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().__getitem__(cid)
+
+with LmdbStore.create(sys.argv[1]) as store:
+    store.publish(blocks_of(b'kept'), {'head': (None, b'1')})
+    store.batch_count = 30
+    store.publish(Killing(blocks_of(*(b'%d' % one for one in range(100)))), {'head': (b'1', b'2')})
+"""
+    with pytest.raises(AssertionError):
+        run_python(program, str(tmp_path / "blocks"))
+    blocks = blocks_of(*(b"%d" % number for number in range(100)))
+    with LmdbStore.open(tmp_path / "blocks") as store:
+        assert (store.stats().block_count, store.cell("head")) == (61, b"1")
+        assert store.check_layout().faults == ()
+        store.publish(blocks, {"head": (b"1", b"2")})
+        assert (store.stats().block_count, store.cell("head")) == (101, b"2")
+
+
+def test_a_publication_in_batches_leaves_few_free_pages(tmp_path: Path) -> None:
+    """It changes every page there is; in one transaction all of them would be free afterwards."""
+    bodies = [number.to_bytes(4, "big") * 300 for number in range(4_000)]
+    free: list[int] = []
+    for batch_count in (100, 4_000):
+        with LmdbStore.create(tmp_path / f"{batch_count}") as store:
+            store.batch_count = batch_count
+            for start in (0, 2_000):
+                store.publish(blocks_of(*bodies[start : start + 2_000]), {})
+        free.append(check_layout(tmp_path / f"{batch_count}").free_count)
+    few, many = free
+    assert 4 * few < many
+
+
 def test_a_block_that_the_disk_changed_is_refused(tmp_path: Path) -> None:
     body = b"a body that is easily found again"
     with LmdbStore.create(tmp_path / "blocks") as store:
@@ -275,7 +393,7 @@ def test_a_file_that_was_cut_short_is_refused_and_kills_no_process(
     bodies = [bytes([number]) * 3000 for number in range(40)] + [bytes(range(256)) * 100]
     with LmdbStore.create(tmp_path / "blocks") as store:
         store.publish(blocks_of(*bodies), {"head": (None, b"1")})
-    os.truncate(tmp_path / "blocks" / "data.mdb", page_count * 4096 + 100 * bool(page_count))
+    os.truncate(tmp_path / "blocks" / "data.mdb", page_count * PAGE_BYTES + 100 * bool(page_count))
     program = """
 import sys
 from ibidem.objects.cid import BlobCid, Cid

@@ -14,6 +14,7 @@ from ibidem.objects.cid import BlobCid
 from ibidem.objects.errors import CorruptError
 from ibidem.store.lmdb.environment import DATA_FILE
 from ibidem.store.lmdb.file import TABLES, check_layout
+from ibidem.store.lmdb.numbering import PAGE_BYTES
 from ibidem.store.lmdb.pages import check_pages
 from ibidem.store.lmdb.store import LmdbStore
 
@@ -52,7 +53,7 @@ def test_an_older_meta_page_that_pretends_to_be_newer_is_found_out(folder: Path)
         for number in range(5):
             put(store, b"%d" % number)
     data = (folder / DATA_FILE).read_bytes()
-    at = [16 + 128, 4096 + 16 + 128]
+    at = [16 + 128, PAGE_BYTES + 16 + 128]
     older = min(at, key=lambda place: data[place])
     newer = max(at, key=lambda place: data[place])
     for place, change in ((older, 2), (newer, -2), (older, 4), (newer, -1), (older, 1)):
@@ -67,7 +68,7 @@ def test_a_file_that_is_cut_short_is_no_store(folder: Path) -> None:
         put(store, *(os.urandom(2000) for _ in range(50)))
     path = folder / DATA_FILE
     data = path.read_bytes()
-    for size in (0, 100, 4096, 8192, len(data) // 2, len(data) - 4096):
+    for size in (0, 100, PAGE_BYTES, 2 * PAGE_BYTES, len(data) // 2, len(data) - PAGE_BYTES):
         path.write_bytes(data[:size])
         assert check_pages(path, TABLES).faults
 
@@ -77,7 +78,7 @@ def test_a_meta_page_that_claims_too_many_pages_does_not_fill_the_disk(folder: P
         put(store, b"a")
     path = folder / DATA_FILE
     data = bytearray(path.read_bytes())
-    for page in (0, 4096):
+    for page in (0, PAGE_BYTES):
         data[page + 16 + 120 + 3] ^= 0x01  # its last page
     path.write_bytes(data)
     with pytest.raises(CorruptError):

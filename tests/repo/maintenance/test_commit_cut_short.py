@@ -1,0 +1,75 @@
+"""A large commit that ends between its batches: nobody sees it, and what it left goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ibidem
+from ibidem.objects.errors import StorageError
+from ibidem.repo.repository import Repository
+from ibidem.store.lmdb.environment import DATA_FILE, Environment
+from ibidem.store.lmdb.store import LmdbStore
+
+SECRET = "the colour of the door is heliotrope"
+
+
+def add_many(repo: Repository, text: str) -> None:
+    with repo.transaction(message="many") as tx:
+        for number in range(20):
+            tx.add_node("Note", summary=f"{text} {number}", key=number, replace=True)
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Iterator[Repository]:
+    with ibidem.init(tmp_path / "kb") as repo:
+        add_many(repo, "what is known")
+        yield repo
+
+
+@pytest.fixture
+def unreachable_count(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Cuts a commit of the secret short, and returns how many blocks of it are stored."""
+    store, write, called = repo.core.store, Environment.write, []
+    assert isinstance(store, LmdbStore)
+    head, report = repo.head, repo.maintenance.fsck()
+
+    def failing(environment: Environment, work: Callable[[Any], Any]) -> Any:
+        called.append(work)
+        if len(called) == 5:
+            raise StorageError("no space left")
+        return write(environment, work)
+
+    store.batch_count = 4
+    with monkeypatch.context() as patch:
+        patch.setattr(Environment, "write", failing)
+        with pytest.raises(StorageError):
+            add_many(repo, SECRET)
+    assert repo.head == head
+    after = repo.maintenance.fsck()
+    assert after.is_clean
+    return after.unreachable_count - report.unreachable_count
+
+
+def test_what_it_left_is_unreferenced_and_collected(
+    repo: Repository, unreachable_count: int
+) -> None:
+    assert unreachable_count == 16
+    assert all(node.summary.startswith("what is known") for node in repo.at().nodes())
+    assert repo.maintenance.gc().block_count == 16
+    add_many(repo, SECRET)
+    assert repo.maintenance.fsck().is_clean
+
+
+def test_what_it_left_is_erased_with_its_nodes(
+    repo: Repository, unreachable_count: int, tmp_path: Path
+) -> None:
+    data = tmp_path / "kb" / ".ibidem" / "blocks" / DATA_FILE
+    assert unreachable_count
+    assert SECRET.encode() in data.read_bytes()
+    repo.maintenance.erase([node.id for node in repo.at().nodes()])
+    assert SECRET.encode() not in data.read_bytes()
+    assert repo.maintenance.fsck().is_clean
