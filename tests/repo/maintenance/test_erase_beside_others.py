@@ -23,7 +23,7 @@ from ibidem.index.snapshot import Snapshot
 from ibidem.index.snapshot_registry import SnapshotRegistry
 from ibidem.index.tuning import Tuning
 from ibidem.ingest.ingest import ingest_text
-from ibidem.objects.cid import RootCid
+from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import ErasedError, ErrorKind, InvalidInputError
 from ibidem.objects.ids import NodeId
@@ -31,6 +31,7 @@ from ibidem.repo import slow_log
 from ibidem.repo.core import Core
 from ibidem.repo.erasure import destroy as destroying
 from ibidem.repo.erasure import erase as erasing
+from ibidem.repo.operation_log import OperationLog
 from ibidem.repo.receipts.log import ReceiptLog
 from ibidem.repo.repository import Repository
 from ibidem.repo.slow_log import slow_questions
@@ -511,3 +512,20 @@ def test_an_index_that_another_process_sweeps_meanwhile_is_no_error(
         repo.maintenance.erase(secret)
         assert not folder.exists()
         assert places_of(tmp_path, *NEEDLES) == []
+
+
+@pytest.mark.parametrize("create", [Repository.branch, Repository.tag, Repository.set_ref])
+def test_a_ref_that_is_created_meanwhile_is_where_the_erasure_moved_the_branch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, create: Callable[..., CommitCid]
+) -> None:
+    publish = OperationLog.publish
+    with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
+        secret = add_secret(repo)
+
+        def published(log: OperationLog, *given: Any, **options: Any) -> Any:
+            monkeypatch.undo()
+            other.maintenance.erase(secret)
+            return publish(log, *given, **options)
+
+        monkeypatch.setattr(OperationLog, "publish", published)
+        assert repo.at(create(repo, "new")).retrieve("harmless").items
