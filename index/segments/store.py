@@ -143,10 +143,12 @@ class FolderSegmentStore:
             and (self.is_unwritten(known) or path.exists())
         ):
             return known
+        segment = None
         if file.size_bytes > SMALL_BYTES:
             self._write(file)
-            segment = read_segment(file.name, map_file(path))
-        else:
+            with suppress(CorruptError):  # another process has removed it: no snapshot names it yet
+                segment = read_segment(file.name, map_file(path))
+        if segment is None:
             for column in file.columns.values():
                 column.flags.writeable = False
             segment = Segment(file.name, file.columns, meta or {}, file.size_bytes)

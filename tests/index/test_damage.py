@@ -6,10 +6,12 @@ import os
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ibidem.index.index import Index
 from ibidem.index.segments import store as segment_store
+from ibidem.index.segments.segment import SegmentFile
 from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.errors import CorruptError
 from ibidem.store.memory import MemoryStore
@@ -160,3 +162,23 @@ def test_a_root_that_was_damaged_before_its_snapshot_is_written_leaves_others_al
     store.wrong = roots[1]
     check(index.snapshot(roots[2]), graphs[3], store)
     assert roots[1] not in index.remembered()
+
+
+def test_a_large_segment_whose_file_another_process_removes_at_once_is_written_later(
+    tmp_path: Path,
+) -> None:
+    class Swept(segment_store.FolderSegmentStore):
+        is_swept = True
+
+        def _write(self, file: SegmentFile) -> None:
+            super()._write(file)
+            if self.is_swept:
+                (self.directory / file.name).unlink()
+
+    store = Swept(tmp_path)
+    found = store.put({"ids": np.arange(1 << 19, dtype="<u8")})
+    assert store.is_unwritten(found)
+    store.is_swept = False
+    store.write(found)
+    opened = segment_store.FolderSegmentStore(tmp_path).open(found.name)
+    assert np.array_equal(opened["ids"], found["ids"])
