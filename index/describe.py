@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ from ibidem.index.families.node_rows import child_rows
 from ibidem.index.families.vector_rows import ROWS
 from ibidem.index.segments.inverted import inverted
 from ibidem.index.segments.key_list import KeyList
-from ibidem.index.segments.reader import SegmentView
+from ibidem.index.segments.positions import WIDTHS, all_positions
+from ibidem.index.segments.reader import LexicalSegment, SegmentView
 from ibidem.index.segments.segment import Segment
 from ibidem.index.snapshot import Snapshot
 from ibidem.objects.errors import CorruptError
@@ -145,9 +147,9 @@ def _text_hashes(snapshot: Snapshot) -> Iterator[Hashes]:
     times an odd number: so the same postings of another key give another sum."""
     for segment in snapshot.lexical:
         ids = row_hashes(snapshot.node_ids(segment.ordinals))
-        live = live_rows(segment)
+        live, columns = live_rows(segment), segment.part.segment
         for prefix in ("prop", "term"):
-            column = inverted(segment.part.segment, prefix)
+            column = inverted(columns, prefix)
             starts = column.posting_starts()
             keys = list(column.keys or ())
             first = 0
@@ -156,12 +158,13 @@ def _text_hashes(snapshot: Snapshot) -> Iterator[Hashes]:
                 last = max(first + 1, int(np.searchsorted(starts, limit, side="right")) - 1)
                 span = slice(int(starts[first]), int(starts[last]))
                 rows = column.rows[span]
-                values = np.zeros(len(rows)) if column.values is None else column.values[span]
-                hashes = _mixed(ids.take(rows) + _mixed(values.astype(np.uint64)))
+                edges = starts[first : last + 1] - span.start
+                hashes = ids.take(rows)
+                if column.values is not None:
+                    hashes += _position_hashes(columns, first, column.values[span], edges)
+                hashes = _mixed(hashes)
                 hashes[~live.take(rows)] = 0
-                ends = np.append(np.uint64(0), np.cumsum(hashes))[
-                    starts[first : last + 1] - span.start
-                ]
+                ends = np.append(np.uint64(0), np.cumsum(hashes))[edges]
                 some = (_key_hash((prefix, key)) for key in keys[first:last])
                 key_hashes = np.fromiter(some, np.uint64, last - first)
                 yield key_hashes % _GROUPS, np.diff(ends) * (key_hashes | np.uint64(1))
@@ -170,6 +173,27 @@ def _text_hashes(snapshot: Snapshot) -> Iterator[Hashes]:
             hashes = _mixed(ids + _mixed(values.astype(np.uint64)))[live]
             key_hash = np.array([_key_hash(name)], np.uint64)
             yield key_hash % _GROUPS, hashes.sum(keepdims=True) * (key_hash | np.uint64(1))
+
+
+def _position_hashes(columns: Segment, first: int, counts: Array, edges: Array) -> Uint64s:
+    """Returns the hashes of the positions in each posting of some terms, (n,).
+
+    Args:
+        columns: of the nodes.
+        first: the number of the first of the terms.
+        counts: (n,) the number of positions in each posting.
+        edges: where the postings of each term begin among these, and where the last ones end.
+    """
+    starts = columns["position.starts"][first : first + len(edges)].astype(np.int64)
+    ends = np.append(0, np.cumsum(counts, dtype=np.int64))
+    by_term = np.diff(ends[edges])
+    widths = np.diff(starts) // np.maximum(by_term, 1)
+    if not (np.isin(widths, WIDTHS).all() and np.array_equal(widths * by_term, np.diff(starts))):
+        raise ValueError("position.starts does not fit the frequencies")
+    data = columns["position.bytes"][starts[0] : starts[-1]]
+    positions = all_positions(data, starts, by_term).astype(np.uint64)
+    hashes: Uint64s = np.diff(np.append(np.uint64(0), np.cumsum(_mixed(positions)))[ends])
+    return hashes
 
 
 def _edge_hashes(snapshot: Snapshot) -> Iterator[Hashes]:
@@ -261,23 +285,17 @@ def _labels(snapshot: Snapshot, is_wanted: Wanted) -> Iterator[tuple[Any, Any]]:
 
 def _texts(snapshot: Snapshot, is_wanted: Wanted) -> Iterator[tuple[Any, Any]]:
     for prefix in ("prop", "term"):
-        gathered: dict[bytes, set[tuple[bytes, int]]] = {}
+        gathered: dict[bytes, set[tuple[bytes, tuple[int, ...]]]] = {}
         for segment in snapshot.lexical:
             ids, live = _rows(snapshot, segment)
             column = inverted(segment.part.segment, prefix)
             for index, key in enumerate(column.keys or ()):
                 if not is_wanted((prefix, key)):
                     continue
-                span = column.span(index)
-                values = (
-                    [0] * (span.stop - span.start)
-                    if column.values is None
-                    else column.values[span].tolist()
-                )
+                rows = column.rows[column.span(index)].tolist()
+                there = _positions(segment, index) if column.values is not None else repeat(())
                 gathered.setdefault(key, set()).update(
-                    (ids[row], value)
-                    for row, value in zip(column.rows[span].tolist(), values, strict=True)
-                    if live[row]
+                    (ids[row], where) for row, where in zip(rows, there, strict=False) if live[row]
                 )
         yield from (((prefix, key), found) for key, found in gathered.items() if found)
     for name in filter(is_wanted, ("length", "analyser")):
@@ -287,6 +305,18 @@ def _texts(snapshot: Snapshot, is_wanted: Wanted) -> Iterator[tuple[Any, Any]]:
             values = segment.lengths if name == "length" else segment.analysers
             found_values |= {ids[row]: int(values[row]) for row in np.flatnonzero(live).tolist()}
         yield name, found_values
+
+
+def _positions(segment: LexicalSegment, index: int) -> Iterator[tuple[int, ...]]:
+    """Yields the positions in each posting of a term, by the number of the term."""
+    columns = segment.part.segment
+    column = inverted(columns, "term")
+    assert column.values is not None, "BUG: terms have frequencies"
+    counts = column.values[column.span(index)].astype(np.int64)
+    starts = columns["position.starts"][index : index + 2].astype(np.int64)
+    data = columns["position.bytes"][starts[0] : starts[1]]
+    positions = iter(all_positions(data, starts, counts.sum(keepdims=True)).tolist())
+    return (tuple(islice(positions, count)) for count in counts.tolist())
 
 
 def _edges(snapshot: Snapshot, is_wanted: Wanted) -> Iterator[tuple[Any, Any]]:

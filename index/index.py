@@ -520,17 +520,15 @@ class Index:
             self._unwritten = None
 
     def _write(self, root: RootCid) -> None:
-        """Writes the snapshot of a root if it is open, was not written, and the root was not
-        collected since."""
+        """Writes the snapshot of a root if it is open, was not written, and the root was neither
+        collected nor damaged since: others are asked beside it."""
         registry, held = self._registry, self._open.get(root)
         if registry is None or self._is_read_only or held is None or root in registry:
             return
-        try:
+        with suppress(CorruptError, NotFoundError):
             self._store.get(root)
-        except NotFoundError:
-            return
-        self.write_count += 1
-        registry.remember(held.state, self.retention)
+            self.write_count += 1
+            registry.remember(held.state, self.retention)
 
     def _compacted(self, held: Snapshot) -> Snapshot:
         return self._made(

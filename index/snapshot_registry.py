@@ -224,7 +224,7 @@ class SnapshotRegistry:
         self._uses.note(name)
         others = [found for found in before if found.root != state.root]
         staying = self._without_surplus([manifest, *others], state.root, retention)
-        self._unlink_unnamed(_names(before), staying)
+        self._unlink_unnamed(_names(before) | self.segment_store.unused(), staying)
 
     def _without_surplus(
         self, found: list[Manifest], root: RootCid, retention: Retention

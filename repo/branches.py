@@ -33,9 +33,11 @@ def create(
     the name exists.
     """
     full_name = prefix + refs.check_name("name", name)
-    target = core.commit_cid_of(at)
+    target: CommitCid
 
     def make(state: State, buffer: WriteBatch) -> View:
+        nonlocal target
+        target = core.commit_cid_of(at)  # in each attempt, since an erasure moves branches
         if refs.read(buffer, state.view, full_name) is not None:
             raise InvalidInputError(
                 f"{_noun(prefix)}: {name!r} already exists",
@@ -54,9 +56,11 @@ def set_ref(
 ) -> CommitCid:
     """Creates a ref of a user's own, or moves it, to a revision, and returns its commit."""
     full_name = refs.OWN + refs.check_name("name", name)
-    target = core.commit_cid_of(at)
+    target: CommitCid
 
     def make(state: State, buffer: WriteBatch) -> View | None:
+        nonlocal target
+        target = core.commit_cid_of(at)
         ref = refs.read(buffer, state.view, full_name)
         if ref is not None and ref.target == target:
             return None

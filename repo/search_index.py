@@ -159,6 +159,10 @@ class SearchIndex:
         """Builds the snapshot of a root again and returns what differs, a sentence each."""
         return self._work(lambda index: index.verify(root_cid), None)
 
+    def written_roots(self) -> list[RootCid]:
+        """Returns the roots whose snapshots are on disk, as `Index.remembered`."""
+        return self._work(lambda index: index.remembered(), None)
+
     def snapshots(self) -> list[SnapshotSize]:
         """Returns the snapshots that are kept, as `Index.snapshots`."""
         return self._work(lambda index: index.snapshots(), None)
@@ -172,7 +176,7 @@ class SearchIndex:
         """
         index.retention = self._retention(self._operation_log.state())
         index.remember_derived(root_cid, name, data)
-        _ = self.current  # sweeps it away where an erasure came first, as in `_work`
+        self._after_write(index)
 
     def share(self, root_cid: RootCid, key: SigningKey) -> int:
         """Gives the segments of a root to other machines; returns how many bytes were put."""
@@ -209,10 +213,8 @@ class SearchIndex:
             from ibidem.index.tuning import TUNING
 
             self.drop()
+            self._sweep(view)
             folder = self._folder_for(view)
-            if view.erasures != EMPTY_TREE and self._folder is not None:
-                with suppress(OSError):  # the erasing process removes it and reports errors
-                    sweep_index(self._folder, folder)
             opened = Index(
                 folder,
                 self._store,
@@ -255,9 +257,21 @@ class SearchIndex:
             return work(index)
         finally:
             if index.write_count != write_count:
-                # Sweeps away what was just written where an erasure came first, whose own sweep
-                # may have been before. Where the erasure comes after this, so does its sweep.
-                _ = self.current
+                self._after_write(index)
+
+    def _after_write(self, index: Index) -> None:
+        """Sweeps away what was just written to an index where an erasure came first, whose own
+        sweep may have been before. Where the erasure comes after this, so does its sweep."""
+        view = self._operation_log.state().view
+        if self._after(view) is not index:  # perhaps another thread has left it before this
+            index.wait()
+            self._sweep(view)
+
+    def _sweep(self, view: View) -> None:
+        """Removes the files of indexes from before the erasures of a view."""
+        if view.erasures != EMPTY_TREE and self._folder is not None:
+            with suppress(OSError):  # the erasing process removes them and reports errors
+                sweep_index(self._folder, self._folder_for(view))
 
     def _retention(self, state: State) -> Retention:
         """Returns which snapshots stay on disk."""

@@ -134,8 +134,8 @@ class SparseSegment(FamilySegment):
         assert column.values is not None, "BUG: tokens have weights"
         return column.rows[span], column.values[span]
 
-    def values(self) -> Iterator[dict[int, float]]:
-        """Yields the weights of each row by token."""
+    def values(self) -> Iterator[tuple[dict[int, float], bytes]]:
+        """Yields the weights by token and the digest of the text of each row."""
         found: list[dict[int, float]] = [{} for _ in range(len(self.ordinals))]
         column = inverted(self.part.segment, "token")
         assert column.values is not None, "BUG: tokens have weights"
@@ -145,7 +145,8 @@ class SparseSegment(FamilySegment):
             tokens.tolist(), rows.tolist(), weights.tolist(), strict=True
         ):
             found[row][token] = weight
-        yield from found
+        for one, of in zip(found, self.digests.whole(), strict=True):
+            yield one, of.tobytes()
 
 
 class FamilyRows:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ibidem.index.arrays import Array, Columns, offsets
 
-_WIDTHS = (1, 2, 4)
+WIDTHS = (1, 2, 4)
 
 
 def position_columns(positions: Array, counts: Array) -> Columns:
@@ -53,6 +53,6 @@ def positions_at(data: Array, count: int) -> Array:
     """Returns the positions of one term with `count` occurrences, whose bytes are `data`, (count,)
     of an unsigned type."""
     width = len(data) // count
-    assert width in _WIDTHS, "BUG: positions are 1, 2 or 4 bytes wide"
+    assert width in WIDTHS, "BUG: positions are 1, 2 or 4 bytes wide"
     found: Array = np.frombuffer(data.tobytes(), f"<u{width}")
     return found

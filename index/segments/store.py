@@ -123,6 +123,9 @@ class FolderSegmentStore:
         self._open: weakref.WeakValueDictionary[str, Segment] = weakref.WeakValueDictionary()
         self._unwritten: weakref.WeakKeyDictionary[Segment, SegmentFile]
         self._unwritten = weakref.WeakKeyDictionary()
+        self._put: set[str] | None = None
+        """Files that may belong to no snapshot: those in the directory when `unused` was first
+        called, and the large ones that were put since; None before."""
 
     def put(self, columns: Columns, meta: Mapping[str, Any] | None = None) -> Segment:
         """Returns the columns as a segment; they must not be changed from then on. A large one is
@@ -140,16 +143,30 @@ class FolderSegmentStore:
             and (self.is_unwritten(known) or path.exists())
         ):
             return known
+        segment = None
         if file.size_bytes > SMALL_BYTES:
             self._write(file)
-            segment = read_segment(file.name, map_file(path))
-        else:
+            with suppress(CorruptError):  # another process has removed it: no snapshot names it yet
+                segment = read_segment(file.name, map_file(path))
+        if segment is None:
             for column in file.columns.values():
                 column.flags.writeable = False
             segment = Segment(file.name, file.columns, meta or {}, file.size_bytes)
             self._unwritten[segment] = file
         self._open[file.name] = segment
+        if self._put is not None and not self.is_unwritten(segment):
+            self._put.add(file.name)
         return segment
+
+    def unused(self) -> set[str]:
+        """Returns, once each, the names of files that this process holds no longer and that perhaps
+        no snapshot on disk names: the large segments that were put here, and what was in the
+        directory before, perhaps left by another process."""
+        if self._put is None:
+            self._put = {name for name in names_in(self.directory) if name[0] != "."}
+        found = {name for name in list(self._put) if name not in self._open}
+        self._put -= found
+        return found
 
     def is_unwritten(self, segment: Segment) -> bool:
         """Returns whether a segment is only in memory."""

@@ -363,7 +363,7 @@ def _drop_snapshots(
     repository: Core, garbage: Mapping[bytes, tuple[str, int]], *, dry_run: bool
 ) -> int:
     """Drops the index snapshots of deleted roots, with the files that only they need."""
-    known, store = repository.search_index.current.remembered(), repository.store
+    known, store = repository.search_index.written_roots(), repository.store
     if dry_run:
         return sum(root.raw in garbage for root in known)
     gone = [root for root in known if not store.has(root)]

@@ -660,14 +660,22 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
 
         Raises:
             NotFoundError: there is no such node.
-            InvalidInputError: under the policy, no caller could be allowed to see such a node.
+            InvalidInputError: the policy does not name a label; or under it, no caller could be
+                allowed to see such a node.
         """
         node, policy = self.node(id), self.trust_policy or TrustPolicy()
+        wanted = check_mapping("labels", labels)
+        for name in wanted:
+            if name not in policy.names:
+                raise InvalidInputError(
+                    f"labels: got {name!r:.80}, expected only "
+                    f"{policy.level!r:.80} and {policy.scope!r:.80}, the names in the trust policy"
+                )
         parts = list(parts_of(node, self.find_node)) if document_of(node) == node.id else [node]
         for part in parts:
             own = set(part.props) - document_labels(policy, part.props, node.props)
             names = [name for name in policy.names if part is node or name not in own]
-            props = with_labels(part.props, names, labels)
+            props = with_labels(part.props, names, wanted)
             self._draft.stage(NODES, part.id.raw, changed(part, props=props))
 
     def set_semantics(self, version: int) -> None:

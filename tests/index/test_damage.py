@@ -6,11 +6,14 @@ import os
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ibidem.index.index import Index
 from ibidem.index.segments import store as segment_store
-from ibidem.objects.cid import RootCid
+from ibidem.index.segments.segment import SegmentFile
+from ibidem.objects.cid import Cid, RootCid
+from ibidem.objects.errors import CorruptError
 from ibidem.store.memory import MemoryStore
 
 from .graphs import Graph, mutate, store_root
@@ -136,3 +139,46 @@ def test_two_indexes_of_one_directory_take_nothing_from_each_other(tmp_path: Pat
             assert index._registry is not None
             remembered = index._registry.manifests()[0]
             assert remembered.names() <= set(index._registry.segment_store.names())
+
+
+def test_a_root_that_was_damaged_before_its_snapshot_is_written_leaves_others_alone(
+    tmp_path: Path,
+) -> None:
+    class Damaging(MemoryStore):
+        wrong: RootCid | None = None
+
+        def get(self, cid: Cid) -> bytes:
+            if cid == self.wrong:
+                raise CorruptError(f"block {cid}: damaged")
+            return super().get(cid)
+
+    draw, store, graphs, roots = random.Random(3), Damaging(), [Graph()], []
+    for _ in range(3):
+        graphs.append(mutate(graphs[-1], draw, store, span=25, edits=40))
+        roots.append(store_root(graphs[-1], store))
+    index = Index(tmp_path, store)
+    index.snapshot(roots[0])
+    index.prepare(roots[1], near=roots[:1])
+    store.wrong = roots[1]
+    check(index.snapshot(roots[2]), graphs[3], store)
+    assert roots[1] not in index.remembered()
+
+
+def test_a_large_segment_whose_file_another_process_removes_at_once_is_written_later(
+    tmp_path: Path,
+) -> None:
+    class Swept(segment_store.FolderSegmentStore):
+        is_swept = True
+
+        def _write(self, file: SegmentFile) -> None:
+            super()._write(file)
+            if self.is_swept:
+                (self.directory / file.name).unlink()
+
+    store = Swept(tmp_path)
+    found = store.put({"ids": np.arange(1 << 19, dtype="<u8")})
+    assert store.is_unwritten(found)
+    store.is_swept = False
+    store.write(found)
+    opened = segment_store.FolderSegmentStore(tmp_path).open(found.name)
+    assert np.array_equal(opened["ids"], found["ids"])

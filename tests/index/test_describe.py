@@ -65,6 +65,17 @@ def test_sections_that_differ_are_named(change: Callable[[Any], object]) -> None
     assert len(found) == len(wrong) > 0
 
 
+def test_another_text_of_a_sparse_vector_is_a_difference() -> None:
+    held = snapshot()
+    (part,) = held.state.families["sparse", "v"]
+    columns = {**part.segment.columns(), "of": part.segment["of"] ^ 1}
+    parts = (Part(Segment("wrong", columns, part.segment.meta, 0)),)
+    families = {**held.state.families, ("sparse", "v"): parts}
+    state = dataclasses.replace(held.state, families=families)
+    (found,) = differences(Snapshot(state, held.root, held.config), held)
+    assert "sparse vectors differs in 20 entries" in found
+
+
 def test_equal_ones_have_no_differences() -> None:
     assert differences(snapshot(), snapshot()) == []
 
@@ -91,7 +102,15 @@ def damaged(held: Snapshot, column: str, row: int) -> Snapshot:
     "column",
     [
         *("ordinals", "set", "ids", "cids", "of", "rows", "token.rows", "token.values"),
-        *("lengths", "analysers", "term.rows", "term.values", "prop.rows", "label.rows"),
+        *(
+            "lengths",
+            "analysers",
+            "term.rows",
+            "term.values",
+            "position.bytes",
+            "prop.rows",
+            "label.rows",
+        ),
         *("child.starts", "child.items", "parent.child", "parent.row", "parent.position"),
         *("source", "target", "weight", "code", "valid.first", "high", "out.node", "in.row"),
     ],

@@ -209,3 +209,15 @@ def test_labels_of_a_document_are_given_to_its_parts_at_once() -> None:
             tx.set_labels(passage(repo, "4711").id, {"level": 0, "scope": "east"})
             tx.set_labels(document_id(PATH), {})
         assert labels(repo, "level", "scope") == {(None, None)}
+
+
+def test_a_label_that_the_policy_does_not_name_is_refused_and_removes_none() -> None:
+    repo = repository(TrustPolicy(level="secrecy"))
+    write(repo, head(secrecy=3) + BODY)
+    with repo.transaction() as tx:
+        for wrong in ({"level": 4}, {"secrecy": 4, "teams": "a"}, {1: 2}):
+            with pytest.raises(InvalidInputError, match=r"labels: got .*, expected only 'secrecy'"):
+                tx.set_labels(document_id(PATH), wrong)
+        with pytest.raises(InvalidInputError, match=r"labels: got \[4\], expected a mapping"):
+            tx.set_labels(document_id(PATH), [4])
+    assert labels(repo, "secrecy") == {(3,)}

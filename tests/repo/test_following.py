@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ibidem
 from ibidem.index.index import Index
+from ibidem.index.manifest import read_manifest
 from ibidem.objects.cid import RootCid
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.filter import view_of
@@ -200,3 +202,26 @@ def test_a_question_after_a_commit_marks_no_row_of_the_whole_graph(repo: Reposit
     assert repo.retrieve("Ada Lovelace", mentions=True).items
     view = view_of(repo.at().snapshot(), include_tombstoned=False)
     assert "flags" not in view._made
+
+
+def test_large_segments_of_snapshots_that_were_not_written_do_not_stay(tmp_path: Path) -> None:
+    def follow(repo: Repository, rounds: range) -> set[str]:
+        """Commits and asks in turn; returns the files of segments that no snapshot names."""
+        for number in rounds:
+            with repo.transaction() as tx:
+                for row in range(130):  # more than 2 MiB of vectors
+                    node = tx.add_node("Doc", summary="text", key=[number, row])
+                    tx.set_vector(node, model="m", vector=np.full(4_096, number, np.float32))
+            repo.retrieve("text", limit=1)
+        index = tmp_path / ".ibidem/index"
+        found = map(read_manifest, (index / "snapshots").iterdir())
+        named = {name for one in found if one is not None for name in one.names()}
+        return {file.name for file in (index / "segments").iterdir()} - named
+
+    with ibidem.init(tmp_path) as repo:
+        before = follow(repo, range(8))
+        after = follow(repo, range(8, 18))
+        assert before
+        assert after.isdisjoint(before)
+    with ibidem.open(tmp_path) as repo:
+        assert follow(repo, range(18, 19)) == set(), "nor does what another process left"

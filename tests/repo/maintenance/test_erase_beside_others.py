@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,12 @@ from ibidem.index.derived import DerivedFiles
 from ibidem.index.families import merge_scheduler
 from ibidem.index.families.merge_scheduler import MergeScheduler
 from ibidem.index.families.snapshot_parts import SnapshotParts
+from ibidem.index.index import Index
+from ibidem.index.snapshot import Snapshot
 from ibidem.index.snapshot_registry import SnapshotRegistry
 from ibidem.index.tuning import Tuning
 from ibidem.ingest.ingest import ingest_text
+from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import ErasedError, ErrorKind, InvalidInputError
 from ibidem.objects.ids import NodeId
@@ -28,6 +31,7 @@ from ibidem.repo import slow_log
 from ibidem.repo.core import Core
 from ibidem.repo.erasure import destroy as destroying
 from ibidem.repo.erasure import erase as erasing
+from ibidem.repo.operation_log import OperationLog
 from ibidem.repo.receipts.log import ReceiptLog
 from ibidem.repo.repository import Repository
 from ibidem.repo.slow_log import slow_questions
@@ -92,6 +96,50 @@ def test_who_wrote_an_index_meanwhile_takes_it_away_again(
         assert places_of(tmp_path, *NEEDLES) == []
         assert not repo.retrieve(SECRET).items
         assert repo.maintenance.fsck().is_clean
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_collection_that_wrote_an_index_meanwhile_takes_it_away_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, dry_run: bool
+) -> None:
+    put_missing = SnapshotRegistry._put_missing
+    with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
+        secret = add_secret(repo)
+        assert repo.retrieve("harmless").items
+        with repo.transaction() as tx:
+            tx.add_node("Doc", summary="another")
+
+        def put(found: SnapshotRegistry, state: SnapshotParts) -> None:
+            monkeypatch.undo()
+            other.maintenance.erase(secret)
+            put_missing(found, state)
+
+        monkeypatch.setattr(SnapshotRegistry, "_put_missing", put)
+        repo.maintenance.gc(dry_run=dry_run)
+        assert SnapshotRegistry._put_missing is put_missing, "it wrote the last index"
+        assert places_of(tmp_path, *NEEDLES) == []
+
+
+def test_who_writes_an_index_that_another_thread_has_left_takes_it_away_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = Index.snapshot
+    with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
+        secret = add_secret(repo)
+        assert repo.retrieve("harmless").items
+        repo.core.search_index.followed_blocks_max = 0
+        with repo.transaction() as tx:
+            tx.add_node("Doc", summary="another")
+
+        def late(index: Index, root: RootCid, *, near: Sequence[RootCid] = ()) -> Snapshot:
+            monkeypatch.undo()
+            other.maintenance.erase(secret)
+            assert repo.core.search_index.current is not index, "as another thread asks for it"
+            return snapshot(index, root, near=near)
+
+        monkeypatch.setattr(Index, "snapshot", late)
+        assert repo.retrieve("harmless").items
+        assert places_of(tmp_path, *NEEDLES) == []
 
 
 def test_who_kept_communities_meanwhile_takes_them_away_again(
@@ -464,3 +512,20 @@ def test_an_index_that_another_process_sweeps_meanwhile_is_no_error(
         repo.maintenance.erase(secret)
         assert not folder.exists()
         assert places_of(tmp_path, *NEEDLES) == []
+
+
+@pytest.mark.parametrize("create", [Repository.branch, Repository.tag, Repository.set_ref])
+def test_a_ref_that_is_created_meanwhile_is_where_the_erasure_moved_the_branch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, create: Callable[..., CommitCid]
+) -> None:
+    publish = OperationLog.publish
+    with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
+        secret = add_secret(repo)
+
+        def published(log: OperationLog, *given: Any, **options: Any) -> Any:
+            monkeypatch.undo()
+            other.maintenance.erase(secret)
+            return publish(log, *given, **options)
+
+        monkeypatch.setattr(OperationLog, "publish", published)
+        assert repo.at(create(repo, "new")).retrieve("harmless").items
