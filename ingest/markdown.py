@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from ibidem.ingest.mark import BLANK, Heading, Mark, trim
-from ibidem.ingest.plain import blocks, item_blocks
+from ibidem.ingest.plain import blocks, item_blocks, table_blocks
 from ibidem.ingest.split import CODE, ITEMS_CHARS_MAX, PROSE, ROWS, Finder
 
 HEADING_CHARS_MAX = 2000
@@ -72,6 +72,8 @@ def _marks_of(
         if name == "list" and stop - start > ITEMS_CHARS_MAX:
             items = _item_starts(tokens, index, lines)
             yield from item_blocks(source, start, stop, name, items, finders)
+        elif name == "table":
+            yield from table_blocks(source, start, stop, lines[slice(*token.map)])
         else:
             yield from blocks(source, start, stop, name, _language(token), finders)
 
