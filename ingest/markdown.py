@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -50,6 +51,9 @@ def markdown_marks(source: str, start: int = 0) -> Iterator[Mark]:
         _LINE_END.sub("\n", body) if "\r" in body else body, _parser(), environment, tokens
     )
     lines = _line_starts(source, start)
+    for before, after in pairwise(tokens):
+        if before.type == after.type == "definition" and before.map and after.map:
+            after.map[0], before.map = before.map[0], None  # a run of them is one passage
     for index, token in enumerate(tokens):
         if token.level == 0 and token.nesting >= 0 and token.map is not None:
             yield from _marks_of(source, lines, tokens, index, environment)
