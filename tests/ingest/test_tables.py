@@ -206,6 +206,15 @@ def test_an_edit_of_the_header_changes_the_passages_below_it_and_no_id(path, tab
     assert not any("harbor" in text_of(one) for one in after.values())
 
 
+def test_a_second_ingest_in_the_same_transaction_changes_nothing():
+    repo = ibidem.init("memory:")
+    with repo.transaction() as tx:
+        ibidem.ingest_text(tx, pipes(ROWS), path="a.md")
+        report = ibidem.ingest_text(tx, pipes(ROWS), path="a.md")
+    assert report.documents_unchanged == 1
+    assert report.nodes_changed == 0
+
+
 def test_an_edit_of_a_row_leaves_most_passages_alone():
     rows = [*ROWS[:40], ("new mill", "pier 1"), *ROWS[40:]]
     repo = repository(("a.md", pipes(ROWS)))
