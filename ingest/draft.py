@@ -8,6 +8,7 @@ passage nor its id.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -22,6 +23,9 @@ from ibidem.objects.location import DOCUMENT, PASSAGE, SECTION, size_of
 from ibidem.objects.record import record
 from ibidem.objects.text import text_digest
 
+HEADER_DIGEST = "header_sha256"
+"""The property of a passage that has the header of its table as context sentence."""
+
 
 @record
 class Draft:
@@ -35,6 +39,14 @@ class Draft:
     props: Mapping[str, Value]
     children: tuple[Child, ...] = ()
     tail: str = ""
+    header: str = ""
+    """Of the table that a passage continues: its context sentence."""
+
+
+def header_digest(header: str) -> str:
+    """Returns the digest of a header, by which a later ingest tells it from the context sentence of
+    another writer."""
+    return hashlib.sha256(header.encode()).hexdigest()
 
 
 def document_id(path: str) -> NodeId:
@@ -90,7 +102,11 @@ class _Drafting:
             props["language"] = part.language
         if part.targets:
             props["targets"] = list(part.targets)
-        draft = Draft(node_id(PASSAGE, key), "Passage", PASSAGE, key, part.text, props)
+        if part.header:
+            props[HEADER_DIGEST] = header_digest(part.header)
+        draft = Draft(
+            node_id(PASSAGE, key), "Passage", PASSAGE, key, part.text, props, header=part.header
+        )
         self.made.append(draft)
         return Child(draft.id, lead, *size_of(part.text))
 

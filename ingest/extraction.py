@@ -12,32 +12,23 @@ from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
-from blake3 import blake3
-
 from ibidem.ingest.formats import SOURCE_PROPS
 from ibidem.ingest.mark import BLANK, Heading, Mark
 from ibidem.ingest.markdown import HEADING_CHARS_MAX, LANGUAGE_CHARS_MAX, markdown_marks
-from ibidem.ingest.plain import blocks, item_blocks
+from ibidem.ingest.plain import blocks, item_blocks, table_blocks
 from ibidem.ingest.split import CODE, PROSE, ROWS, Finder
 from ibidem.objects.constants import DOCUMENT_BYTES_MAX
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.record import record
 
-TABLE_CHARS = 1000
-"""A passage of a table ends at the next good place after this many characters."""
-TABLE_CHARS_MAX = 2000
 CELL_CHARS_MAX = 2000
 TARGETS_MAX = 100
 """The number of links of a passage whose targets are kept: the first ones."""
-HEADER_CHARS_MAX = 1000
-"""A longer header of a table is not repeated."""
-_ROW_ODDS = 4
-"""One row in this many is a good place to cut a table, chosen by its hash, so that an edit moves
-few cuts."""
 
-_FINDERS: dict[str, tuple[Finder, ...]] = {"list": ROWS, "table": ROWS, "code": CODE}
+_FINDERS: dict[str, tuple[Finder, ...]] = {"list": ROWS, "code": CODE}
 _ITEM = re.compile(r"^(?! )", re.MULTILINE)
 """A line of a list that is not indented begins an item."""
+_LINE = re.compile(r"^", re.MULTILINE)
 LINK_TEXT = re.compile("\x1c([^\x1c-\x1e]*)\x1d([^\x1c-\x1e]*)\x1e")
 """What `link_text` returns: the text, the target."""
 _FENCE = re.compile(r"`{3,}")
@@ -85,6 +76,9 @@ class Writer:
             if kind == "list":
                 items = [match.start() for match in _ITEM.finditer(text)]
                 found = item_blocks(text, 0, len(text), kind, items, finders)
+            elif kind == "table":
+                rows = [match.start() for match in _LINE.finditer(text)]
+                found = table_blocks(text, 0, len(text), rows)
             else:
                 found = blocks(text, 0, len(text), kind, language, finders)
             for mark in found:
@@ -101,30 +95,27 @@ class Writer:
             language = None if language is None else language[:LANGUAGE_CHARS_MAX]
             self.block("code", f"{fence}{language or ''}\n{text}\n{fence}", language)
 
-    def table(self, rows: Iterable[Sequence[str]]) -> None:
-        """Adds a table; each passage of it begins with the first row, which is its header."""
+    def table(self, rows: Iterable[Sequence[str]], *, caption: str = "") -> None:
+        """Adds a table; its first row is its header, which a passage of further rows has as
+        context.
+
+        Args:
+            rows: cells of any text; a long cell is cut.
+            caption: one line, part of the header.
+        """
         iterator = iter(rows)
         header = next(iterator, None)
         if header is None:
             return
-        top = _row(header)
-        rule = "|" + "---|" * max(1, len(header))
-        head = f"{top}\n{rule}" if len(top) + len(rule) <= HEADER_CHARS_MAX else rule
-        lines = [head]
-        if head is rule:
-            self.block("table", top)
-        size = len(head)
+        lines = [_row(header), "|" + "---|" * max(1, len(header))]
+        if caption := one_line(caption):
+            lines = [caption, "", *lines]
+        size = 0
         for row in iterator:
-            line = _row(row)
-            if len(lines) > 1 and (
-                size + len(line) > TABLE_CHARS_MAX or (size > TABLE_CHARS and _is_cut(lines[-1]))
-            ):
-                self.block("table", "\n".join(lines))
-                lines, size = [head], len(head)
-            lines.append(line)
-            size += len(line) + 1
-        if len(lines) > 1 or head is not rule:
-            self.block("table", "\n".join(lines))
+            lines.append(_row(row))
+            size += len(lines[-1]) + 1
+            self._check(size)
+        self.block("table", "\n".join(lines))
 
     def markdown(self, text: str) -> None:
         """Adds a text that is Markdown, with its own headings."""
@@ -154,14 +145,17 @@ class Writer:
         gap = "\n\n" if self._parts else ""
         start = self._size + len(gap)
         self._bytes += len(gap) + len(text if text.isascii() else text.encode("utf-8"))
-        if self._bytes > self.bytes_max:
-            raise InvalidInputError(
-                f"text: {self._bytes} bytes or more, expected at most {self.bytes_max}",
-                kind=ErrorKind.LIMIT_EXCEEDED,
-            )
+        self._check()
         self._parts += (gap, text)
         self._size = start + len(text)
         return start
+
+    def _check(self, more: int = 0) -> None:
+        if self._bytes + more > self.bytes_max:
+            raise InvalidInputError(
+                f"text: {self._bytes + more} bytes or more, expected at most {self.bytes_max}",
+                kind=ErrorKind.LIMIT_EXCEEDED,
+            )
 
 
 def clean(text: str) -> str:
@@ -206,7 +200,3 @@ def _cell(text: str) -> str:
     if len(text) > CELL_CHARS_MAX:
         text = _without_targets(text)[0][:CELL_CHARS_MAX]
     return text
-
-
-def _is_cut(line: str) -> bool:
-    return blake3(line.encode("utf-8")).digest(1)[0] % _ROW_ODDS == 0

@@ -220,10 +220,9 @@ class _Page:
             return
         self._end_term()
         caption = element.find("caption")
-        if caption is not None:
-            self._write("paragraph", one_line(_inline(caption)))
+        title = "" if caption is None else _with_targets(_inline(caption), is_cell=True)
         rows = ([_with_targets(_inline(cell), is_cell=True) for cell in row] for row in cells)
-        self._writer.table([row for row in rows if any(map(one_line, row))])
+        self._writer.table([row for row in rows if any(map(one_line, row))], caption=title)
 
     def _quote(self, element: Element) -> None:
         if _has(element, _LAYOUT | {"ul", "ol"}):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from ibidem.objects.record import record
 
@@ -58,10 +59,12 @@ class Block:
     language: str | None = None
     targets: tuple[str, ...] = ()
     """Of links that its text does not show, as they are written in the source."""
+    continues: bool = False
+    """Whether it has further rows of the table that the block before it has rows of."""
 
     def moved(self, by: int) -> Block:
         """Returns the same mark `by` characters further on."""
-        return Block(self.start + by, self.stop + by, self.format, self.language, self.targets)
+        return replace(self, start=self.start + by, stop=self.stop + by)
 
 
 @record

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from ibidem.ingest.mark import BLANK, Heading, Mark, trim
-from ibidem.ingest.plain import blocks, item_blocks
+from ibidem.ingest.plain import blocks, item_blocks, table_blocks
 from ibidem.ingest.split import CODE, ITEMS_CHARS_MAX, PROSE, ROWS, Finder
 
 HEADING_CHARS_MAX = 2000
@@ -50,6 +51,9 @@ def markdown_marks(source: str, start: int = 0) -> Iterator[Mark]:
         _LINE_END.sub("\n", body) if "\r" in body else body, _parser(), environment, tokens
     )
     lines = _line_starts(source, start)
+    for before, after in pairwise(tokens):
+        if before.type == after.type == "definition" and before.map and after.map:
+            after.map[0], before.map = before.map[0], None  # a run of them is one passage
     for index, token in enumerate(tokens):
         if token.level == 0 and token.nesting >= 0 and token.map is not None:
             yield from _marks_of(source, lines, tokens, index, environment)
@@ -72,6 +76,8 @@ def _marks_of(
         if name == "list" and stop - start > ITEMS_CHARS_MAX:
             items = _item_starts(tokens, index, lines)
             yield from item_blocks(source, start, stop, name, items, finders)
+        elif name == "table":
+            yield from table_blocks(source, start, stop, lines[slice(*token.map)])
         else:
             yield from blocks(source, start, stop, name, _language(token), finders)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ibidem.ingest.draft import document_id
-from ibidem.ingest.update import other_properties
+from ibidem.ingest.update import has_own_context, other_properties
 from ibidem.objects.codec import Value
 from ibidem.objects.derive import node_id
 from ibidem.objects.edge import is_derived_link
@@ -45,7 +45,9 @@ def move_attachments(tx: Transaction, document: Node, path: str) -> None:
                 for name, value in props.items()
                 if name not in there.props or name in labels
             },
-            context_sentence=there.context_sentence or node.context_sentence,
+            context_sentence=(
+                node if has_own_context(node) and not has_own_context(there) else there
+            ).context_sentence,
             content=UNCHANGED if there.content is not None else tx.content(node.id),
         )
         tx.copy_vectors(node.id, target)

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import field
 
 from ibidem.ingest.mark import Block, Heading, Mark
+from ibidem.ingest.plain import table_header
 from ibidem.objects.record import record
 
 
@@ -23,6 +24,8 @@ class Passage:
     format: str
     language: str | None = None
     targets: tuple[str, ...] = ()
+    header: str = ""
+    """Of the table that it continues."""
 
 
 @record
@@ -80,18 +83,21 @@ class _Open:
 
 
 class _Builder:
-    __slots__ = ("_done", "_open", "_source")
+    __slots__ = ("_done", "_open", "_source", "_table", "_table_header")
 
     def __init__(self, source: str) -> None:
         self._source = source
         self._done = 0
         self._open = [_Open(None, 0, 0)]
+        self._table = ""
+        self._table_header: str | None = None
 
     def add(self, mark: Mark) -> None:
         if isinstance(mark, Block):
             text = self._source[mark.start : mark.stop]
             lead = self._lead(mark.start)
-            part = Passage(text, mark.format, mark.language, mark.targets)
+            header = self._header(text, mark)
+            part = Passage(text, mark.format, mark.language, mark.targets, header)
             self._open[-1].children.append((lead, part))
         else:
             self._close(mark.level)
@@ -105,6 +111,15 @@ class _Builder:
         document = self._open[0]
         tail = self._source[self._done if document.children else 0 :]
         return Outline(tuple(document.children), tail)
+
+    def _header(self, text: str, mark: Block) -> str:
+        """Returns the header for a block: that of the first block of the same table."""
+        if not mark.continues:
+            self._table, self._table_header = text, None
+            return ""
+        if self._table_header is None:
+            self._table_header = table_header(self._table)
+        return self._table_header
 
     def _lead(self, stop: int) -> str:
         """The source before a child that begins at `stop`, in the innermost open section."""

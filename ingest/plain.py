@@ -8,15 +8,29 @@ it.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from ibidem.ingest.mark import Block, Mark, trim
-from ibidem.ingest.split import CODE, PROSE, Finder, of_items, split
+from ibidem.ingest.mark import BLANK, Block, Mark, trim
+from ibidem.ingest.split import (
+    CODE,
+    ITEMS_CHARS_MAX,
+    PASSAGE_CHARS_MAX,
+    PROSE,
+    ROWS,
+    Finder,
+    of_items,
+    split,
+)
 
 _PARAGRAPH = re.compile(
     r"^[ \t\r\f\v]*+[^ \t\r\n\f\v][^\n]*(?:\n[ \t\r\f\v]*+[^ \t\r\n\f\v][^\n]*)*", re.MULTILINE
 )
 _CONTINUES = frozenset(" \t)]}")
+
+HEADER_CHARS_MAX = 1000
+"""A longer header of a table is not repeated."""
 
 
 def plain_marks(source: str, start: int = 0) -> Iterator[Mark]:
@@ -60,3 +74,31 @@ def item_blocks(
     """Yields the passages of a list whose items begin at `items`: several if it is long."""
     for piece in of_items(source, start, stop, items):
         yield from blocks(source, *piece, name, None, finders)
+
+
+def table_blocks(source: str, start: int, stop: int, rows: Sequence[int]) -> Iterator[Block]:
+    """Yields the passages of a table whose rows begin at `rows`, also those of its header: several
+    if it is long, of which the first has the header and a row."""
+    if stop - start > ITEMS_CHARS_MAX:
+        prefix = source[start : min(stop, start + PASSAGE_CHARS_MAX)].rstrip(BLANK)
+        below = _header_range(prefix)[1]
+        rows = rows[bisect_left(rows, start + below) + 1 :]
+    is_first = True
+    for mark in item_blocks(source, start, stop, "table", rows, ROWS):
+        yield mark if is_first else replace(mark, continues=True)
+        is_first = False
+
+
+def table_header(text: str) -> str:
+    """Returns the header of the table that a text ends with, with what stands before it if both are
+    short; empty without one or if it is long.
+
+    It is what an excerpt shows above a row. Spec: packs 7.2.
+    """
+    return text[slice(*_header_range(text))]
+
+
+def _header_range(text: str) -> tuple[int, int]:
+    from ibidem.retrieve.context.excerpt import header_of
+
+    return header_of(text, len(text) - 1, chars_max=HEADER_CHARS_MAX) or (0, 0)

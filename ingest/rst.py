@@ -9,11 +9,12 @@ style among the styles in order of appearance. Roles, substitutions and included
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import field
 
 from ibidem.ingest.mark import BLANK, Heading, Mark
-from ibidem.ingest.plain import blocks, item_blocks
+from ibidem.ingest.plain import blocks, item_blocks, table_blocks
 from ibidem.ingest.split import CODE, PROSE, ROWS, Finder
 from ibidem.objects.record import record
 
@@ -29,6 +30,7 @@ _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*[ \t]*")
 _GRID_TOP = re.compile(r"\+-[-+]+-\+ *")
 _SIMPLE_TOP = re.compile(r"=+(?: +=+)+ *")
 _SIMPLE_BORDER = re.compile(r"=+[ =]*")
+_GRID_BORDER = re.compile(r"\+[-=+]+\+")
 _DIRECTIVE = re.compile(r"\.\. +(?:\|[^|]+\| +)?([A-Za-z0-9][\w.+:-]*?) ?::(?: +([^\s]+))?(?: |$)")
 _CODE_DIRECTIVES = frozenset({"code", "code-block", "sourcecode", "parsed-literal", "prompt"})
 _TABLE_DIRECTIVES = frozenset({"table", "list-table", "csv-table"})
@@ -46,7 +48,7 @@ _ENUMERATED = re.compile(r"\(?(?:[0-9]+|[A-Za-z]|[ivxlcdmIVXLCDM]+|#)[.)](?: |$)
 _GATHERED = frozenset({"list", "fields", "lines", "reference"})
 """Adjacent blocks of one of these kinds form one block, as the items of a Markdown list do."""
 
-_FINDERS: dict[str, tuple[Finder, ...]] = {"paragraph": PROSE, "list": ROWS, "table": ROWS}
+_FINDERS: dict[str, tuple[Finder, ...]] = {"paragraph": PROSE, "list": ROWS}
 _PEP_HEADER = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*:(?: [^\r\n]*)?|[ \t]+[^\r\n]*)")
 
 
@@ -180,7 +182,9 @@ class _Scan:
             start, stop, kind, language = self.open
             items, self.open, self.items = self.items, None, []
             finders = _FINDERS.get(kind, CODE)
-            if items:
+            if kind == "table":
+                yield from table_blocks(self.source, start, stop, _rows(self.source, start, stop))
+            elif items:
                 yield from item_blocks(self.source, start, stop, kind, items, finders)
             else:
                 yield from blocks(self.source, start, stop, kind, language, finders)
@@ -217,12 +221,38 @@ def _pep_header(source: str, start: int) -> dict[str, str]:
     return fields
 
 
-def _lines(source: str, start: int) -> list[_Line]:
+def _lines(source: str, start: int, stop: int = sys.maxsize) -> list[_Line]:
     return [
         _Line(match.start(), match.end(), match[1].rstrip(BLANK))
-        for match in _LINE.finditer(source, start)
+        for match in _LINE.finditer(source, start, stop)
         if match.end() > match.start()
     ]
+
+
+def _rows(source: str, start: int, stop: int) -> list[int]:
+    """Returns where the rows of a table begin, ascending; those of its header may be among them.
+
+    A row of a grid begins below a border, any other with a line that is not indented more than the
+    first line of the table: below that of a directive and its options, if there is one.
+    """
+    lines = [line for line in _lines(source, start, stop) if line.text]
+    if _DIRECTIVE.match(lines[0].text):
+        lines = [line for line in lines[1:] if not line.text.lstrip(BLANK).startswith(":")]
+    if not lines:
+        return []
+    depth = min(_indent(line) for line in lines)
+    if lines[0].text[depth:].startswith("+-"):
+        borders = [_GRID_BORDER.fullmatch(line.text, depth) is not None for line in lines]
+        return [line.start for above, line in zip(borders, lines[1:], strict=False) if above]
+    return [
+        line.start
+        for line in lines
+        if _indent(line) == depth and not _SIMPLE_BORDER.fullmatch(line.text, depth)
+    ]
+
+
+def _indent(line: _Line) -> int:
+    return len(line.text) - len(line.text.lstrip(" \t"))
 
 
 def _kind(text: str) -> tuple[str, str | None] | None:

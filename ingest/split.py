@@ -16,8 +16,9 @@ from blake3 import blake3
 PASSAGE_CHARS_MAX = 4000
 PASSAGE_CHARS_MIN = 1000
 ITEMS_CHARS_MIN, ITEMS_CHARS_MAX = 400, 800
-"""A list with more characters becomes several passages of whole items, within these limits where
-the items allow it. The limit is that of a pack, which shows the passages around a hit too."""
+"""A list or table with more characters becomes several passages of whole items or rows, within
+these limits where they allow it. The limit is that of a pack, which shows the passages around a hit
+too."""
 _CONTEXT_CHARS = 48
 
 Finder = Callable[[str, int, int], list[int]]
@@ -62,13 +63,13 @@ def split(
 
 
 def of_items(source: str, start: int, stop: int, items: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yields ranges that cover the list `start:stop` without gaps, each of whole items.
+    """Yields ranges that cover the list or table `start:stop` without gaps, each of whole items.
 
     A long list would be ranked as one long text, and shown from its beginning, whichever item is
     asked for.
 
     Args:
-        items: where its items begin, ascending.
+        items: where its items or rows begin, ascending.
     """
     while stop - start > ITEMS_CHARS_MAX:
         first = bisect_right(items, start)

@@ -1,9 +1,9 @@
 """Writes one document into a transaction: only parts that are new, changed or removed.
 
 The plan is made before anything is written, from the document's tree in the transaction. Ingest
-owns the fields that it derives (type, summary, the properties it set, children, tail); a property,
-context sentence or content from another writer is kept. Parts that the source no longer has are
-removed with their edges.
+owns the fields that it derives (type, summary, the properties it set, children, tail, and the
+header of a table as context sentence); a property, context sentence or content from another writer
+is kept. Parts that the source no longer has are removed with their edges.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ibidem.ingest.document import EXTRACTION_PROPS, stored_name
-from ibidem.ingest.draft import Draft
+from ibidem.ingest.draft import HEADER_DIGEST, Draft, header_digest
 from ibidem.ingest.formats import MARKDOWN, SOURCE_PROPS
 from ibidem.ingest.front_matter import read_front_matter
 from ibidem.ingest.mark import BOM
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _OWNED: Mapping[str, frozenset[str]] = {
     "Section": frozenset({"heading_level"}),
-    "Passage": frozenset({"format", "language", "targets"}),
+    "Passage": frozenset({"format", "language", "targets", HEADER_DIGEST}),
 }
 
 
@@ -97,6 +97,7 @@ def apply(tx: Transaction, change: Change) -> None:
         tx.add_node(
             draft.ntype,
             summary=draft.summary,
+            context_sentence=draft.header,
             props=draft.props,
             key=draft.key,
             namespace=draft.namespace,
@@ -108,12 +109,25 @@ def apply(tx: Transaction, change: Change) -> None:
         tx.update_node(
             draft.id,
             summary=draft.summary,
+            context_sentence=_context(node, draft),
             props={**other_properties(node), **draft.props},
             children=draft.children,
             tail=draft.tail,
         )
     for node_id in change.removed:
         tx.remove_node(node_id)
+
+
+def has_own_context(node: Node) -> bool:
+    """Returns whether another writer gave a node its context sentence, or removed the header that
+    ingest gave it."""
+    digest = node.props.get(HEADER_DIGEST)
+    context = node.context_sentence or ""
+    return bool(context) if digest is None else digest != header_digest(context)
+
+
+def _context(node: Node, draft: Draft) -> str | None:
+    return node.context_sentence if has_own_context(node) else draft.header or None
 
 
 def other_properties(node: Node) -> dict[str, Value]:
@@ -138,6 +152,7 @@ def _is_same(node: Node, draft: Draft) -> bool:
         or node.ntype != draft.ntype
         or node.tail != draft.tail
         or node.children != draft.children
+        or node.context_sentence != _context(node, draft)
     ):
         return False
     owned = _owned(node)

@@ -73,8 +73,8 @@ def _encoded_mark(mark: Mark) -> list[Any]:
     match mark:
         case Heading(start, stop, level, text):
             return ["heading", start, stop, level, text]
-        case Block(start, stop, name, language, targets):
-            return ["block", start, stop, name, language, *targets]
+        case Block(start, stop, name, language, targets, continues):
+            return ["block", start, stop, name, language, continues, *targets]
         case SectionEnd(start, stop, level):
             return ["end", start, stop, level]
 
@@ -98,8 +98,10 @@ def decoded(reply: dict[str, Any]) -> Extraction:
     )
 
 
-def _block(start: int, stop: int, name: str, language: str | None, *targets: str) -> Block:
-    return Block(start, stop, name, language, targets)
+def _block(
+    start: int, stop: int, name: str, language: str | None, continues: bool, *targets: str
+) -> Block:
+    return Block(start, stop, name, language, targets, continues)
 
 
 def _limit(seconds: int, memory_bytes: int) -> None:

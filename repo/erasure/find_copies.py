@@ -230,6 +230,8 @@ def _look_elsewhere(found: Copies, store: Store) -> None:
     own = {cid: raw for raw, cids in found.cids.items() for cid in cids}
     own_raws = {cid.raw for cid in own}
     quotations = found.quotations
+    whole = b"\0".join(sorted(found.texts))
+    is_part: dict[bytes, bool] = {}
     of_nodes: set[Cid] = set()
     quoting: list[tuple[str, Cid]] = []
     naming: dict[bytes, list[tuple[str, Cid]]] = {raw: [] for raw in sorted(found.ids)}
@@ -237,16 +239,20 @@ def _look_elsewhere(found: Copies, store: Store) -> None:
         if cid in own:
             continue
         kind = "blob"
+        context = b""  # of a passage it may be the header of a table, a part of another one's text
         if not cid.is_raw:
             fields = _read(block)
             kind = str(fields.get("kind"))
             if kind == "node":
                 naming.pop(fields["id"], None)
                 of_nodes.update(links_in(fields))
+                context = str(fields.get("context_sentence", "")).encode()
             elif kind == "tree":
                 _share(found, block, own_raws)
                 continue
-        if quotations.is_any_in(block):
+        if context not in is_part:
+            is_part[context] = len(context) >= QUOTE_BYTES_MIN and context in whole
+        if is_part[context] or quotations.is_any_in(block):
             quoting.append((kind, cid))
         else:
             for where in (where for raw, where in naming.items() if raw in block):

@@ -199,9 +199,9 @@ def _best(starts: Sequence[int], found: Sequence[tuple[int, str]]) -> int:
     return starts[max(range(len(held)), key=lambda piece: (score(piece), -piece))] if held else 0
 
 
-def header_of(text: str, at: int) -> Range | None:
+def header_of(text: str, at: int, *, chars_max: int = HEADER_CHARS_MAX) -> Range | None:
     """Returns the range of the header of the table that has a position, with what stands before it
-    in the text if both are short; None without a table or a short header.
+    in the text if both are short; None without a table or a header of at most `chars_max`.
 
     >>> header_of("Ports:\\n\\n| a | b |\\n|---|---|\\n| c | d |", 30)
     (0, 27)
@@ -209,9 +209,9 @@ def header_of(text: str, at: int) -> Range | None:
     found = _directive_header(text, at) or _ruled_header(text, at)
     if found is None:
         return None
-    return next(
-        (one for one in ((0, found[1]), found) if one[1] - one[0] <= HEADER_CHARS_MAX), None
-    )
+    if found[1] <= HEADER_CHARS_MAX:
+        return 0, found[1]
+    return found if found[1] - found[0] <= chars_max else None
 
 
 def _ruled_header(text: str, at: int) -> Range | None:

@@ -57,7 +57,8 @@ def test_options_of_packs_reach_the_library(run):
 
 def test_a_person_and_a_model_get_the_row_that_was_asked_for(run, tmp_path):
     rows = "".join(f"| mill {number} | {number * 7} |\n" for number in range(190))
-    (tmp_path / "t.md").write_text(f"| name | port |\n|---|---|\n{rows}| quarry | 7731 |\n")
+    table = f"| name | port |\n|---|---|\n{rows}| quarry | 7731 |\n"
+    (tmp_path / "t.md").write_text(f"```\n{table}```\n")  # a block of code is one passage
     run("commit", "t.md", "-m", "ports")
     for command in ("packs", "prompt"):
         ask = (command, "which port has the quarry", "--budget", "220")

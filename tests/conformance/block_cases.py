@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from collections.abc import Iterator
 from typing import Any
@@ -68,6 +69,7 @@ SMALLEST = [
     *(NODE, EDGE, VECTOR, SPARSE, TOMBSTONE, ROOT, COMMIT, REF, VIEW, OPERATION),
     *(RECEIPT, STEP, CONFLICT, ERASURE),
 ]
+HEADER = hashlib.sha256(b"| a |\n|---|").hexdigest()
 ROW = [A, OTHER, 0.5, bytes(32), {"lexical": [1, 2.5, 0.5]}]
 
 OPTIONAL: dict[str, Fields] = {
@@ -134,6 +136,11 @@ def accepted_blocks() -> Iterator[tuple[str, str, Fields]]:
     yield "root, requires trust", "8-b", {**ROOT, "config": policy, "requires": ["trust"]}
     yield "node, content of 4096 bytes", "5.1-a", {**NODE, "content": bytes(4096)}
     yield "node, content of 16 raw blocks", "7-a", {**NODE, "content": [BLOB] * 16}
+    table = {
+        "context_sentence": "| a |\n|---|",
+        "props": {"format": "table", "header_sha256": HEADER},
+    }
+    yield "node, further rows of a table", "5.1-g", {**NODE, "summary": "| b |", **table}
     yield "node, parts of 2^26 bytes", "5.1-e", {**NODE, "children": [[B, "", 1 << 26, 0]]}
     yield "edge, weight 0.0", "5.2-a", {**EDGE, "weight": 0.0}
     for name, key in (("false", False), ("empty text", ""), ("an empty list", [])):

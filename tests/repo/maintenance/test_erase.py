@@ -305,6 +305,42 @@ def test_what_names_the_document_of_a_passage_does_not_quote_the_passage(repo: R
     assert len(repo.runs.open("desk").lines()) == 3
 
 
+def harbors(count: int = 60) -> str:
+    rows = "".join(f"| the mill {n} | pier {n * 7} of the east |\n" for n in range(count))
+    return f"| {SECRET} | harbor |\n|---|---|\n{rows}"
+
+
+def test_passages_with_the_header_of_an_erased_table_are_named(repo: Repository) -> None:
+    """They are other nodes, with rows that nobody asked to destroy."""
+    with repo.transaction() as tx:
+        ingest_text(tx, harbors(), path="a.md")
+        ingest_text(tx, "| a | b |\n|---|---|\n| c | d |", path="b.md")
+    found = list(repo.at().query(label="Passage"))
+    (first,) = (one for one in found if SECRET in (one.summary or ""))
+    carriers = {one.cid for one in found if SECRET in (one.context_sentence or "")}
+    assert len(carriers) > 2
+    report = repo.maintenance.erase(first.id)
+    assert {cid for kind, cid in report.elsewhere if kind == "node"} == carriers
+    with repo.transaction() as tx:
+        ingest_text(tx, harbors().partition("\n")[2], path="c.md")
+    assert repo.maintenance.fsck().is_clean
+
+
+def test_an_erased_document_takes_every_copy_of_a_header_with_it(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path) as repo:
+        fill(repo)
+        with repo.transaction() as tx:
+            ingest_text(tx, harbors(), path="a.md")
+        with repo.transaction() as tx:
+            ingest_text(tx, harbors().replace(SECRET, "station"), path="a.md")
+        assert repo.at("HEAD~1").packs(SECRET).items
+        assert places_of(tmp_path, SECRET.lower().encode())
+        (document,) = (one for one in repo.at().query(label="Document") if one.key[1] == "a.md")
+        report = repo.maintenance.erase(document.id)
+        assert report.elsewhere == ()
+    assert places_of(tmp_path, SECRET.lower().encode(), b"the mill 3") == []
+
+
 def test_a_key_as_long_as_an_id_is_a_text_where_no_node_has_that_id(repo: Repository) -> None:
     name = b"sixteen bytes ok"
     with repo.transaction() as tx:
