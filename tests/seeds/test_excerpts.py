@@ -11,7 +11,7 @@ import ibidem
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.retrieve.context.clip import cut_to_fit
-from ibidem.retrieve.context.excerpt import excerpt, focus_of, header_of, pieces_of
+from ibidem.retrieve.context.excerpt import clipped_text, excerpt, focus_of, header_of, pieces_of
 from ibidem.retrieve.tokens import HEURISTIC
 
 from .texts import clock, repository
@@ -250,6 +250,14 @@ def test_matches_are_those_of_what_is_shown():
     shown = [one.range for one in pack.members]
     for start, stop in pack.entry.spans:
         assert any(first <= start and stop <= last for first, last in shown)
+
+
+def test_a_cut_after_a_full_stop_without_a_space_fits():
+    for room in range(12):
+        assert len(clipped_text("東京。北。南です。", lambda some: len(some) <= room)) <= room  # noqa: B023
+    repo = noted("東京。北。" * 60, "東京。北です。" * 60)
+    for budget in range(1, 120):
+        assert repo.packs("東京", token_budget=budget, overflow="excerpt").tokens_used <= budget
 
 
 def test_a_question_without_words_gets_the_beginning():
