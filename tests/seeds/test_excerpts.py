@@ -260,6 +260,17 @@ def test_a_cut_after_a_full_stop_without_a_space_fits():
         assert repo.packs("東京", token_budget=budget, overflow="excerpt").tokens_used <= budget
 
 
+@pytest.mark.parametrize("overflow", ["cut", "excerpt"])
+def test_a_hit_that_is_not_shown_has_no_matches(overflow):
+    """packs 6-c."""
+    repo = repository({"a.md": "needle " * 20 + "\n\n" + "needle and pin " * 20})
+    options = {"overflow": overflow, "spans": True, "window_chars": None}
+    for budget in range(15, 170, 5):
+        for pack in repo.packs("needle pin", token_budget=budget, **options):
+            shown = {one.id for one in pack.members}
+            assert all(hit.id in shown or not hit.spans for hit in pack.hits)
+
+
 def test_a_question_without_words_gets_the_beginning():
     repo = noted("one line of it\n" * 200)
     with repo.transaction() as tx:
