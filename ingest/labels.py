@@ -44,7 +44,7 @@ def label_parts(
         names = document_labels(policy, node.props, before) | set(policy.names) - node.props.keys()
         props = with_labels(node.props, names, document.props)
         if props != node.props:
-            tx.set_labels(id_, props)
+            tx.set_labels(id_, with_labels({}, policy.names, props))
             relabelled.append(id_)
     return relabelled
 

@@ -659,15 +659,24 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
 
         Raises:
             NotFoundError: there is no such node.
-            InvalidInputError: under the policy, no caller could be allowed to see such a node.
+            InvalidInputError: under the policy, no caller could be allowed to see such a node; or a
+                name is none of the policy's, so it would hide nothing.
         """
         node, policy = self.node(id), self.trust_policy or TrustPolicy()
+        if not isinstance(labels, Mapping) or not labels.keys() <= {*policy.names}:
+            raise InvalidInputError(
+                f"labels: got {labels!r:.80}, expected values of {' and '.join(policy.names)}"
+            )
         parts = list(parts_of(node, self.find_node)) if document_of(node) == node.id else [node]
+        staged = []
         for part in parts:
             own = set(part.props) - document_labels(policy, part.props, node.props)
             names = [name for name in policy.names if part is node or name not in own]
-            props = with_labels(part.props, names, labels)
-            self._draft.stage(NODES, part.id.raw, changed(part, props=props))
+            staged.append(changed(part, props=with_labels(part.props, names, labels)))
+            if self.trust_policy is not None:
+                policy.check_labels(staged[-1].props)
+        for part in staged:
+            self._draft.stage(NODES, part.id.raw, part)
 
     def set_semantics(self, version: int) -> None:
         """Stages a higher version of the rules by which the graph is asked. Older revisions and

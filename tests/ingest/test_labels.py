@@ -150,6 +150,31 @@ def test_a_move_takes_the_labels_along() -> None:
     assert passage(repo, "blue").props["level"] == 2
 
 
+@pytest.mark.parametrize("given", [{"lvl": 3}, {"level": 3, "x": 1}, None, [("level", 3)]])
+def test_a_label_that_the_policy_does_not_name_is_refused(given: Any) -> None:
+    repo = repository(TrustPolicy(level="secrecy"))
+    write(repo, head(secrecy=3) + BODY)
+    with repo.transaction() as tx:
+        for id_ in (document_id(PATH), passage(repo, "4711").id):
+            with pytest.raises(InvalidInputError, match=r"^labels: got .* of secrecy and scope"):
+                tx.set_labels(id_, given)
+    assert labels(repo, "secrecy") == {(3,)}
+
+
+def test_a_refused_label_leaves_all_parts_as_they_were() -> None:
+    repo = repository()
+    write(repo, BODY)
+    with repo.transaction() as tx:
+        tx.set_labels(passage(repo, "blue").id, {"scope": 7})
+    with repo.transaction() as tx:
+        tx.set_trust_policy(TrustPolicy())
+    with repo.transaction() as tx:
+        tx.add_node("Fact", summary="other")
+        with pytest.raises(InvalidInputError, match=r"props\.scope: got 7"):
+            tx.set_labels(document_id(PATH), {"level": 3})
+    assert labels(repo, "level") == {(None,)}
+
+
 def test_what_a_branch_adds_to_a_document_that_the_other_hides_is_hidden() -> None:
     """Merge 3-k."""
     for is_ours in (True, False):
