@@ -150,6 +150,33 @@ def test_a_move_takes_the_labels_along() -> None:
     assert passage(repo, "blue").props["level"] == 2
 
 
+@pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1), (2, None), (None, 2)])
+def test_a_document_that_is_edited_and_moved_has_its_new_level(
+    before: int | None, after: int | None
+) -> None:
+    """Trust 1-g."""
+    repo = repository(TrustPolicy())
+    heads = {level: "" if level is None else head(level=level) for level in (before, after)}
+    write(repo, heads[before] + BODY)
+    with repo.transaction() as tx:
+        ingest_text(tx, heads[after] + BODY + "\nA new line.\n", path="moved.md")
+        remove_document(tx, PATH, IngestReport(), moved_to="moved.md")
+    assert labels(repo, "level") == {(after,)}
+
+
+def test_a_level_that_another_writer_gave_a_document_moves_to_its_new_parts_too() -> None:
+    """Trust 1-g."""
+    repo = repository(TrustPolicy())
+    write(repo, BODY)
+    with repo.transaction() as tx:
+        tx.set_labels(document_id(PATH), {"level": 3})
+    with repo.transaction() as tx:
+        ingest_text(tx, BODY + "\nA new line.\n", path="moved.md")
+        remove_document(tx, PATH, IngestReport(), moved_to="moved.md")
+    assert passage(repo, "A new line")
+    assert labels(repo, "level") == {(3,)}
+
+
 @pytest.mark.parametrize("given", [{"lvl": 3}, {"level": 3, "x": 1}, None, [("level", 3)]])
 def test_a_label_that_the_policy_does_not_name_is_refused(given: Any) -> None:
     repo = repository(TrustPolicy(level="secrecy"))
