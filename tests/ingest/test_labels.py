@@ -19,6 +19,7 @@ from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
 
 PATH = "secret.md"
 BODY = "# Vault\n\nThe code is 4711.\n\n## Door\n\nThe door is blue.\n"
+CELLAR = "# Cellar\n\nThe wine is old.\n"
 LOW = Viewer(level="low", scopes=())
 
 
@@ -230,6 +231,62 @@ def test_what_comes_back_when_a_conflict_is_resolved_is_as_secret_as_its_documen
     for conflict in repo.conflicts():
         repo.resolve_conflict(conflict.id, take)
     assert passage(repo, {"base": "4711"}.get(take, take))
+    assert labels(repo, "level") == {(3,)}
+
+
+@pytest.mark.parametrize("take", ["ours", "theirs"])
+@pytest.mark.parametrize("text", [BODY, BODY.replace("4711", "0815")])
+def test_parts_follow_when_the_scope_of_their_document_is_resolved(take: str, text: str) -> None:
+    """Merge 5-f."""
+    repo = repository(TrustPolicy())
+    write(repo, BODY)
+    repo.branch("side")
+    write(repo, head(scope="west") + BODY)
+    write(repo, head(scope="east") + text, branch="side")
+    assert repo.merge("side").conflicts
+    for conflict in repo.conflicts():
+        repo.resolve_conflict(conflict.id, take)
+    assert labels(repo, "scope") == {({"ours": "west", "theirs": "east"}[take],)}
+
+
+def in_conflict() -> Repository:
+    """A repository with two documents of one path, neither in the history of the other."""
+    repo = repository(TrustPolicy())
+    repo.branch("side")
+    write(repo, BODY)
+    write(repo, CELLAR, branch="side")
+    assert repo.merge("side").conflicts
+    return repo
+
+
+@pytest.mark.parametrize("text", [None, BODY, CELLAR])
+def test_what_only_a_side_of_a_conflict_lists_has_the_labels_of_the_document(
+    text: str | None,
+) -> None:
+    """Trust 1-g."""
+    repo = in_conflict()
+    count = len(nodes(repo))
+    if text is None:
+        with repo.transaction() as tx:
+            tx.set_labels(document_id(PATH), {"level": 3})
+    else:
+        count -= write(repo, head(level=3) + text).nodes_removed
+    assert labels(repo, "level") == {(3,)}
+    assert len(nodes(repo)) == count
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_what_is_in_conflict_on_one_branch_is_as_secret_as_the_other_makes_it(
+    is_ours: bool,
+) -> None:
+    """Merge 3-k."""
+    repo = in_conflict()
+    write(repo, head(level=3) + CELLAR, branch="side")
+    if not is_ours:
+        repo.switch("side")
+    repo.merge("side" if is_ours else "main")
+    assert passage(repo, "wine")
+    assert passage(repo, "4711")
     assert labels(repo, "level") == {(3,)}
 
 
