@@ -75,10 +75,18 @@ class Writer:
             start = self._append(f"{'#' * min(level, 6)} {text}")
             self.marks.append(Heading(start, self._size, level, text))
 
-    def block(self, kind: str, text: str, language: str | None = None) -> None:
-        """Adds a passage, or several if it is too long; blank text is left out. The targets
-        of links that `link_text` marked become those of the passage."""
-        text, targets = _without_targets(clean(text).strip("\n"))
+    def block(
+        self, kind: str, text: str, language: str | None = None, *, has_links: bool = False
+    ) -> None:
+        """Adds a passage, or several if it is too long; blank text is left out.
+
+        Args:
+            has_links: whether `link_text` marked links, whose targets become those of the passage.
+        """
+        text = clean(text).strip("\n")
+        targets: list[tuple[int, str]] = []
+        if has_links:
+            text, targets = _without_targets(text)
         if text.strip(BLANK):
             start = self._append(text)
             finders = _FINDERS.get(kind, PROSE)
@@ -101,30 +109,34 @@ class Writer:
             language = None if language is None else language[:LANGUAGE_CHARS_MAX]
             self.block("code", f"{fence}{language or ''}\n{text}\n{fence}", language)
 
-    def table(self, rows: Iterable[Sequence[str]]) -> None:
-        """Adds a table; each passage of it begins with the first row, which is its header."""
+    def table(self, rows: Iterable[Sequence[str]], *, has_links: bool = False) -> None:
+        """Adds a table; each passage of it begins with the first row, which is its header.
+
+        Args:
+            has_links: as for `block`.
+        """
         iterator = iter(rows)
         header = next(iterator, None)
         if header is None:
             return
-        top = _row(header)
+        top = _row(header, has_links=has_links)
         rule = "|" + "---|" * max(1, len(header))
         head = f"{top}\n{rule}" if len(top) + len(rule) <= HEADER_CHARS_MAX else rule
         lines = [head]
         if head is rule:
-            self.block("table", top)
+            self.block("table", top, has_links=has_links)
         size = len(head)
         for row in iterator:
-            line = _row(row)
+            line = _row(row, has_links=has_links)
             if len(lines) > 1 and (
                 size + len(line) > TABLE_CHARS_MAX or (size > TABLE_CHARS and _is_cut(lines[-1]))
             ):
-                self.block("table", "\n".join(lines))
+                self.block("table", "\n".join(lines), has_links=has_links)
                 lines, size = [head], len(head)
             lines.append(line)
             size += len(line) + 1
         if len(lines) > 1 or head is not rule:
-            self.block("table", "\n".join(lines))
+            self.block("table", "\n".join(lines), has_links=has_links)
 
     def markdown(self, text: str) -> None:
         """Adds a text that is Markdown, with its own headings."""
@@ -178,8 +190,9 @@ def one_line(text: str) -> str:
 
 
 def link_text(text: str, target: str) -> str:
-    """Returns a link for `Writer.block`, which shows its text and keeps its target apart."""
-    return f"\x1c{text}\x1d{target}\x1e"
+    """Returns a link for `Writer.block`, which shows its text and keeps its target apart. Neither
+    may have one of the characters that mark them. A pipe, which would end a cell, is escaped."""
+    return f"\x1c{text}\x1d{target.replace('|', '%7C')}\x1e"
 
 
 def _without_targets(text: str) -> tuple[str, list[tuple[int, str]]]:
@@ -197,15 +210,16 @@ def _without_targets(text: str) -> tuple[str, list[tuple[int, str]]]:
     return "".join([*pieces, text[done:]]), targets
 
 
-def _row(cells: Sequence[str]) -> str:
-    texts = (_cell(one_line(cell).replace("|", "\\|")) for cell in cells)
+def _row(cells: Sequence[str], *, has_links: bool) -> str:
+    texts = (_cell(one_line(cell).replace("|", "\\|"), has_links=has_links) for cell in cells)
     return f"| {' | '.join(texts)} |"
 
 
-def _cell(text: str) -> str:
-    if len(text) > CELL_CHARS_MAX:
-        text = _without_targets(text)[0][:CELL_CHARS_MAX]
-    return text
+def _cell(text: str, *, has_links: bool) -> str:
+    if len(text) <= CELL_CHARS_MAX:
+        return text
+    shown = _without_targets(text)[0] if has_links else text
+    return text if len(shown) <= CELL_CHARS_MAX else shown[:CELL_CHARS_MAX]
 
 
 def _is_cut(line: str) -> bool:

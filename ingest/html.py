@@ -51,6 +51,8 @@ _CHARSET = re.compile(
     rb"""<meta[^>]{0,200}charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{2,40})""", re.IGNORECASE
 )
 _SNIFFED_BYTES = 2048
+_MARKS = re.compile("[\x1c-\x1f]")
+"""Characters that mark links and line breaks here and have no meaning in a page."""
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _BULLETS = re.compile(r"(?:[\s\[\]]|^ *(?:-|[0-9]+\.)(?= ))*", re.MULTILINE)
 _LINE_END = re.compile(r"[.,:;!?)]*(?:\n|\Z)")
@@ -85,7 +87,7 @@ def decode(data: bytes) -> str:
 
 def write_html(writer: Writer, source: str, level: int = 0) -> str | None:
     """Writes the text of a page, with its headings `level` levels deeper; returns its title."""
-    root = parse(source)
+    root = parse(_MARKS.sub("", source))
     before = len(writer.marks)
     for content in _contents(root):
         _Page(writer, level).page(content)
@@ -197,7 +199,7 @@ class _Page:
 
     def _write(self, kind: str, text: str) -> None:
         if self._term or not _is_contents(text):
-            self._writer.block(kind, _with_targets(self._term + text))
+            self._writer.block(kind, _with_targets(self._term + text), has_links=True)
         self._term = ""
 
     def _list(self, element: Element) -> None:
@@ -223,7 +225,7 @@ class _Page:
         if caption is not None:
             self._write("paragraph", one_line(_inline(caption)))
         rows = ([_with_targets(_inline(cell), is_cell=True) for cell in row] for row in cells)
-        self._writer.table([row for row in rows if any(map(one_line, row))])
+        self._writer.table([row for row in rows if any(map(one_line, row))], has_links=True)
 
     def _quote(self, element: Element) -> None:
         if _has(element, _LAYOUT | {"ul", "ol"}):
@@ -314,7 +316,7 @@ def _inline(part: Element | str, *, links: bool = True) -> str:
         if links and target and shown and not target.startswith(("javascript:", "data:")):
             if shown in (target, target.removeprefix("mailto:")):
                 return text
-            if len(target) <= LINK_CHARS_MAX and not re.search(r"[\s()<>\x1c-\x1e]", target):
+            if len(target) <= LINK_CHARS_MAX and not re.search(r"[\s()<>]", target):
                 return link_text(shown, target)
         return text
     return f" {text} " if part.tag in _BLOCKS else text

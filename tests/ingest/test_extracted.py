@@ -166,6 +166,33 @@ def test_a_cell_that_is_cut_shows_no_part_of_a_target(reading):
     assert not set(text) & set("\x1c\x1d\x1e")
 
 
+def test_many_targets_in_a_short_cell_are_kept(reading):
+    links = " ".join(f"<a href='{'p' * 90}{n}.html'>{n}</a>" for n in range(30))
+    cell = f"<td>{links}<td><a href='b|c.html'>d|e</a>"
+    read = reading("a.html", f"<table><tr><th>a<th>b<tr>{cell}</table>")
+    ((_, text),) = parts(read)
+    assert text.endswith("28 29 | d\\|e |")
+    (targets,) = [draft.props["targets"] for draft in read.drafts if "targets" in draft.props]
+    assert len(targets) == 31
+    assert targets[-1] == "b%7Cc.html"
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("a.html", "<p>one \x1ctwo\x1dthree\x1efour\x1ffive"),
+        ("a.html", "<pre>one \x1ctwo\x1dthree\x1efour five</pre>"),
+        ("a.html", "<table><tr><th>a<th>b<tr><td>one \x1ctwo\x1dthree<td>\x1efour five</table>"),
+        ("a.csv", "a,b\none \x1ctwo\x1dthree\x1e,four five\n"),
+    ],
+)
+def test_no_text_between_separators_is_lost(reading, path, source):
+    read = reading(path, source)
+    text = "".join(text for _, text in parts(read))
+    assert all(word in text for word in ("one", "two", "three", "four", "five"))
+    assert not any("targets" in draft.props for draft in read.drafts)
+
+
 def test_a_page_without_text_is_reported(reading):
     read = reading("a.html", "<body><script>render()</script>")
     assert read.warnings == ["no text: the page is empty, or made by its scripts"]
