@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.ids import NodeId
+from ibidem.objects.location import parts_of
 from ibidem.objects.node import Node
 from ibidem.retrieve.access.policy import TrustPolicy, document_labels, with_labels
 
@@ -36,7 +37,8 @@ def label_parts(
     if {*before, *document.props}.isdisjoint(policy.names):
         return []
     relabelled = []
-    parts = {part.id: part for part in tx.parts_of(document) if part.id != document.id}
+    whole = parts_of(document, tx.find_node, values=tx.values_of)
+    parts = {part.id: part for part in whole if part.id != document.id}
     parts |= {id_: part for id_ in others if (part := tx.find_node(id_)) is not None}
     for id_, node in parts.items():
         names = document_labels(policy, node.props, before) | set(policy.names) - node.props.keys()

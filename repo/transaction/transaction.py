@@ -652,14 +652,15 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         """The trust policy as staged; None for none."""
         return self._draft.policy
 
-    def parts_of(self, document: Node) -> Iterator[Node]:
-        """Yields an ingested document and its parts, as staged, also those that only a side of a
-        conflict lists.
+    def values_of(self, node: Node) -> list[Node]:
+        """Returns the values of a node: the given one, and those of the sides of a conflict about
+        it.
 
         Args:
-            document: as staged.
+            node: as staged.
         """
-        return parts_of(document, self.find_node, values=self._draft.values)
+        self._check_open()
+        return self._draft.values(node)
 
     def set_labels(self, id: NodeId | str, labels: Mapping[str, Any]) -> None:  # noqa: A002
         """Stages the level and scope of a node, under the names of the trust policy, without one
@@ -677,7 +678,8 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
                 f"labels: got {labels!r:.80}, expected values of {' and '.join(policy.names)}"
             )
         staged = []
-        for part in self.parts_of(node) if document_of(node) == node.id else (node,):
+        whole = parts_of(node, self.find_node, values=self.values_of)
+        for part in whole if document_of(node) == node.id else (node,):
             own = set(part.props) - document_labels(policy, part.props, node.props)
             names = [name for name in policy.names if part is node or name not in own]
             staged.append(changed(part, props=with_labels(part.props, names, labels)))

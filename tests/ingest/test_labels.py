@@ -275,6 +275,25 @@ def test_what_only_a_side_of_a_conflict_lists_has_the_labels_of_the_document(
     assert len(nodes(repo)) == count
 
 
+def summaries(repo: Repository) -> set[str | None]:
+    return {node.summary for node in nodes(repo) if node.ntype == "Passage"}
+
+
+def test_nothing_is_left_of_what_a_conflict_lists_when_a_text_replaces_it() -> None:
+    repo = in_conflict()
+    write(repo, "# Cellar\n\nIt is dry.\n\n# Vault\n\nIt is empty.\n")
+    assert summaries(repo) == {"It is dry.", "It is empty."}
+    repo = repository(TrustPolicy())
+    write(repo, BODY)
+    repo.branch("side")
+    write(repo, BODY + "\nIt is heavy.\n")
+    write(repo, BODY + "\nIt is light.\n", branch="side")
+    assert repo.merge("side").conflicts
+    write(repo, CELLAR)
+    assert summaries(repo) == {"The wine is old."}
+    assert repo.conflicts() == []
+
+
 @pytest.mark.parametrize("is_ours", [True, False])
 def test_what_is_in_conflict_on_one_branch_is_as_secret_as_the_other_makes_it(
     is_ours: bool,
