@@ -294,6 +294,13 @@ def test_nothing_is_left_of_what_a_conflict_lists_when_a_text_replaces_it() -> N
     assert repo.conflicts() == []
 
 
+def test_nothing_is_left_of_a_document_in_conflict_that_is_removed() -> None:
+    repo = in_conflict()
+    with repo.transaction() as tx:
+        remove_document(tx, PATH, IngestReport())
+    assert nodes(repo) == []
+
+
 @pytest.mark.parametrize("is_ours", [True, False])
 def test_what_is_in_conflict_on_one_branch_is_as_secret_as_the_other_makes_it(
     is_ours: bool,
