@@ -199,7 +199,12 @@ class _Page:
 
     def _write(self, kind: str, text: str) -> None:
         if self._term or not _is_contents(text):
-            self._writer.block(kind, _with_targets(self._term + text), has_links=True)
+            text = self._term + text
+            if kind == "list":
+                shown = "\n".join(_with_targets(line, is_item=True) for line in text.split("\n"))
+            else:
+                shown = _with_targets(text)
+            self._writer.block(kind, shown, has_links=True)
         self._term = ""
 
     def _list(self, element: Element) -> None:
@@ -244,10 +249,10 @@ def _is_contents(text: str) -> bool:
     )
 
 
-def _with_targets(text: str, *, is_cell: bool = False) -> str:
+def _with_targets(text: str, *, is_cell: bool = False, is_item: bool = False) -> str:
     """Returns a text with the targets of its links to other sites: after a link that ends its line,
-    else below the text. A text that introduces the next block, and a cell, have them in their
-    place."""
+    else below the text, and of an item indented, since a long list is cut at its items. A text that
+    introduces the next block, and a cell, have them in their place."""
     definitions: dict[str, None] = {}
     is_inline = is_cell or text.endswith((":", "\uff1a"))
 
@@ -262,7 +267,11 @@ def _with_targets(text: str, *, is_cell: bool = False) -> str:
         definitions[f"[{label}]: {target}"] = None
         return f"[{label}]"
 
-    return "\n".join((LINK_TEXT.sub(shown, text), *([""] if definitions else []), *definitions))
+    whole = LINK_TEXT.sub(shown, text)
+    if is_item:
+        indent = " " * (len(text) - len(text.lstrip(" ")) + 2)
+        return "\n".join((whole, *(f"{indent}{one}" for one in definitions)))
+    return "\n".join((whole, *([""] if definitions else []), *definitions))
 
 
 def _has(element: Element, tags: frozenset[str]) -> bool:

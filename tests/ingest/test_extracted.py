@@ -127,6 +127,11 @@ def test_a_page_is_decoded_as_it_says(reading, data, text):
             ["| a | b |\n|---|---|\n| c d | [e](https://e.org) f |"],
             ["b.html"],
         ),
+        (
+            "<ul><li>a <a href=https://e.org/a>b</a> c<ul><li><a href=//e.org>d</a> e</ul><li>f",
+            ["- a [b] c\n  [b]: https://e.org/a\n  - [d] e\n    [d]: //e.org\n- f"],
+            [],
+        ),
         ("<dl><dt><a href=b.html>term</a><dd>text</dl>", ["term\ntext"], ["b.html"]),
         ("<p><a href=b.html>x</a> <a href=b.html#c>y</a>", ["x y"], ["b.html"]),
     ],
@@ -136,6 +141,16 @@ def test_no_target_of_a_link_interrupts_the_text_of_a_page(reading, page, texts,
     assert [part for _, part in parts(read)] == texts
     found = [one for draft in read.drafts for one in draft.props.get("targets", ())]
     assert found == targets
+
+
+def test_the_targets_of_a_long_list_are_in_the_passages_of_their_items(reading):
+    item = "<li>item {0} with <a href='https://e.org/{0}'>site {0}</a> in the middle of it"
+    read = reading("a.html", f"<ul>{''.join(map(item.format, range(40)))}</ul>")
+    found = [text for _, text in parts(read)]
+    assert len(found) > 2
+    for number in range(40):
+        (text,) = [text for text in found if f"- item {number} " in text]
+        assert f"  [site {number}]: https://e.org/{number}" in text.split("\n")
 
 
 def test_what_is_nothing_but_links_within_its_page_is_dropped(reading):
