@@ -483,12 +483,14 @@ def complete_revision(context: click.Context, _: click.Parameter, incomplete: st
 
 def complete_label(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """Returns the labels at the head with this prefix; nothing on any error."""
-    return _completed(context, incomplete, lambda found: found.at().schema().labels)
+    viewer = context.ensure_object(Session).caller
+    return _completed(context, incomplete, lambda found: found.at(viewer=viewer()).schema().labels)
 
 
 def complete_model(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """Returns the models that have vectors with this prefix; nothing on any error."""
-    return _completed(context, incomplete, lambda found: found.at().config.models)
+    viewer = context.ensure_object(Session).caller
+    return _completed(context, incomplete, lambda found: found.at(viewer=viewer()).config.models)
 
 
 def _completed(

@@ -66,10 +66,18 @@ class Writer:
             start = self._append(f"{'#' * min(level, 6)} {text}")
             self.marks.append(Heading(start, self._size, level, text))
 
-    def block(self, kind: str, text: str, language: str | None = None) -> None:
-        """Adds a passage, or several if it is too long; blank text is left out. The targets
-        of links that `link_text` marked become those of the passage."""
-        text, targets = _without_targets(clean(text).strip("\n"))
+    def block(
+        self, kind: str, text: str, language: str | None = None, *, has_links: bool = False
+    ) -> None:
+        """Adds a passage, or several if it is too long; blank text is left out.
+
+        Args:
+            has_links: whether `link_text` marked links, whose targets become those of the passage.
+        """
+        text = clean(text).strip("\n")
+        targets: list[tuple[int, str]] = []
+        if has_links:
+            text, targets = _without_targets(text)
         if text.strip(BLANK):
             start = self._append(text)
             finders = _FINDERS.get(kind, PROSE)
@@ -95,27 +103,30 @@ class Writer:
             language = None if language is None else language[:LANGUAGE_CHARS_MAX]
             self.block("code", f"{fence}{language or ''}\n{text}\n{fence}", language)
 
-    def table(self, rows: Iterable[Sequence[str]], *, caption: str = "") -> None:
+    def table(
+        self, rows: Iterable[Sequence[str]], *, caption: str = "", has_links: bool = False
+    ) -> None:
         """Adds a table; its first row is its header, which a passage of further rows has as
         context.
 
         Args:
             rows: cells of any text; a long cell is cut.
             caption: one line, part of the header.
+            has_links: as for `block`.
         """
         iterator = iter(rows)
         header = next(iterator, None)
         if header is None:
             return
-        lines = [_row(header), "|" + "---|" * max(1, len(header))]
+        lines = [_row(header, has_links=has_links), "|" + "---|" * max(1, len(header))]
         if caption := one_line(caption):
             lines = [caption, "", *lines]
         size = 0
         for row in iterator:
-            lines.append(_row(row))
+            lines.append(_row(row, has_links=has_links))
             size += len(lines[-1]) + 1
             self._check(size)
-        self.block("table", "\n".join(lines))
+        self.block("table", "\n".join(lines), has_links=has_links)
 
     def markdown(self, text: str) -> None:
         """Adds a text that is Markdown, with its own headings."""
@@ -172,8 +183,9 @@ def one_line(text: str) -> str:
 
 
 def link_text(text: str, target: str) -> str:
-    """Returns a link for `Writer.block`, which shows its text and keeps its target apart."""
-    return f"\x1c{text}\x1d{target}\x1e"
+    """Returns a link for `Writer.block`, which shows its text and keeps its target apart. Neither
+    may have one of the characters that mark them. A pipe, which would end a cell, is escaped."""
+    return f"\x1c{text}\x1d{target.replace('|', '%7C')}\x1e"
 
 
 def _without_targets(text: str) -> tuple[str, list[tuple[int, str]]]:
@@ -191,12 +203,13 @@ def _without_targets(text: str) -> tuple[str, list[tuple[int, str]]]:
     return "".join([*pieces, text[done:]]), targets
 
 
-def _row(cells: Sequence[str]) -> str:
-    texts = (_cell(one_line(cell).replace("|", "\\|")) for cell in cells)
+def _row(cells: Sequence[str], *, has_links: bool) -> str:
+    texts = (_cell(one_line(cell).replace("|", "\\|"), has_links=has_links) for cell in cells)
     return f"| {' | '.join(texts)} |"
 
 
-def _cell(text: str) -> str:
-    if len(text) > CELL_CHARS_MAX:
-        text = _without_targets(text)[0][:CELL_CHARS_MAX]
-    return text
+def _cell(text: str, *, has_links: bool) -> str:
+    if len(text) <= CELL_CHARS_MAX:
+        return text
+    shown = _without_targets(text)[0] if has_links else text
+    return text if len(shown) <= CELL_CHARS_MAX else shown[:CELL_CHARS_MAX]

@@ -90,10 +90,14 @@ def files_at(folder: WorkingFolder, root: Root) -> list[str]:
     found = []
     for id_, digest in source_digests(store, root, touched):
         path = by_id[id_]
-        if not is_missing(folder.path / path):
+        if is_missing(folder.path / path):
+            continue
+        try:
             read_changed(folder, path)
-            if folder.row(path).file == digest and folder.difference(path) in _TAKEN:
-                found.append(path)
+        except (OSError, ValueError):  # it is not a file any more, or cannot be read
+            continue
+        if folder.row(path).file == digest and folder.difference(path) in _TAKEN:
+            found.append(path)
     return sorted(found)
 
 

@@ -51,6 +51,8 @@ _CHARSET = re.compile(
     rb"""<meta[^>]{0,200}charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{2,40})""", re.IGNORECASE
 )
 _SNIFFED_BYTES = 2048
+_MARKS = re.compile("[\x1c-\x1f]")
+"""Characters that mark links and line breaks here and have no meaning in a page."""
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _BULLETS = re.compile(r"(?:[\s\[\]]|^ *(?:-|[0-9]+\.)(?= ))*", re.MULTILINE)
 _LINE_END = re.compile(r"[.,:;!?)]*(?:\n|\Z)")
@@ -85,7 +87,7 @@ def decode(data: bytes) -> str:
 
 def write_html(writer: Writer, source: str, level: int = 0) -> str | None:
     """Writes the text of a page, with its headings `level` levels deeper; returns its title."""
-    root = parse(source)
+    root = parse(_MARKS.sub("", source))
     before = len(writer.marks)
     for content in _contents(root):
         _Page(writer, level).page(content)
@@ -197,7 +199,12 @@ class _Page:
 
     def _write(self, kind: str, text: str) -> None:
         if self._term or not _is_contents(text):
-            self._writer.block(kind, _with_targets(self._term + text))
+            text = self._term + text
+            if kind == "list":
+                shown = "\n".join(_with_targets(line, is_item=True) for line in text.split("\n"))
+            else:
+                shown = _with_targets(text)
+            self._writer.block(kind, shown, has_links=True)
         self._term = ""
 
     def _list(self, element: Element) -> None:
@@ -222,7 +229,9 @@ class _Page:
         caption = element.find("caption")
         title = "" if caption is None else _with_targets(_inline(caption), is_cell=True)
         rows = ([_with_targets(_inline(cell), is_cell=True) for cell in row] for row in cells)
-        self._writer.table([row for row in rows if any(map(one_line, row))], caption=title)
+        self._writer.table(
+            [row for row in rows if any(map(one_line, row))], caption=title, has_links=True
+        )
 
     def _quote(self, element: Element) -> None:
         if _has(element, _LAYOUT | {"ul", "ol"}):
@@ -241,10 +250,10 @@ def _is_contents(text: str) -> bool:
     )
 
 
-def _with_targets(text: str, *, is_cell: bool = False) -> str:
+def _with_targets(text: str, *, is_cell: bool = False, is_item: bool = False) -> str:
     """Returns a text with the targets of its links to other sites: after a link that ends its line,
-    else below the text. A text that introduces the next block, and a cell, have them in their
-    place."""
+    else below the text, and of an item indented, since a long list is cut at its items. A text that
+    introduces the next block, and a cell, have them in their place."""
     definitions: dict[str, None] = {}
     is_inline = is_cell or text.endswith((":", "\uff1a"))
 
@@ -259,7 +268,11 @@ def _with_targets(text: str, *, is_cell: bool = False) -> str:
         definitions[f"[{label}]: {target}"] = None
         return f"[{label}]"
 
-    return "\n".join((LINK_TEXT.sub(shown, text), *([""] if definitions else []), *definitions))
+    whole = LINK_TEXT.sub(shown, text)
+    if is_item:
+        indent = " " * (len(text) - len(text.lstrip(" ")) + 2)
+        return "\n".join((whole, *(f"{indent}{one}" for one in definitions)))
+    return "\n".join((whole, *([""] if definitions else []), *definitions))
 
 
 def _has(element: Element, tags: frozenset[str]) -> bool:
@@ -313,7 +326,7 @@ def _inline(part: Element | str, *, links: bool = True) -> str:
         if links and target and shown and not target.startswith(("javascript:", "data:")):
             if shown in (target, target.removeprefix("mailto:")):
                 return text
-            if len(target) <= LINK_CHARS_MAX and not re.search(r"[\s()<>\x1c-\x1e]", target):
+            if len(target) <= LINK_CHARS_MAX and not re.search(r"[\s()<>]", target):
                 return link_text(shown, target)
         return text
     return f" {text} " if part.tag in _BLOCKS else text

@@ -474,8 +474,8 @@ def _ingest_source(
     reading = read_document(path, source, media_type=media_type, sandbox=sandbox)
     change = plan(tx, reading.drafts)
     apply(tx, change)
-    *parts, document = (draft.id for draft in reading.drafts)
-    labelled = label_parts(tx, tx.node(document), [*parts, *change.forgotten], change.before)
+    document = tx.node(reading.drafts[-1].id)
+    labelled = label_parts(tx, document, change.before, change.forgotten)
     written = {draft.id for draft in (*change.added, *(draft for draft, _ in change.changed))}
     links.add(reading.drafts, change, is_arrived=is_arrived)
     report.warnings.extend((path, warning) for warning in reading.warnings)

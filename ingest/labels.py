@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def label_parts(
-    tx: Transaction, document: Node, parts: Iterable[NodeId], before: Mapping[str, Any]
+    tx: Transaction, document: Node, before: Mapping[str, Any], others: Iterable[NodeId] = ()
 ) -> list[NodeId]:
-    """Gives parts the labels of their document; returns those that had others.
+    """Gives the parts of a document its labels; returns those that had others.
 
     Args:
         document: as staged.
-        parts: those that are not in the graph are left out.
         before: the properties that the document had when its parts got their labels.
+        others: parts that it does not list any more; those that are not in the graph are left out.
 
     Raises:
         InvalidInputError: under the trust policy, the document's level or scope is not valid.
@@ -37,10 +37,10 @@ def label_parts(
     if {*before, *document.props}.isdisjoint(policy.names):
         return []
     relabelled = []
-    for id_ in parts:
-        node = tx.find_node(id_)
-        if node is None:
-            continue
+    whole = parts_of(document, tx.find_node, values=tx.values_of)
+    parts = {part.id: part for part in whole if part.id != document.id}
+    parts |= {id_: part for id_ in others if (part := tx.find_node(id_)) is not None}
+    for id_, node in parts.items():
         names = document_labels(policy, node.props, before) | set(policy.names) - node.props.keys()
         props = with_labels(node.props, names, document.props)
         if props != node.props:
@@ -55,5 +55,4 @@ def label_documents(tx: Transaction) -> None:
     policy = tx.trust_policy or TrustPolicy()
     for document in list(tx.nodes(label="Document")):
         if not document.props.keys().isdisjoint(policy.names):
-            parts = [part.id for part in parts_of(document, tx.find_node) if part.id != document.id]
-            label_parts(tx, document, parts, document.props)
+            label_parts(tx, document, document.props)

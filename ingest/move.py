@@ -3,7 +3,8 @@
 The ids of a document and its parts are derived from its path, so the same source under another path
 is a new document. What ingest does not derive would be lost with the old one: edges, vectors, and
 properties, context sentences and content from other writers. They follow to the parts with the same
-text, and the new document lists its former paths, so that its history can be found.
+text, and the new document lists its former paths, so that its history can be found. Parts have the
+level and scope of the new document, but those that had others than the former one.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ibidem.objects.location import parts_of
 from ibidem.objects.node import Node
 from ibidem.repo.history.documents import MOVED_FROM, former_paths
 from ibidem.repo.transaction.transaction import UNCHANGED
-from ibidem.retrieve.access.policy import TrustPolicy
+from ibidem.retrieve.access.policy import TrustPolicy, document_labels, with_labels
 
 if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
@@ -31,19 +32,23 @@ def move_attachments(tx: Transaction, document: Node, path: str) -> None:
     graph already; parts without a counterpart there keep theirs until they are removed.
     """
     counterparts = _counterparts(tx, document, path)
-    labels = (tx.trust_policy or TrustPolicy()).names
+    policy = tx.trust_policy or TrustPolicy()
     for node, target in counterparts.values():
         props = other_properties(node)
+        there = tx.node(target)
+        own: set[str] = set()
         if node.id == document.id:
             source = document.key[1] if document.key else None
             props[MOVED_FROM] = [*former_paths(node), source]
-        there = tx.node(target)
+            tx.set_labels(target, with_labels({}, policy.names, {**props, **there.props}))
+        else:
+            own = set(policy.names) - document_labels(policy, node.props, document.props)
         tx.update_node(
             target,
             set_props={
                 name: value
                 for name, value in props.items()
-                if name not in there.props or name in labels
+                if (name in own if name in policy.names else name not in there.props)
             },
             context_sentence=(
                 node if has_own_context(node) and not has_own_context(there) else there

@@ -58,7 +58,8 @@ def remove_document(
 
 
 def _remove(tx: Transaction, document: Node, source: str, report: IngestReport) -> bool:
-    parts = [part.id for part in parts_of(document, tx.find_node)]
+    # The conflicts about them go as well, and so does what only these list.
+    parts = [part.id for part in parts_of(document, tx.find_node, values=tx.values_of)]
     if any(map(tx.is_tombstoned, parts)):
         report.skipped.append((source, "not removed: a part of it has a tombstone"))
         return False

@@ -8,7 +8,7 @@ is kept. Parts that the source no longer has are removed with their edges.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -69,10 +69,13 @@ def plan(tx: Transaction, drafts: list[Draft]) -> Change:
         return Change(added=drafts, is_new=True)
     _check_key(before, drafts[-1])
     change = Change(before=before.props)
-    kept = {draft.id for draft in drafts}
-    old = {node.id: node for node in parts_of(before, tx.find_node)}
+    wanted = {draft.id for draft in drafts}
+    old = _replaced(tx, (before,), wanted)
+    found = {draft.id: old.get(draft.id) or tx.find_node(draft.id) for draft in drafts}
+    if unlisted := [node for id_, node in found.items() if node is not None and id_ not in old]:
+        old = _replaced(tx, (before, *unlisted), wanted)
     for draft in drafts:
-        node = old.get(draft.id) or tx.find_node(draft.id)
+        node = found[draft.id]
         if node is None:
             change.added.append(draft)
             continue
@@ -86,7 +89,7 @@ def plan(tx: Transaction, drafts: list[Draft]) -> Change:
                     hint="untombstone it, or take the file out of what is ingested",
                 )
     for node_id in old:
-        if node_id not in kept:
+        if node_id not in wanted:
             (change.forgotten if tx.is_tombstoned(node_id) else change.removed).append(node_id)
     return change
 
@@ -134,6 +137,26 @@ def other_properties(node: Node) -> dict[str, Value]:
     """Returns the properties of a node that another writer gave it."""
     owned = _owned(node)
     return {name: value for name, value in node.props.items() if name not in owned}
+
+
+def _replaced(
+    tx: Transaction, values: Sequence[Node], wanted: Container[NodeId]
+) -> dict[NodeId, Node]:
+    """Returns a document and the parts that are removed if its new source lacks them.
+
+    Args:
+        values: the document, and those parts that only a conflict lists and the new source has;
+            what these list is replaced too.
+        wanted: what the new source has. Another part is removed with the conflict about it, and so
+            is what only a side of that conflict lists.
+    """
+
+    def followed(part: Node) -> Iterable[Node]:
+        if part is values[0]:
+            return values
+        return (part,) if part.id in wanted else tx.values_of(part)
+
+    return {part.id: part for part in parts_of(values[0], tx.find_node, values=followed)}
 
 
 def _check_key(node: Node, draft: Draft) -> None:

@@ -11,7 +11,7 @@ Spec: format 5.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Self
 
 from ibidem.objects.child import Child
@@ -177,16 +177,27 @@ def document_in(key: object) -> NodeId | None:
     return None
 
 
-def parts_of(document: Node, find: Callable[[NodeId], Node | None]) -> Iterator[Node]:
+def parts_of(
+    document: Node,
+    find: Callable[[NodeId], Node | None],
+    *,
+    values: Callable[[Node], Iterable[Node]] = lambda part: (part,),
+) -> Iterator[Node]:
     """Yields a document and those of its parts that `find` returns, following lists of children.
 
     A child that ingest did not create for this document is neither followed nor yielded.
+
+    Args:
+        document: is yielded first.
+        find: returns a node, None if it is not to be yielded.
+        values: returns those values of a document or part whose lists are followed: itself, and
+            for example those of the sides of a conflict.
     """
     yield document
     met = {document.id}
     stack = [document]
     while stack:
-        for child in stack.pop().children:
+        for child in (child for one in values(stack.pop()) for child in one.children):
             if child.id in met:
                 continue
             met.add(child.id)

@@ -410,7 +410,7 @@ class Questions:
 
         Labels, conditions, `expand` and `rerank` are about documents; facts are records that hold
         at `as_of`, by default at the time of the commit. What one source leaves of its share the
-        others have, and a larger budget never shows less.
+        others have.
 
         Args:
             text: the question for the model.

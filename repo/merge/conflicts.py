@@ -14,6 +14,7 @@ from ibidem.objects.cid import Cid, CommitCid, ConflictCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.conflict import EDGE, Conflict
 from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff
@@ -64,6 +65,15 @@ def open_conflicts(source: Source, root: Root) -> Iterator[OpenConflict]:
             conflict,
             trees[EDGE if is_edge else "nodes"].get(key),
         )
+
+
+def sides_of(source: Source, conflict: Cid | None) -> list[Node]:
+    """Returns the values of a node that are in conflict, none without a conflict."""
+    return (
+        []
+        if conflict is None
+        else [Node.decode(source.get(cid)) for cid in read(source, conflict).sides]
+    )
 
 
 def new_conflicts(source: Source, commit: Commit) -> tuple[NodeId | EdgeId, ...]:

@@ -7,7 +7,7 @@ Spec: merge 5, format 5.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -19,13 +19,13 @@ from ibidem.objects.config import Config
 from ibidem.objects.conflict import NODE
 from ibidem.objects.errors import NotFoundError
 from ibidem.objects.ids import NodeId
-from ibidem.objects.location import document_of
+from ibidem.objects.location import document_of, parts_of
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.objects.root import EDGES, NODES, Root
 from ibidem.objects.tree import Tree, diff
 from ibidem.repo.history import log
-from ibidem.repo.merge.conflicts import OpenConflict, open_conflicts
+from ibidem.repo.merge.conflicts import OpenConflict, open_conflicts, sides_of
 from ibidem.repo.merge.fields import LAYOUT
 from ibidem.repo.merge.sizes import resized_above, with_sizes
 from ibidem.repo.transaction.changeset import ChangeSet, edge_at, tree_names
@@ -72,9 +72,7 @@ def settled_parts(
     Spec: merge 5.
     """
     conflict = found.conflict
-    if conflict.what != NODE or not (
-        not conflict.fields or conflict.deleted or LAYOUT in conflict.fields
-    ):
+    if conflict.what != NODE:
         return Parts(settled)
     cids = {*conflict.sides, conflict.base, found.value}
     values = [Node.decode(source.get(cid)) for cid in cids if cid is not None]
@@ -82,18 +80,20 @@ def settled_parts(
     if owner is None:
         return Parts(settled)
     work = _Settling(source, at, NodeId(found.id.raw), owner)
-    kept = work.put_back(() if settled is None else _listed(settled), work.graphs(since))
-    removed = work.removed({raw for value in values for raw in _listed(value)}, kept)
-    work.put_back_attached(removed)
-    parts = Parts(settled, work.edits, removed=tuple(NodeId(raw) for raw in sorted(removed)))
-    if settled is not None:
-        parts.settled = with_sizes(settled, work.part)
-        for above in resized_above(parts.settled, work.part, work.parent):
-            block = above.encode()
-            cid = Node.CID.of(block)
-            parts.blocks[cid] = block
-            work.edits.of(NODES)[above.id.raw] = cid
-    parts.blocks |= work.label_put_back(settled)
+    parts = Parts(settled, work.edits)
+    if not conflict.fields or conflict.deleted or LAYOUT in conflict.fields:
+        kept = work.put_back(() if settled is None else _listed(settled), work.graphs(since))
+        removed = work.removed({raw for value in values for raw in _listed(value)}, kept)
+        work.put_back_attached(removed)
+        parts.removed = tuple(NodeId(raw) for raw in sorted(removed))
+        if settled is not None:
+            parts.settled = with_sizes(settled, work.part)
+            for above in resized_above(parts.settled, work.part, work.parent):
+                block = above.encode()
+                cid = Node.CID.of(block)
+                parts.blocks[cid] = block
+                work.edits.of(NODES)[above.id.raw] = cid
+    parts.blocks |= work.label(settled, parts.removed)
     return parts
 
 
@@ -114,7 +114,7 @@ def restored_ends(source: Source, at: Graph, ends: Iterable[Node], *, since: Sin
             work = _Settling(source, at, end.id, owner)
             work.put_back([end.id.raw], work.graphs(since, version=end))
             work.put_back_attached(set())
-            parts.blocks |= work.label_put_back(None)
+            parts.blocks |= work.label(None)
             for family, entries in work.edits.trees.items():
                 parts.edits.of(family).update(entries)
     return parts
@@ -220,24 +220,36 @@ class _Settling:
                     if stand and ends & self._back.keys() and not ends & removed:
                         self.edits.of(EDGES)[key] = there
 
-    def label_put_back(self, settled: Node | None) -> dict[Cid, bytes]:
+    def label(self, settled: Node | None, removed: Collection[NodeId] = ()) -> dict[Cid, bytes]:
         """Gives the restored parts the level and scope that their document has now, if they had
-        those of the document; returns the new blocks.
+        those of the document, and so all parts if the document has others than before; returns the
+        new blocks.
 
         Args:
             settled: the resolved value, which may be the document's.
+            removed: parts that will not be there.
         """
         policy = policy_of(Config.from_map(self._at.root.config))
+        current = self._graph.part(self._owner.raw)
         is_settled = settled is not None and settled.id == self._owner
-        document = settled if is_settled else self._graph.part(self._owner.raw)
+        document = settled if is_settled else current
         blocks: dict[Cid, bytes] = {}
         if policy is None or document is None:
             return blocks
-        for raw, root in self._back.items():
-            before = _Graph(self._source, root, self._owner).part(self._owner.raw)
+        before: dict[bytes, Node | None] = {
+            raw: _Graph(self._source, root, self._owner).part(self._owner.raw)
+            for raw, root in self._back.items()
+        }
+        if current is not None and len(document_labels(policy, document.props, current.props)) < 2:
+            for one in (current, document):
+                for below in parts_of(one, self.part, values=self._values):
+                    before.setdefault(below.id.raw, current)
+        for id_ in (self._owner, *removed):
+            before.pop(id_.raw, None)
+        for raw, former in before.items():
             part = self.part(NodeId(raw))
-            if before is not None and part is not None:
-                names = document_labels(policy, part.props, before.props)
+            if former is not None and part is not None:
+                names = document_labels(policy, part.props, former.props)
                 block = replace(part, props=with_labels(part.props, names, document.props)).encode()
                 self.edits.of(NODES)[raw] = cid = Node.CID.of(block)
                 blocks[cid] = block
@@ -259,6 +271,9 @@ class _Settling:
             return NodeId(snapshot.node_ids(np.array([found[0]], np.uint32))[0].tobytes())
 
         return self._at.with_snapshot(above)
+
+    def _values(self, part: Node) -> list[Node]:
+        return [part, *sides_of(self._source, self._conflicts.get(part.id.raw))]
 
     def _is_forgotten(self, raw: bytes) -> bool:
         return self._tombstones.get(raw) is not None

@@ -23,6 +23,7 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import document_of, parts_of
 from ibidem.objects.node import Node
+from ibidem.repo.merge.conflicts import sides_of
 from ibidem.repo.merge.element import ABSENT, Element, merge_element, read, union
 from ibidem.repo.merge.fields import Sensitivity
 from ibidem.repo.merge.sizes import resized
@@ -186,17 +187,22 @@ class GraphMerge:
             self.node_triples.replace(key, (cids[0], cids[1], cids[2]))
 
     def _parts(self, documents: Sequence[Node | None]) -> set[bytes]:
-        """Returns the keys of the parts that a document has in the base or on a side."""
+        """Returns the keys of the parts that a document has in the base or on a side, also in a
+        conflict there."""
         found: set[bytes] = set()
         for side, document in enumerate(documents):
             if document is not None:
-                parts = parts_of(document, partial(self._node_of, side))
+                find, values = partial(self._node_of, side), partial(self._values, side)
+                parts = parts_of(document, find, values=values)
                 found |= {part.id.raw for part in parts} - {document.id.raw}
         return found
 
     def _node_of(self, side: int, id_: NodeId) -> Node | None:
         cid = self.node_triples.at(id_.raw)[side]
         return None if cid is None else Node.decode(self._buffer.get(cid))
+
+    def _values(self, side: int, part: Node) -> list[Node]:
+        return [part, *sides_of(self._buffer, self.conflict_triples.at(part.id.raw)[side])]
 
     def _keep_listed(self) -> None:
         """Keeps a node that one side removed and the other did not change, if a merged node lists

@@ -190,6 +190,14 @@ class PendingGraph:
         if self.base.conflicts != EMPTY_TREE and self.cid(CONFLICTS, raw) is not None:
             self.edits.of(CONFLICTS)[raw] = None
 
+    def values(self, node: Node) -> list[Node]:
+        """Returns the values of a node: itself, and those of the sides of a conflict about it."""
+        if self.base.conflicts == EMPTY_TREE:
+            return [node]
+        from ibidem.repo.merge.conflicts import sides_of
+
+        return [node, *sides_of(self.source, self.cid(CONFLICTS, node.id.raw))]
+
     def nodes(self) -> Iterator[bytes]:
         """Yields the blocks of the nodes, by id."""
         staged = self.edits.of(NODES)

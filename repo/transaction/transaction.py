@@ -653,6 +653,16 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         """The trust policy as staged; None for none."""
         return self._draft.policy
 
+    def values_of(self, node: Node) -> list[Node]:
+        """Returns the values of a node: the given one, and those of the sides of a conflict about
+        it.
+
+        Args:
+            node: as staged.
+        """
+        self._check_open()
+        return self._draft.values(node)
+
     def set_labels(self, id: NodeId | str, labels: Mapping[str, Any]) -> None:  # noqa: A002
         """Stages the level and scope of a node, under the names of the trust policy, without one
         `level` and `scope`; what `labels` lacks is removed. A tombstoned node gets them too, and so
@@ -671,12 +681,16 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
                     f"labels: got {name!r:.80}, expected only "
                     f"{policy.level!r:.80} and {policy.scope!r:.80}, the names in the trust policy"
                 )
-        parts = list(parts_of(node, self.find_node)) if document_of(node) == node.id else [node]
-        for part in parts:
+        staged = []
+        whole = parts_of(node, self.find_node, values=self.values_of)
+        for part in whole if document_of(node) == node.id else (node,):
             own = set(part.props) - document_labels(policy, part.props, node.props)
             names = [name for name in policy.names if part is node or name not in own]
-            props = with_labels(part.props, names, wanted)
-            self._draft.stage(NODES, part.id.raw, changed(part, props=props))
+            staged.append(changed(part, props=with_labels(part.props, names, wanted)))
+            if self.trust_policy is not None:
+                policy.check_labels(staged[-1].props)
+        for part in staged:
+            self._draft.stage(NODES, part.id.raw, part)
 
     def set_semantics(self, version: int) -> None:
         """Stages a higher version of the rules by which the graph is asked. Older revisions and

@@ -116,7 +116,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Transaction", Exposure.REFUSED, "copy_vectors"),
     **_rows("Transaction", Exposure.REFUSED, "add_trailers set_semantics"),
     **_rows("Transaction", Exposure.REFUSED, "set_vector set_sparse remove_vector remove_sparse"),
-    **_rows("Transaction", Exposure.REFUSED, "register_model configure set_labels"),
+    **_rows("Transaction", Exposure.REFUSED, "register_model configure set_labels values_of"),
     **_rows("Transaction", Exposure.REFUSED, "remove_node set_trust_policy trust_policy"),
     # -- the memory layers ---------------------------------------------------------------------
     **_rows(

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from ibidem.retrieve.context.excerpt import Range, clipped_text, excerpt
-from ibidem.retrieve.context.pack import BETWEEN, Member, Pack, pack_cid
+from ibidem.retrieve.context.pack import BETWEEN, Hit, Member, Pack, pack_cid
 from ibidem.retrieve.tokens import TokenEstimator
 
 
@@ -107,8 +107,7 @@ def _excerpt(
         piece = member.text[start - member.offset : stop - member.offset]
         members.append(member._replace(text=piece, start=len(text), offset=start))
         text += piece
-    hits = tuple(hit._replace(spans=_inside(hit.spans, ranges)) for hit in pack.hits)
-    return _with(replace(pack, hits=hits), members, text, policy, estimator)
+    return _with(pack, members, text, policy, estimator)
 
 
 def _with(
@@ -120,13 +119,15 @@ def _with(
 ) -> Pack:
     """Returns a pack with other members and text, and what follows from them."""
     id_ = pack_cid(policy, pack.document, [member.cid for member in members])
-    found = replace(pack, id=id_, members=tuple(members), text=text)
+    hits = tuple(hit._replace(spans=_shown_spans(hit, members)) for hit in pack.hits)
+    found = replace(pack, id=id_, hits=hits, members=tuple(members), text=text)
     return replace(found, tokens=estimator.estimate(found.rendered))
 
 
-def _inside(spans: Sequence[Range], ranges: Sequence[Range]) -> tuple[Range, ...]:
+def _shown_spans(hit: Hit, members: Sequence[Member]) -> tuple[Range, ...]:
+    ranges = [member.range for member in members if member.id == hit.id]
     return tuple(
         span
-        for span in spans
+        for span in hit.spans
         if any(start <= span[0] and span[1] <= stop for start, stop in ranges)
     )

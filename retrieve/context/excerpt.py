@@ -72,7 +72,8 @@ def clipped_text(text: str, fits: Callable[[str], bool]) -> str:
     if low == len(text):
         return text
     for border in (_GOOD, _WORD):
-        ends = [found.start() for found in border.finditer(text, 0, low + 1)]
+        starts = (found.start() for found in border.finditer(text, 0, low + 1))
+        ends = [at for at in starts if at <= low]  # an empty match can be one further on
         if ends and ends[-1] * 4 >= low * 3:
             return text[: ends[-1]].rstrip()
     return text[:low].rstrip()

@@ -312,6 +312,29 @@ def test_names_of_the_repository_complete(
     assert notes().stdout.split() == proposed
 
 
+@pytest.mark.parametrize(
+    ("viewer", "proposed"),
+    [
+        ("", []),
+        ("low", ["plain,Open"]),
+        ("high", ["plain,Document", "plain,Open", "plain,Passage", "plain,Section"]),
+        ("all", ["plain,Document", "plain,Open", "plain,Passage", "plain,Section"]),
+    ],
+)
+def test_only_labels_that_the_caller_sees_complete(
+    run: Run, monkeypatch: pytest.MonkeyPatch, viewer: str, proposed: list[str]
+):
+    run("init")
+    run("trust", "enable")
+    run("node", "add", "Open", "--summary", "a gate")
+    Path("keys.md").write_text("---\nlevel: 3\n---\n# Keys\n\nThe spare key.\n", "utf-8")
+    run("commit", ".", "-m", "the keys")
+    monkeypatch.setenv("_REPO_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", f"repo query --viewer {viewer} --label ".replace("  ", " x "))
+    monkeypatch.setenv("COMP_CWORD", "5")
+    assert run().stdout.split() == proposed
+
+
 def test_a_thread_that_is_not_there_is_said_by_its_name(notes: Run):
     for command in ("show", "clear"):
         told = notes("thread", command, "nope", code=3).stderr

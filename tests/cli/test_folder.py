@@ -476,6 +476,23 @@ def test_a_checkout_after_a_switch_loses_only_what_another_branch_has(
     assert (folder / "timeouts.md").read_text("utf-8") == "# Not committed\n"
 
 
+def test_a_switch_passes_over_what_is_not_a_file_any_more(
+    notes: Run, data: Data, tmp_path: Path
+) -> None:
+    names = ["folder.md", "link.md", "more.md", "pipe.md"]
+    files = [tmp_path / "notes" / name for name in names]
+    notes("switch", "-c", "side")
+    for file in files:
+        write(file, f"# {file.name}\n")
+    notes("commit", ".", "-m", "more")
+    for file in (files[0], files[1], files[3]):
+        file.unlink()
+    files[0].mkdir()
+    files[1].symlink_to(files[1])
+    os.mkfifo(files[3])
+    assert data("switch", "main")["former_files"] == ["notes/more.md"]
+
+
 def test_a_damaged_branch_can_be_left(notes: Run, tmp_path: Path) -> None:
     notes("switch", "-c", "side")
     write(tmp_path / "notes" / "more.md", "# More\n")

@@ -126,6 +126,11 @@ def test_a_page_is_decoded_as_it_says(reading, data, text):
             ["| a | b |\n|---|---|\n| c d | [e](https://e.org) f |"],
             ["b.html"],
         ),
+        (
+            "<ul><li>a <a href=https://e.org/a>b</a> c<ul><li><a href=//e.org>d</a> e</ul><li>f",
+            ["- a [b] c\n  [b]: https://e.org/a\n  - [d] e\n    [d]: //e.org\n- f"],
+            [],
+        ),
         ("<dl><dt><a href=b.html>term</a><dd>text</dl>", ["term\ntext"], ["b.html"]),
         ("<p><a href=b.html>x</a> <a href=b.html#c>y</a>", ["x y"], ["b.html"]),
     ],
@@ -135,6 +140,16 @@ def test_no_target_of_a_link_interrupts_the_text_of_a_page(reading, page, texts,
     assert [part for _, part in parts(read)] == texts
     found = [one for draft in read.drafts for one in draft.props.get("targets", ())]
     assert found == targets
+
+
+def test_the_targets_of_a_long_list_are_in_the_passages_of_their_items(reading):
+    item = "<li>item {0} with <a href='https://e.org/{0}'>site {0}</a> in the middle of it"
+    read = reading("a.html", f"<ul>{''.join(map(item.format, range(40)))}</ul>")
+    found = [text for _, text in parts(read)]
+    assert len(found) > 2
+    for number in range(40):
+        (text,) = [text for text in found if f"- item {number} " in text]
+        assert f"  [site {number}]: https://e.org/{number}" in text.split("\n")
 
 
 def test_what_is_nothing_but_links_within_its_page_is_dropped(reading):
@@ -163,6 +178,33 @@ def test_a_cell_that_is_cut_shows_no_part_of_a_target(reading):
     ((_, text),) = parts(read)
     assert "bbbb" not in text
     assert not set(text) & set("\x1c\x1d\x1e")
+
+
+def test_many_targets_in_a_short_cell_are_kept(reading):
+    links = " ".join(f"<a href='{'p' * 90}{n}.html'>{n}</a>" for n in range(30))
+    cell = f"<td>{links}<td><a href='b|c.html'>d|e</a>"
+    read = reading("a.html", f"<table><tr><th>a<th>b<tr>{cell}</table>")
+    ((_, text),) = parts(read)
+    assert text.endswith("28 29 | d\\|e |")
+    (targets,) = [draft.props["targets"] for draft in read.drafts if "targets" in draft.props]
+    assert len(targets) == 31
+    assert targets[-1] == "b%7Cc.html"
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("a.html", "<p>one \x1ctwo\x1dthree\x1efour\x1ffive"),
+        ("a.html", "<pre>one \x1ctwo\x1dthree\x1efour five</pre>"),
+        ("a.html", "<table><tr><th>a<th>b<tr><td>one \x1ctwo\x1dthree<td>\x1efour five</table>"),
+        ("a.csv", "a,b\none \x1ctwo\x1dthree\x1e,four five\n"),
+    ],
+)
+def test_no_text_between_separators_is_lost(reading, path, source):
+    read = reading(path, source)
+    text = "".join(text for _, text in parts(read))
+    assert all(word in text for word in ("one", "two", "three", "four", "five"))
+    assert not any("targets" in draft.props for draft in read.drafts)
 
 
 def test_a_page_without_text_is_reported(reading):

@@ -19,6 +19,7 @@ from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
 
 PATH = "secret.md"
 BODY = "# Vault\n\nThe code is 4711.\n\n## Door\n\nThe door is blue.\n"
+CELLAR = "# Cellar\n\nThe wine is old.\n"
 LOW = Viewer(level="low", scopes=())
 
 
@@ -150,6 +151,58 @@ def test_a_move_takes_the_labels_along() -> None:
     assert passage(repo, "blue").props["level"] == 2
 
 
+@pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1), (2, None), (None, 2)])
+def test_a_document_that_is_edited_and_moved_has_its_new_level(
+    before: int | None, after: int | None
+) -> None:
+    """Trust 1-g."""
+    repo = repository(TrustPolicy())
+    heads = {level: "" if level is None else head(level=level) for level in (before, after)}
+    write(repo, heads[before] + BODY)
+    with repo.transaction() as tx:
+        ingest_text(tx, heads[after] + BODY + "\nA new line.\n", path="moved.md")
+        remove_document(tx, PATH, IngestReport(), moved_to="moved.md")
+    assert labels(repo, "level") == {(after,)}
+
+
+def test_a_level_that_another_writer_gave_a_document_moves_to_its_new_parts_too() -> None:
+    """Trust 1-g."""
+    repo = repository(TrustPolicy())
+    write(repo, BODY)
+    with repo.transaction() as tx:
+        tx.set_labels(document_id(PATH), {"level": 3})
+    with repo.transaction() as tx:
+        ingest_text(tx, BODY + "\nA new line.\n", path="moved.md")
+        remove_document(tx, PATH, IngestReport(), moved_to="moved.md")
+    assert passage(repo, "A new line")
+    assert labels(repo, "level") == {(3,)}
+
+
+@pytest.mark.parametrize("given", [{"lvl": 3}, {"level": 3, "x": 1}, None, [("level", 3)]])
+def test_a_label_that_the_policy_does_not_name_is_refused(given: Any) -> None:
+    repo = repository(TrustPolicy(level="secrecy"))
+    write(repo, head(secrecy=3) + BODY)
+    with repo.transaction() as tx:
+        for id_ in (document_id(PATH), passage(repo, "4711").id):
+            with pytest.raises(InvalidInputError, match=r"^labels: got .* of secrecy and scope"):
+                tx.set_labels(id_, given)
+    assert labels(repo, "secrecy") == {(3,)}
+
+
+def test_a_refused_label_leaves_all_parts_as_they_were() -> None:
+    repo = repository()
+    write(repo, BODY)
+    with repo.transaction() as tx:
+        tx.set_labels(passage(repo, "blue").id, {"scope": 7})
+    with repo.transaction() as tx:
+        tx.set_trust_policy(TrustPolicy())
+    with repo.transaction() as tx:
+        tx.add_node("Fact", summary="other")
+        with pytest.raises(InvalidInputError, match=r"props\.scope: got 7"):
+            tx.set_labels(document_id(PATH), {"level": 3})
+    assert labels(repo, "level") == {(None,)}
+
+
 def test_what_a_branch_adds_to_a_document_that_the_other_hides_is_hidden() -> None:
     """Merge 3-k."""
     for is_ours in (True, False):
@@ -178,6 +231,88 @@ def test_what_comes_back_when_a_conflict_is_resolved_is_as_secret_as_its_documen
     for conflict in repo.conflicts():
         repo.resolve_conflict(conflict.id, take)
     assert passage(repo, {"base": "4711"}.get(take, take))
+    assert labels(repo, "level") == {(3,)}
+
+
+@pytest.mark.parametrize("take", ["ours", "theirs"])
+@pytest.mark.parametrize("text", [BODY, BODY.replace("4711", "0815")])
+def test_parts_follow_when_the_scope_of_their_document_is_resolved(take: str, text: str) -> None:
+    """Merge 5-f."""
+    repo = repository(TrustPolicy())
+    write(repo, BODY)
+    repo.branch("side")
+    write(repo, head(scope="west") + BODY)
+    write(repo, head(scope="east") + text, branch="side")
+    assert repo.merge("side").conflicts
+    for conflict in repo.conflicts():
+        repo.resolve_conflict(conflict.id, take)
+    assert labels(repo, "scope") == {({"ours": "west", "theirs": "east"}[take],)}
+
+
+def in_conflict() -> Repository:
+    """A repository with two documents of one path, neither in the history of the other."""
+    repo = repository(TrustPolicy())
+    repo.branch("side")
+    write(repo, BODY)
+    write(repo, CELLAR, branch="side")
+    assert repo.merge("side").conflicts
+    return repo
+
+
+@pytest.mark.parametrize("text", [None, BODY, CELLAR])
+def test_what_only_a_side_of_a_conflict_lists_has_the_labels_of_the_document(
+    text: str | None,
+) -> None:
+    """Trust 1-g."""
+    repo = in_conflict()
+    count = len(nodes(repo))
+    if text is None:
+        with repo.transaction() as tx:
+            tx.set_labels(document_id(PATH), {"level": 3})
+    else:
+        count -= write(repo, head(level=3) + text).nodes_removed
+    assert labels(repo, "level") == {(3,)}
+    assert len(nodes(repo)) == count
+
+
+def summaries(repo: Repository) -> set[str | None]:
+    return {node.summary for node in nodes(repo) if node.ntype == "Passage"}
+
+
+def test_nothing_is_left_of_what_a_conflict_lists_when_a_text_replaces_it() -> None:
+    repo = in_conflict()
+    write(repo, "# Cellar\n\nIt is dry.\n\n# Vault\n\nIt is empty.\n")
+    assert summaries(repo) == {"It is dry.", "It is empty."}
+    repo = repository(TrustPolicy())
+    write(repo, BODY)
+    repo.branch("side")
+    write(repo, BODY + "\nIt is heavy.\n")
+    write(repo, BODY + "\nIt is light.\n", branch="side")
+    assert repo.merge("side").conflicts
+    write(repo, CELLAR)
+    assert summaries(repo) == {"The wine is old."}
+    assert repo.conflicts() == []
+
+
+def test_nothing_is_left_of_a_document_in_conflict_that_is_removed() -> None:
+    repo = in_conflict()
+    with repo.transaction() as tx:
+        remove_document(tx, PATH, IngestReport())
+    assert nodes(repo) == []
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_what_is_in_conflict_on_one_branch_is_as_secret_as_the_other_makes_it(
+    is_ours: bool,
+) -> None:
+    """Merge 3-k."""
+    repo = in_conflict()
+    write(repo, head(level=3) + CELLAR, branch="side")
+    if not is_ours:
+        repo.switch("side")
+    repo.merge("side" if is_ours else "main")
+    assert passage(repo, "wine")
+    assert passage(repo, "4711")
     assert labels(repo, "level") == {(3,)}
 
 

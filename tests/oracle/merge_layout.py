@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
+from types import MappingProxyType
 from typing import Any
 
 Value = dict[str, Any]
 Run = tuple[int, int, tuple[Any, ...]]
+EMPTY: Mapping[bytes, list[Value]] = MappingProxyType({})
 END = b"the last item"
 
 
@@ -132,13 +135,20 @@ def grouped(ours: list[Run], theirs: list[Run]) -> list[Run] | None:
     return one + [run for run in other if run not in one]
 
 
-def listed_below(nodes: dict[bytes, Value], document: bytes) -> list[bytes]:
-    """Returns the parts of a document that it lists, directly or through others."""
+def listed_below(
+    nodes: dict[bytes, Value], document: bytes, others: Mapping[bytes, list[Value]] = EMPTY
+) -> list[bytes]:
+    """Returns the parts of a document that it lists, directly or through others.
+
+    Args:
+        others: further values of nodes, whose lists count too.
+    """
     found = [document]
     for id_ in found:
-        for child in nodes[id_].get("children", ()):
-            if document_of(nodes.get(child[0])) == document and child[0] not in found:
-                found.append(child[0])
+        for value in (nodes[id_], *others.get(id_, ())):
+            for child in value.get("children", ()):
+                if document_of(nodes.get(child[0])) == document and child[0] not in found:
+                    found.append(child[0])
     return found[1:]
 
 

@@ -208,7 +208,15 @@ class Merge:
             key
             for side in self.sides
             if document in side.nodes
-            for key in listed_below(side.nodes, document)
+            for key in listed_below(side.nodes, document, self.in_conflict(side))
+        }
+
+    def in_conflict(self, side: State) -> dict[bytes, list[Value]]:
+        """Returns the values of the nodes that are in conflict on a side."""
+        return {
+            key: [self.blocks[cid] for cid in conflict["sides"]]
+            for key, conflict in side.conflicts.items()
+            if conflict["what"] == "node"
         }
 
     def resized_documents(self, key: bytes) -> list[bytes]:

@@ -11,7 +11,7 @@ import ibidem
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.retrieve.context.clip import cut_to_fit
-from ibidem.retrieve.context.excerpt import excerpt, focus_of, header_of, pieces_of
+from ibidem.retrieve.context.excerpt import clipped_text, excerpt, focus_of, header_of, pieces_of
 from ibidem.retrieve.tokens import HEURISTIC
 
 from .texts import clock, repository
@@ -250,6 +250,25 @@ def test_matches_are_those_of_what_is_shown():
     shown = [one.range for one in pack.members]
     for start, stop in pack.entry.spans:
         assert any(first <= start and stop <= last for first, last in shown)
+
+
+def test_a_cut_after_a_full_stop_without_a_space_fits():
+    for room in range(12):
+        assert len(clipped_text("東京。北。南です。", lambda some: len(some) <= room)) <= room  # noqa: B023
+    repo = noted("東京。北。" * 60, "東京。北です。" * 60)
+    for budget in range(1, 120):
+        assert repo.packs("東京", token_budget=budget, overflow="excerpt").tokens_used <= budget
+
+
+@pytest.mark.parametrize("overflow", ["cut", "excerpt"])
+def test_a_hit_that_is_not_shown_has_no_matches(overflow):
+    """packs 6-c."""
+    repo = repository({"a.md": "needle " * 20 + "\n\n" + "needle and pin " * 20})
+    options = {"overflow": overflow, "spans": True, "window_chars": None}
+    for budget in range(15, 170, 5):
+        for pack in repo.packs("needle pin", token_budget=budget, **options):
+            shown = {one.id for one in pack.members}
+            assert all(hit.id in shown or not hit.spans for hit in pack.hits)
 
 
 def test_a_question_without_words_gets_the_beginning():

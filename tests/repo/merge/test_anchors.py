@@ -13,6 +13,7 @@ LEVELS = "tests/repo/merge/test_levels.py::"
 POLICIES = "tests/repo/merge/test_policies.py::"
 REBASE = "tests/repo/merge/test_rebase.py::"
 DOCUMENTS = "tests/repo/merge/test_documents.py::"
+LABELS = "tests/ingest/test_labels.py::"
 LINKS = "tests/repo/merge/test_links.py::"
 LAYOUT = "tests/repo/merge/test_layout.py::"
 FORGOTTEN = "tests/repo/test_forgotten.py::"
@@ -53,6 +54,7 @@ CITED = {
     "5-c": MANY + "test_a_conflict_settled_apart_and_differently_is_a_conflict_again",
     "5-d": DOCUMENTS + "test_settled_for_a_side_the_graph_is_that_of_the_side",
     "5-e": LINKS + "test_an_edge_that_is_kept_brings_its_document_back_whole",
+    "5-f": LABELS + "test_parts_follow_when_the_scope_of_their_document_is_resolved",
     "6-a": MERGING + "test_no_vector_is_lost_and_vectors_rank_at_once",
     "7-a": ORACLE,
     "7-b": MERGING + "test_two_models_of_one_name_are_both_kept",

@@ -1,16 +1,19 @@
 """Compare, history, commits, nodes and documents: what they show, and where they lead."""
 
+import re
 from urllib.parse import quote_plus
 
 import pytest
 
 import ibidem
+from ibidem.ingest.ingest import ingest_text
 from ibidem.memory.conversation.message import thread_id
 from ibidem.objects.config import Config
 from ibidem.pages import edit as edit_page
 from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.core import Core
 from ibidem.repo.repository import Repository
+from ibidem.serve.explorer.export import export
 
 from .browsing import Browser, browsing, links
 from .conftest import HOSTILE, QUESTION
@@ -300,6 +303,35 @@ def test_a_hidden_node_and_a_missing_one_are_the_same_page():
                 assert "Bob" not in "".join(shown + answers)
                 texts.append((shown[:3], answers))
     assert texts[0] == texts[1]
+
+
+GATE = "# Gate\n\nThe gate opens at nine, see [the vault](vault.md).\n\nThe bell rings.\n"
+VAULT = (
+    "# Vault\n\nThe code is 4711, see [it](gate.md).\n\n## Door\n\nThe door of the gate is blue.\n"
+)
+
+
+def test_a_document_with_a_level_of_its_own_is_on_no_page():
+    ids: list[str] = []
+    shown = []
+    for is_hidden in (True, False):
+        with ibidem.init("memory:") as repo:
+            with repo.transaction(message="policy", time=1) as tx:
+                tx.set_trust_policy(ibidem.TrustPolicy())
+                ingest_text(tx, GATE, path="gate.md")
+                if is_hidden:
+                    ingest_text(tx, f"---\nlevel: 3\n---\n{VAULT}", path="vault.md")
+            ids = ids or [str(node.id) for node in repo.at(viewer=ibidem.ALL).nodes()]
+            viewer = repo.as_viewer(VIEWER)
+            with browsing(viewer) as browser:
+                paths = [f"/{page}/{id_}" for id_ in ids for page in ("node", "document", "graph")]
+                paths += ["/ask?text=vault+code+of+the+gate", "/ask?text=door", "/ask"]
+                pages = [browser.send("GET", path, cookie=browser.cookie) for path in paths]
+            texts = [export(viewer, "vault code gate"), *(text for _, text in pages)]
+            statuses = [response.status for response, _ in pages]
+            shown.append((statuses, [re.sub("bafy[a-z2-7]+", "CID", text) for text in texts]))
+            assert "4711" not in "".join(texts)
+    assert shown[0] == shown[1]
 
 
 @pytest.mark.parametrize("path", ["/compare", "/history", "/operations", "/commit/x"])
