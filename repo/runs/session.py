@@ -378,6 +378,15 @@ class RunRevision(Revision):
         self._session = session
         self._rev = rev
 
+    def seen_by(self, viewer: Viewer | None) -> Revision:
+        """Raises unless it is the same view; the view of a retrieval is one of its options."""
+        if self.graph.seen_by(viewer) is not self.graph:
+            raise InvalidInputError(
+                "viewer: a run does not record reads for a viewer",
+                hint="pass viewer= to retrieve, or read in run.event",
+            )
+        return self
+
     def _answer(self, method: str, **options: Any) -> Any:
         if method not in _KINDS:
             return super()._answer(method, **options)
@@ -409,16 +418,6 @@ class RunGraph(Graph):
             found = self.core.search_index.snapshot(self.root_cid, commit if is_whole else None)
             self._snapshot = found
         return self._snapshot
-
-    def seen_by(self, viewer: Viewer | None) -> Graph:
-        """Raises unless it is the same view; the view of a retrieval is one of its options."""
-        visible = super().seen_by(viewer)
-        if visible is not self:
-            raise InvalidInputError(
-                "viewer: a run does not record reads for a viewer",
-                hint="pass viewer= to retrieve, or read in run.event",
-            )
-        return visible
 
     def log(self) -> Iterator[Commit]:
         """Raises: a run contains what it read, and not the history behind it."""
