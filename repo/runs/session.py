@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
 from functools import cached_property
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import Cid, CommitCid, RootCid
@@ -194,16 +195,32 @@ class Session(Layers, Recalling, Questions, Ending):
 
         Args:
             name: the name of the tool, such as "search".
-            function: takes and returns text, bytes, numbers, lists and maps.
+            function: takes and returns text, bytes, numbers, lists and maps. If it is asynchronous,
+                so is what is returned, and calls may overlap.
             errors: error classes, in addition to Python's own, that it may raise.
         """
         known = tuple(errors)
 
-        def called(*given: Any, **named: Any) -> Any:
-            request = {"arguments": list(given), "options": named}
-            return self._event(name, request, lambda: function(*given, **named), known)
+        def request(given: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+            return {"arguments": list(given), "options": named}
 
-        return called
+        def called(*given: Any, **named: Any) -> Any:
+            form = request(given, named)
+            return self._event(name, form, lambda: function(*given, **named), known)
+
+        async def awaited(*given: Any, **named: Any) -> Any:
+            event = self.open_event(name, request(given, named))
+            if event.is_answered:
+                return event.answer(known)
+            try:
+                with event.nested():
+                    value = await function(*given, **named)
+            except Exception as error:
+                event.fail(error)
+                raise
+            return event.finish(value)
+
+        return awaited if iscoroutinefunction(function) else called
 
     # -- refs ----------------------------------------------------------------------------------
 

@@ -74,7 +74,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Sync", Exposure.REFUSED, "remotes export export_part load fetch fetched pull push"),
     **_rows("Receipts", Exposure.VISIBLE, "replay"),
     **_rows("Receipts", Exposure.REFUSED, "keep log_questions list find drop"),
-    **_rows("Runs", Exposure.REFUSED, "start open check differences fork list load drop"),
+    **_rows("Runs", Exposure.REFUSED, "start open replay check differences fork list load drop"),
     **_rows("NoteSpaces", Exposure.VISIBLE, "space"),
     **_rows("NoteSpaces", Exposure.EXEMPT, "spaces"),
     **_rows("Notes", Exposure.VISIBLE, "at log add reinforce penalize vote outcome"),

@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable
+from collections.abc import Coroutine
 from collections.abc import Generator
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -142,17 +143,19 @@ from numpy.typing import ArrayLike
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-from typing import Generic
 from typing import IO
 from typing import Self
 from typing import TypeVar
 
 _T = TypeVar("_T")
 
-class Call(Generic[_T]):
-    """A call that runs in a thread when it is awaited or entered."""
+class Call(Coroutine[Any, Any, _T]):
+    """A call that runs in a thread when it is awaited or entered, or when a task runs it."""
 
     def __await__(self) -> Generator[Any, Any, _T]: ...
+    def send(self, value: Any, /) -> Any: ...
+    def throw(self, *error: Any) -> Any: ...
+    def close(self) -> None: ...
     async def __aenter__(self) -> _T: ...
     async def __aexit__(
         self,
@@ -604,6 +607,7 @@ class Runs:
     def list(self, *, start: int = ..., limit: int | None = ..., whole: bool = ...) -> Call[Sequence[RunSummary]]: ...
     def load(self, file: str | os.PathLike[str], *, author: str = ...) -> Call[Recording]: ...
     def open(self, name: str) -> Call[Recording]: ...
+    def replay(self, name: str) -> Call[Replay]: ...
     def start(self, name: str, *, agent: str = ..., task: str = ..., author: str = ..., watch: Watch | None = ...) -> Call[Run]: ...
 
 class Run:
