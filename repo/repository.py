@@ -376,7 +376,10 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
 
     def use_embedder(self, embedder: Embedder, *, model: str | None = None) -> None:
         """Registers an embedder for `retrieve(text, model=...)`, under its own name or another."""
-        self.core.embedders[model if model is not None else embedder.name] = embedder
+        from ibidem.embed.protocol import checked_embedder
+
+        name = checked_embedder(embedder).name
+        self.core.embedders[name if model is None else model] = embedder
 
     def use_workers(
         self,

@@ -31,7 +31,7 @@ from ibidem.repo.refs import HEADS, TAGS
 from ibidem.repo.retrieval.pack_stream import PackStream
 from ibidem.repo.retrieval.retriever import Retriever
 from ibidem.repo.revision import Revision
-from ibidem.repo.revspec import HEAD
+from ibidem.repo.revspec import HEAD, no_revision
 from ibidem.repo.runs import payload
 from ibidem.repo.runs.payload import settled
 from ibidem.retrieve.answer.answer import AnswerKind
@@ -467,7 +467,7 @@ def rev_text(rev: object) -> str:
         return rev.isoformat()
     if isinstance(rev, (str, Cid)):
         return str(rev)
-    raise InvalidInputError(f"revision: got {rev!r:.80}, expected a branch, tag, CID or time")
+    raise no_revision(rev)
 
 
 def retrieve_request(rev: str, options: Mapping[str, Any], kind: AnswerKind) -> dict[str, Any]:
