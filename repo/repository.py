@@ -672,6 +672,21 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
         stop = None if limit is None else checks.count("limit", limit)
         return list(islice(open_conflicts(self.core.store, self.core.graph(at).root), stop))
 
+    def conflict_values(
+        self,
+        id: NodeId | EdgeId | str,  # noqa: A002
+        at: object = HEAD,
+    ) -> dict[str, tuple[Any, ...]]:
+        """Returns the values that the sides of a conflict gave to each field, each value once;
+        None where a side has none. They are in no order of the sides, and without erased ones.
+
+        Raises:
+            NotFoundError: `id` has no conflict.
+        """
+        from ibidem.repo.merge.conflicts import values_of
+
+        return values_of(self.core.store, self.core.graph(at).root, str(id))
+
     def resolve_conflict(
         self,
         id: NodeId | EdgeId | str,  # noqa: A002

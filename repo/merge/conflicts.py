@@ -8,16 +8,19 @@ Spec: merge 5.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ibidem.objects import codec
 from ibidem.objects.cid import Cid, CommitCid, ConflictCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.conflict import EDGE, Conflict
+from ibidem.objects.errors import NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff
 from ibidem.repo.merge.element import read
+from ibidem.repo.merge.fields import Fields, fields_of
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -64,6 +67,32 @@ def open_conflicts(source: Source, root: Root) -> Iterator[OpenConflict]:
             conflict,
             trees[EDGE if is_edge else "nodes"].get(key),
         )
+
+
+def sides_of(source: Source, found: OpenConflict) -> list[Fields]:
+    """Returns the fields of each side that has a value, except erased ones."""
+    sides = []
+    for side in found.conflict.sides:
+        try:
+            sides.append(fields_of(source.get(side)))
+        except NotFoundError:  # an erased block is a missing one
+            continue
+    return sides
+
+
+def values_of(source: Source, root: Root, id: str) -> dict[str, tuple[Any, ...]]:  # noqa: A002
+    """Returns the distinct values of each field in conflict; None where a side has none."""
+    found = next((one for one in open_conflicts(source, root) if str(one.id) == id), None)
+    if found is None:
+        raise NotFoundError(
+            f"conflict {id}: it has no conflict", hint="run 'repo status' to list the open ones"
+        )
+    sides = sides_of(source, found)
+    distinct = {name: dict.fromkeys(side.get(name) for side in sides) for name in found.fields}
+    return {
+        name: tuple(None if value is None else codec.decode(value) for value in values)
+        for name, values in distinct.items()
+    }
 
 
 def new_conflicts(source: Source, commit: Commit) -> tuple[NodeId | EdgeId, ...]:

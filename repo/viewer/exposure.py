@@ -60,7 +60,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     ),
     **_rows("Repository", Exposure.REFUSED, "refs set_ref delete_ref"),
     **_rows("Repository", Exposure.REFUSED, "delete_branch delete_tag merge rebase cherry_pick"),
-    **_rows("Repository", Exposure.REFUSED, "revert resolve_conflict ingest"),
+    **_rows("Repository", Exposure.REFUSED, "revert conflict_values resolve_conflict ingest"),
     **_rows("Repository", Exposure.VISIBLE, "conversations records recall feedback add"),
     **_rows("Repository", Exposure.REFUSED, "show_progress act_as use_workers work"),
     # -- its namespaces ------------------------------------------------------------------------
