@@ -153,6 +153,16 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.core.shown}>"
 
+    if not TYPE_CHECKING:  # a type checker knows the names
+
+        def __getattr__(self, name: str) -> Any:
+            """Raises an error that says which part of a repository has the name."""
+            if name.startswith("_"):
+                raise AttributeError(name, name=name, obj=self)
+            found = " or ".join(_elsewhere(name))
+            hint = f", but there is {found}" if found else ""
+            raise AttributeError(f"a repository has no {name!r}{hint}", name=name, obj=self)
+
     def close(self) -> None:
         """Closes all files; closing twice is allowed."""
         self.core.close()
@@ -725,3 +735,28 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
             return id
         found = next((one.id for one in self.conflicts() if str(one.id) == id), None)
         return check_id("id", id, NodeId) if found is None else found
+
+
+def _elsewhere(name: str) -> list[str]:
+    """Returns how a name that a repository does not have is written with a part that has it."""
+    from ibidem.repo.api.history import History
+    from ibidem.repo.api.keys import Keys
+    from ibidem.repo.api.maintenance import Maintenance
+    from ibidem.repo.api.receipts import Receipts
+    from ibidem.repo.api.runs import Runs
+    from ibidem.repo.api.stage import Stage
+    from ibidem.repo.api.sync import Sync
+    from ibidem.repo.transaction.transaction import Transaction
+
+    parts: dict[str, type[Any]] = {
+        "repo.history": History,
+        "repo.maintenance": Maintenance,
+        "repo.receipts": Receipts,
+        "repo.runs": Runs,
+        "repo.stage": Stage,
+        "repo.sync": Sync,
+        "repo.keys": Keys,
+        "repo.at()": Revision,
+        "(in a transaction) tx": Transaction,
+    }
+    return [f"{part}.{name}" for part, cls in parts.items() if hasattr(cls, name)]
