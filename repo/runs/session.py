@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from datetime import datetime
 from functools import cached_property
 from inspect import iscoroutinefunction
@@ -99,15 +100,9 @@ class Session(Layers, Recalling, Questions, Ending):
         return int(self._call("now", {"time": checked_time(time)}))
 
     def at(self, rev: object = HEAD, *, viewer: Viewer | None = None) -> RunRevision:
-        """Returns the graph at a revision; a replay reads the same values from it.
-
-        Raises:
-            InvalidInputError: `viewer` may not see everything.
-        """
+        """Returns the graph at a revision; a replay reads the same values from it."""
         found = self._read(rev)
-        if viewer is not None:
-            found.seen_by(viewer)
-        return found
+        return found if viewer is None else found.seen_by(viewer)
 
     def commit_at(self, rev: object = HEAD) -> Commit:
         """Returns the commit that a revision names."""
@@ -391,23 +386,27 @@ class RunRevision(Revision):
     def __init__(
         self, session: Session, rev: str, root_cid: RootCid, commit: Commit | None
     ) -> None:
-        super().__init__(RunGraph(session._repository, root_cid, commit))
+        self._whole = RunGraph(session._repository, root_cid, commit)
+        super().__init__(self._whole)
         self._session = session
         self._rev = rev
 
-    def seen_by(self, viewer: Viewer | None) -> Revision:
-        """Raises unless it is the same view; the view of a retrieval is one of its options."""
-        if self.graph.seen_by(viewer) is not self.graph:
-            raise InvalidInputError(
-                "viewer: a run does not record reads for a viewer",
-                hint="pass viewer= to retrieve, or read in run.event",
-            )
-        return self
+    def seen_by(self, viewer: Viewer | None) -> RunRevision:
+        """Returns the graph as a caller sees it, who is then an option of each retrieval."""
+        found = copy(self)
+        found.graph = self.graph.seen_by(viewer)
+        return found
 
     def _answer(self, method: str, **options: Any) -> Any:
         if method not in _KINDS:
             return super()._answer(method, **options)
-        return self._session._retrieve(self._rev, self.graph, options, _KINDS[method])
+        return self._retrieve(options, _KINDS[method])
+
+    def _retrieve(self, options: dict[str, Any], kind: AnswerKind = AnswerKind.NODES) -> Any:
+        if self.viewer is not None:
+            self.graph.seen_by(options.get("viewer"))
+            options["viewer"] = self.viewer
+        return self._session._retrieve(self._rev, self._whole, options, kind)
 
     def _stream_packs(self, text: str | None, options: Mapping[str, Any]) -> PackStream:
         def steps() -> Generator[Pack, None, Answer[Pack]]:
@@ -419,8 +418,7 @@ class RunRevision(Revision):
 
     def retrieve_many(self, questions: Iterable[QuestionOptions]) -> list[Answer[Item]]:
         """Returns the answers to several queries, each recorded as its own step."""
-        ask = self._session._retrieve
-        return [ask(self._rev, self.graph, {"text": None, **question}) for question in questions]
+        return [self._retrieve({"text": None, **question}) for question in questions]
 
 
 class RunGraph(Graph):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import ibidem
+from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.repository import Repository
 
 VIEWER = ibidem.Viewer(level="low", scopes=())
@@ -51,7 +52,38 @@ def remembers(session: Any) -> object:
     return session.records.retrieve_graph("tea", viewer=VIEWER).text
 
 
-AGENTS = [says, asks_for_a_context, asks_at_a_revision, ingests, remembers]
+def reads_as_a_viewer(session: Any) -> object:
+    seen = session.at(viewer=VIEWER)
+    [fact] = seen.query(label="Fact")
+    assert seen.is_restricted
+    assert seen.viewer == VIEWER
+    [several] = seen.retrieve_many([{"text": "money"}])
+    assert several.query.viewer == VIEWER
+    assert [pack.text for pack in seen.stream_packs("money")] == [fact.summary]
+    with pytest.raises(InvalidInputError, match="another caller"):
+        seen.retrieve("money", viewer=ibidem.ALL)
+    every = session.at(viewer=ibidem.ALL)
+    assert every.count() == 2
+    return [seen.retrieve("money").text, every.retrieve("money").text]
+
+
+def reads_a_thread(session: Any) -> object:
+    memory = ibidem.Conversations(session, author="bot", viewer=VIEWER)
+    memory.append("chat", [("user", "when is the money back"), ("assistant", "soon")])
+    context = memory.context("money", thread="chat", token_budget=100)
+    return context.text, memory.select("money", thread="chat").text, memory.to_messages("chat")
+
+
+def recalls(session: Any) -> object:
+    recollection = session.recall("money", viewer=VIEWER)
+    assert "Karla" not in recollection.text
+    return recollection.text
+
+
+AGENTS = [
+    *(says, asks_for_a_context, asks_at_a_revision, ingests, remembers),
+    *(reads_as_a_viewer, reads_a_thread, recalls),
+]
 
 
 @pytest.mark.parametrize("agent", AGENTS)
