@@ -444,10 +444,15 @@ class RunGraph(Graph):
 
 def unrecorded(name: str) -> UnrecordedError:
     """Returns the error for a method that a run does not offer."""
+    from ibidem.repo.transaction.transaction import Transaction
+
+    hint = "call anything else inside run.event or run.tool, or on the repository, unrecorded"
+    if hasattr(Transaction, name):
+        hint = f"a transaction of the run has it: with run.transaction() as tx: tx.{name}"
     return UnrecordedError(
         f"a run has no {name!r}: it offers what can be recorded and repeated "
         f"({', '.join(offered())})",
-        hint="call anything else inside run.event or run.tool, or on the repository, unrecorded",
+        hint=hint,
     )
 
 
