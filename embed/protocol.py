@@ -54,6 +54,17 @@ class Embedder(Protocol):
         ...
 
 
+def checked_embedder(embedder: Embedder) -> Embedder:
+    """Returns an embedder; raises `InvalidInputError` for what lacks a part of one."""
+    for part in ("name", "digest", "dim", "embed"):
+        if not hasattr(embedder, part):
+            raise InvalidInputError(
+                f"embedder: got {type(embedder).__name__} without {part!r}, "
+                "expected an Embedder: name, digest, dim and embed(texts)"
+            )
+    return embedder
+
+
 class SparseEncoder(Protocol):
     """Computes weights of the tokens of a vocabulary from texts."""
 

@@ -30,7 +30,7 @@ def ingest_paths(
     paths: PathLike | Iterable[PathLike] = (),
     *,
     text: str | None = None,
-    path: str | None = None,
+    path: str | os.PathLike[str] | None = None,
     media_type: str | None = None,
     prune: bool = False,
     strict: bool = False,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, BinaryIO
 
 from ibidem.ingest.document import check_path, read_document
@@ -136,7 +136,7 @@ def ingest_text(
     tx: Transaction,
     text: str,
     *,
-    path: str,
+    path: str | os.PathLike[str],
     media_type: str | None = None,
     report: IngestReport | None = None,
 ) -> IngestReport:
@@ -149,7 +149,8 @@ def ingest_text(
     report = report or IngestReport()
     with Sandbox() as sandbox:
         links = LinkEdges()
-        _ingest_source(tx, path, text, media_type, report, sandbox, links, is_arrived=False)
+        name = PurePath(path).as_posix() if isinstance(path, os.PathLike) else path
+        _ingest_source(tx, name, text, media_type, report, sandbox, links, is_arrived=False)
         links.stage(tx)
     return report
 

@@ -21,6 +21,7 @@ from ibidem.objects.cid import Cid
 from ibidem.objects.constants import BLOCK_BYTES_MAX, DEPTH_MAX, INTEGER_MAX, INTEGER_MIN
 from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError
 from ibidem.objects.ids import StableId
+from ibidem.objects.numpy_value import numpy_value
 from ibidem.objects.prescan import prescan
 
 Value: TypeAlias = "bool | int | float | str | bytes | Cid | list[Value] | dict[str, Value] | None"
@@ -203,17 +204,21 @@ def _prepare(value: Any, depth: int, budget: list[int]) -> Any:
         return value
     if isinstance(value, Cid):
         return _engine.link(value)
-    exact = _exact(value)
+    exact = exact_value(value)
     if exact is not None:
         return _prepare(exact, depth, budget)
+    if isinstance(value, datetime):
+        raise InvalidInputError(
+            f"datetime: got {value.isoformat()}, expected an offset, such as tzinfo=UTC"
+        )
     raise InvalidInputError(
         f"value: got {value!r:.80} of type {kind.__name__}, "
         "expected None, bool, int, float, str, bytes, "
-        "Cid, list, tuple or dict"
+        "Cid, a datetime with an offset, list, tuple or dict"
     )
 
 
-def _exact(value: Any) -> Any:
+def exact_value(value: Any) -> Any:
     """Returns the plain value that a value of another type stands for, None if there is none.
 
     An id stands for its text, a scalar of numpy for its number, and a datetime with an offset for
@@ -223,9 +228,7 @@ def _exact(value: Any) -> Any:
         return str(value)
     if isinstance(value, datetime):
         return None if value.tzinfo is None else (value - _EPOCH) // timedelta(microseconds=1)
-    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
-        return value.item()
-    return None
+    return numpy_value(value)
 
 
 def _sorted_keys(value: dict[str, Any]) -> list[str]:

@@ -37,7 +37,14 @@ def node_id(namespace: str, key: object) -> NodeId:
     """
     if type(namespace) is not str:
         raise InvalidInputError(f"namespace: got {namespace!r:.80}, expected text")
-    return NodeId(_digest(NODE_ID_DOMAIN, (namespace, key)))
+    try:
+        return NodeId(_digest(NODE_ID_DOMAIN, (namespace, key)))
+    except InvalidInputError as error:
+        field, _, problem = str(error).partition("]")
+        name = {"[1": "key", "[0": "namespace"}.get(field)
+        if name is None:
+            raise
+        raise InvalidInputError(f"{name}{problem}", kind=error.kind) from error
 
 
 def content_node_id(fields: Mapping[str, Any]) -> NodeId:

@@ -45,6 +45,7 @@ from ibidem.objects.constants import (
 )
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
 from ibidem.objects.ids import ID_BYTES, EdgeId, NodeId, StableId
+from ibidem.objects.numpy_value import numpy_value
 from ibidem.objects.table import Field, Table, Type
 
 REQUIRES_KNOWN: frozenset[str] = frozenset(("trust",))
@@ -307,6 +308,8 @@ def _leads(rows: Any) -> Iterator[bytes]:
 
 
 def _weight(owner: str, name: str, value: Any) -> float:
+    number = numpy_value(value)
+    value = value if number is None else number
     if type(value) is int and abs(value) <= 1 << 53:
         value = float(value)
     require(type(value) is float and math.isfinite(value), owner, name, value, "a finite number")

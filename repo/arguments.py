@@ -79,23 +79,24 @@ def commit_of(
     return commit if signature.key is None else signature.key.sign(commit)
 
 
-def checked_time(time: int | datetime | None) -> int | None:
-    """Returns a time in microseconds since 1970 UTC, or None for the current time."""
+def checked_time(time: int | datetime | None, name: str = "time") -> int | None:
+    """Returns a time in microseconds since 1970 UTC; None for None."""
     if isinstance(time, datetime):
-        return microseconds(time)
+        return microseconds(time, name)
     if time is not None and type(time) is not int:
         raise InvalidInputError(
-            f"time: got {time!r:.80}, expected microseconds since 1970 UTC, or a datetime"
+            f"{name}: got {time!r:.80}, expected a datetime with an offset, "
+            "or microseconds since 1970 UTC"
         )
     return time
 
 
-def microseconds(moment: datetime) -> int:
+def microseconds(moment: datetime, name: str = "time") -> int:
     """Returns a datetime in microseconds since 1970 UTC; one without an offset is an error."""
     if moment.utcoffset() is None:
         raise InvalidInputError(
-            f"time: got {moment.isoformat()}, expected an offset",
-            hint="write Z after it for UTC, or an offset such as +02:00",
+            f"{name}: got {moment.isoformat()}, expected an offset",
+            hint="write Z after it for UTC, or an offset such as +02:00; a datetime has tzinfo=UTC",
         )
     return (moment - EPOCH) // timedelta(microseconds=1)
 

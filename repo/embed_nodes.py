@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ibidem.embed.cache import CachedEmbedder
+from ibidem.embed.protocol import checked_embedder
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.config import Config, Model
 from ibidem.objects.errors import InvalidInputError
@@ -76,6 +77,7 @@ def embed(
         revision: the graph, for its owner.
         target: the repository or the open transaction to write to.
     """
+    checked_embedder(embedder)
     name = check_text("model", model if model is not None else embedder.name)
     if type(batch_nodes) is not int or batch_nodes < 1:
         raise InvalidInputError(f"batch_nodes: got {batch_nodes!r}, expected 1 or more")

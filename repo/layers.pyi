@@ -111,7 +111,7 @@ class Ingesting:
         paths: str | PathLike[str] | Iterable[str | PathLike[str]] = (),
         *,
         text: str | None = None,
-        path: str | None = None,
+        path: str | PathLike[str] | None = None,
         media_type: str | None = None,
         prune: bool = False,
         strict: bool = False,

@@ -153,6 +153,16 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.core.shown}>"
 
+    if not TYPE_CHECKING:  # a type checker knows the names
+
+        def __getattr__(self, name: str) -> Any:
+            """Raises an error that says which part of a repository has the name."""
+            if name.startswith("_"):
+                raise AttributeError(name, name=name, obj=self)
+            found = " or ".join(_elsewhere(name))
+            hint = f", but there is {found}" if found else ""
+            raise AttributeError(f"a repository has no {name!r}{hint}", name=name, obj=self)
+
     def close(self) -> None:
         """Closes all files; closing twice is allowed."""
         self.core.close()
@@ -376,7 +386,10 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
 
     def use_embedder(self, embedder: Embedder, *, model: str | None = None) -> None:
         """Registers an embedder for `retrieve(text, model=...)`, under its own name or another."""
-        self.core.embedders[model if model is not None else embedder.name] = embedder
+        from ibidem.embed.protocol import checked_embedder
+
+        name = checked_embedder(embedder).name
+        self.core.embedders[name if model is None else model] = embedder
 
     def use_workers(
         self,
@@ -669,6 +682,21 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
         stop = None if limit is None else checks.count("limit", limit)
         return list(islice(open_conflicts(self.core.store, self.core.graph(at).root), stop))
 
+    def conflict_values(
+        self,
+        id: NodeId | EdgeId | str,  # noqa: A002
+        at: object = HEAD,
+    ) -> dict[str, tuple[Any, ...]]:
+        """Returns the values that the sides of a conflict gave to each field, each value once;
+        None where a side has none. They are in no order of the sides, and without erased ones.
+
+        Raises:
+            NotFoundError: `id` has no conflict.
+        """
+        from ibidem.repo.merge.conflicts import values_of
+
+        return values_of(self.core.store, self.core.graph(at).root, str(id))
+
     def resolve_conflict(
         self,
         id: NodeId | EdgeId | str,  # noqa: A002
@@ -707,3 +735,28 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
             return id
         found = next((one.id for one in self.conflicts() if str(one.id) == id), None)
         return check_id("id", id, NodeId) if found is None else found
+
+
+def _elsewhere(name: str) -> list[str]:
+    """Returns how a name that a repository does not have is written with a part that has it."""
+    from ibidem.repo.api.history import History
+    from ibidem.repo.api.keys import Keys
+    from ibidem.repo.api.maintenance import Maintenance
+    from ibidem.repo.api.receipts import Receipts
+    from ibidem.repo.api.runs import Runs
+    from ibidem.repo.api.stage import Stage
+    from ibidem.repo.api.sync import Sync
+    from ibidem.repo.transaction.transaction import Transaction
+
+    parts: dict[str, type[Any]] = {
+        "repo.history": History,
+        "repo.maintenance": Maintenance,
+        "repo.receipts": Receipts,
+        "repo.runs": Runs,
+        "repo.stage": Stage,
+        "repo.sync": Sync,
+        "repo.keys": Keys,
+        "repo.at()": Revision,
+        "(in a transaction) tx": Transaction,
+    }
+    return [f"{part}.{name}" for part, cls in parts.items() if hasattr(cls, name)]

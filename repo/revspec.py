@@ -52,7 +52,7 @@ def resolve(operations: OperationLog, state: State, rev: object) -> CommitCid | 
     if isinstance(rev, datetime):
         return _at_time(operations, state, microseconds(rev))
     if not isinstance(text, str) or not text:
-        raise InvalidInputError(f"revision: got {text!r:.80}, expected a branch, tag, CID or time")
+        raise no_revision(text)
     name, steps = _split(text)
     commit = _named(operations, state, name)
     for sign, count in steps:
@@ -60,6 +60,14 @@ def resolve(operations: OperationLog, state: State, rev: object) -> CommitCid | 
             raise _not_found(text, "the branch has no commits")
         commit = _step(operations, text, commit, sign, count)
     return commit
+
+
+def no_revision(rev: object) -> InvalidInputError:
+    """Returns the error for a value that names no revision."""
+    return InvalidInputError(
+        f"revision: got {rev!r:.80}, expected a branch, tag, CID or time",
+        hint="a commit is named by its cid, a time by a datetime or a text such as 2026-01-31",
+    )
 
 
 def time_of(text: str) -> int:

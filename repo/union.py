@@ -535,7 +535,7 @@ class Union:
 
     def replay(
         self,
-        receipt: Receipt | SealedReceipt | Cid | str,
+        receipt: Receipt | SealedReceipt | Cid | str | None,
         *,
         estimator: str | TokenEstimator | None = None,
         text: str | None = None,

@@ -18,6 +18,7 @@ PAGE_NODES, PAGE_NODES_MAX = 100, 1000
 PAGE_EDGES, PAGE_EDGES_MAX = 100, 1000
 LOG_COMMITS, LOG_COMMITS_MAX = 100, 1000
 DIFF_CHANGES, DIFF_CHANGES_MAX = 1000, 10_000
+_HINT_WHERE = 'write a JSON object, such as {"source": "notes/a.md"}'
 
 
 def branches(call: Call) -> Answer:
@@ -66,7 +67,7 @@ def nodes(call: Call) -> Answer:
     where = options.get("where")
     page = revision.page(
         label=options.get("label"),
-        where=None if where is None else parsed("where", where.encode()),
+        where=None if where is None else parsed("where", where.encode(), hint=_HINT_WHERE),
         order_by=options.get("order_by"),
         limit=count_in(options, "limit", default=PAGE_NODES, high=PAGE_NODES_MAX),
         after=options.get("after"),

@@ -66,7 +66,7 @@ class Guard(Generic[T]):
             raise RemoteError(
                 "token: it is missing or wrong",
                 kind=ErrorKind.UNAUTHORIZED,
-                hint="set IBIDEM_TOKEN to a token of the server",
+                hint="send Authorization: Bearer TOKEN; commands take it from IBIDEM_TOKEN",
             )
         return found
 

@@ -174,7 +174,7 @@ def read_object(
     }
 
 
-def parsed(name: str, message: bytes) -> Any:
+def parsed(name: str, message: bytes, *, hint: str | None = None) -> Any:
     """Returns a value in JSON; raises `InvalidInputError` if it is none, or has a name twice."""
     try:
         return json.loads(
@@ -183,7 +183,7 @@ def parsed(name: str, message: bytes) -> Any:
     except (ValueError, RecursionError) as error:
         if isinstance(error, InvalidInputError):
             raise
-        raise InvalidInputError(f"{name}: it is not JSON in UTF-8") from error
+        raise InvalidInputError(f"{name}: it is not JSON in UTF-8", hint=hint) from error
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

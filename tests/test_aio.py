@@ -97,7 +97,9 @@ def test_the_layers_are_awaited_too(run: Callable[..., None], tmp_path: Path):
 def test_a_layer_of_a_repository_runs_in_its_pool():
     async def main() -> None:
         async with aio.init("memory:") as repo:
-            assert repo.conversations._pool is repo.add("tea")._pool is repo._pool
+            adding = repo.add("tea")
+            assert repo.conversations._pool is adding._pool is repo._pool
+            await adding
 
     asyncio.run(main())
 
@@ -117,7 +119,7 @@ def test_a_call_does_not_block_the_loop():
         async with aio.init("memory:") as repo:
             async with repo.transaction() as tx:
                 await tx.add_node("Fact", summary="tea")
-            embedding = asyncio.ensure_future(repo.embed(Slow())._result())
+            embedding = asyncio.create_task(repo.embed(Slow()))
             while not started.is_set():
                 await asyncio.sleep(0.001)
             assert (await repo.retrieve("tea")).items
@@ -154,8 +156,8 @@ def test_a_call_that_has_begun_is_finished_before_it_is_cancelled():
 
     async def main() -> None:
         async with aio.init("memory:") as repo:
-            call = aio.Call(repo._pool, work)
-            task = asyncio.ensure_future(call._result())
+            call = aio.Call(repo._pool, "work", work)
+            task = asyncio.create_task(call)
             while not begun.is_set():
                 await asyncio.sleep(0.001)
             task.cancel()
@@ -165,6 +167,72 @@ def test_a_call_that_has_begun_is_finished_before_it_is_cancelled():
             with pytest.raises(asyncio.CancelledError):
                 await task
             assert finished.is_set()
+
+    asyncio.run(main())
+
+
+def test_a_task_runs_a_call():
+    async def main() -> None:
+        async with aio.init("memory:") as repo:
+            await repo.add("tea at five")
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(repo.retrieve("tea")) for _ in range(9)]
+            assert {len(task.result()) for task in tasks} == {1}
+            late = asyncio.create_task(repo.add("tea at six"))
+            late.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await late
+            assert len(await repo.query(label="Semantic")) == 1
+
+    asyncio.run(main(), debug=True)
+
+
+def test_a_call_that_is_not_awaited_says_so():
+    async def main() -> None:
+        async with aio.init("memory:") as repo:
+            with pytest.warns(RuntimeWarning, match="'add' was never awaited"):
+                repo.add("tea at five")
+            asked = repo.retrieve("tea")
+            with pytest.raises(AttributeError, match="'retrieve' has no 'text': await it first"):
+                _ = asked.text
+            assert not await asked
+
+    asyncio.run(main())
+
+
+def test_an_agent_with_awaited_tools_is_recorded_and_replayed():
+    called: list[str] = []
+
+    async def model(prompt: str) -> str:
+        called.append(prompt)
+        await asyncio.sleep(0.001 * len(prompt))
+        if "?" not in prompt:
+            raise ValueError("no question")
+        return f"said: {prompt}"
+
+    async def agent(session: Any, model: Any) -> list[object]:
+        ask = await session.tool("model", model)
+        [item] = await session.retrieve("tea", limit=1)
+        prompts = [f"{item.node.summary}, why?", "who?", "no question"]
+        said = await asyncio.gather(*map(ask, prompts), return_exceptions=True)
+        async with session.transaction(author="bot") as tx:
+            await tx.add(said[0])
+        return [str(one) for one in said]
+
+    async def main() -> None:
+        async with aio.init("memory:") as repo:
+            await repo.add("tea at five")
+            async with repo.runs.start("bot") as run:
+                first = await agent(run, model)
+            assert first[1:] == ["said: who?", "no question"]
+            assert len(called) == 3
+            async with repo.runs.replay("bot") as replay:
+                assert isinstance(replay, aio.Replay)
+                assert await agent(replay, model) == first
+            assert len(called) == 3
+            with pytest.raises(ibidem.RunMismatchError):
+                async with repo.runs.replay("bot/1"):
+                    pass
 
     asyncio.run(main())
 

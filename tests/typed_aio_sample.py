@@ -26,6 +26,11 @@ async def main() -> None:
         talk = aio.Conversations(repo, author="ada")
         await talk.append("a", [("user", "hello")])
         print(node, commits, await titles(repo, "tea"))
+        async with asyncio.TaskGroup() as group:
+            asked = group.create_task(repo.retrieve("tea"))
+        print(asked.result().text)
+        async with repo.runs.replay("nightly") as session:
+            print((await session.retrieve("tea")).text)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ibidem.cli.render import changes, output, shapes
-from ibidem.objects.errors import NotFoundError
 
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
@@ -139,15 +138,9 @@ def _document_lines(found: DocumentConflict) -> list[str]:
 
 def _values(store: Store, found: OpenConflict) -> list[str]:
     """Returns the values of each conflicting field on both sides, except erased ones."""
-    from ibidem.repo.merge.fields import fields_of
+    from ibidem.repo.merge.conflicts import sides_of
 
-    sides = []
-    for side in found.conflict.sides:
-        try:
-            sides.append(fields_of(store.get(side)))
-        except NotFoundError:  # an erased block is a missing one
-            continue
-    rows = []
+    sides, rows = sides_of(store, found), []
     for name in found.fields:
         values = {side.get(name): None for side in sides}
         cut = [

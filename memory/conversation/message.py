@@ -23,7 +23,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.plain import plain
 from ibidem.objects.record import record
 from ibidem.objects.text import content_text
-from ibidem.repo.arguments import microseconds
+from ibidem.repo.arguments import checked_time
 from ibidem.retrieve.answer.render import CLIP_CHARS
 from ibidem.retrieve.query import checks
 
@@ -387,11 +387,6 @@ def _message(position: int, given: object) -> Message:
         ) from error
 
 
-def _moment(name: str, value: object, now: int) -> int:
-    if value is None:
-        return now
-    if isinstance(value, datetime):
-        return microseconds(value)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidInputError(f"{name}: got {value!r:.80}, expected a time")
-    return value
+def _moment(name: str, value: Any, now: int) -> int:
+    moment = checked_time(value, name)
+    return now if moment is None else moment

@@ -27,7 +27,7 @@ from ibidem.objects.block import EMPTY
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
-from ibidem.repo.arguments import microseconds
+from ibidem.repo.arguments import checked_time
 from ibidem.retrieve.access.policy import policy_of
 from ibidem.retrieve.answer.warning import AnswerWarning, WarningCode, capped
 from ibidem.retrieve.query import checks
@@ -410,13 +410,8 @@ class Scope:
 def now_of(revision: Revision, as_of: int | datetime | None) -> int:
     """Returns a time in microseconds: the one given, else that of the commit; for a restricted
     caller, that of the newest message that he sees."""
-    if as_of is None:
-        return revision.newest("created_at") or 0
-    if isinstance(as_of, datetime):
-        return microseconds(as_of)
-    if isinstance(as_of, bool) or not isinstance(as_of, int):
-        raise InvalidInputError(f"as_of: got {checks.show(as_of)}, expected a time")
-    return as_of
+    moment = checked_time(as_of, "as_of")
+    return (revision.newest("created_at") or 0) if moment is None else moment
 
 
 def _outside(thread: str, count: int) -> tuple[AnswerWarning, ...]:

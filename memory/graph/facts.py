@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from ibidem.repo.argument_checks import check_text
 from ibidem.repo.transaction.writing import writing
 from ibidem.retrieve.records.record import RecordType
 
@@ -38,8 +39,9 @@ def add(
             The same text at another time is another fact.
         author: of the commit, as is `message`.
     """
+    check_text("text", text)
     fields = dict(props or {})
     if time is not None:
         fields["time"] = target.now(time)
     with writing(target, author=author, message=message or "add a fact") as tx:
-        return tx.add_node(str(label), summary=text, props=fields)
+        return tx.add_node(str(check_text("label", label)), summary=text, props=fields)

@@ -29,7 +29,7 @@ class Receipts:
 
     def replay(
         self,
-        receipt: Receipt | SealedReceipt | Cid | str,
+        receipt: Receipt | SealedReceipt | Cid | str | None,
         *,
         estimator: str | TokenEstimator | None = None,
         text: str | None = None,
@@ -39,7 +39,8 @@ class Receipts:
         """Recomputes the answer of a receipt; raises `ReplayError` unless the bytes agree.
 
         Args:
-            receipt: of an answer, or the CID of a kept one, or a unique prefix.
+            receipt: of an answer, or the CID of a kept one, or a unique prefix; None, which an
+                answer with `allow_erased` has for its receipt, is an error.
             estimator: the one that counted tokens, if its recorded name does not resolve.
             text: the query text, if the receipt is sealed.
             key: the key of the seal.
@@ -51,7 +52,7 @@ class Receipts:
 
     def keep(
         self,
-        receipt: Receipt | SealedReceipt | Cid | str,
+        receipt: Receipt | SealedReceipt | Cid | str | None,
         *,
         key: bytes | None = None,
         author: str = "",

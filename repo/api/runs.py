@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ibidem.repo.runs.fork import Fork
     from ibidem.repo.runs.recorder import Run
     from ibidem.repo.runs.recording import Recording, RunSummary
+    from ibidem.repo.runs.replay import Replay
 
 
 class Runs:
@@ -53,6 +54,11 @@ class Runs:
     def open(self, name: str) -> Recording:
         """Returns a recorded run; without a number in its name, the newest of the name."""
         return recording.Recording(self._core, name)
+
+    def replay(self, name: str) -> Replay:
+        """Returns a recorded run as a repository for agent code, which is given the recorded
+        answers; a context manager that checks at its end that every step came again."""
+        return self.open(name).replay()
 
     def fork(
         self,

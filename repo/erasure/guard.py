@@ -179,7 +179,8 @@ def erased_block(cid: Cid, erasure: Erasure) -> ErasedError:
     reason = f": {erasure.reason}" if erasure.reason else ""
     return ErasedError(
         f"block {cid} of node {erasure.node} was erased{reason}",
-        hint="ask a revision after the erasure, or allow erased nodes to be left out",
+        hint="ask a revision after the erasure, or leave out what was erased: allow_erased=True, "
+        "--allow-erased",
     )
 
 

@@ -8,17 +8,21 @@ Spec: merge 5.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
+from ibidem.objects import codec
 from ibidem.objects.cid import Cid, CommitCid, ConflictCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.conflict import EDGE, Conflict
+from ibidem.objects.errors import NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff
 from ibidem.repo.merge.element import read
+from ibidem.repo.merge.fields import Fields, fields_of
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -67,13 +71,34 @@ def open_conflicts(source: Source, root: Root) -> Iterator[OpenConflict]:
         )
 
 
-def sides_of(source: Source, conflict: Cid | None) -> list[Node]:
+def nodes_of(source: Source, conflict: Cid | None) -> list[Node]:
     """Returns the values of a node that are in conflict, none without a conflict."""
-    return (
-        []
-        if conflict is None
-        else [Node.decode(source.get(cid)) for cid in read(source, conflict).sides]
-    )
+    sides = () if conflict is None else read(source, conflict).sides
+    return [Node.decode(source.get(side)) for side in sides]
+
+
+def sides_of(source: Source, found: OpenConflict) -> list[Fields]:
+    """Returns the fields of each side that has a value, except erased ones."""
+    sides = []
+    for side in found.conflict.sides:
+        with suppress(NotFoundError):  # an erased block is a missing one
+            sides.append(fields_of(source.get(side)))
+    return sides
+
+
+def values_of(source: Source, root: Root, id: str) -> dict[str, tuple[Any, ...]]:  # noqa: A002
+    """Returns the distinct values of each field in conflict; None where a side has none."""
+    found = next((one for one in open_conflicts(source, root) if str(one.id) == id), None)
+    if found is None:
+        raise NotFoundError(
+            f"conflict {id}: it has no conflict", hint="run 'repo status' to list the open ones"
+        )
+    sides = sides_of(source, found)
+    distinct = {name: dict.fromkeys(side.get(name) for side in sides) for name in found.fields}
+    return {
+        name: tuple(None if value is None else codec.decode(value) for value in values)
+        for name, values in distinct.items()
+    }
 
 
 def new_conflicts(source: Source, commit: Commit) -> tuple[NodeId | EdgeId, ...]:

@@ -25,7 +25,7 @@ from ibidem.objects.record import record
 from ibidem.objects.root import EDGES, NODES, Root
 from ibidem.objects.tree import Tree, diff
 from ibidem.repo.history import log
-from ibidem.repo.merge.conflicts import OpenConflict, open_conflicts, sides_of
+from ibidem.repo.merge.conflicts import OpenConflict, nodes_of, open_conflicts
 from ibidem.repo.merge.fields import LAYOUT
 from ibidem.repo.merge.sizes import resized_above, with_sizes
 from ibidem.repo.transaction.changeset import ChangeSet, edge_at, tree_names
@@ -273,7 +273,7 @@ class _Settling:
         return self._at.with_snapshot(above)
 
     def _values(self, part: Node) -> list[Node]:
-        return [part, *sides_of(self._source, self._conflicts.get(part.id.raw))]
+        return [part, *nodes_of(self._source, self._conflicts.get(part.id.raw))]
 
     def _is_forgotten(self, raw: bytes) -> bool:
         return self._tombstones.get(raw) is not None

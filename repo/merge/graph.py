@@ -23,7 +23,7 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import document_of, parts_of
 from ibidem.objects.node import Node
-from ibidem.repo.merge.conflicts import sides_of
+from ibidem.repo.merge.conflicts import nodes_of
 from ibidem.repo.merge.element import ABSENT, Element, merge_element, read, union
 from ibidem.repo.merge.fields import Sensitivity
 from ibidem.repo.merge.sizes import resized
@@ -202,7 +202,7 @@ class GraphMerge:
         return None if cid is None else Node.decode(self._buffer.get(cid))
 
     def _values(self, side: int, part: Node) -> list[Node]:
-        return [part, *sides_of(self._buffer, self.conflict_triples.at(part.id.raw)[side])]
+        return [part, *nodes_of(self._buffer, self.conflict_triples.at(part.id.raw)[side])]
 
     def _keep_listed(self) -> None:
         """Keeps a node that one side removed and the other did not change, if a merged node lists

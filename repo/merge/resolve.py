@@ -53,7 +53,7 @@ def resolve(
 ) -> Commit | None:
     """Resolves the conflict on `id`; see `Repository.resolve_conflict`."""
     if take not in TAKES:
-        raise InvalidInputError(f"take: got {take!r:.80}, expected one of {TAKES}")
+        raise InvalidInputError(f"take: got {take!r:.80}, expected one of {', '.join(TAKES)}")
     state = repository.operation_log.state()
     at = repository.graph(state=state)
     cid = Tree(repository.store, at.root.conflicts).get(id.raw)

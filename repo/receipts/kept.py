@@ -40,7 +40,7 @@ class KeptReceipt:
 
 def keep(
     repository: Core,
-    receipt: Receipt | SealedReceipt | Cid | str,
+    receipt: Receipt | SealedReceipt | Cid | str | None,
     *,
     key: bytes | None,
     author: str,
@@ -96,7 +96,8 @@ def check_receipt(receipt: object) -> None:
     if not isinstance(receipt, (Receipt, SealedReceipt, Cid, str)):
         raise InvalidInputError(
             f"receipt: got {type(receipt).__name__}, expected that of an answer, its CID, or the "
-            "beginning of that"
+            "beginning of that",
+            hint="an answer that left erased nodes out has none" if receipt is None else None,
         )
 
 

@@ -47,7 +47,7 @@ _NAMED_MAX = 8
 
 def replay(
     repository: Core,
-    receipt: Receipt | SealedReceipt | Cid | str,
+    receipt: Receipt | SealedReceipt | Cid | str | None,
     *,
     estimator: str | TokenEstimator | None = None,
     text: str | None = None,

@@ -188,8 +188,8 @@ def _dated(revision: Graph, sources: object, options: Mapping[str, Any]) -> Mapp
     if not isinstance(sources, Mapping):
         raise InvalidInputError(f"sources: got {sources!r:.80}, expected a map of options")
     if sources.get("as_of") is not None:
-        return {**sources, "as_of": checked_time(sources["as_of"])}
-    moment = checked_time(options.get("as_of"))
+        return {**sources, "as_of": checked_time(sources["as_of"], "as_of")}
+    moment = checked_time(options.get("as_of"), "as_of")
     if moment is None:
         graph = revision.seen_by(options.get("viewer")) if revision.viewer is None else revision
         moment = max(newest_time(graph, name) or 0 for name in ("time", "created_at"))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ibidem.embed.cache import CachedEmbedder
+from ibidem.embed.protocol import checked_embedder
 from ibidem.objects.config import Config
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.repo.argument_checks import check_text
@@ -57,6 +58,7 @@ def query_vectors(
                 kind=ErrorKind.UNKNOWN_MODEL,
                 hint="pass embedder=, call use_embedder before, or ask with model=None by words",
             )
+    checked_embedder(embedder)
     name = check_text("model", model if model is not None else embedder.name)
     check_model(config, name, embedder, must_be_known=True)
     further = _further(options)

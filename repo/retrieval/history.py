@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.tree import EMPTY_TREE
-from ibidem.repo.arguments import microseconds
+from ibidem.repo.arguments import checked_time
 from ibidem.repo.history.ancestry import first_parents, read_ends
 from ibidem.repo.viewer.exposure import not_permitted
 from ibidem.retrieve.access.policy import checked_viewer, policy_of
@@ -78,8 +78,7 @@ def _bases(
 
 
 def _moment(name: str, time: int | datetime) -> int:
-    given = microseconds(time) if isinstance(time, datetime) else time
-    moment: int = option_checks.present(name, given)
+    moment: int = option_checks.present(name, checked_time(time, name))
     return moment
 
 

@@ -15,7 +15,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.repo.argument_checks import check_ids
-from ibidem.repo.arguments import microseconds
+from ibidem.repo.arguments import checked_time
 from ibidem.repo.retrieval.history import with_history
 from ibidem.retrieve.access.restricted_snapshot import CallerSnapshot
 from ibidem.retrieve.answer.tuple_sequence import TupleSequence
@@ -184,8 +184,7 @@ def paths(
 def _checked_moment(as_of: int | datetime | None) -> int | None:
     if as_of is None:
         return None
-    given = microseconds(as_of) if isinstance(as_of, datetime) else as_of
-    moment: int = option_checks.present("as_of", given)
+    moment: int = option_checks.present("as_of", checked_time(as_of, "as_of"))
     return moment
 
 

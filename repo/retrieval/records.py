@@ -117,7 +117,7 @@ def moment_of(
     """Returns the time of a query: the given one, else the later of the commit and the notes; never
     the clock's. For a restricted caller, only visible records and events count.
     """
-    given = checked_time(as_of)
+    given = checked_time(as_of, "as_of")
     if given is not None:
         return given
     return max(newest_time(graph, TIME) or 0, notes_time(core, graph, notes))

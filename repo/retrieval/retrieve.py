@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
-from ibidem.repo.arguments import microseconds
+from ibidem.repo.arguments import checked_time
 from ibidem.repo.graph import Graph
 from ibidem.repo.retrieval.answer_cache import Lookup
 from ibidem.repo.retrieval.rerank_timeout import limited
@@ -220,8 +219,7 @@ def ask(
     model, embedder = options.pop("model", None), options.pop("embedder", None)
     degrade, degraded = options.pop("degrade", False), None
     rerank, timeout = options.pop("rerank", None), options.pop("rerank_timeout", None)
-    strict, given_time = options.pop("strict", False), options.pop("as_of", None)
-    as_of = microseconds(given_time) if isinstance(given_time, datetime) else given_time
+    strict, as_of = options.pop("strict", False), checked_time(options.pop("as_of", None), "as_of")
     if revision.viewer is not None:
         revision.seen_by(options.get("viewer"))
         options["viewer"] = revision.viewer

@@ -12,8 +12,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from datetime import datetime
 from functools import cached_property
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import Cid, CommitCid, RootCid
@@ -30,7 +32,7 @@ from ibidem.repo.refs import HEADS, TAGS
 from ibidem.repo.retrieval.pack_stream import PackStream
 from ibidem.repo.retrieval.retriever import Retriever
 from ibidem.repo.revision import Revision
-from ibidem.repo.revspec import HEAD
+from ibidem.repo.revspec import HEAD, no_revision
 from ibidem.repo.runs import payload
 from ibidem.repo.runs.payload import settled
 from ibidem.retrieve.answer.answer import AnswerKind
@@ -98,15 +100,9 @@ class Session(Layers, Recalling, Questions, Ending):
         return int(self._call("now", {"time": checked_time(time)}))
 
     def at(self, rev: object = HEAD, *, viewer: Viewer | None = None) -> RunRevision:
-        """Returns the graph at a revision; a replay reads the same values from it.
-
-        Raises:
-            InvalidInputError: `viewer` may not see everything.
-        """
+        """Returns the graph at a revision; a replay reads the same values from it."""
         found = self._read(rev)
-        if viewer is not None:
-            found.seen_by(viewer)
-        return found
+        return found if viewer is None else found.seen_by(viewer)
 
     def commit_at(self, rev: object = HEAD) -> Commit:
         """Returns the commit that a revision names."""
@@ -194,16 +190,32 @@ class Session(Layers, Recalling, Questions, Ending):
 
         Args:
             name: the name of the tool, such as "search".
-            function: takes and returns text, bytes, numbers, lists and maps.
+            function: takes and returns text, bytes, numbers, lists and maps. If it is asynchronous,
+                so is what is returned, and calls may overlap.
             errors: error classes, in addition to Python's own, that it may raise.
         """
         known = tuple(errors)
 
-        def called(*given: Any, **named: Any) -> Any:
-            request = {"arguments": list(given), "options": named}
-            return self._event(name, request, lambda: function(*given, **named), known)
+        def request(given: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+            return {"arguments": list(given), "options": named}
 
-        return called
+        def called(*given: Any, **named: Any) -> Any:
+            form = request(given, named)
+            return self._event(name, form, lambda: function(*given, **named), known)
+
+        async def awaited(*given: Any, **named: Any) -> Any:
+            event = self.open_event(name, request(given, named))
+            if event.is_answered:
+                return event.answer(known)
+            try:
+                with event.nested():
+                    value = await function(*given, **named)
+            except Exception as error:
+                event.fail(error)
+                raise
+            return event.finish(value)
+
+        return awaited if iscoroutinefunction(function) else called
 
     # -- refs ----------------------------------------------------------------------------------
 
@@ -374,14 +386,27 @@ class RunRevision(Revision):
     def __init__(
         self, session: Session, rev: str, root_cid: RootCid, commit: Commit | None
     ) -> None:
-        super().__init__(RunGraph(session._repository, root_cid, commit))
+        self._whole = RunGraph(session._repository, root_cid, commit)
+        super().__init__(self._whole)
         self._session = session
         self._rev = rev
+
+    def seen_by(self, viewer: Viewer | None) -> RunRevision:
+        """Returns the graph as a caller sees it, who is then an option of each retrieval."""
+        found = copy(self)
+        found.graph = self.graph.seen_by(viewer)
+        return found
 
     def _answer(self, method: str, **options: Any) -> Any:
         if method not in _KINDS:
             return super()._answer(method, **options)
-        return self._session._retrieve(self._rev, self.graph, options, _KINDS[method])
+        return self._retrieve(options, _KINDS[method])
+
+    def _retrieve(self, options: dict[str, Any], kind: AnswerKind = AnswerKind.NODES) -> Any:
+        if self.viewer is not None:
+            self.graph.seen_by(options.get("viewer"))
+            options["viewer"] = self.viewer
+        return self._session._retrieve(self._rev, self._whole, options, kind)
 
     def _stream_packs(self, text: str | None, options: Mapping[str, Any]) -> PackStream:
         def steps() -> Generator[Pack, None, Answer[Pack]]:
@@ -393,8 +418,7 @@ class RunRevision(Revision):
 
     def retrieve_many(self, questions: Iterable[QuestionOptions]) -> list[Answer[Item]]:
         """Returns the answers to several queries, each recorded as its own step."""
-        ask = self._session._retrieve
-        return [ask(self._rev, self.graph, {"text": None, **question}) for question in questions]
+        return [self._retrieve({"text": None, **question}) for question in questions]
 
 
 class RunGraph(Graph):
@@ -410,16 +434,6 @@ class RunGraph(Graph):
             self._snapshot = found
         return self._snapshot
 
-    def seen_by(self, viewer: Viewer | None) -> Graph:
-        """Raises unless it is the same view; the view of a retrieval is one of its options."""
-        visible = super().seen_by(viewer)
-        if visible is not self:
-            raise InvalidInputError(
-                "viewer: a run does not record reads for a viewer",
-                hint="pass viewer= to retrieve, or read in run.event",
-            )
-        return visible
-
     def log(self) -> Iterator[Commit]:
         """Raises: a run contains what it read, and not the history behind it."""
         raise InvalidInputError(
@@ -430,10 +444,15 @@ class RunGraph(Graph):
 
 def unrecorded(name: str) -> UnrecordedError:
     """Returns the error for a method that a run does not offer."""
+    from ibidem.repo.transaction.transaction import Transaction
+
+    hint = "call anything else inside run.event or run.tool, or on the repository, unrecorded"
+    if hasattr(Transaction, name):
+        hint = f"a transaction of the run has it: with run.transaction() as tx: tx.{name}"
     return UnrecordedError(
         f"a run has no {name!r}: it offers what can be recorded and repeated "
         f"({', '.join(offered())})",
-        hint="call anything else inside run.event or run.tool, or on the repository, unrecorded",
+        hint=hint,
     )
 
 
@@ -451,7 +470,7 @@ def rev_text(rev: object) -> str:
         return rev.isoformat()
     if isinstance(rev, (str, Cid)):
         return str(rev)
-    raise InvalidInputError(f"revision: got {rev!r:.80}, expected a branch, tag, CID or time")
+    raise no_revision(rev)
 
 
 def retrieve_request(rev: str, options: Mapping[str, Any], kind: AnswerKind) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.errors import (
     ErrorKind,
     IbidemError,
-    InvalidInputError,
     NotFoundError,
     RemoteError,
 )
@@ -28,7 +27,7 @@ from ibidem.repo.argument_checks import check_id
 from ibidem.repo.history.log import Change, Position
 from ibidem.repo.repository import Repository
 from ibidem.repo.revision import Revision
-from ibidem.repo.revspec import HEAD
+from ibidem.repo.revspec import HEAD, no_revision
 from ibidem.repo.served.answer import ServedAnswer, ServedContext
 from ibidem.repo.served.client import Client, in_path, not_served
 from ibidem.repo.served.transaction import ServedTransaction
@@ -285,7 +284,7 @@ def _named(rev: object) -> str:
         return rev.isoformat()
     if isinstance(rev, str | CommitCid | RootCid):
         return str(rev)
-    raise InvalidInputError(f"revision: got {rev!r:.80}, expected a branch, tag, CID or time")
+    raise no_revision(rev)
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:

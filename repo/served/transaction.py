@@ -57,6 +57,9 @@ class ServedTransaction(Transaction):
             raise AttributeError(name)
         raise not_served(f"Transaction.{name.lstrip('_')}")
 
+    def _pending_count(self) -> int:
+        return len(self._records)
+
     def _end(self, error: BaseException | None) -> None:
         if error is not None:
             self.rollback()

@@ -182,7 +182,7 @@ def checked_url(url: str) -> tuple[str, str, int, str]:
     if parts.username is not None or parts.password is not None:
         raise InvalidInputError(
             "url: got a name or a password in it, expected none",
-            hint="set IBIDEM_TOKEN, or give the remote a --token-file",
+            hint="set IBIDEM_TOKEN, give token=, or give the remote a --token-file",
         )
     is_plain = url.isascii() and url.isprintable() and not any(c in url for c in " \\?#")
     if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
@@ -215,7 +215,7 @@ def server_address(url: str, token: str, *, is_plain_allowed: bool) -> str:
     if not token or not token.isascii() or not token.isprintable():
         raise InvalidInputError(
             "token: expected the printable text that the server was started with",
-            hint="set IBIDEM_TOKEN, or give the remote a --token-file",
+            hint="set IBIDEM_TOKEN, give token=, or give the remote a --token-file",
         )
     shown = f"[{host}]" if ":" in host else host
     return f"{scheme}://{shown}:{port}{path}"

@@ -194,9 +194,9 @@ class PendingGraph:
         """Returns the values of a node: itself, and those of the sides of a conflict about it."""
         if self.base.conflicts == EMPTY_TREE:
             return [node]
-        from ibidem.repo.merge.conflicts import sides_of
+        from ibidem.repo.merge.conflicts import nodes_of
 
-        return [node, *sides_of(self.source, self.cid(CONFLICTS, node.id.raw))]
+        return [node, *nodes_of(self.source, self.cid(CONFLICTS, node.id.raw))]
 
     def nodes(self) -> Iterator[bytes]:
         """Yields the blocks of the nodes, by id."""

@@ -6,6 +6,7 @@ and every vector its node is checked at commit.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as changed
@@ -140,6 +141,14 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
             self.publish()
         else:
             self.rollback()
+
+    def __del__(self) -> None:
+        if vars(self).get("_is_open") and self._pending_count():
+            text = "transaction: its changes were never published: use `with`, or call publish()"
+            warnings.warn(text, RuntimeWarning, stacklevel=2, source=self)
+
+    def _pending_count(self) -> int:
+        return self._draft.change_count
 
     def publish(self) -> Commit | None:
         """Publishes what was staged and ends the transaction; called on leaving the `with` block.

@@ -60,7 +60,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     ),
     **_rows("Repository", Exposure.REFUSED, "refs set_ref delete_ref"),
     **_rows("Repository", Exposure.REFUSED, "delete_branch delete_tag merge rebase cherry_pick"),
-    **_rows("Repository", Exposure.REFUSED, "revert resolve_conflict ingest"),
+    **_rows("Repository", Exposure.REFUSED, "revert conflict_values resolve_conflict ingest"),
     **_rows("Repository", Exposure.VISIBLE, "conversations records recall feedback add"),
     **_rows("Repository", Exposure.REFUSED, "show_progress act_as use_workers work"),
     # -- its namespaces ------------------------------------------------------------------------
@@ -74,7 +74,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Sync", Exposure.REFUSED, "remotes export export_part load fetch fetched pull push"),
     **_rows("Receipts", Exposure.VISIBLE, "replay"),
     **_rows("Receipts", Exposure.REFUSED, "keep log_questions list find drop"),
-    **_rows("Runs", Exposure.REFUSED, "start open check differences fork list load drop"),
+    **_rows("Runs", Exposure.REFUSED, "start open replay check differences fork list load drop"),
     **_rows("NoteSpaces", Exposure.VISIBLE, "space"),
     **_rows("NoteSpaces", Exposure.EXEMPT, "spaces"),
     **_rows("Notes", Exposure.VISIBLE, "at log add reinforce penalize vote outcome"),

@@ -231,7 +231,7 @@ class ViewerReceipts(Proxy):
 
     def replay(
         self,
-        receipt: Receipt | SealedReceipt,
+        receipt: Receipt | SealedReceipt | None,
         *,
         estimator: str | TokenEstimator | None = None,
         text: str | None = None,
@@ -243,10 +243,12 @@ class ViewerReceipts(Proxy):
             InvalidInputError: kind `not-permitted`: the receipt of another viewer, or a CID instead
                 of the receipt itself.
         """
+        from ibidem.repo.receipts.kept import check_receipt
         from ibidem.repo.receipts.replay import opened, replay
         from ibidem.retrieve.answer.receipt import Receipt
         from ibidem.retrieve.answer.sealed import SealedReceipt
 
+        check_receipt(receipt)
         if not isinstance(receipt, (Receipt, SealedReceipt)):
             raise not_permitted("a receipt by its name")
         own = opened(receipt, text, key)

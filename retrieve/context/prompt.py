@@ -146,7 +146,7 @@ class Prompt:
     fence: str | None
     """The string that delimits the sources; None without sources."""
     packs: Answer[Pack] = field(compare=False, repr=False)
-    """The sources."""
+    """The sources: the answer that `receipt` is of."""
 
     @property
     def items(self) -> tuple[Citation, ...]:

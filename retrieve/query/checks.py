@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ibidem.objects.constants import COUNT_MAX
 from ibidem.objects.errors import ErrorKind, InvalidInputError
+from ibidem.objects.numpy_value import numpy_value
 
 TEXT_BYTES_MAX = 65_536
 """The size of a text that ranks, in UTF-8."""
@@ -17,6 +18,7 @@ TEXT_BYTES_MAX = 65_536
 
 def count(option: str, value: object, *, low: int = 0, high: int = COUNT_MAX) -> int:
     """Returns an integer from `low` to `high`."""
+    value = _plain(value)
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise InvalidInputError(
             f"{option}: got {show(value)}, expected an integer from {low} to {high}"
@@ -26,6 +28,7 @@ def count(option: str, value: object, *, low: int = 0, high: int = COUNT_MAX) ->
 
 def number(option: str, value: object, *, low: float = 0.0, high: float) -> float:
     """Returns a float from `low` to `high`."""
+    value = _plain(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InvalidInputError(f"{option}: got {show(value)}, expected a number")
     if not low <= value <= high:
@@ -33,6 +36,11 @@ def number(option: str, value: object, *, low: float = 0.0, high: float) -> floa
             f"{option}: got {show(value)}, expected a number from {low:g} to {high:g}"
         )
     return float(value) + 0.0
+
+
+def _plain(value: object) -> object:
+    number = numpy_value(value)
+    return value if number is None else number
 
 
 def show(value: object) -> str:

@@ -147,7 +147,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         ),
         Option(
             "where", "Mapping[str, object] | Predicate", none=_ANY,
-            help="Conditions on properties",
+            help='Conditions on properties, such as {"year": {"gte": 2000}}',
             flag=Flag(
                 "--where",
                 "Only nodes whose property satisfies this: = != < <= > >=, or NAME? if it "

@@ -306,8 +306,12 @@ def _scalar(path: str, value: object, *, hint: str | None = None) -> Scalar:
                 f"{path}: got an integer of over 64 bits, expected a smaller one"
             )
         return value
+    exact = codec.exact_value(value)
+    if exact is not None:
+        return _scalar(path, exact, hint=hint)
     raise InvalidInputError(
-        f"{path}: got {show(value)}, expected a text, a number, a boolean, bytes or None",
+        f"{path}: got {show(value)}, expected a text, a number, a boolean, bytes, "
+        "a datetime with an offset or None",
         hint=hint,
     )
 

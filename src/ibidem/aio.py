@@ -28,7 +28,8 @@ import asyncio
 import contextvars
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Generator, Iterator
+import warnings
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import MethodType, TracebackType
 from typing import Any, Final
@@ -52,18 +53,41 @@ FUNCTIONS: Final = (
 __all__ = [*CLASSES, *FUNCTIONS]
 
 
-class Call:
-    """A call that runs in a thread when it is awaited or entered."""
+class Call(Coroutine[Any, Any, Any]):
+    """A call that runs in a thread when it is awaited or entered, or when a task runs it.
 
-    def __init__(self, pool: ThreadPoolExecutor, function: Callable[[], Any]) -> None:
+    One that is dropped before that has done nothing, and warns as a coroutine does.
+    """
+
+    def __init__(self, pool: ThreadPoolExecutor, name: str, function: Callable[[], Any]) -> None:
+        self.__name__ = self.__qualname__ = name
         self._pool, self._function = pool, function
+        self._running: Coroutine[Any, Any, Any] | None = None
         self._entered: Any = None
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise AttributeError(f"the call of {self.__name__!r} has no {name!r}: await it first")
+
+    def __del__(self) -> None:
+        if self._running is None:
+            text = f"the call of {self.__name__!r} was never awaited, so nothing was done"
+            warnings.warn(text, RuntimeWarning, stacklevel=2, source=self)
+
     def __await__(self) -> Generator[Any, None, Any]:
-        return self._result().__await__()
+        return self._run().__await__()
+
+    def send(self, value: Any) -> Any:
+        """Goes on with the call; for event loops."""
+        return (self._running or self._run()).send(value)
+
+    def throw(self, *error: Any) -> Any:
+        """Raises an error in the call; for event loops."""
+        return (self._running or self._run()).throw(*error)
 
     async def __aenter__(self) -> Any:
-        self._entered = await self._result()
+        self._entered = await self._run()
         return await self._entered.__aenter__()
 
     async def __aexit__(
@@ -73,6 +97,10 @@ class Call:
         trace: TracebackType | None,
     ) -> None:
         await self._entered.__aexit__(kind, error, trace)
+
+    def _run(self) -> Coroutine[Any, Any, Any]:
+        self._running = self._result()
+        return self._running
 
     async def _result(self) -> Any:
         return _face_of(await _in_thread(self._pool, self._function), self._pool)
@@ -142,7 +170,7 @@ def _method(name: str, function: Callable[..., Any]) -> Callable[..., Call]:
     def call(self: Face, *arguments: Any, **options: Any) -> Call:
         given, named = [*map(_plain, arguments)], _plain_map(options)
         method = getattr(self._inner, name)
-        return Call(self._pool, lambda: _listed(method(*given, **named)))
+        return Call(self._pool, name, lambda: _listed(method(*given, **named)))
 
     return call
 
@@ -164,6 +192,7 @@ def _function(
         given, named = [*map(_plain, arguments)], _plain_map(options)
         return Call(
             pool or _pool_of(arguments),
+            function.__name__,
             lambda: _listed(function(*given, **named)),
         )
 

@@ -61,7 +61,7 @@ def check_format(folder: Path) -> dict[str, object]:
         raise NotFoundError(
             f"path: {folder.parent} has no repository in it",
             kind=ErrorKind.REPOSITORY_NOT_FOUND,
-            hint="create one with 'repo init'",
+            hint="create one with 'repo init', or ibidem.open(path, create=True)",
         ) from error
     if found != LAYOUT_VERSION:
         raise unknown_version("format", found, (LAYOUT_VERSION,))

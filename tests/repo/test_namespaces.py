@@ -74,3 +74,19 @@ def test_a_revision_reads_as_its_graph_does(name: str):
     if inspect.isfunction(of_graph) and name not in ("seen_by", "vector", "vectors"):
         assert inspect.signature(of_revision) == inspect.signature(of_graph)
         assert of_revision.__doc__
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("undo", "a repository has no 'undo', but there is repo.history.undo"),
+        ("erase", "a repository has no 'erase', but there is repo.maintenance.erase"),
+        ("add_node", r"but there is \(in a transaction\) tx.add_node"),
+        ("replay", "but there is repo.receipts.replay or repo.runs.replay"),
+        ("search", "a repository has no 'search'$"),
+    ],
+)
+def test_a_name_that_a_part_has_is_shown_with_the_part(repo: Repository, name: str, message: str):
+    with pytest.raises(AttributeError, match=message):
+        getattr(repo, name)
+    assert not hasattr(repo, name)

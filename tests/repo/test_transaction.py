@@ -336,3 +336,17 @@ def test_long_content_is_in_raw_blocks(repo: Repository) -> None:
     a = commit(repo, lambda tx: tx.add_node("Doc", content=content, key="a"))
     assert repo.at().content(a) == content
     assert all(repo.core.store.has(cid) for cid in split_content(content)[1])
+
+
+def test_a_transaction_that_is_never_published_says_so(repo: Repository) -> None:
+    forgotten = repo.transaction(author="ada")
+    forgotten.add_node("Fact", summary="lost")
+    with pytest.warns(RuntimeWarning, match="its changes were never published: use `with`"):
+        del forgotten
+    unused = repo.transaction(author="ada")
+    del unused
+    published = repo.transaction(author="ada")
+    published.add_node("Fact", summary="there")
+    published.publish()
+    del published
+    assert [node.summary for node in repo.at().nodes()] == ["there"]

@@ -287,6 +287,16 @@ def test_a_bad_update_is_the_same_error_here_and_there(
         tx.rollback()
 
 
+def test_a_transaction_that_is_never_sent_says_so(there: Repository):
+    forgotten = there.transaction(author="ada")
+    forgotten.add_node("Fact", summary="lost")
+    with pytest.warns(RuntimeWarning, match="its changes were never published: use `with`"):
+        del forgotten
+    with there.transaction(author="ada") as tx:
+        tx.add_node("Fact", summary="there")
+    del tx
+
+
 def test_a_branch_that_moved_is_a_conflict_where_that_was_wished(
     here: Repository, there: Repository
 ):

@@ -29,10 +29,13 @@ HEAD = '''"""The types of `ibidem.aio`, written by `tests/tools/make_stub.py`; d
 CALL = '''
 _T = TypeVar("_T")
 
-class Call(Generic[_T]):
-    """A call that runs in a thread when it is awaited or entered."""
+class Call(Coroutine[Any, Any, _T]):
+    """A call that runs in a thread when it is awaited or entered, or when a task runs it."""
 
     def __await__(self) -> Generator[Any, Any, _T]: ...
+    def send(self, value: Any, /) -> Any: ...
+    def throw(self, *error: Any) -> Any: ...
+    def close(self) -> None: ...
     async def __aenter__(self) -> _T: ...
     async def __aexit__(
         self,
@@ -85,9 +88,9 @@ class Writer:
 
     def __init__(self) -> None:
         self.imports: dict[str, tuple[str, str]] = {
-            "Generator": ("collections.abc", "Generator"),
+            **{name: ("collections.abc", name) for name in ("Coroutine", "Generator")},
             "TracebackType": ("types", "TracebackType"),
-            **{name: ("typing", name) for name in ("Any", "Generic", "Self", "TypeVar")},
+            **{name: ("typing", name) for name in ("Any", "Self", "TypeVar")},
         }
 
     def annotation(self, text: str, module: str) -> str:

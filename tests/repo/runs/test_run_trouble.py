@@ -17,6 +17,7 @@ from ibidem.objects.errors import (
     NotFoundError,
     RecordedError,
     RunMismatchError,
+    UnrecordedError,
 )
 from ibidem.repo.repository import Repository
 from ibidem.repo.runs.replay import Replay
@@ -238,3 +239,16 @@ def test_a_run_that_read_what_was_collected_meanwhile_says_so(tmp_path: Path) ->
         with pytest.raises(ConflictError, match="was given up meanwhile, and collected"):
             run.publish()
         assert other.maintenance.fsck().is_clean
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("ingest", "with run.transaction() as tx: tx.ingest"), ("undo", "inside run.event")],
+)
+def test_what_a_run_lacks_is_an_error_that_says_where_it_is(
+    repo: Repository, name: str, hint: str
+) -> None:
+    with repo.runs.start("nightly") as run:
+        with pytest.raises(UnrecordedError, match=f"a run has no '{name}'") as raised:
+            getattr(run, name)
+        assert hint in str(raised.value.hint)

@@ -1,0 +1,116 @@
+"""Values as programs have them: numbers of numpy, times, paths; errors name what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ibidem
+from ibidem.objects.errors import InvalidInputError
+from ibidem.repo.repository import Repository
+
+DAY = datetime(2026, 1, 1, tzinfo=UTC)
+NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001
+
+
+@pytest.fixture
+def filled(repo: Repository) -> Repository:
+    with repo.transaction(author="ada") as tx:
+        gate = tx.add_node("Gate", summary="the gate", props={"n": np.int64(3), "built": DAY})
+        wall = tx.add_node("Wall", summary="the wall", props={"n": 4, "name": np.str_("east")})
+        tx.add_edge(gate, "beside", wall, weight=np.float32(0.5))
+        tx.add_edge(wall, "beside", gate, weight=np.float64(0.25))
+    return repo
+
+
+def test_weights_of_numpy_are_weights(filled: Repository):
+    assert sorted(edge.weight for edge in filled.at().edges()) == [0.25, 0.5]
+    ids = [node.id for node in filled.at().nodes()]
+    tx = filled.transaction()
+    with pytest.raises(InvalidInputError, match=r"edge.weight: got nan, expected a finite"):
+        tx.add_edge(ids[0], "beside", ids[1], weight=np.float64("nan"))
+
+
+@pytest.mark.parametrize(
+    ("where", "count"),
+    [
+        ({"n": np.int64(3)}, 1),
+        ({"n": {"gte": np.int32(3)}}, 2),
+        ({"n": {"in": [np.int64(3), 4]}}, 2),
+        ({"built": DAY}, 1),
+        ({"built": {"lt": DAY}}, 0),
+        ({"name": np.str_("east")}, 1),
+        ({"n": np.bool_(True)}, 0),
+    ],
+)
+def test_a_condition_takes_what_a_property_takes(filled: Repository, where: Any, count: int):
+    assert len(filled.query(where=where)) == count
+    plain = filled.retrieve("gate wall", where=where, limit=np.int64(9), k1=np.float32(1.25))  # type: ignore[arg-type]
+    assert len(plain) == count
+    receipt = ibidem.ReceiptCid(plain.receipt.cid.raw)  # type: ignore[union-attr]
+    assert filled.receipts.replay(receipt) == plain
+
+
+def test_a_node_is_asked_for_by_an_id_in_a_property(repo: Repository):
+    with repo.transaction() as tx:
+        ada = tx.add_node("Person", summary="Ada")
+        tx.add_node("Letter", summary="a letter", props={"sender": ada})
+    assert [node.ntype for node in repo.query(where={"sender": ada})] == ["Letter"]
+
+
+def test_a_document_is_named_by_a_path(repo: Repository):
+    repo.ingest(text="# Gate\n", path=Path("notes") / "gate.md")
+    repo.ingest(text="# Gate\n", path="notes/gate.md")
+    assert [node.props["source"] for node in repo.query(label="Document")] == ["notes/gate.md"]
+
+
+def added(**fields: Any) -> Callable[[Repository], object]:
+    def call(repo: Repository) -> object:
+        with repo.transaction() as tx:
+            return tx.add_node("Note", **fields)
+
+    return call
+
+
+MISTAKES: list[tuple[Callable[[Repository], object], str, str | None]] = [
+    (added(key=Path("a")), "key: value: got .*Path", None),
+    (added(key={"at": Path("a")}), "key.at: value: got .*Path", None),
+    (added(props={"at": NAIVE}), "props.at: datetime: got 2026-01-01T00:00:00, expected an", None),
+    (added(props={"at": np.datetime64("2026-01-01", "ns")}), "props.at: .*a datetime with", None),
+    (lambda repo: repo.add(None), "text: got None, expected text", None),  # type: ignore[arg-type]
+    (lambda repo: repo.add(""), "text: got '', expected text", None),
+    (lambda repo: repo.add("x", label=None), "label: got None, expected text", None),  # type: ignore[arg-type]
+    (lambda repo: repo.retrieve("x", as_of=NAIVE), "as_of: got 2026.*, expected an off", "tzinfo"),
+    (lambda repo: repo.retrieve("x", as_of="2026"), "as_of: got '2026', expected a datetime", None),  # type: ignore[arg-type]
+    (lambda repo: repo.query(as_of=1.5), "as_of: got 1.5, expected a datetime with", None),  # type: ignore[arg-type]
+    (lambda repo: repo.retrieve("x", created_after=NAIVE), "created_after: got 2026-", "tzinfo"),
+    (lambda repo: repo.context("x", as_of=NAIVE), "as_of: got 2026-01-01", "tzinfo"),
+    (lambda repo: repo.conversations.select(thread="a", as_of=NAIVE), "as_of: got 2026", "tzinfo"),
+    (lambda repo: repo.retrieve("x", limit=DAY), "limit: got datetime", None),  # type: ignore[arg-type]
+    (lambda repo: repo.retrieve("x", limit=np.bool_(True)), "limit: got True, expected an", None),  # type: ignore[arg-type]
+    (lambda repo: repo.at(5), "revision: got 5, expected a branch", "a time by a datetime"),
+    (lambda repo: repo.at(date(2026, 1, 1)), "revision: got datetime.date", "such as 2026-01-31"),
+    (lambda repo: repo.revert(repo.commit_at()), "revision: got Commit", "named by its cid"),
+    (lambda repo: repo.retrieve("x", embedder=len), "embedder: got builtin.* 'name'", None),  # type: ignore[arg-type]
+    (lambda repo: repo.embed(len), "embedder: got builtin.* without 'name'", None),  # type: ignore[arg-type]
+    (lambda repo: repo.use_embedder(len), "embedder: got builtin.* without 'name'", None),  # type: ignore[arg-type]
+    (lambda repo: repo.receipts.replay(None), "receipt: got NoneType", "has none"),
+]
+
+
+@pytest.mark.parametrize(("mistake", "message", "hint"), MISTAKES)
+def test_a_mistake_is_named(
+    repo: Repository,
+    mistake: Callable[[Repository], object],
+    message: str,
+    hint: str | None,
+):
+    repo.conversations.append("a", [("user", "hello")])
+    with pytest.raises(InvalidInputError, match=message) as raised:
+        mistake(repo)
+    assert hint is None or hint in str(raised.value.hint)
