@@ -16,8 +16,7 @@ from typing import Any
 from ibidem.ingest.extraction import Extraction
 from ibidem.ingest.html_tree import words
 from ibidem.ingest.mark import BOM, Heading, Mark, SectionEnd, trim
-from ibidem.ingest.plain import blocks, code_marks
-from ibidem.ingest.split import CODE
+from ibidem.ingest.plain import code_marks, source_blocks
 from ibidem.objects.record import record
 
 NAME_CHARS_MAX = 256
@@ -110,7 +109,7 @@ class _Cut:
             if _has_members(inner) and level < DEPTH_MAX:
                 yield from self.body(inner, begin, end, level + 1)
             else:
-                yield from blocks(self._source, begin, end, "code", self._language, CODE)
+                yield from source_blocks(self._source, begin, end, self._language)
             yield SectionEnd(end, end, level)
             done = end
         yield from self._own(done, stop, level)
@@ -125,7 +124,7 @@ class _Cut:
 
     def _own(self, start: int, stop: int, level: int) -> Iterator[Mark]:
         if level > 1:
-            yield from blocks(self._source, start, stop, "code", self._language, CODE)
+            yield from source_blocks(self._source, start, stop, self._language)
         else:
             yield from code_marks(self._source, self._language, start, stop)
 

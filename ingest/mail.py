@@ -1,7 +1,8 @@
-"""E-mail to text: the visible part of the message; the header becomes properties of the document.
+"""E-mail to text: the visible parts of a message; the header becomes properties of the document.
 
-In a mailbox each message is a section under its subject, with sender and date as its first lines.
-Attachments are named but not read.
+In a mailbox each message is a section under its subject, with sender and date as its first lines;
+so is a message that is forwarded as a part of another. What a message quotes is in passages of its
+own. Attachments are named but not read.
 """
 
 from __future__ import annotations
@@ -11,12 +12,21 @@ from email import policy
 from email.errors import MessageError
 from email.message import EmailMessage
 from email.parser import BytesParser
+from itertools import groupby
 
-from ibidem.ingest.extraction import Extraction, Writer, one_line
+from ibidem.ingest.extraction import Extraction, Writer, clean, one_line
 from ibidem.ingest.html import write_html
 from ibidem.objects.errors import InvalidInputError
 
 HEADER_CHARS_MAX = 2000
+DEPTH_MAX = 16
+"""Parts that are nested deeper are left out."""
+_SAYS_LITTLE = 4
+"""Plain text is shown unless that of the HTML beside it is this many times as long: then it only
+says that the message is in HTML."""
+_BLANK_LINES = re.compile(r"(?:^|(?<=\n))[>\s]*(?:\n|\Z)")
+"""Lines of nothing but marks of quotation."""
+_SHOWN = ("from", "to", "date")
 _HEADERS = {
     "from": "from",
     "to": "to",
@@ -52,16 +62,19 @@ def extract_mailbox(data: bytes) -> Extraction:
     writer = Writer()
     stops = [*(start for start, _ in starts[1:]), len(data)]
     for (_, start), stop in zip(starts, stops, strict=True):
-        message = _parsed(_QUOTED_FROM.sub(rb"\1", data[start:stop]))
-        headers = _headers(message)
-        writer.heading(1, headers.get("subject", "") or "(no subject)")
-        shown = ("from", "to", "date")
-        writer.block(
-            "paragraph",
-            "\n".join(f"{name.title()}: {headers[name]}" for name in shown if name in headers),
-        )
-        _write_body(writer, message, 1)
+        _write_section(writer, _parsed(_QUOTED_FROM.sub(rb"\1", data[start:stop])), 1)
     return writer.finish()
+
+
+def _write_section(writer: Writer, message: EmailMessage, level: int, depth: int = 0) -> None:
+    """Writes a message under its subject."""
+    headers = _headers(message)
+    writer.heading(level, headers.get("subject", "") or "(no subject)")
+    writer.block(
+        "paragraph",
+        "\n".join(f"{name.title()}: {headers[name]}" for name in _SHOWN if name in headers),
+    )
+    _write_body(writer, message, level, depth)
 
 
 def _parsed(data: bytes) -> EmailMessage:
@@ -88,19 +101,54 @@ def _attachments(message: EmailMessage) -> list[str]:
     return [one_line(name)[:HEADER_CHARS_MAX] for name in names if name]
 
 
-def _write_body(writer: Writer, message: EmailMessage, level: int) -> None:
-    body = message.get_body(preferencelist=("plain", "html"))
-    if body is None:
+def _write_body(writer: Writer, part: EmailMessage, level: int, depth: int = 0) -> None:
+    """Writes what a reader sees of a message, or of a part of one, in order."""
+    kind = part.get_content_type()
+    parts = [one for one in part.iter_parts() if isinstance(one, EmailMessage)]
+    if depth > DEPTH_MAX:
         return
+    if kind == "message/rfc822":
+        for one in parts:
+            _write_section(writer, one, level + 1, depth + 1)
+    elif parts:
+        if kind == "multipart/alternative":
+            parts = [_best(parts)]
+        for one in parts[:1] if kind == "multipart/related" else parts:
+            _write_body(writer, one, level, depth + 1)
+    elif part.is_attachment():
+        pass
+    elif kind == "text/html":
+        write_html(writer, _content(part), level)
+    elif kind == "text/plain":
+        _write_plain(writer, _content(part))
+
+
+def _best(parts: list[EmailMessage]) -> EmailMessage:
+    """Returns the plain text among alternatives if there is one that says what the others say."""
+    plain = next((one for one in parts if one.get_content_type() == "text/plain"), None)
+    rich = [one for one in parts if one.is_multipart() or one.get_content_type() == "text/html"]
+    if plain is None or not rich:
+        return plain or [*parts[:1], *rich][-1]
+    page = rich[-1].get_body(preferencelist=("html",))
+    if not isinstance(page, EmailMessage):
+        return plain
+    scratch = Writer()
+    write_html(scratch, _content(page))
+    says_little = len(_content(plain).strip()) * _SAYS_LITTLE < len(scratch.finish().text)
+    return rich[-1] if says_little else plain
+
+
+def _content(part: EmailMessage) -> str:
     try:
-        content = body.get_content()
+        content = part.get_content()
     except (LookupError, ValueError):  # a charset that Python does not have
-        payload = body.get_payload(decode=True)
+        payload = part.get_payload(decode=True)
         content = payload.decode("latin-1") if isinstance(payload, bytes) else ""
-    if not isinstance(content, str):
-        return
-    if body.get_content_subtype() == "html":
-        write_html(writer, content, level)
-        return
-    for paragraph in re.split(r"\n[ \t\r]*\n", content):
-        writer.block("paragraph", paragraph)
+    return clean(content) if isinstance(content, str) else ""
+
+
+def _write_plain(writer: Writer, text: str) -> None:
+    """Writes the paragraphs of a text, those that it quotes apart from its own."""
+    for is_quoted, lines in groupby(text.split("\n"), lambda line: line.startswith(">")):
+        for paragraph in _BLANK_LINES.split("\n".join(lines)):
+            writer.block("quote" if is_quoted else "paragraph", paragraph.strip("\n"))

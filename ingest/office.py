@@ -1,7 +1,8 @@
 """DOCX and PPTX to text: both are archives of XML; their headings, text and tables are read.
 
-Pictures, page headers and footers, comments and tracked deletions are left out. Linked and embedded
-files are not opened.
+Footnotes and endnotes stand below the paragraph that refers to them, text boxes below the paragraph
+that they are anchored to. Pictures, page headers and footers, comments and tracked deletions are
+left out. Linked and embedded files are not opened.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ _DOCUMENT = "word/document.xml"
 _PRESENTATION = "ppt/presentation.xml"
 _HEADING = re.compile(r"(?:heading|titre|überschrift) ?([1-9])", re.IGNORECASE)
 _PROPS = {"dc:creator": "author", "dcterms:modified": "date"}
+_REFERENCES = {"w:footnotereference": "footnote", "w:endnotereference": "endnote"}
 _SKIPPED = frozenset({"w:del", "mc:fallback", "w:instrtext", "w:txbxcontent", "w:rpr", "w:ppr"})
 
 
@@ -30,10 +32,13 @@ def extract_docx(data: bytes) -> Extraction:
     writer = Writer()
     styles = _styles(archive)
     links = _relations(archive, _DOCUMENT)
+    notes = _notes(archive)
     items: list[str] = []
     for part in _blocks(body):
-        item = part.tag == "w:p" and part.find("w:numpr") is not None
-        style = styles.get(_style(part), "")
+        layout = _layout(part)
+        item = layout.find("w:numpr") is not None
+        style = styles.get(_value(layout, "w:pstyle"), "")
+        below = list(_notes_of(part, notes))
         item = item or style.lower().startswith(("list bullet", "list number"))
         heading = _HEADING.fullmatch(style)
         if items and (not item or heading):
@@ -46,12 +51,15 @@ def extract_docx(data: bytes) -> Extraction:
         elif heading:
             writer.heading(int(heading[1]), _text(part, {}))
         elif item:
-            depth = part.find("w:ilvl")
-            level = "0" if depth is None else depth.attributes.get("w:val", "0")
-            indent = int(level) if level.isdecimal() and len(level) < 2 else 0
-            items.append("  " * indent + "- " + one_line(_text(part, links)))
+            level = _value(layout, "w:ilvl")
+            indent = "  " * (int(level) if level.isdecimal() and len(level) < 2 else 0)
+            items.append(f"{indent}- {one_line(_text(part, links))}")
+            items += [f"{indent}  {note}" for note in below]
+            below = []
         else:
-            writer.block("paragraph", _text(part, links).strip())
+            writer.block("paragraph", "\n".join([_text(part, links).strip(), *below]))
+            below = []
+        writer.block("paragraph", "\n".join(below))
     if items:
         writer.block("list", "\n".join(items))
     title, props = _properties(archive)
@@ -126,7 +134,7 @@ def _paragraphs(shape: Element) -> Iterator[str]:
 
 
 def _blocks(body: Element) -> Iterator[Element]:
-    """Yields paragraphs and tables, those inside content controls too."""
+    """Yields paragraphs and tables, those inside content controls and text boxes too."""
     stack = list(reversed(body.children))
     while stack:
         part = stack.pop()
@@ -134,8 +142,51 @@ def _blocks(body: Element) -> Iterator[Element]:
             continue
         if part.tag in ("w:p", "w:tbl"):
             yield part
-        else:
+        if part.tag == "w:p":
+            stack.extend(reversed([line for box in _boxes(part) for line in box.children]))
+        elif part.tag != "w:tbl":
             stack.extend(reversed(part.children))
+
+
+def _boxes(part: Element) -> Iterator[Element]:
+    """Yields the contents of the text boxes that are anchored to a paragraph."""
+    stack = list(reversed(part.children))
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, str) or inner.tag == "mc:fallback":
+            continue
+        if inner.tag == "w:txbxcontent":
+            yield inner
+        else:
+            stack.extend(reversed(inner.children))
+
+
+def _notes(archive: Archive) -> dict[tuple[str, str], str]:
+    """Returns the texts of footnotes and endnotes, by the kind and the id of their references."""
+    found: dict[tuple[str, str], str] = {}
+    for kind in ("footnote", "endnote"):
+        name = f"word/{kind}s.xml"
+        if name in archive:
+            for note in archive.xml(name).walk():
+                if note.tag == f"w:{kind}":
+                    text = one_line(" ".join(_text(line, {}) for line in _blocks(note)))
+                    found[kind, note.attributes.get("w:id", "")] = text
+    return found
+
+
+def _notes_of(part: Element, notes: dict[tuple[str, str], str]) -> Iterator[str]:
+    """Removes and yields the notes to which a paragraph or table refers, each a line that begins
+    with its mark."""
+    for reference in part.walk():
+        if reference.tag in _REFERENCES:
+            key = (_REFERENCES[reference.tag], reference.attributes.get("w:id", ""))
+            if text := notes.pop(key, None):
+                yield f"{_mark(reference)}: {text}"
+
+
+def _mark(reference: Element) -> str:
+    letter = "e" if reference.tag == "w:endnotereference" else ""
+    return f"[^{letter}{one_line(reference.attributes.get('w:id', ''))[:20]}]"
 
 
 def _rows(table: Element, links: dict[str, str]) -> list[list[str]]:
@@ -151,7 +202,8 @@ def _rows(table: Element, links: dict[str, str]) -> list[list[str]]:
 
 
 def _text(part: Element, links: dict[str, str]) -> str:
-    """Returns the text of a paragraph, with the target of each link."""
+    """Returns the text of a paragraph, with the targets of links and the marks of notes if `links`
+    are given."""
     pieces: list[str] = []
     for child in part.children:
         if isinstance(child, str) or child.tag in _SKIPPED:
@@ -162,6 +214,8 @@ def _text(part: Element, links: dict[str, str]) -> str:
             pieces.append("\t")
         elif child.tag in ("w:br", "w:cr"):
             pieces.append("\n")
+        elif child.tag in _REFERENCES:
+            pieces.append(_mark(child) if links else "")
         elif child.tag == "w:hyperlink":
             text, target = _text(child, links), links.get(child.attributes.get("r:id", ""), "")
             pieces.append(f"[{text}]({target})" if target and text.strip() and links else text)
@@ -170,9 +224,15 @@ def _text(part: Element, links: dict[str, str]) -> str:
     return "".join(pieces)
 
 
-def _style(part: Element) -> str:
-    style = part.find("w:pstyle") if part.tag == "w:p" else None
-    return "" if style is None else style.attributes.get("w:val", "")
+def _layout(part: Element) -> Element:
+    """Returns the properties of a paragraph itself, not those of a text box in it."""
+    own = (one for one in part.children if isinstance(one, Element) and one.tag == "w:ppr")
+    return next(own, Element(""))
+
+
+def _value(part: Element, tag: str) -> str:
+    element = part.find(tag)
+    return "" if element is None else element.attributes.get("w:val", "")
 
 
 def _styles(archive: Archive) -> dict[str, str]:

@@ -1,14 +1,39 @@
-"""PDF to text, by `pypdf`: one section per page. Scanned pages have no text."""
+"""PDF to text, by `pypdf`: one section per page, below those that the bookmarks of the file name.
+
+Scanned pages have no text. A page has no paragraphs, only lines, so its text is cut where a line
+ends a sentence. A word that is divided at the end of a line is joined again; it keeps its hyphen if
+the file writes it with one elsewhere.
+"""
 
 from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from ibidem.ingest.extraction import Extraction, Writer, one_line
+from ibidem.ingest.extraction import Extraction, Writer, clean, one_line
+from ibidem.ingest.split import of_items
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+
 PAGES_MAX = 20_000
+BOOKMARK_LEVEL_MAX = 5
+
+_Titles = dict[int, list[tuple[int, str]]]
+"""The level and text of the bookmarks to each page, in order; pages count from 0."""
+_WORD = re.compile(r"\w+")
+_COMPOUND = re.compile(r"(?<![^\W\d_])[^\W\d_]{2,}+-[^\W\d_]+")
+_DIVIDED = re.compile(r"(?<![^\W\d_])([^\W\d_]{2,}+)-\n([^\W\d_]++)(\S*+)[ \n]?")
+_NUMBER_CHARS_MAX = 24
+"""The most characters before the title in the line of a heading: "Chapter 4. ", "2.10.1 "."""
+_LEADER = re.compile(r"(?: ?\.){5,}")
+"""The dots between a title and its page in a table of contents, which may be half of its text."""
+_LINE_START = re.compile(r"(?<=\n)(?=[^\n])")
+_SENTENCE_END = re.compile(r"[.!?:\u2026\u3002\uff01\uff1f][\"')\]\u2019\u201d\u00bb]*[ \t]*\n\Z")
+_SENTENCE_END_CHARS = 8
 
 
 def extract(data: bytes) -> Extraction:
@@ -29,17 +54,15 @@ def extract(data: bytes) -> Extraction:
                 f"PDF: {len(reader.pages)} pages, expected at most {PAGES_MAX}",
                 kind=ErrorKind.LIMIT_EXCEEDED,
             )
-        empty = 0
-        for number, page in enumerate(reader.pages, 1):
-            text = page.extract_text()
-            if text.strip():
-                writer.heading(1, f"Page {number}")
-                for paragraph in re.split(r"\n[ \t]*\n", text):
-                    writer.block("paragraph", paragraph)
-            else:
-                empty += 1
+        texts = [_LEADER.sub(" ...", clean(page.extract_text())) for page in reader.pages]
+        compounds = {one.lower() for text in texts for one in _COMPOUND.findall(text)}
+        titles = _titles(reader)
+        level = 1 + max((level for found in titles.values() for level, _ in found), default=0)
+        for index, text in enumerate(texts):
+            _write_page(writer, index, _undivided(text, compounds), titles.get(index, []), level)
+        empty = sum(not text.strip() for text in texts)
         if empty:
-            writer.warnings.append(f"{empty} of {len(reader.pages)} pages have no text")
+            writer.warnings.append(f"{empty} of {len(texts)} pages have no text")
         title, author = _metadata(reader)
     except (
         PyPdfError,
@@ -57,6 +80,87 @@ def extract(data: bytes) -> Extraction:
             raise
         raise InvalidInputError(f"PDF: {type(error).__name__}: {error}") from error
     return writer.finish(title, {"author": author} if author else {})
+
+
+def _titles(reader: PdfReader) -> _Titles:
+    """Returns the bookmarks of a file; of a broken list none."""
+    from pypdf.errors import PyPdfError
+
+    found: _Titles = {}
+
+    def add(entries: list[Any], level: int) -> None:
+        for entry in entries:
+            if isinstance(entry, list):
+                add(entry, level + 1)
+            elif (page := reader.get_destination_page_number(entry)) is not None and page >= 0:
+                title = one_line(str(entry.title))
+                found.setdefault(page, []).append((min(level, BOOKMARK_LEVEL_MAX), title))
+
+    try:
+        add(reader.outline, 1)
+    except (PyPdfError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        return {}
+    return found
+
+
+def _write_page(
+    writer: Writer, index: int, text: str, titles: list[tuple[int, str]], page_level: int
+) -> None:
+    """Writes a page: its text under its number, and each bookmark at the line that it names, else
+    above the text."""
+    lines = text.split("\n")
+    places: dict[int, int] = {}
+    for level, title in titles:
+        first = max(places, default=-1) + 1
+        at = next((at for at in range(first, len(lines)) if _is_title(lines[at], title)), None)
+        if at is None:
+            writer.heading(level, title)
+        else:
+            places[at] = level
+    start = 0
+    for at in [*places, len(lines)]:
+        body = "\n".join(lines[start:at])
+        if body.strip():
+            writer.heading(page_level, f"Page {index + 1}")
+            for paragraph in re.split(r"\n[ \t]*\n", body):
+                for piece in _pieces(paragraph):
+                    writer.block("paragraph", piece)
+        if at in places:
+            writer.heading(places[at], lines[at])
+        start = at + 1
+
+
+def _is_title(line: str, title: str) -> bool:
+    """Returns whether a line is a title, with or without a number before it."""
+    if len(line) > len(title) + _NUMBER_CHARS_MAX:
+        return False
+    own, wanted = (_WORD.findall(one.lower()) for one in (line, title))
+    before = own[: max(0, len(own) - len(wanted))]
+    number = before[1:] if len(before) > 1 and before[0].isalpha() else before
+    is_number = all(word.isdigit() or len(word) == 1 for word in number)
+    return bool(wanted) and own == [*before, *wanted] and is_number
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yields a text in passages, cut after a line that ends a sentence if there is one."""
+    items = [match.start() for match in _LINE_START.finditer(text)]
+
+    def rank(at: int) -> int:
+        return _SENTENCE_END.search(text, max(0, at - _SENTENCE_END_CHARS), at) is None
+
+    for start, stop in of_items(text, 0, len(text), items, rank):
+        yield text[start:stop]
+
+
+def _undivided(text: str, compounds: set[str]) -> str:
+    """Returns a text without the hyphens that only divide words at the ends of lines."""
+
+    def whole(match: re.Match[str]) -> str:
+        first, second, rest = match.groups()
+        hyphen = "-" if f"{first}-{second}".lower() in compounds else ""
+        return f"{first}{hyphen}{second}{rest}\n"
+
+    return _DIVIDED.sub(whole, text)
 
 
 def _metadata(reader: object) -> tuple[str | None, str]:

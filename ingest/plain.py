@@ -2,7 +2,8 @@
 
 In prose, a passage is a paragraph, separated by blank lines. In program source, a passage ends at a
 blank line that is followed by a line at the left margin, so a function keeps the blank lines inside
-it.
+it. A long piece of source is cut before the lines that are indented least, so that a cut separates
+statements of the outermost block that has any.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from ibidem.ingest.mark import BLANK, Block, Mark, trim
 from ibidem.ingest.split import (
     CODE,
     ITEMS_CHARS_MAX,
+    ITEMS_CHARS_MIN,
     PASSAGE_CHARS_MAX,
     PROSE,
     ROWS,
     Finder,
+    hash_before,
     of_items,
     split,
 )
@@ -28,6 +31,14 @@ _PARAGRAPH = re.compile(
     r"^[ \t\r\f\v]*+[^ \t\r\n\f\v][^\n]*(?:\n[ \t\r\f\v]*+[^ \t\r\n\f\v][^\n]*)*", re.MULTILINE
 )
 _CONTINUES = frozenset(" \t)]}")
+_LINE = re.compile(r"^([ \t]*+)([^ \t\r\n][^\n]*)", re.MULTILINE)
+_CONTINUATION = re.compile(r"[)\]}>]|(?:else|elif|except|finally|catch|end|then|do|done|fi)\b")
+"""How a line begins that belongs to the statement above it."""
+_COMMENT = re.compile(r"#(?!include|define|if)|//|/\*|\*|--|@|;")
+"""How a line begins that belongs to the statement below it."""
+_INDENT_MAX = 60
+_INSIDE = 2 * _INDENT_MAX + 2
+"""Added to the rank of a line inside a statement or a comment: every other line is better."""
 
 HEADER_CHARS_MAX = 1000
 """A longer header of a table is not repeated."""
@@ -47,10 +58,51 @@ def code_marks(
     begin = end = start
     for match in _PARAGRAPH.finditer(source, start, len(source) if stop is None else stop):
         if source[match.start()] not in _CONTINUES:
-            yield from blocks(source, begin, end, "code", language, CODE)
+            yield from source_blocks(source, begin, end, language)
             begin = match.start()
         end = match.end()
-    yield from blocks(source, begin, end, "code", language, CODE)
+    yield from source_blocks(source, begin, end, language)
+
+
+def source_blocks(source: str, start: int, stop: int, language: str | None) -> Iterator[Block]:
+    """Yields the passages of a piece of program source: several if it is long."""
+    while stop - start > ITEMS_CHARS_MAX:
+        cut = _source_cut(source, start, stop)
+        yield from blocks(source, start, cut, "code", language, CODE)
+        start = cut
+    yield from blocks(source, start, stop, "code", language, CODE)
+
+
+def _source_cut(source: str, start: int, stop: int) -> int:
+    """Returns the beginning of the line before which a long piece of source is cut first."""
+    ranks = _ranks(source, start, start + ITEMS_CHARS_MAX)
+    good = [at for at, rank in ranks.items() if rank < _INSIDE]
+    late = [at for at in ranks if at >= start + ITEMS_CHARS_MIN]
+    if late and (not good or good[-1] >= late[0]):
+        best = min(ranks[at] for at in late)
+        return min(
+            (at for at in late if ranks[at] == best), key=lambda at: (hash_before(source, at), -at)
+        )
+    if ranks:
+        return (good or list(ranks))[-1]
+    return source.find("\n", start + ITEMS_CHARS_MAX, stop) + 1 or stop
+
+
+def _ranks(source: str, start: int, stop: int) -> dict[int, int]:
+    """Returns the beginnings of lines after `start`, ascending, each with a rank that is lower the
+    less the line is indented, and lower after a blank line."""
+    ranks: dict[int, int] = {}
+    end, is_comment = start, False
+    for match in _LINE.finditer(source, start, stop + _INDENT_MAX):
+        if match.start() > stop:
+            break
+        indent = min(len(match[1][:_INDENT_MAX].expandtabs(4)), _INDENT_MAX)
+        has_blank = source.count("\n", end, match.start()) > 1
+        is_inside = _CONTINUATION.match(match[2]) is not None or (is_comment and not has_blank)
+        if end > start:
+            ranks[match.start()] = 2 * indent + (not has_blank) + _INSIDE * is_inside
+        end, is_comment = match.end(), _COMMENT.match(match[2]) is not None
+    return ranks
 
 
 def blocks(

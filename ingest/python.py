@@ -16,8 +16,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ibidem.ingest.mark import Heading, Mark, SectionEnd, trim
-from ibidem.ingest.plain import blocks, code_marks
-from ibidem.ingest.split import CODE
+from ibidem.ingest.plain import code_marks, source_blocks
 from ibidem.objects.record import record
 
 LANGUAGE = "python"
@@ -79,7 +78,7 @@ def _body(
         if match[1] and inner and level < CLASS_DEPTH_MAX:
             yield from _body(source, inner, begin, held[index].stop, done, level + 1)
         else:
-            yield from blocks(source, begin, done, "code", LANGUAGE, CODE)
+            yield from source_blocks(source, begin, done, LANGUAGE)
         yield SectionEnd(done, done, level)
     yield from _own(source, done, stop, level)
 
@@ -88,7 +87,7 @@ def _own(source: str, start: int, stop: int, level: int) -> Iterator[Mark]:
     """Yields the source that is not a definition: of a module cut at blank lines, of a class in one
     piece."""
     if level > 1:
-        yield from blocks(source, start, stop, "code", LANGUAGE, CODE)
+        yield from source_blocks(source, start, stop, LANGUAGE)
     else:
         yield from code_marks(source, LANGUAGE, start, stop)
 

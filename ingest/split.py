@@ -16,9 +16,9 @@ from blake3 import blake3
 PASSAGE_CHARS_MAX = 4000
 PASSAGE_CHARS_MIN = 1000
 ITEMS_CHARS_MIN, ITEMS_CHARS_MAX = 400, 800
-"""A list or table with more characters becomes several passages of whole items or rows, within
-these limits where they allow it. The limit is that of a pack, which shows the passages around a hit
-too."""
+"""A list, table or piece of program source with more characters becomes several passages of whole
+items, rows or lines, within these limits where they allow it. The limit is that of a pack, which
+shows the passages around a hit too."""
 _CONTEXT_CHARS = 48
 
 Finder = Callable[[str, int, int], list[int]]
@@ -62,7 +62,13 @@ def split(
     yield start, stop
 
 
-def of_items(source: str, start: int, stop: int, items: Sequence[int]) -> Iterator[tuple[int, int]]:
+def of_items(
+    source: str,
+    start: int,
+    stop: int,
+    items: Sequence[int],
+    rank: Callable[[int], int] = lambda at: 0,
+) -> Iterator[tuple[int, int]]:
     """Yields ranges that cover the list or table `start:stop` without gaps, each of whole items.
 
     A long list would be ranked as one long text, and shown from its beginning, whichever item is
@@ -70,13 +76,14 @@ def of_items(source: str, start: int, stop: int, items: Sequence[int]) -> Iterat
 
     Args:
         items: where its items or rows begin, ascending.
+        rank: a cut is made before an item of the lowest rank within the limits.
     """
     while stop - start > ITEMS_CHARS_MAX:
         first = bisect_right(items, start)
         low = bisect_left(items, start + ITEMS_CHARS_MIN, first)
         high = bisect_right(items, start + ITEMS_CHARS_MAX, low)
         if low < high:
-            cut = min(items[low:high], key=lambda at: (_weight(source, at), -at))
+            cut = min(items[low:high], key=lambda at: (rank(at), hash_before(source, at), -at))
         else:
             near = max(first, low - 1)
             if near == len(items) or items[near] >= stop:
@@ -91,10 +98,11 @@ def _cut(source: str, low: int, high: int, finders: Sequence[Finder]) -> int:
     for find in finders:
         places = find(source, low, high)
         if places:
-            return min(places, key=lambda place: (_weight(source, place), -place))
+            return min(places, key=lambda place: (hash_before(source, place), -place))
     return high - 1 if source[high - 1 : high + 1] == "\r\n" else high
 
 
-def _weight(source: str, place: int) -> bytes:
+def hash_before(source: str, place: int) -> bytes:
+    """Returns what chooses among good places for a cut: a hash of the text before it."""
     context = source[max(0, place - _CONTEXT_CHARS) : place]
     return blake3(context.encode("utf-8", "surrogatepass")).digest(8)

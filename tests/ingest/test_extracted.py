@@ -1,6 +1,7 @@
 """Formats of which the extracted text is stored: what each becomes, and what is left out."""
 
 import hashlib
+import io
 import json
 
 import pytest
@@ -306,6 +307,71 @@ def test_a_mailbox_becomes_a_section_a_message(reading):
     ]
 
 
+def mixed(kind, *parts):
+    """A message of parts, each its header and its text."""
+    body = "".join(f"--x{kind[:3]}\n{head}\n\n{text}\n" for head, text in parts)
+    return f"Content-Type: multipart/{kind}; boundary=x{kind[:3]}", f"{body}--x{kind[:3]}--\n"
+
+
+def message(head, text):
+    return f"Subject: S\nMIME-Version: 1.0\n{head}\n\n{text}"
+
+
+PLAIN, HTML_PART = "Content-Type: text/plain", "Content-Type: text/html"
+
+
+@pytest.mark.parametrize(
+    ("plain", "page", "found"),
+    [
+        ("Hello, see you.", "<p>Hello, see <b>you</b>.", "Hello, see you."),
+        ("\n", "<p>Hello.", "Hello."),
+        ("Needs HTML.", f"<p>{'Hello there. ' * 5}", " ".join(["Hello there."] * 5)),
+    ],
+)
+def test_a_page_is_read_where_the_plain_text_beside_it_says_little(reading, plain, page, found):
+    source = message(*mixed("alternative", (PLAIN, plain), (HTML_PART, page)))
+    assert parts(reading("a.eml", source)) == [("paragraph", found)]
+
+
+def test_all_texts_of_a_message_are_read_and_no_attachment(reading):
+    picture = "Content-Type: image/png\nContent-Disposition: inline; filename=a.png", "AAAA"
+    log = f"{PLAIN}\nContent-Disposition: attachment; filename=a.log", "a line"
+    inner = "Content-Type: message/rfc822", "Subject: Inner\nFrom: Ada\n\nForwarded text."
+    body = mixed("related", (HTML_PART, "<p>One."), picture)
+    source = message(*mixed("mixed", body, picture, (PLAIN, "Two."), log, inner))
+    read = reading("a.eml", source)
+    assert parts(read) == [
+        ("paragraph", "One."),
+        ("paragraph", "Two."),
+        (1, "Inner"),
+        ("paragraph", "From: Ada"),
+        ("paragraph", "Forwarded text."),
+    ]
+    assert list(document(read).props["attachments"]) == ["a.png", "a.png", "a.log"]
+
+
+def test_quoted_lines_are_passages_of_their_own(reading):
+    text = "Ada wrote:\n> One.\n>\n> Two,\n> three.\nNo.\n\n  > indented\n>> deep\n"
+    assert parts(reading("a.eml", message(PLAIN, text))) == [
+        ("quote", "Ada wrote:\n\n> One."),
+        ("quote", "> Two,\n> three."),
+        ("paragraph", "No."),
+        ("paragraph", "  > indented"),
+        ("quote", ">> deep"),
+    ]
+
+
+def test_parts_that_are_nested_deep_take_bounded_time(reading):
+    head, text = PLAIN, "Deep."
+    for depth in range(60):
+        head, text = (
+            f"Content-Type: multipart/alternative; boundary=x{depth}",
+            f"--x{depth}\n{PLAIN}\n\n\n--x{depth}\n{head}\n\n{text}\n--x{depth}--\n",
+        )
+    assert parts(reading("a.eml", message(head, text))) == []
+    assert len(parts(reading("a.eml", message(PLAIN, "> \n" * 50_000 + "> x")))) == 1
+
+
 def test_a_book_becomes_its_chapters_in_the_order_of_its_spine(reading):
     data = epub({"b.xhtml": "<h1>One</h1><p>first</p>", "a.xhtml": "<h1>Two</h1><p>second</p>"})
     read = reading("a.epub", data)
@@ -339,6 +405,62 @@ def test_a_word_document_becomes_headings_text_lists_and_tables(reading):
     ]
 
 
+RELATIONS = '<Relationships><Relationship Id="r1" Target="footnotes.xml"/></Relationships>'
+
+
+def test_notes_of_a_word_document_stand_below_what_refers_to_them(reading):
+    def reference(kind, number):
+        return f'<w:r><w:{kind}Reference w:id="{number}"/></w:r>'
+
+    def line(text, after, inner=""):
+        return paragraph(text, "", inner).replace("</w:p>", f"{after}</w:p>")
+
+    one, two, end = reference("footnote", 1), reference("footnote", 2), reference("endnote", 1)
+    body = (
+        line("Tried", one)
+        + line("item", end, '<w:numPr><w:ilvl w:val="0"/></w:numPr>')
+        + f"<w:tbl><w:tr><w:tc>{line('a', two)}</w:tc><w:tc>{line('b', one)}</w:tc></w:tr></w:tbl>"
+    )
+    notes = {
+        f"word/{kind}s.xml": "".join(
+            f'<w:{kind} w:id="{number}">{paragraph(text)}</w:{kind}>'
+            for number, text in enumerate(texts)
+        )
+        for kind, texts in (("footnote", ["", "Five times.", "Of all."]), ("endnote", ["", "Z."]))
+    }
+    read = reading("a.docx", docx(body, **notes, **{"word/_rels/document.xml.rels": RELATIONS}))
+    assert parts(read) == [
+        ("paragraph", "Tried[^1]\n[^1]: Five times."),
+        ("list", "- item[^e1]\n  [^e1]: Z."),
+        ("table", "| a[^2] | b[^1] |\n|---|---|"),
+        ("paragraph", "[^2]: Of all."),
+    ]
+
+
+def test_a_note_is_read_once_however_often_it_is_referred_to(reading):
+    note = f'<w:footnote w:id="1">{paragraph("x" * 1_000_000)}</w:footnote>'
+    references = '<w:footnoteReference w:id="1"/>' * 10_000
+    body = f"<w:p>{references}</w:p>" * 2
+    read = reading("a.docx", docx(body, **{"word/footnotes.xml": note}))
+    assert sum(len(text) for _, text in parts(read)) < 1_100_000
+
+
+def test_a_text_box_of_a_word_document_stands_below_its_anchor(reading):
+    box = f"<w:txbxContent>{paragraph('In a box.', 'h1')}{paragraph('More.')}</w:txbxContent>"
+    drawing = (
+        f"<w:r><mc:AlternateContent><mc:Choice><wps:txbx>{box}</wps:txbx></mc:Choice>"
+        f"<mc:Fallback><w:pict>{box}</w:pict></mc:Fallback></mc:AlternateContent></w:r>"
+    )
+    styles = '<w:style w:styleId="h1"><w:name w:val="heading 1"/></w:style>'
+    body = f"<w:p><w:r><w:t>Anchor.</w:t></w:r>{drawing}</w:p>{paragraph('After.')}"
+    assert parts(reading("a.docx", docx(body, **{"word/styles.xml": styles}))) == [
+        ("paragraph", "Anchor."),
+        (1, "In a box."),
+        ("paragraph", "More."),
+        ("paragraph", "After."),
+    ]
+
+
 def test_a_presentation_becomes_a_section_a_slide(reading):
     data = pptx([shape("Why", "title") + shape("one\ntwo"), shape("Only text")])
     assert parts(reading("a.pptx", data)) == [
@@ -356,6 +478,68 @@ def test_a_pdf_becomes_a_section_a_page(reading):
     assert parts(read) == [
         (1, "Page 1"), ("paragraph", "Hello there."), (1, "Page 2"), ("paragraph", "The end."),
     ]  # fmt: skip
+
+
+def page_of(lines):
+    """The bytes of a page's content with these lines."""
+    shown = " T* ".join(f"({line}) Tj" for line in lines)
+    return f"BT /F1 12 Tf 14 TL 72 720 Td {shown} ET".encode()
+
+
+def with_bookmarks(data, *titles):
+    """A PDF with bookmarks to its first page, each a level and a title."""
+    pypdf = pytest.importorskip("pypdf")
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(data))
+    above = [None]
+    for level, title in titles:
+        item = writer.add_outline_item(title=title, page_number=0, parent=above[level - 1])
+        above[level:] = [item]
+    stream = io.BytesIO()
+    writer.write(stream)
+    return stream.getvalue()
+
+
+def test_bookmarks_of_a_pdf_are_headings_at_their_lines(reading):
+    lines = ["Head 7", "Of the Limits", "2.1 Limits", "None.", "Appendix B: Names", "Some."]
+    data = pdf(["", "The end."], packed=page_of(lines))
+    read = reading("a.pdf", with_bookmarks(data, (1, "Manual"), (2, "Limits"), (2, "Names")))
+    assert parts(read) == [
+        (1, "Manual"),
+        (3, "Page 1"), ("paragraph", "Head 7\nOf the Limits"),
+        (2, "2.1 Limits"), (3, "Page 1"), ("paragraph", "None."),
+        (2, "Appendix B: Names"), (3, "Page 1"), ("paragraph", "Some."),
+        (3, "Page 2"), ("paragraph", "The end."),
+    ]  # fmt: skip
+
+
+def test_a_page_of_a_pdf_is_cut_where_a_line_ends_a_sentence(reading):
+    pytest.importorskip("pypdf")
+    lines = [f"Line {number} goes on{'.' * (number % 5 == 0)}" for number in range(120)]
+    _, *texts = (text for _, text in parts(reading("a.pdf", pdf([""], packed=page_of(lines)))))
+    assert "\n".join(texts).split("\n") == lines
+    assert len(texts) > 2
+    assert all(len(text) <= 800 for text in texts)
+    assert all(text.endswith(".") for text in texts[:-1])
+
+
+def test_words_that_are_divided_at_the_end_of_a_line_are_whole_again(reading):
+    pytest.importorskip("pypdf")
+    lines = ["The en-", "coding, byte-swapped and byte-", "swapped again, X-", "ray and a-1-", "b."]
+    (_, (_, text)) = parts(reading("a.pdf", pdf([""], packed=page_of(lines))))
+    assert text == "The encoding,\nbyte-swapped and byte-swapped\nagain, X-\nray and a-1-\nb."
+
+
+def test_the_dots_of_a_table_of_contents_are_shortened(reading):
+    pytest.importorskip("pypdf")
+    lines = ["1 Names" + " ." * 40 + " 7", "2 Limits........ 8", "and so on... 9"]
+    (_, (_, text)) = parts(reading("a.pdf", pdf([""], packed=page_of(lines))))
+    assert text == "1 Names ... 7\n2 Limits ... 8\nand so on... 9"
+
+
+def test_a_pdf_of_one_endless_word_takes_bounded_time(reading):
+    pytest.importorskip("pypdf")
+    for text in ("a" * 300_000, "a-" * 150_000):
+        assert parts(reading("a.pdf", pdf([""], packed=page_of([text]))))
 
 
 @pytest.mark.parametrize(

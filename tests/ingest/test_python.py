@@ -14,6 +14,7 @@ from tests.examples import examples
 from ibidem.ingest.document import read_document
 from ibidem.ingest.mark import Heading
 from ibidem.ingest.python import python_marks
+from ibidem.ingest.split import ITEMS_CHARS_MAX
 from ibidem.objects.location import source_text
 
 from .strategies import FREE
@@ -97,6 +98,30 @@ def test_a_definition_is_a_passage_under_the_names_that_it_stands_in():
     assert texts["Client.close"].startswith("    # On open connections.\n    async def")
 
 
+def test_a_long_function_is_cut_before_statements_of_its_outermost_block():
+    loops = "".join(
+        f"    # Step {number} of many.\n    for item{number} in range({number}):\n"
+        + "".join(f"        call_{number}_{line}(item{number})\n" for line in range(9))
+        + f"    else:\n        call({number})\n\n"
+        for number in range(12)
+    )
+    found = parts(f"def long():\n{loops}")
+    assert {name for name, _ in found} == {"long"}
+    assert len(found) > 3
+    for number, (_, text) in enumerate(found):
+        assert len(text) <= ITEMS_CHARS_MAX
+        assert text.startswith("    # Step" if number else "def long")
+
+
+def test_a_long_comment_is_kept_together_if_it_can_be():
+    code = "".join(f"    statement_{number}(1)\n" for number in range(25))
+    comment = "".join(f"    # Line {number} of one long comment.\n" for number in range(20))
+    texts = [text for _, text in parts(f"def f():\n{code}{comment}{code}")]
+    assert any("# Line 0 " in text and "# Line 19" in text for text in texts)
+    only = [text for _, text in parts(f"def f():\n{comment * 9}    return 1\n")]
+    assert all(len(text) <= ITEMS_CHARS_MAX for text in only)
+
+
 @pytest.mark.parametrize("module", [ast, inspect, json, string, tokenize])
 def test_the_names_are_those_that_the_parser_of_python_finds(module):
     source = inspect.getsource(module)
@@ -140,5 +165,8 @@ def test_hostile_sources_take_bounded_time():
         deep,
         "@a\n" * 20_000,
         "\\\n" * 20_000,
+        "def f():\n" + "    # c\n" * 50_000,
+        "x\n" * 100_000,
+        "def f():\n" + "\t" * 500_000 + "x\n" + "    )\n" * 20_000,
     ):
         assert len(read_document("a.py", source).drafts) < 50_000
