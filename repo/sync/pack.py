@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from ibidem.objects.blocks import Source
-from ibidem.objects.cid import CID_BYTES, Cid
+from ibidem.objects.cid import CID_BYTES, RAW_PREFIX, Cid
 from ibidem.objects.gc_pause import gc_paused
 from ibidem.objects.tree.block import EMPTY_TREE, EMPTY_TREE_BLOCK
 from ibidem.objects.tree.cache import TreeCache
@@ -49,7 +49,7 @@ class Pack:
         self._store = store
         self._is_erased = is_erased
         with gc_paused():
-            self._cids = _sorted_cids(
+            self._cids = sorted_cids(
                 (*(cid.raw for cid in more), *self._found(list(targets), list(had)))
             )
 
@@ -86,10 +86,19 @@ class Pack:
                 raise block
 
 
-def _sorted_cids(raws: Iterable[bytes]) -> bytes:
+def sorted_cids(raws: Iterable[bytes]) -> bytes:
     """Returns CIDs ascending, each once, concatenated."""
     merged = b"".join(raws)
     if not merged:
         return b""
-    # Trailing zeros do not affect the order of byte strings of equal width.
-    return np.unique(np.frombuffer(merged, f"S{CID_BYTES}")).tobytes()
+    # Numbers are sorted in a tenth of the time of strings: the codec and 63 bits of the hash leave
+    # almost nothing to the second sort, which takes linear time if all is in order. Trailing zeros
+    # do not affect the order of byte strings of equal width.
+    rows = np.frombuffer(merged, np.uint8).reshape(-1, CID_BYTES)
+    hashes = np.ascontiguousarray(rows[:, 4:12]).view(">u8")[:, 0]
+    is_later = rows[:, 1] != RAW_PREFIX[1]
+    order = np.argsort(hashes >> np.uint64(1) | is_later.astype(np.uint64) << np.uint64(63))
+    cids = np.frombuffer(merged, f"S{CID_BYTES}")[order]
+    cids.sort(kind="stable")
+    found: bytes = cids[np.append(True, cids[1:] != cids[:-1])].tobytes()
+    return found
