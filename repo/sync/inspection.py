@@ -22,7 +22,6 @@ from ibidem.objects.progress import Progress
 from ibidem.objects.root import VALUE_KINDS, Root
 from ibidem.objects.tree.block import EMPTY_TREE
 from ibidem.objects.tree.cache import TreeCache
-from ibidem.objects.vector import Vector
 from ibidem.objects.verify import VALUES
 from ibidem.objects.walk import BATCH_BLOCKS
 from ibidem.repo.history.ancestry import parents_first
@@ -131,6 +130,7 @@ class Inspection:
             lambda root: root in covered or self._is_built_on(root, self._known.root(root)),
             after_root=self._end_root,
             changes=self._roots.changes,
+            is_plain=lambda cid: bool(self._quarantine.fields(cid)),
         ):
             self._check(need)
             if len(self._required) >= _BATCH_CIDS * CID_BYTES:
@@ -190,8 +190,8 @@ class Inspection:
         self._required = bytearray()
 
     def _check(self, need: Need) -> None:
-        dim = self._quarantine.dim(need.cid)
-        if dim is None:
+        fields = self._quarantine.fields(need.cid)
+        if fields is None:
             if need.kind == "tree" and need.cid == EMPTY_TREE:
                 return
             if need.kind not in NEVER_ERASED and self._is_erased(need.cid):
@@ -210,8 +210,7 @@ class Inspection:
             self._has_parts = False
             self._roots.begin(RootCid(need.cid.raw), root)
             return
-        if dim:
-            fields = {"kind": Vector.KIND, "dim": dim}
+        if fields:
             self._roots.value(need.kind, need.key, need.name, need.cid, fields)
             return
         if need.block is not None:

@@ -68,7 +68,11 @@ class Need(NamedTuple):
 
 
 def root_needs(
-    source: Source, cid: Cid, bases: Sequence[Root], changes: Changes = diff
+    source: Source,
+    cid: Cid,
+    bases: Sequence[Root],
+    changes: Changes = diff,
+    is_plain: Callable[[Cid], bool] = lambda _: False,
 ) -> Iterator[Need]:
     """Yields the blocks of a root that none of the `bases` has in the same place.
 
@@ -80,6 +84,7 @@ def root_needs(
         cid: of the root.
         bases: the first one is similar.
         changes: finds the differences of two trees.
+        is_plain: whether a value is known to need no other block; it is not read.
 
     Raises:
         NotFoundError: a tree block or the root is missing.
@@ -91,7 +96,7 @@ def root_needs(
     for tree_name, tree in root.trees().items():
         olds = [trees[tree_name] for trees in before if tree_name in trees]
         yield from (Need(block, "tree") for block in tree_needs(source, tree, olds))
-        yield from _value_needs(source, tree_name, tree, olds, changes)
+        yield from _value_needs(source, tree_name, tree, olds, changes, is_plain)
 
 
 def tree_needs(source: Source, tree: TreeCid, olds: Iterable[TreeCid]) -> Iterator[TreeCid]:
@@ -189,6 +194,7 @@ def _value_needs(
     tree: TreeCid,
     olds: Sequence[TreeCid],
     find_changes: Changes,
+    is_plain: Callable[[Cid], bool],
 ) -> Iterator[Need]:
     kind = VALUE_KINDS[tree_name[0]]
     first, *others = olds or [EMPTY_TREE]
@@ -204,19 +210,25 @@ def _value_needs(
             if after is not None and after not in there
         )
         if kind in _LINKING:
-            yield from _linking_needs(source, kind, tree_name[1], new)
+            yield from _linking_needs(source, kind, tree_name[1], new, is_plain)
         else:
             yield from (Need(cid, kind, key, tree_name[1]) for key, cid, _ in new)
 
 
 def _linking_needs(
-    source: Source, kind: str, name: str, new: Iterator[tuple[bytes, Cid, tuple[Cid | None, ...]]]
+    source: Source,
+    kind: str,
+    name: str,
+    new: Iterator[tuple[bytes, Cid, tuple[Cid | None, ...]]],
+    is_plain: Callable[[Cid], bool],
 ) -> Iterator[Need]:
     """Yields values with the blocks that they need and that the values they replace did not."""
     while batch := list(islice(new, BATCH_BLOCKS)):
-        blocks = read_many(source, [cid for _, cid, _ in batch])
-        for (key, cid, olds), block in zip(batch, blocks, strict=True):
-            if isinstance(block, NotFoundError):
+        cids = [cid for _, cid, _ in batch if not is_plain(cid)]
+        blocks = dict(zip(cids, read_many(source, cids), strict=True))
+        for key, cid, olds in batch:
+            block = blocks.get(cid)
+            if block is None or isinstance(block, NotFoundError):
                 yield Need(cid, kind, key, name)
                 continue
             if not isinstance(block, bytes):
@@ -393,6 +405,7 @@ def needs_of(
     *,
     after_root: Callable[[Mapping[RootCid, Root]], None] | None = None,
     changes: Changes = diff,
+    is_plain: Callable[[Cid], bool] = lambda _: False,
 ) -> Iterator[Need]:
     """Yields every block that commits, steps and receipts need and the receiver does not have.
 
@@ -404,12 +417,13 @@ def needs_of(
             the history of `commits`.
         after_root: called after the needs of each root with the roots that it was compared with.
         changes: finds the differences of two trees.
+        is_plain: as in `root_needs`.
     """
     yield from records.needs
 
     def of_root(cid: RootCid, before: list[RootCid]) -> Iterator[Need]:
         bases = {base: Root.decode(source.get(base)) for base in before}
-        yield from root_needs(source, cid, list(bases.values()), changes)
+        yield from root_needs(source, cid, list(bases.values()), changes, is_plain)
         if after_root is not None:
             after_root(bases)
 
