@@ -52,8 +52,9 @@ _RECORDS = frozenset(("step", "receipt"))
 class Accepted:
     """The result: the blocks to publish, and the existing commits that they build on."""
 
-    def __init__(self) -> None:
-        self.cids = CidTable()
+    def __init__(self, expected: int = 0) -> None:
+        """Has no block yet, and room for the CIDs of `expected` ones."""
+        self.cids = CidTable(expected)
         self.built_on: set[Cid] = set()
         """Commits, steps, receipts and roots that are here and were not sent."""
         self.commits: dict[CommitCid, Commit] = {}
@@ -97,7 +98,7 @@ class Inspection:
         """Values of that root whose blocks are still to be read, all together."""
         self._required = bytearray()
         """CIDs that are still to be added to the accepted ones, many at once."""
-        self._accepted = Accepted()
+        self._accepted = Accepted(len(quarantine))
         self._progress = progress
 
     def run(self, targets: Iterable[Cid]) -> Accepted:
