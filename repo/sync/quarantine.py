@@ -130,11 +130,11 @@ class Quarantine(Closing, Mapping[Cid, bytes]):
     def __len__(self) -> int:
         return len(self._here)
 
-    def fields(self, cid: Cid) -> Fields | None:
-        """Returns the noted fields of the value in a block: all that its place requires. They are
-        empty if nothing was noted; None if the block is not here."""
-        note = self._here.note(cid.raw)
-        return None if note is None else self._noted.fields(int.from_bytes(note, "little"))
+    def fields_of(self, cids: Iterable[Cid]) -> list[Fields | None]:
+        """Returns the noted fields of the values in some blocks: all that their places require.
+        They are empty where nothing was noted; None for a block that is not here."""
+        notes = self._here.notes(b"".join([cid.raw for cid in cids]))
+        return [None if note is None else self._noted.fields(note) for note in notes]
 
     def over(self, source: Source) -> Layered:
         """Returns a source that reads here first and then in `source`."""

@@ -100,9 +100,9 @@ def test_a_block_that_is_sent_twice_is_here_once(tmp_path: Path) -> None:
         found.take([*list(blocks.items())[:1] * 3, *blocks.items(), *blocks.items()])
         assert len(found) == 40
         assert {cid: found[cid] for cid in found} == blocks
-        noted = [found.fields(cid) for cid in blocks]
+        noted = found.fields_of(list(blocks))
         assert all(fields in ({}, {"kind": "vector", "dim": 2}) for fields in noted)
-        assert found.fields(BlobCid.of(b"not here")) is None
+        assert found.fields_of([BlobCid.of(b"not here")]) == [None]
         assert not found.accept(lambda _: False)
         assert set(repo.core.store.cids()) == before
 
@@ -151,8 +151,7 @@ def test_noted_fields_are_those_of_the_value(tmp_path: Path) -> None:
         with Quarantine(ours.core) as found:
             found.take(pack.items())
             counts = Counter[str]()
-            for cid, block in pack.items():
-                noted = found.fields(cid)
+            for block, noted in zip(pack.values(), found.fields_of(list(pack)), strict=True):
                 assert noted is not None
                 if noted:
                     assert noted.items() <= codec.decode(block).items()
