@@ -10,6 +10,8 @@ Spec: sync 4.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import filterfalse, islice
+from struct import iter_unpack
 
 import numpy as np
 
@@ -58,10 +60,10 @@ class Pack:
         return len(self._cids) // CID_BYTES
 
     def __iter__(self) -> Iterator[tuple[Cid, bytes]]:
-        for start in range(0, len(self._cids), _BATCH_BLOCKS * CID_BYTES):
-            stop = min(len(self._cids), start + _BATCH_BLOCKS * CID_BYTES)
-            batch = (Cid(self._cids[at : at + CID_BYTES]) for at in range(start, stop, CID_BYTES))
-            yield from self._read([cid for cid in batch if not self._is_erased(cid)])
+        cids = (Cid(raw) for (raw,) in iter_unpack(f"{CID_BYTES}s", self._cids))
+        sent = filterfalse(self._is_erased, cids)
+        while batch := list(islice(sent, _BATCH_BLOCKS)):
+            yield from self._read(batch)
 
     def _found(self, targets: list[Cid], had: list[Cid]) -> Iterator[bytes]:
         store = TreeCache(self._store)
