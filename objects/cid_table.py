@@ -50,7 +50,7 @@ class CidTable:
         return self._count
 
     def __contains__(self, raw: bytes) -> bool:
-        # As `_note`, without its call: copies look up each block several times.
+        # As `_row`, without its call: copies look up each block several times.
         table, key = self._bytes, raw[_KEY]
         at = int.from_bytes(raw[_HASHED], "little") % self._rows * _ROW_BYTES
         while table[at]:
@@ -98,7 +98,7 @@ class CidTable:
         """Yields the given CIDs that are not in the table."""
         waiting = iter(cids)
         while batch := list(islice(waiting, _BATCH_CIDS)):
-            yield from compress(batch, ~self._has(_keys(b"".join(cid.raw for cid in batch))))
+            yield from compress(batch, self._find(_keys(b"".join(cid.raw for cid in batch))) < 0)
 
     def noted(self, raws: bytes, notes: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Returns which of some concatenated CIDs are in the table with a given note each.
@@ -106,49 +106,49 @@ class CidTable:
         Args:
             notes: (n,) the eight bytes of each note, read as little-endian.
         """
-        return self._has(_keys(raws), notes)
+        rows = self._find(_keys(raws))
+        is_noted: NDArray[np.bool_] = (rows >= 0) & (self._table()[rows, -1] == notes)
+        return is_noted
 
-    def note(self, raw: bytes) -> bytes | None:
-        """Returns the note of a CID; None if it is not in the table."""
-        return self._note(raw[_KEY])
+    def notes(self, raws: bytes) -> list[int | None]:
+        """Returns the note of each of some concatenated CIDs, its eight bytes read as
+        little-endian; None for one that is not in the table."""
+        rows = self._find(_keys(raws))
+        notes: list[int | None] = self._table()[rows, -1].tolist()
+        for index in (rows < 0).nonzero()[0].tolist():
+            notes[index] = None
+        return notes
 
-    def _note(self, key: bytes) -> bytes | None:
-        table = self._bytes
-        at = int.from_bytes(key[_WORD], "little") % self._rows * _ROW_BYTES
-        while table[at]:
-            if table.startswith(key, at):
-                return bytes(table[at + _KEY_BYTES : at + _ROW_BYTES])
-            at += _ROW_BYTES
-            if at == len(table):
-                at = 0
-        return None
-
-    def _has(
-        self, keys: NDArray[np.uint64], notes: NDArray[np.uint64] | None = None
-    ) -> NDArray[np.bool_]:
-        """Returns which keys are in the table, with these notes if there are any."""
+    def _find(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Returns the row of each key, -1 for one that is not in the table."""
         import numpy as np
 
         table = self._table()
-        found = np.zeros(len(keys), np.bool_)
+        found = np.full(len(keys), -1)
         at = _first_rows(keys, self._rows)
         waiting = np.arange(len(keys))
         while len(waiting) > _FEW_CIDS:
             there = table.take(at, 0)
             is_same = _equal(there[:, :-1], keys)
-            if notes is None:
-                found[waiting[is_same]] = True
-            else:
-                found[waiting[is_same]] = (there[:, -1] == notes[waiting])[is_same]
+            found[waiting[is_same]] = at[is_same]
             is_other = ~is_same & (there[:, 0] != 0)
             waiting, keys, at = waiting[is_other], keys[is_other], (at[is_other] + 1) % self._rows
         # The last few are in long runs of rows: each is sought by itself.
         for index, key in zip(waiting.tolist(), keys, strict=True):
-            note = self._note(key.tobytes())
-            found[index] = note is not None and (
-                notes is None or note == notes[index].astype("<u8").tobytes()
-            )
+            found[index] = self._row(key.tobytes())
         return found
+
+    def _row(self, key: bytes) -> int:
+        """Returns the row of a key, -1 if it is not in the table."""
+        table = self._bytes
+        at = int.from_bytes(key[_WORD], "little") % self._rows * _ROW_BYTES
+        while table[at]:
+            if table.startswith(key, at):
+                return at // _ROW_BYTES
+            at += _ROW_BYTES
+            if at == len(table):
+                at = 0
+        return -1
 
     def _allot(self, count: int) -> None:
         self._rows = max(_ROWS_MIN, count + count // 2)

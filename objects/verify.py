@@ -9,7 +9,10 @@ Spec: format 4, 5, 8.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache, partial
+from struct import Struct
 
 from blake3 import blake3
 
@@ -23,7 +26,7 @@ from ibidem.objects.derive import edge_id, node_id
 from ibidem.objects.edge import Edge
 from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
-from ibidem.objects.ids import StableId
+from ibidem.objects.ids import ID_BYTES, EdgeId, NodeId, StableId
 from ibidem.objects.links import check_kind
 from ibidem.objects.node import Node
 from ibidem.objects.operation import Operation
@@ -115,9 +118,10 @@ def read_foreign(block: bytes) -> Block | None:
     return value
 
 
-_last_vector: list[Vector] = []
-"""The vector that was read last: most blocks are vectors, and most vectors resemble the one
-before."""
+_MODELS_MAX = 64
+_models: dict[int, Callable[[bytes], Block | None]] = {}
+"""By length of blocks, what reads those that resemble the last vector or edge of that length: most
+blocks are such, and most of one length resemble each other."""
 
 
 def _read_well(block: bytes) -> Block | None:
@@ -127,10 +131,11 @@ def _read_well(block: bytes) -> Block | None:
     The encoder of a value writes canonical bytes: a block that equals them needs no other proof and
     need not be encoded a second time from its fields.
     """
-    for last in _last_vector:
-        if (vector := Vector.like(last, block)) is not None:
-            _check_value(vector)
-            return vector
+    read = _models.get(len(block))
+    quick = None if read is None else read(block)
+    if quick is not None:
+        _check_value(quick)
+        return quick
     prescan(block)
     fields = codec.decode(block)
     kind = fields.get("kind") if type(fields) is dict else None
@@ -145,8 +150,42 @@ def _read_well(block: bytes) -> Block | None:
         return None
     _check_value(value)
     if isinstance(value, Vector):
-        _last_vector[:] = [value]
+        _remember(block, partial(Vector.like, value))
+    elif isinstance(value, Edge):
+        _remember(block, partial(_edge_like, value))
     return value
+
+
+def _remember(block: bytes, read: Callable[[bytes], Block | None]) -> None:
+    """Keeps what reads blocks like a given one, if it reads that one."""
+    if read(block) is not None:
+        if len(_models) >= _MODELS_MAX:
+            _models.clear()
+        _models[len(block)] = read
+
+
+def _edge_like(model: Edge, block: bytes) -> Edge | None:
+    """Returns the edge in a block that differs from the block of `model` only in its ids, and is
+    therefore equally canonical; None for any other block, and if `model` has more than ids and a
+    type."""
+    if model.props or model.extra or model.key is not None or model.weight != 1.0:
+        return None
+    frame, pieces = _frame(model.etype)
+    if len(block) != frame.size:
+        return None
+    first, own, second, dst, third, src, last = frame.unpack(block)
+    if (first, second, third, last) != pieces:
+        return None
+    return Edge(EdgeId(own), model.etype, NodeId(src), NodeId(dst))
+
+
+@lru_cache(maxsize=_MODELS_MAX)
+def _frame(etype: str) -> tuple[Struct, tuple[bytes, ...]]:
+    """Returns the layout of the block of an edge that has only ids and a type, and the bytes
+    before, between and after its ids."""
+    raw = b"\xff" * ID_BYTES  # which no UTF-8 contains
+    pieces = tuple(Edge(EdgeId(raw), etype, NodeId(raw), NodeId(raw)).encode().split(raw))
+    return Struct(f"{ID_BYTES}s".join(f"{len(piece)}s" for piece in pieces)), pieces
 
 
 def _check_value(value: Block) -> None:

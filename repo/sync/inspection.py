@@ -9,7 +9,7 @@ Spec: sync 4, 5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ibidem.objects import codec
@@ -18,11 +18,11 @@ from ibidem.objects.cid import CID_BYTES, Cid, CommitCid, RootCid, TreeCid
 from ibidem.objects.cid_table import CidTable
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import CorruptError
+from ibidem.objects.links import may_link
 from ibidem.objects.progress import Progress
 from ibidem.objects.root import VALUE_KINDS, Root
 from ibidem.objects.tree.block import EMPTY_TREE
 from ibidem.objects.tree.cache import TreeCache
-from ibidem.objects.vector import Vector
 from ibidem.objects.verify import VALUES
 from ibidem.objects.walk import BATCH_BLOCKS
 from ibidem.repo.history.ancestry import parents_first
@@ -42,10 +42,7 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.repo.sync.have_set import HaveSet
 
-_BY_PLACE = frozenset(("tree", "part", "step", "receipt", "result", "commit"))
-"""Kinds that the walk leading to them has read already."""
-
-
+_VALUES = frozenset(VALUE_KINDS.values())
 _RECORDS = frozenset(("step", "receipt"))
 """Kinds whose values have their own checks."""
 
@@ -53,8 +50,9 @@ _RECORDS = frozenset(("step", "receipt"))
 class Accepted:
     """The result: the blocks to publish, and the existing commits that they build on."""
 
-    def __init__(self) -> None:
-        self.cids = CidTable()
+    def __init__(self, expected: int = 0) -> None:
+        """Has no block yet, and room for the CIDs of `expected` ones."""
+        self.cids = CidTable(expected)
         self.built_on: set[Cid] = set()
         """Commits, steps, receipts and roots that are here and were not sent."""
         self.commits: dict[CommitCid, Commit] = {}
@@ -95,10 +93,10 @@ class Inspection:
         self._has_parts = False
         """Whether a node that is new in that root lists others."""
         self._values: list[Need] = []
-        """Values of that root whose blocks are still to be read, all together."""
+        """Values of that root that are still to be checked, all together."""
         self._required = bytearray()
         """CIDs that are still to be added to the accepted ones, many at once."""
-        self._accepted = Accepted()
+        self._accepted = Accepted(len(quarantine))
         self._progress = progress
 
     def run(self, targets: Iterable[Cid]) -> Accepted:
@@ -131,6 +129,7 @@ class Inspection:
             lambda root: root in covered or self._is_built_on(root, self._known.root(root)),
             after_root=self._end_root,
             changes=self._roots.changes,
+            to_read=self._unnoted,
         ):
             self._check(need)
             if len(self._required) >= _BATCH_CIDS * CID_BYTES:
@@ -189,43 +188,59 @@ class Inspection:
         self._accepted.cids.add_all(self._required)
         self._required = bytearray()
 
+    def _unnoted(self, cids: Sequence[Cid]) -> list[Cid]:
+        """Returns those of some values of which not all that their places require was noted."""
+        noted = self._quarantine.fields_of(cids)
+        return [cid for cid, fields in zip(cids, noted, strict=True) if not fields]
+
     def _check(self, need: Need) -> None:
-        dim = self._quarantine.dim(need.cid)
-        if dim is None:
+        if need.kind in _VALUES:
+            self._values.append(need)
+            # A value is checked before the blocks that it links to, which follow.
+            has_links = need.block is not None and may_link(need.block)
+            if has_links or len(self._values) == BATCH_BLOCKS:
+                self._check_values()
+            return
+        if need.cid not in self._quarantine:
             if need.kind == "tree" and need.cid == EMPTY_TREE:
                 return
-            if need.kind not in NEVER_ERASED and self._is_erased(need.cid):
-                if need.kind in VALUE_KINDS.values():
-                    self._roots.value(need.kind, need.key, need.name, need.cid, None)
-                return
-            raise missing_from_pack(need.cid, need.kind)
-        self._required += need.cid.raw
-        if need.kind in _BY_PLACE:
+            self._check_erased(need)
             return
-        if need.cid.is_raw:
-            raise CorruptError(f"{need.kind}: got the raw block {need.cid}, expected a value")
+        self._required += need.cid.raw
         if need.kind == "root":
             root = Root.decode(self._quarantine[need.cid])
             self._nodes = root.nodes
             self._has_parts = False
             self._roots.begin(RootCid(need.cid.raw), root)
-            return
-        if dim:
-            fields = {"kind": Vector.KIND, "dim": dim}
-            self._roots.value(need.kind, need.key, need.name, need.cid, fields)
-            return
-        if need.block is not None:
-            self._check_value(need, need.block)
-            return
-        self._values.append(need)
-        if len(self._values) == BATCH_BLOCKS:
-            self._check_values()
+
+    def _check_erased(self, need: Need) -> None:
+        """Raises for a block that was not sent, unless it was erased."""
+        if need.kind in NEVER_ERASED or not self._is_erased(need.cid):
+            raise missing_from_pack(need.cid, need.kind)
 
     def _check_values(self) -> None:
-        """Checks the values that were sent, in the place where each is needed."""
+        """Checks values in the place where each is needed; reads only those of which not all that
+        this takes was noted."""
         values, self._values = self._values, []
-        blocks = self._quarantine.get_many([need.cid for need in values])
-        for need, block in zip(values, blocks, strict=True):
+        unread: list[Need] = []
+        noted = self._quarantine.fields_of([need.cid for need in values])
+        for need, fields in zip(values, noted, strict=True):
+            if fields is None:
+                self._check_erased(need)
+            else:
+                self._required += need.cid.raw
+                if need.cid.is_raw:
+                    raise CorruptError(
+                        f"{need.kind}: got the raw block {need.cid}, expected a value"
+                    )
+            if fields is None or fields:
+                self._roots.value(need.kind, need.key, need.name, need.cid, fields)
+            elif need.block is not None:
+                self._check_value(need, need.block)
+            else:
+                unread.append(need)
+        blocks = self._quarantine.get_many([need.cid for need in unread])
+        for need, block in zip(unread, blocks, strict=True):
             self._check_value(need, block)
 
     def _check_value(self, need: Need, block: bytes) -> None:

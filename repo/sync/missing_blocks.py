@@ -51,6 +51,7 @@ _LINKING = frozenset(("node", "conflict"))
 _PARTS = ("node", "edge")
 """Kinds of parts that are not raw: the sides of a conflict."""
 _BATCH_KEYS = 4096
+Choose = Callable[[Sequence[Cid]], Sequence[Cid]]
 
 
 class Need(NamedTuple):
@@ -68,7 +69,11 @@ class Need(NamedTuple):
 
 
 def root_needs(
-    source: Source, cid: Cid, bases: Sequence[Root], changes: Changes = diff
+    source: Source,
+    cid: Cid,
+    bases: Sequence[Root],
+    changes: Changes = diff,
+    to_read: Choose = list,
 ) -> Iterator[Need]:
     """Yields the blocks of a root that none of the `bases` has in the same place.
 
@@ -80,6 +85,8 @@ def root_needs(
         cid: of the root.
         bases: the first one is similar.
         changes: finds the differences of two trees.
+        to_read: chooses out of some values those that must be read, because it is not known that
+            they need no other block.
 
     Raises:
         NotFoundError: a tree block or the root is missing.
@@ -91,7 +98,7 @@ def root_needs(
     for tree_name, tree in root.trees().items():
         olds = [trees[tree_name] for trees in before if tree_name in trees]
         yield from (Need(block, "tree") for block in tree_needs(source, tree, olds))
-        yield from _value_needs(source, tree_name, tree, olds, changes)
+        yield from _value_needs(source, tree_name, tree, olds, changes, to_read)
 
 
 def tree_needs(source: Source, tree: TreeCid, olds: Iterable[TreeCid]) -> Iterator[TreeCid]:
@@ -189,6 +196,7 @@ def _value_needs(
     tree: TreeCid,
     olds: Sequence[TreeCid],
     find_changes: Changes,
+    to_read: Choose,
 ) -> Iterator[Need]:
     kind = VALUE_KINDS[tree_name[0]]
     first, *others = olds or [EMPTY_TREE]
@@ -204,19 +212,25 @@ def _value_needs(
             if after is not None and after not in there
         )
         if kind in _LINKING:
-            yield from _linking_needs(source, kind, tree_name[1], new)
+            yield from _linking_needs(source, kind, tree_name[1], new, to_read)
         else:
             yield from (Need(cid, kind, key, tree_name[1]) for key, cid, _ in new)
 
 
 def _linking_needs(
-    source: Source, kind: str, name: str, new: Iterator[tuple[bytes, Cid, tuple[Cid | None, ...]]]
+    source: Source,
+    kind: str,
+    name: str,
+    new: Iterator[tuple[bytes, Cid, tuple[Cid | None, ...]]],
+    to_read: Choose,
 ) -> Iterator[Need]:
     """Yields values with the blocks that they need and that the values they replace did not."""
     while batch := list(islice(new, BATCH_BLOCKS)):
-        blocks = read_many(source, [cid for _, cid, _ in batch])
-        for (key, cid, olds), block in zip(batch, blocks, strict=True):
-            if isinstance(block, NotFoundError):
+        cids = to_read([cid for _, cid, _ in batch])
+        blocks = dict(zip(cids, read_many(source, cids), strict=True))
+        for key, cid, olds in batch:
+            block = blocks.get(cid)
+            if block is None or isinstance(block, NotFoundError):
                 yield Need(cid, kind, key, name)
                 continue
             if not isinstance(block, bytes):
@@ -393,6 +407,7 @@ def needs_of(
     *,
     after_root: Callable[[Mapping[RootCid, Root]], None] | None = None,
     changes: Changes = diff,
+    to_read: Choose = list,
 ) -> Iterator[Need]:
     """Yields every block that commits, steps and receipts need and the receiver does not have.
 
@@ -404,12 +419,13 @@ def needs_of(
             the history of `commits`.
         after_root: called after the needs of each root with the roots that it was compared with.
         changes: finds the differences of two trees.
+        to_read: as in `root_needs`.
     """
     yield from records.needs
 
     def of_root(cid: RootCid, before: list[RootCid]) -> Iterator[Need]:
         bases = {base: Root.decode(source.get(base)) for base in before}
-        yield from root_needs(source, cid, list(bases.values()), changes)
+        yield from root_needs(source, cid, list(bases.values()), changes, to_read)
         if after_root is not None:
             after_root(bases)
 

@@ -10,11 +10,13 @@ Spec: sync 4.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import filterfalse, islice
+from struct import iter_unpack
 
 import numpy as np
 
 from ibidem.objects.blocks import Source
-from ibidem.objects.cid import CID_BYTES, Cid
+from ibidem.objects.cid import CID_BYTES, RAW_PREFIX, Cid
 from ibidem.objects.gc_pause import gc_paused
 from ibidem.objects.tree.block import EMPTY_TREE, EMPTY_TREE_BLOCK
 from ibidem.objects.tree.cache import TreeCache
@@ -49,7 +51,7 @@ class Pack:
         self._store = store
         self._is_erased = is_erased
         with gc_paused():
-            self._cids = _sorted_cids(
+            self._cids = sorted_cids(
                 (*(cid.raw for cid in more), *self._found(list(targets), list(had)))
             )
 
@@ -58,10 +60,10 @@ class Pack:
         return len(self._cids) // CID_BYTES
 
     def __iter__(self) -> Iterator[tuple[Cid, bytes]]:
-        for start in range(0, len(self._cids), _BATCH_BLOCKS * CID_BYTES):
-            stop = min(len(self._cids), start + _BATCH_BLOCKS * CID_BYTES)
-            batch = (Cid(self._cids[at : at + CID_BYTES]) for at in range(start, stop, CID_BYTES))
-            yield from self._read([cid for cid in batch if not self._is_erased(cid)])
+        cids = (Cid(raw) for (raw,) in iter_unpack(f"{CID_BYTES}s", self._cids))
+        sent = filterfalse(self._is_erased, cids)
+        while batch := list(islice(sent, _BATCH_BLOCKS)):
+            yield from self._read(batch)
 
     def _found(self, targets: list[Cid], had: list[Cid]) -> Iterator[bytes]:
         store = TreeCache(self._store)
@@ -86,10 +88,19 @@ class Pack:
                 raise block
 
 
-def _sorted_cids(raws: Iterable[bytes]) -> bytes:
+def sorted_cids(raws: Iterable[bytes]) -> bytes:
     """Returns CIDs ascending, each once, concatenated."""
     merged = b"".join(raws)
     if not merged:
         return b""
-    # Trailing zeros do not affect the order of byte strings of equal width.
-    return np.unique(np.frombuffer(merged, f"S{CID_BYTES}")).tobytes()
+    # Numbers are sorted in a tenth of the time of strings: the codec and 63 bits of the hash leave
+    # almost nothing to the second sort, which takes linear time if all is in order. Trailing zeros
+    # do not affect the order of byte strings of equal width.
+    rows = np.frombuffer(merged, np.uint8).reshape(-1, CID_BYTES)
+    hashes = np.ascontiguousarray(rows[:, 4:12]).view(">u8")[:, 0]
+    is_later = rows[:, 1] != RAW_PREFIX[1]
+    order = np.argsort(hashes >> np.uint64(1) | is_later.astype(np.uint64) << np.uint64(63))
+    cids = np.frombuffer(merged, f"S{CID_BYTES}")[order]
+    cids.sort(kind="stable")
+    found: bytes = cids[np.append(True, cids[1:] != cids[:-1])].tobytes()
+    return found

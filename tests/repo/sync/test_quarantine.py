@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 import ibidem
+from ibidem.objects import codec
 from ibidem.objects.cid import BlobCid, Cid, VectorCid
 from ibidem.objects.errors import ErrorKind, StorageError
+from ibidem.objects.links import links
 from ibidem.objects.vector import Vector
 from ibidem.repo.core import Core
 from ibidem.repo.erasure import quarantines
@@ -98,8 +100,9 @@ def test_a_block_that_is_sent_twice_is_here_once(tmp_path: Path) -> None:
         found.take([*list(blocks.items())[:1] * 3, *blocks.items(), *blocks.items()])
         assert len(found) == 40
         assert {cid: found[cid] for cid in found} == blocks
-        assert {found.dim(cid) for cid in blocks} <= {0, 2}
-        assert found.dim(BlobCid.of(b"not here")) is None
+        noted = found.fields_of(list(blocks))
+        assert all(fields in ({}, {"kind": "vector", "dim": 2}) for fields in noted)
+        assert found.fields_of([BlobCid.of(b"not here")]) == [None]
         assert not found.accept(lambda _: False)
         assert set(repo.core.store.cids()) == before
 
@@ -120,7 +123,7 @@ class CountingQuarantine(Quarantine):
         return super().get_many(cids)
 
 
-def test_an_inspection_reads_values_once_and_vectors_never() -> None:
+def test_an_inspection_reads_only_values_of_which_not_all_is_noted_and_once() -> None:
     with ibidem.init() as theirs, ibidem.init() as ours:
         filled(theirs)
         head = theirs.head
@@ -130,5 +133,27 @@ def test_an_inspection_reads_values_once_and_vectors_never() -> None:
             found.take(pack.items())
             Intake(ours.core, found).inspect([head])
         kinds = {cid: kind_of(block) for cid, block in pack.items() if not cid.is_raw}
-        for kind, reads in {"node": 1, "edge": 1, "sparse": 1, "vector": 0}.items():
-            assert {found.reads[cid] for cid in kinds if kinds[cid] == kind} == {reads}, kind
+        nodes = [cid for cid in kinds if kinds[cid] == "node"]
+        long = {cid for cid in nodes if list(links(pack[cid]))}
+        assert long
+        assert {cid for cid in nodes if found.reads[cid]} == long
+        for kind, reads in {"node": 1, "edge": 0, "sparse": 1, "vector": 0}.items():
+            cids = long if kind == "node" else {cid for cid in kinds if kinds[cid] == kind}
+            assert {found.reads[cid] for cid in cids} == {reads}, kind
+
+
+def test_noted_fields_are_those_of_the_value(tmp_path: Path) -> None:
+    with ibidem.init() as theirs, ibidem.init() as ours:
+        filled(theirs)
+        head = theirs.head
+        assert head is not None
+        pack = dict(LocalRemote(theirs.core).pack([head], []))
+        with Quarantine(ours.core) as found:
+            found.take(pack.items())
+            counts = Counter[str]()
+            for block, noted in zip(pack.values(), found.fields_of(list(pack)), strict=True):
+                assert noted is not None
+                if noted:
+                    assert noted.items() <= codec.decode(block).items()
+                    counts[noted["kind"]] += 1
+    assert counts == {"node": 27, "edge": 29, "vector": 10}
