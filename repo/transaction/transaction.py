@@ -683,19 +683,18 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
                 allowed to see such a node.
         """
         node, policy = self.node(id), self.trust_policy or TrustPolicy()
-        wanted = check_mapping("labels", labels)
-        for name in wanted:
-            if name not in policy.names:
-                raise InvalidInputError(
-                    f"labels: got {name!r:.80}, expected only "
-                    f"{policy.level!r:.80} and {policy.scope!r:.80}, the names in the trust policy"
-                )
+        if not isinstance(labels, Mapping) or not labels.keys() <= {*policy.names}:
+            expected = " and ".join(f"{name!r:.80}" for name in policy.names)
+            raise InvalidInputError(
+                f"labels: got {labels!r:.80}, expected a mapping from {expected}, "
+                "the names in the trust policy"
+            )
         staged = []
         whole = parts_of(node, self.find_node, values=self.values_of)
         for part in whole if document_of(node) == node.id else (node,):
             own = set(part.props) - document_labels(policy, part.props, node.props)
             names = [name for name in policy.names if part is node or name not in own]
-            staged.append(changed(part, props=with_labels(part.props, names, wanted)))
+            staged.append(changed(part, props=with_labels(part.props, names, labels)))
             if self.trust_policy is not None:
                 policy.check_labels(staged[-1].props)
         for part in staged:
