@@ -96,7 +96,11 @@ class _Builder:
         if isinstance(mark, Block):
             text = self._source[mark.start : mark.stop]
             lead = self._lead(mark.start)
-            header = self._header(text, mark)
+            header = ""
+            if mark.continues:
+                header = self._header()
+            else:
+                self._table, self._table_header = text, None
             part = Passage(text, mark.format, mark.language, mark.targets, header)
             self._open[-1].children.append((lead, part))
         else:
@@ -112,11 +116,8 @@ class _Builder:
         tail = self._source[self._done if document.children else 0 :]
         return Outline(tuple(document.children), tail)
 
-    def _header(self, text: str, mark: Block) -> str:
-        """Returns the header for a block: that of the first block of the same table."""
-        if not mark.continues:
-            self._table, self._table_header = text, None
-            return ""
+    def _header(self) -> str:
+        """Returns the header of the table whose first block was added last."""
         if self._table_header is None:
             self._table_header = table_header(self._table)
         return self._table_header

@@ -112,7 +112,9 @@ def apply(tx: Transaction, change: Change) -> None:
         tx.update_node(
             draft.id,
             summary=draft.summary,
-            context_sentence=_context(node, draft),
+            context_sentence=node.context_sentence
+            if has_own_context(node)
+            else draft.header or None,
             props={**other_properties(node), **draft.props},
             children=draft.children,
             tail=draft.tail,
@@ -127,10 +129,6 @@ def has_own_context(node: Node) -> bool:
     digest = node.props.get(HEADER_DIGEST)
     context = node.context_sentence or ""
     return bool(context) if digest is None else digest != header_digest(context)
-
-
-def _context(node: Node, draft: Draft) -> str | None:
-    return node.context_sentence if has_own_context(node) else draft.header or None
 
 
 def other_properties(node: Node) -> dict[str, Value]:
@@ -175,7 +173,7 @@ def _is_same(node: Node, draft: Draft) -> bool:
         or node.ntype != draft.ntype
         or node.tail != draft.tail
         or node.children != draft.children
-        or node.context_sentence != _context(node, draft)
+        or (node.context_sentence != (draft.header or None) and not has_own_context(node))
     ):
         return False
     owned = _owned(node)

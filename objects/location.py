@@ -197,14 +197,15 @@ def parts_of(
     met = {document.id}
     stack = [document]
     while stack:
-        for child in (child for one in values(stack.pop()) for child in one.children):
-            if child.id in met:
-                continue
-            met.add(child.id)
-            node = find(child.id)
-            if node is not None and document_of(node) == document.id:
-                yield node
-                stack.append(node)
+        for one in values(stack.pop()):
+            for child in one.children:
+                if child.id in met:
+                    continue
+                met.add(child.id)
+                node = find(child.id)
+                if node is not None and document_of(node) == document.id:
+                    yield node
+                    stack.append(node)
 
 
 def size_of(text: str) -> tuple[int, int]:
