@@ -6,8 +6,8 @@ memory, a large one in a store of its own in a temporary folder, so memory stays
 received. Nothing of it outlives the import: accepted blocks are published in one step, and refused
 ones leave no trace. A clone needs no such store: nobody can open the repository that it fills, and
 a refused copy is removed as a whole, so blocks are written there as they arrive, in batches. Of an
-edge, a vector, and a node without parts, all that its place requires is noted, so that only few
-values need be read again.
+edge, a vector, and a node without parts or links, all that its place requires is noted, so that
+only few values need be read again.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from ibidem.objects.constants import VECTOR_DIM_MAX
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import ErrorKind, NotFoundError
 from ibidem.objects.ids import ID_BYTES
+from ibidem.objects.links import may_link
 from ibidem.objects.node import Node
 from ibidem.objects.vector import Vector
 from ibidem.objects.verify import verify_block
@@ -95,7 +96,7 @@ class Quarantine(Closing, Mapping[Cid, bytes]):
                 self._guard.refuse({cid: block})
             new[cid] = block
             if len(new) > len(notes):
-                notes.append(self._noted.note(value))
+                notes.append(self._noted.note(value, block))
             self._pending_bytes += len(block) + _ENTRY_BYTES
             if self._pending_bytes > self._memory_bytes_max:
                 self._add(new, notes)
@@ -198,16 +199,16 @@ class _Noted:
     def __init__(self) -> None:
         self._ids = bytearray()
 
-    def note(self, value: Block | None) -> int:
+    def note(self, value: Block | None, block: bytes) -> int:
         """Returns a number of eight bytes from which `fields` returns fields of the value; 0 for a
-        value that must be read: one with parts, or of a kind that few values have."""
+        value that must be read: one with parts or links, or of a kind that few values have."""
         if type(value) is Vector:
             return value.dim
         at = len(self._ids) // ID_BYTES
         if type(value) is Edge:
             self._ids += value.id.raw + value.src.raw + value.dst.raw
             return at << _AT_SHIFT | _EDGE
-        if type(value) is Node and not value.children and type(value.content) is not tuple:
+        if type(value) is Node and not value.children and not may_link(block):
             self._ids += value.id.raw
             return at << _AT_SHIFT | _NODE
         return 0

@@ -37,8 +37,11 @@ def test_it_answers_as_a_dict_does(
     for raw, number in noted:
         expected.setdefault(raw, number.to_bytes(8, "little"))
     assert len(table) == len(expected)
-    numbers = [int.from_bytes(note, "little") for note in expected.values()]
-    assert table.notes(b"".join((*expected, RAW_PREFIX + bytes(32)))) == [*numbers, None]
+    raws = [*expected, RAW_PREFIX + bytes(32)]
+    notes = [
+        None if raw not in expected else int.from_bytes(expected[raw], "little") for raw in raws
+    ]
+    assert table.notes(b"".join(raws)) == notes
     assert all(raw in table and table.add(raw) == note for raw, note in expected.items())
     others = [Cid(prefix + b"\x01" + bytes(31)) for prefix in (DAG_CBOR_PREFIX, RAW_PREFIX)]
     asked = [*map(Cid, expected), *others]
