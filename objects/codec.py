@@ -227,7 +227,7 @@ def exact_value(value: Any) -> Any:
     if isinstance(value, StableId):
         return str(value)
     if isinstance(value, datetime):
-        return None if value.tzinfo is None else (value - _EPOCH) // timedelta(microseconds=1)
+        return None if value.utcoffset() is None else (value - _EPOCH) // timedelta(microseconds=1)
     return numpy_value(value)
 
 

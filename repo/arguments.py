@@ -13,6 +13,7 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.derive import act_node_id
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.numpy_value import numpy_value
 from ibidem.objects.record import record
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ def checked_time(time: int | datetime | None, name: str = "time") -> int | None:
     """Returns a time in microseconds since 1970 UTC; None for None."""
     if isinstance(time, datetime):
         return microseconds(time, name)
+    number = numpy_value(time)
+    time = time if number is None else number
     if time is not None and type(time) is not int:
         raise InvalidInputError(
             f"{name}: got {time!r:.80}, expected a datetime with an offset, "
