@@ -25,6 +25,14 @@ class Nowhere(tzinfo):
         return None
 
 
+class Missing(datetime):
+    """As the missing time of pandas."""
+
+    def utcoffset(self) -> timedelta | None:
+        raise ValueError("a missing time has no offset")
+
+
+MISSING = Missing(2026, 1, 1)
 LOST = datetime(2026, 1, 1, tzinfo=Nowhere())
 WIDE = np.longdouble(1.5)
 
@@ -115,6 +123,8 @@ MISTAKES: list[tuple[Callable[[Repository], object], str, str | None]] = [
     (added(key={"at": Path("a")}), "key.at: value: got .*Path", None),
     (added(props={"at": NAIVE}), "props.at: datetime: got 2026-01-01T00:00:00, expected an", None),
     (added(props={"at": np.datetime64("2026-01-01", "ns")}), "props.at: .*a datetime with", None),
+    (added(props={"at": MISSING}), "props.at: datetime: got 2026-01-01T00:00:00, expected", None),
+    (lambda repo: repo.query(as_of=MISSING), "as_of: got 2026-01-01T00:00:00, expected an", None),
     (added(props={"at": LOST}), "props.at: datetime: got 2026-01-01T00:00:00, expected an", None),
     (added(props={"at": WIDE}), "props.at: value: got .*longdouble, expected None", None),
     (lambda repo: repo.query(where={"at": LOST}), "where.at: got datetime", None),
