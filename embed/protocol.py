@@ -8,6 +8,7 @@ same model of the same provider.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from inspect import getattr_static
 from typing import Any, Protocol
 
 import numpy as np
@@ -57,7 +58,8 @@ class Embedder(Protocol):
 def checked_embedder(embedder: Embedder) -> Embedder:
     """Returns an embedder; raises `InvalidInputError` for what lacks a part of one."""
     for part in ("name", "digest", "dim", "embed"):
-        if not hasattr(embedder, part):
+        # A property is not read: it may load a model, or ask a server.
+        if getattr_static(embedder, part, None) is None and not hasattr(embedder, part):
             raise InvalidInputError(
                 f"embedder: got {type(embedder).__name__} without {part!r}, "
                 "expected an Embedder: name, digest, dim and embed(texts)"

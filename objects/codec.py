@@ -227,7 +227,9 @@ def exact_value(value: Any) -> Any:
     if isinstance(value, StableId):
         return str(value)
     if isinstance(value, datetime):
-        return None if value.tzinfo is None else (value - _EPOCH) // timedelta(microseconds=1)
+        # The missing time of pandas has no zone, and cannot be asked for an offset.
+        has_offset = value.tzinfo is not None and value.utcoffset() is not None
+        return (value - _EPOCH) // timedelta(microseconds=1) if has_offset else None
     return numpy_value(value)
 
 

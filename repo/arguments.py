@@ -5,23 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ibidem.objects.codec import exact_value
 from ibidem.objects.commit import Commit
 from ibidem.objects.derive import act_node_id
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.numpy_value import numpy_value
 from ibidem.objects.record import record
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import CommitCid, RootCid
     from ibidem.objects.root import Root
     from ibidem.repo.signing.key import SigningKey
-
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @record
@@ -83,6 +82,8 @@ def checked_time(time: int | datetime | None, name: str = "time") -> int | None:
     """Returns a time in microseconds since 1970 UTC; None for None."""
     if isinstance(time, datetime):
         return microseconds(time, name)
+    number = numpy_value(time)
+    time = time if number is None else number
     if time is not None and type(time) is not int:
         raise InvalidInputError(
             f"{name}: got {time!r:.80}, expected a datetime with an offset, "
@@ -93,12 +94,13 @@ def checked_time(time: int | datetime | None, name: str = "time") -> int | None:
 
 def microseconds(moment: datetime, name: str = "time") -> int:
     """Returns a datetime in microseconds since 1970 UTC; one without an offset is an error."""
-    if moment.utcoffset() is None:
+    exact = exact_value(moment)
+    if exact is None:
         raise InvalidInputError(
             f"{name}: got {moment.isoformat()}, expected an offset",
             hint="write Z after it for UTC, or an offset such as +02:00; a datetime has tzinfo=UTC",
         )
-    return (moment - EPOCH) // timedelta(microseconds=1)
+    return int(exact)
 
 
 class UniqueIds:

@@ -160,7 +160,9 @@ def test_a_call_that_has_begun_is_finished_before_it_is_cancelled():
             task = asyncio.create_task(call)
             while not begun.is_set():
                 await asyncio.sleep(0.001)
-            task.cancel()
+            for _ in range(3):
+                task.cancel()
+                await asyncio.sleep(0.001)
             await asyncio.sleep(0.01)
             assert not task.done()
             may_go.set()
@@ -200,6 +202,22 @@ def test_a_call_that_is_not_awaited_says_so():
     asyncio.run(main())
 
 
+def test_a_call_runs_once():
+    async def main() -> None:
+        async with aio.init("memory:") as repo:
+            adding = repo.add("tea at five")
+            await asyncio.create_task(adding)
+            with pytest.raises(RuntimeError, match="already awaited"):
+                await adding
+            assert len(await repo.query(label="Semantic")) == 1
+            dropped = repo.add("tea at six")
+            dropped.close()
+            del dropped
+            assert len(await repo.query(label="Semantic")) == 1
+
+    asyncio.run(main())
+
+
 def test_an_agent_with_awaited_tools_is_recorded_and_replayed():
     called: list[str] = []
 
@@ -233,6 +251,32 @@ def test_an_agent_with_awaited_tools_is_recorded_and_replayed():
             with pytest.raises(ibidem.RunMismatchError):
                 async with repo.runs.replay("bot/1"):
                     pass
+
+    asyncio.run(main())
+
+
+def test_a_tool_may_be_an_object_and_one_that_only_returns_an_awaitable_is_refused():
+    class Model:
+        async def __call__(self, prompt: str) -> str:
+            return f"said: {prompt}"
+
+    async def agent(session: Any) -> object:
+        ask = await session.tool("model", Model())
+        return await ask("who?")
+
+    async def main() -> None:
+        async with aio.init("memory:") as repo:
+            async with repo.runs.start("bot") as run:
+                assert await agent(run) == "said: who?"
+            async with repo.runs.replay("bot") as replay:
+                assert await agent(replay) == "said: who?"
+            async with repo.runs.start("other") as run:
+                answer = Model()("who?")
+                ask = await run.tool("model", lambda _: answer)
+                with pytest.raises(ibidem.InvalidInputError, match="got an awaitable") as raised:
+                    ask("who?")
+                assert "'async def'" in str(raised.value.hint)
+                await answer
 
     asyncio.run(main())
 

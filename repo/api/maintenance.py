@@ -202,7 +202,7 @@ class Maintenance:
             names: as in `build_index`; by default the current branch.
 
         Raises:
-            NotFoundError: there is no such branch or tag.
+            NotFoundError: there is no such branch or tag, or something of it was erased.
         """
         from ibidem.repo.maintenance.head_index import verify_heads
 

@@ -117,13 +117,19 @@ def drop_heads(core: Core, names: Iterable[str] | None) -> int:
 
 def verify_heads(core: Core, names: Iterable[str] | None) -> tuple[str, ...]:
     """Builds the indices of some heads again, in memory, and returns what differs, or why a head
-    cannot be read. A head of which something was erased cannot be asked, so it has no index."""
+    cannot be read. A head of which something was erased cannot be asked, so it has no index.
+
+    Raises:
+        ErasedError: such a head was named.
+    """
     found = _full_names(core, names)
     problems = []
     for name in found:
         try:
             differences = core.search_index.verify(core.graph(name).root_cid)
         except ErasedError:
+            if names is not None:
+                raise
             continue
         except (CorruptError, NotFoundError) as error:
             differences = [str(error)]

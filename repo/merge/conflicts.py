@@ -17,7 +17,7 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.conflict import EDGE, Conflict
 from ibidem.objects.errors import NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
-from ibidem.objects.node import Node
+from ibidem.objects.node import Node, join_content
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, diff
@@ -96,9 +96,17 @@ def values_of(source: Source, root: Root, id: str) -> dict[str, tuple[Any, ...]]
     sides = sides_of(source, found)
     distinct = {name: dict.fromkeys(side.get(name) for side in sides) for name in found.fields}
     return {
-        name: tuple(None if value is None else codec.decode(value) for value in values)
+        name: tuple(_value(source, name, value) for value in values)
         for name, values in distinct.items()
     }
+
+
+def _value(source: Source, name: str, encoded: bytes | None) -> Any:
+    """Returns a value of a field as it is given to resolve a conflict: long content is whole."""
+    value = None if encoded is None else codec.decode(encoded)
+    if name == "content" and isinstance(value, list):
+        return join_content(map(source.get, value))
+    return value
 
 
 def new_conflicts(source: Source, commit: Commit) -> tuple[NodeId | EdgeId, ...]:

@@ -179,8 +179,11 @@ class ReceiptLog:
         if self._lock is None:
             if not path.parent.exists():
                 # Receipts have questions: they are for those who may write the repository.
-                is_shared = path.parent.parent.stat().st_mode & stat.S_IWGRP
+                repository = path.parent.parent.stat()
+                is_shared = repository.st_mode & stat.S_IWGRP
                 path.parent.mkdir(mode=0o770 if is_shared else 0o700, exist_ok=True)
+                if path.parent.stat().st_gid != repository.st_gid:
+                    path.parent.chmod(0o700)  # its group is another one
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
             self._lock = os.open(path.with_name(LOCK_FILE), flags, 0o666)
         deadline = None

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from copy import copy
 from datetime import datetime
 from functools import cached_property
-from inspect import iscoroutinefunction
+from inspect import isawaitable, iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import Cid, CommitCid, RootCid
@@ -191,7 +191,8 @@ class Session(Layers, Recalling, Questions, Ending):
         Args:
             name: the name of the tool, such as "search".
             function: takes and returns text, bytes, numbers, lists and maps. If it is asynchronous,
-                so is what is returned, and calls may overlap.
+                so is what is returned, and calls may overlap. What only returns an awaitable, such
+                as a decorated function, is wrapped in an `async def` that awaits it.
             errors: error classes, in addition to Python's own, that it may raise.
         """
         known = tuple(errors)
@@ -215,7 +216,9 @@ class Session(Layers, Recalling, Questions, Ending):
                 raise
             return event.finish(value)
 
-        return awaited if iscoroutinefunction(function) else called
+        # An object may have an asynchronous `__call__`.
+        is_async = iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
+        return awaited if is_async else called
 
     # -- refs ----------------------------------------------------------------------------------
 
@@ -338,6 +341,11 @@ class OpenEvent:
             InvalidInputError: the value cannot be recorded.
         """
         try:
+            if isawaitable(value):
+                raise InvalidInputError(
+                    f"answer: got an awaitable, {value!r:.80}, expected what it returns",
+                    hint="pass an 'async def' that awaits it to session.tool",
+                )
             recorded = settled("answer", value)
         except InvalidInputError as error:
             self.fail(error)

@@ -31,6 +31,7 @@ import inspect
 import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from types import MethodType, TracebackType
 from typing import Any, Final
 
@@ -54,7 +55,7 @@ __all__ = [*CLASSES, *FUNCTIONS]
 
 
 class Call(Coroutine[Any, Any, Any]):
-    """A call that runs in a thread when it is awaited or entered, or when a task runs it.
+    """A call that runs once, in a thread, when it is awaited or entered, or when a task runs it.
 
     One that is dropped before that has done nothing, and warns as a coroutine does.
     """
@@ -80,11 +81,11 @@ class Call(Coroutine[Any, Any, Any]):
 
     def send(self, value: Any) -> Any:
         """Goes on with the call; for event loops."""
-        return (self._running or self._run()).send(value)
+        return self._run().send(value)
 
     def throw(self, *error: Any) -> Any:
         """Raises an error in the call; for event loops."""
-        return (self._running or self._run()).throw(*error)
+        return self._run().throw(*error)
 
     async def __aenter__(self) -> Any:
         self._entered = await self._run()
@@ -99,7 +100,8 @@ class Call(Coroutine[Any, Any, Any]):
         await self._entered.__aexit__(kind, error, trace)
 
     def _run(self) -> Coroutine[Any, Any, Any]:
-        self._running = self._result()
+        if self._running is None:
+            self._running = self._result()
         return self._running
 
     async def _result(self) -> Any:
@@ -250,6 +252,7 @@ async def _in_thread(pool: ThreadPoolExecutor, function: Callable[[], Any]) -> A
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
-        if not future.done():
-            await asyncio.wait([future])
+        while not future.done():  # it may be cancelled again meanwhile
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([future])
         raise

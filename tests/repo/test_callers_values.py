@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,30 @@ import numpy as np
 import pytest
 
 import ibidem
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import InvalidInputError, StorageError
 from ibidem.repo.repository import Repository
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001
+
+
+class Nowhere(tzinfo):
+    """A time zone that says nothing."""
+
+    def utcoffset(self, _: datetime | None) -> timedelta | None:
+        return None
+
+
+class Missing(datetime):
+    """As the missing time of pandas."""
+
+    def utcoffset(self) -> timedelta | None:
+        raise ValueError("a missing time has no offset")
+
+
+MISSING = Missing(2026, 1, 1)
+LOST = datetime(2026, 1, 1, tzinfo=Nowhere())
+WIDE = np.longdouble(1.5)
 
 
 @pytest.fixture
@@ -56,6 +75,28 @@ def test_a_condition_takes_what_a_property_takes(filled: Repository, where: Any,
     assert filled.receipts.replay(receipt) == plain
 
 
+def test_a_time_in_a_number_of_numpy_is_a_time(filled: Repository):
+    now = filled.now(DAY)
+    assert filled.now(np.int64(now)) == now  # type: ignore[arg-type]
+    as_of = {"as_of": np.int64(now), "created_before": np.int64(now)}
+    assert filled.retrieve("gate", **as_of) == filled.retrieve(  # type: ignore[arg-type]
+        "gate", as_of=DAY, created_before=DAY
+    )
+
+
+def test_an_embedder_is_not_run_when_it_is_registered(repo: Repository):
+    class Remote:
+        name, digest, embed = "remote", bytes(32), None
+
+        @property
+        def dim(self) -> int:
+            raise StorageError("the service does not answer")
+
+    repo.use_embedder(Remote())  # type: ignore[arg-type]
+    with pytest.raises(StorageError):
+        repo.embed(Remote())  # type: ignore[arg-type]
+
+
 def test_a_node_is_asked_for_by_an_id_in_a_property(repo: Repository):
     with repo.transaction() as tx:
         ada = tx.add_node("Person", summary="Ada")
@@ -82,6 +123,12 @@ MISTAKES: list[tuple[Callable[[Repository], object], str, str | None]] = [
     (added(key={"at": Path("a")}), "key.at: value: got .*Path", None),
     (added(props={"at": NAIVE}), "props.at: datetime: got 2026-01-01T00:00:00, expected an", None),
     (added(props={"at": np.datetime64("2026-01-01", "ns")}), "props.at: .*a datetime with", None),
+    (added(props={"at": MISSING}), "props.at: datetime: got 2026-01-01T00:00:00, expected", None),
+    (lambda repo: repo.query(as_of=MISSING), "as_of: got 2026-01-01T00:00:00, expected an", None),
+    (added(props={"at": LOST}), "props.at: datetime: got 2026-01-01T00:00:00, expected an", None),
+    (added(props={"at": WIDE}), "props.at: value: got .*longdouble, expected None", None),
+    (lambda repo: repo.query(where={"at": LOST}), "where.at: got datetime", None),
+    (lambda repo: repo.query(where={"at": WIDE}), "where.at: got .*1.5", None),
     (lambda repo: repo.add(None), "text: got None, expected text", None),  # type: ignore[arg-type]
     (lambda repo: repo.add(""), "text: got '', expected text", None),
     (lambda repo: repo.add("x", label=None), "label: got None, expected text", None),  # type: ignore[arg-type]

@@ -55,6 +55,28 @@ def test_only_those_who_may_write_the_repository_can_read_the_questions(
         assert (tmp_path / "receipts" / name).stat().st_mode & 0o777 == file
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no groups of files")
+def test_another_group_than_that_of_the_repository_cannot_read_the_questions(
+    tmp_path: Path,
+) -> None:
+    """A new folder has the group of its user, unless the folder above passes its own on."""
+    group = 4711 if os.geteuid() == 0 else next(iter({*os.getgroups()} - {os.getegid()}), None)
+    if group is None:
+        pytest.skip("the user has one group")
+    for mode in (0o775, 0o2775):
+        repository = tmp_path / oct(mode)
+        repository.mkdir()
+        os.chown(repository, -1, group)
+        repository.chmod(mode)
+        before = os.umask(0)
+        try:
+            ReceiptLog(repository / "receipts").append(BLOCKS[0])
+        finally:
+            os.umask(before)
+        found = (repository / "receipts").stat()
+        assert found.st_mode & 0o777 == (0o770 if found.st_gid == group else 0o700)
+
+
 def test_a_repeat_in_a_row_is_kept_once(tmp_path: Path) -> None:
     receipts = ReceiptLog(tmp_path)
     for _ in range(3):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ibidem.objects.constants import CONTENT_INLINE_BYTES_MAX
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.repo.repository import Repository
 
@@ -35,6 +36,21 @@ def test_each_value_of_a_field_is_there_once_and_none_for_a_removal(repo: Reposi
         repo.resolve_conflict(acme, "mine")
     repo.resolve_conflict(acme, value={"props.staff": max(values["props.staff"])})
     assert repo.at().node(acme).props["staff"] == 3
+
+
+def test_long_content_is_whole(repo: Repository) -> None:
+    texts = [letter * CONTENT_INLINE_BYTES_MAX * 2 for letter in (b"a", b"b")]
+    with repo.transaction() as tx:
+        scan = tx.add_node("Scan", summary="a page", content=b"c")
+    repo.branch("press")
+    for branch, text in zip(("main", "press"), texts, strict=True):
+        with repo.transaction(branch=branch) as tx:
+            tx.update_node(scan, content=text)
+    repo.merge("press")
+    found = repo.conflict_values(scan)["content"]
+    assert sorted(found) == texts
+    repo.resolve_conflict(scan, value={"content": found[0]})
+    assert repo.at().content(scan) == found[0]
 
 
 def test_a_side_that_was_erased_has_no_values(repo: Repository) -> None:
