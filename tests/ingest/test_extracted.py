@@ -208,6 +208,23 @@ def test_no_text_between_separators_is_lost(reading, path, source):
     assert not any("targets" in draft.props for draft in read.drafts)
 
 
+def test_a_line_break_is_a_space_where_a_text_has_one_line(reading):
+    page = "<h2>one<br>two</h2><ul><li>three<br>four</ul><table><caption>five<br>six</caption>"
+    read = reading("a.html", page + "<tr><th>a<br>b<th>c<tr><td><br><td><tr><td>d<td>e</table>")
+    assert parts(read) == [
+        (2, "one two"),
+        ("list", "- three four"),
+        ("table", "five six\n\n| a b | c |\n|---|---|\n| d | e |"),
+    ]
+
+
+def test_the_caption_of_an_empty_table_is_a_paragraph(reading):
+    page = "<table><caption>See <a href='b.html'>ports</a></caption><tr><td><td><tr><td><td></table>"
+    read = reading("a.html", page)
+    assert parts(read) == [("paragraph", "See ports")]
+    assert read.drafts[0].props["targets"] == ["b.html"]
+
+
 def test_a_page_without_text_is_reported(reading):
     read = reading("a.html", "<body><script>render()</script>")
     assert read.warnings == ["no text: the page is empty, or made by its scripts"]
@@ -459,6 +476,44 @@ def test_a_text_box_of_a_word_document_stands_below_its_anchor(reading):
         ("paragraph", "More."),
         ("paragraph", "After."),
     ]
+
+
+def test_each_text_in_a_table_of_a_word_document_is_read_once(reading):
+    def cell(inner):
+        return f"<w:tc>{inner}</w:tc>"
+
+    def row(*cells):
+        return f"<w:tr>{''.join(cells)}</w:tr>"
+
+    def control(inner):
+        return f"<w:sdt><w:sdtContent>{inner}</w:sdtContent></w:sdt>"
+
+    def box(inner):
+        text = f"<w:txbxContent>{inner}</w:txbxContent>"
+        return f"<w:r><mc:Choice>{text}</mc:Choice><mc:Fallback>{text}</mc:Fallback></w:r>"
+
+    inner = f"<w:tbl>{row(cell(paragraph('c')), cell(paragraph('d')))}</w:tbl>"
+    boxed = paragraph("e").replace("</w:p>", f"{box(paragraph('f'))}</w:p>")
+    body = (
+        row(cell(paragraph("a")), cell(paragraph("b") + inner))
+        + row(cell(boxed), control(cell(paragraph("g"))))
+        + control(row(cell(paragraph("h")), cell(f"<w:del>{paragraph('gone')}</w:del>")))
+    )
+    assert parts(reading("a.docx", docx(f"<w:tbl>{body}</w:tbl>"))) == [
+        ("table", "| a | b c d |\n|---|---|\n| e f | g |\n| h |  |")
+    ]
+
+
+def test_no_deleted_or_moved_text_of_a_word_document_is_read(reading):
+    note = '<w:r><w:footnoteReference w:id="1"/></w:r>'
+    box = f"<w:r><w:txbxContent>{paragraph('gone')}</w:txbxContent></w:r>"
+    moved = "<w:r><w:t>moved</w:t></w:r>"
+    body = (
+        f"<w:p><w:del>{note}{box}</w:del><w:moveFrom>{moved}</w:moveFrom></w:p>"
+        f"<w:p><w:moveTo>{moved}</w:moveTo></w:p>"
+    )
+    notes = {"word/footnotes.xml": f'<w:footnote w:id="1">{paragraph("gone")}</w:footnote>'}
+    assert parts(reading("a.docx", docx(body, **notes))) == [("paragraph", "moved")]
 
 
 def test_a_presentation_becomes_a_section_a_slide(reading):
