@@ -3,12 +3,15 @@
 import hashlib
 import io
 import json
+from collections import Counter
 
 import pytest
 
 from ibidem.ingest.document import read_document
-from ibidem.ingest.extraction import CELL_CHARS_MAX
+from ibidem.ingest.extraction import CELL_CHARS_MAX, Writer
 from ibidem.ingest.html_tree import parse
+from ibidem.ingest.mark import Heading
+from ibidem.ingest.pdf import write_page
 from ibidem.ingest.sandbox import Sandbox
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.location import source_text
@@ -219,8 +222,8 @@ def test_a_line_break_is_a_space_where_a_text_has_one_line(reading):
 
 
 def test_the_caption_of_an_empty_table_is_a_paragraph(reading):
-    page = "<table><caption>See <a href='b.html'>ports</a></caption><tr><td><td><tr><td><td></table>"
-    read = reading("a.html", page)
+    caption = "<caption>See <a href='b.html'>ports</a></caption>"
+    read = reading("a.html", f"<table>{caption}<tr><td><td><tr><td><td></table>")
     assert parts(read) == [("paragraph", "See ports")]
     assert read.drafts[0].props["targets"] == ["b.html"]
 
@@ -567,6 +570,21 @@ def test_bookmarks_of_a_pdf_are_headings_at_their_lines(reading):
     ]  # fmt: skip
 
 
+def test_each_bookmark_is_compared_once_however_many_lines_its_page_has():
+    class Title(str):
+        def lower(self):
+            compared[self] += 1
+            return super().lower()
+
+    compared = Counter[str]()
+    titles = [Title(f"no {number}") for number in range(50)] + [Title("line")]
+    writer = Writer()
+    write_page(writer, 6, "line\n" * 1000, [(1, title) for title in titles], 2)
+    assert compared == dict.fromkeys(titles, 1)
+    headings = [mark.text for mark in writer.marks if isinstance(mark, Heading)]
+    assert headings == [*titles, "Page 7"]
+
+
 def test_a_page_of_a_pdf_is_cut_where_a_line_ends_a_sentence(reading):
     pytest.importorskip("pypdf")
     lines = [f"Line {number} goes on{'.' * (number % 5 == 0)}" for number in range(120)]
@@ -582,6 +600,9 @@ def test_words_that_are_divided_at_the_end_of_a_line_are_whole_again(reading):
     lines = ["The en-", "coding, byte-swapped and byte-", "swapped again, X-", "ray and a-1-", "b."]
     (_, (_, text)) = parts(reading("a.pdf", pdf([""], packed=page_of(lines))))
     assert text == "The encoding,\nbyte-swapped and byte-swapped\nagain, X-\nray and a-1-\nb."
+    names = ["Jean-", "Paul is non-", "European, INTER-", "NATIONAL"]
+    (_, (_, text)) = parts(reading("a.pdf", pdf([""], packed=page_of(names))))
+    assert text == "Jean-Paul\nis non-European,\nINTERNATIONAL"
 
 
 def test_the_dots_of_a_table_of_contents_are_shortened(reading):

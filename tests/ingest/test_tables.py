@@ -167,7 +167,8 @@ def test_rows_with_many_spaces_at_their_end_have_the_header():
     """[5.1-g]"""
     table = pipes(ROWS).replace("\n", " " * 300 + "\n")
     rows = [one for one in passages("a.md", table) if one.props["format"] == "table"]
-    assert len(rows) > 2 and all(one.header.startswith("| station |") for one in rows[1:])
+    assert len(rows) > 2
+    assert all(one.header.startswith("| station |") for one in rows[1:])
 
 
 def test_two_tables_have_headers_of_their_own():
