@@ -88,9 +88,7 @@ def extract_pptx(data: bytes) -> Extraction:
 
 
 def _slide(writer: Writer, archive: Archive, name: str, number: int) -> None:
-    shapes = [
-        shape for shape in archive.xml(name).walk() if shape.tag in ("p:sp", "p:graphicframe")
-    ]
+    shapes = list(_outermost(archive.xml(name), frozenset({"p:sp", "p:graphicframe"})))
     title = next((shape for shape in shapes if _placeholder(shape) in ("title", "ctrtitle")), None)
     text = "" if title is None else " ".join(_paragraphs(title))
     writer.heading(1, f"Slide {number}: {text}" if text.strip() else f"Slide {number}")

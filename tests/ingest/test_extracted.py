@@ -529,6 +529,15 @@ def test_a_presentation_becomes_a_section_a_slide(reading):
     ]
 
 
+def test_a_shape_with_a_fallback_is_read_once(reading):
+    new, old = shape("New"), shape("Old")
+    either = f"<mc:AlternateContent><mc:Choice>{new}</mc:Choice><mc:Fallback>{old}</mc:Fallback>"
+    assert parts(reading("a.pptx", pptx([f"{either}</mc:AlternateContent>"]))) == [
+        (1, "Slide 1"),
+        ("paragraph", "New"),
+    ]
+
+
 def test_a_pdf_becomes_a_section_a_page(reading):
     pytest.importorskip("pypdf")
     read = reading("a.pdf", pdf(["Hello there.", "The end."]))
