@@ -370,6 +370,15 @@ def test_all_texts_of_a_message_are_read_and_no_attachment(reading):
     assert list(document(read).props["attachments"]) == ["a.png", "a.png", "a.log"]
 
 
+def test_the_page_of_related_parts_is_the_one_that_they_name(reading):
+    style = f"{HTML_PART}\nContent-ID: <a@b>", "<p>Style."
+    page = f"{HTML_PART}\nContent-ID: <c@d>", "<p>Page."
+    head, text = mixed("related", style, page)
+    for start, found in ((' start="<c@d>"', "Page."), (' start="<e@f>"', "Style."), ("", "Style.")):
+        source = message(f"{head};{start}" if start else head, text)
+        assert parts(reading("a.eml", source)) == [("paragraph", found)]
+
+
 def test_quoted_lines_are_passages_of_their_own(reading):
     text = "Ada wrote:\n> One.\n>\n> Two,\n> three.\nNo.\n\n  > indented\n>> deep\n"
     assert parts(reading("a.eml", message(PLAIN, text))) == [
