@@ -33,7 +33,7 @@ LINK_TEXT = re.compile("\x1c([^\x1c-\x1e]*)\x1d([^\x1c-\x1e]*)\x1e")
 """What `link_text` returns: the text, the target."""
 _FENCE = re.compile(r"`{3,}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_SPACES = re.compile(r"[ \t\r\n\f\v\u00a0]+")
+_SPACES = re.compile(r"[ \t\r\n\f\v\x1f\u00a0]+")
 
 
 @record
@@ -116,17 +116,16 @@ class Writer:
         """
         iterator = iter(rows)
         header = next(iterator, None)
-        if header is None:
-            return
-        lines = [_row(header, has_links=has_links), "|" + "---|" * max(1, len(header))]
-        if caption := one_line(caption):
-            lines = [caption, "", *lines]
+        lines = [caption, ""] if (caption := one_line(caption)) else []
+        if header is not None:
+            lines += [_row(header, has_links=has_links), "|" + "---|" * max(1, len(header))]
         size = 0
         for row in iterator:
             lines.append(_row(row, has_links=has_links))
             size += len(lines[-1]) + 1
             self._check(size)
-        self.block("table", "\n".join(lines), has_links=has_links)
+        kind = "paragraph" if header is None else "table"
+        self.block(kind, "\n".join(lines), has_links=has_links)
 
     def markdown(self, text: str) -> None:
         """Adds a text that is Markdown, with its own headings."""

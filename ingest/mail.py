@@ -113,7 +113,11 @@ def _write_body(writer: Writer, part: EmailMessage, level: int, depth: int = 0) 
     elif parts:
         if kind == "multipart/alternative":
             parts = [_best(parts)]
-        for one in parts[:1] if kind == "multipart/related" else parts:
+        elif kind == "multipart/related":
+            root = part.get_param("start")
+            named = [one for one in parts if root and one["content-id"] == root]
+            parts = (named or parts)[:1]
+        for one in parts:
             _write_body(writer, one, level, depth + 1)
     elif part.is_attachment():
         pass

@@ -20,7 +20,9 @@ _PRESENTATION = "ppt/presentation.xml"
 _HEADING = re.compile(r"(?:heading|titre|überschrift) ?([1-9])", re.IGNORECASE)
 _PROPS = {"dc:creator": "author", "dcterms:modified": "date"}
 _REFERENCES = {"w:footnotereference": "footnote", "w:endnotereference": "endnote"}
-_SKIPPED = frozenset({"w:del", "mc:fallback", "w:instrtext", "w:txbxcontent", "w:rpr", "w:ppr"})
+_DROPPED = frozenset({"w:del", "w:movefrom", "mc:fallback"})
+_BOX = "w:txbxcontent"
+_SKIPPED = frozenset({*_DROPPED, _BOX, "w:instrtext", "w:rpr", "w:ppr"})
 
 
 def extract_docx(data: bytes) -> Extraction:
@@ -86,9 +88,7 @@ def extract_pptx(data: bytes) -> Extraction:
 
 
 def _slide(writer: Writer, archive: Archive, name: str, number: int) -> None:
-    shapes = [
-        shape for shape in archive.xml(name).walk() if shape.tag in ("p:sp", "p:graphicframe")
-    ]
+    shapes = list(_outermost(archive.xml(name), frozenset({"p:sp", "p:graphicframe"})))
     title = next((shape for shape in shapes if _placeholder(shape) in ("title", "ctrtitle")), None)
     text = "" if title is None else " ".join(_paragraphs(title))
     writer.heading(1, f"Slide {number}: {text}" if text.strip() else f"Slide {number}")
@@ -135,27 +135,24 @@ def _paragraphs(shape: Element) -> Iterator[str]:
 
 def _blocks(body: Element) -> Iterator[Element]:
     """Yields paragraphs and tables, those inside content controls and text boxes too."""
-    stack = list(reversed(body.children))
-    while stack:
-        part = stack.pop()
-        if isinstance(part, str) or part.tag in _SKIPPED:
-            continue
-        if part.tag in ("w:p", "w:tbl"):
-            yield part
+    for part in _outermost(body, frozenset({"w:p", "w:tbl"})):
+        yield part
         if part.tag == "w:p":
-            stack.extend(reversed([line for box in _boxes(part) for line in box.children]))
-        elif part.tag != "w:tbl":
-            stack.extend(reversed(part.children))
+            for box in _outermost(part, frozenset({_BOX}), _DROPPED):
+                yield from _blocks(box)
 
 
-def _boxes(part: Element) -> Iterator[Element]:
-    """Yields the contents of the text boxes that are anchored to a paragraph."""
+def _outermost(
+    part: Element, tags: frozenset[str], skipped: frozenset[str] = _SKIPPED
+) -> Iterator[Element]:
+    """Yields the elements of some names below one, but not those inside each other or inside what
+    is skipped."""
     stack = list(reversed(part.children))
     while stack:
         inner = stack.pop()
-        if isinstance(inner, str) or inner.tag == "mc:fallback":
+        if isinstance(inner, str) or inner.tag in skipped:
             continue
-        if inner.tag == "w:txbxcontent":
+        if inner.tag in tags:
             yield inner
         else:
             stack.extend(reversed(inner.children))
@@ -177,8 +174,8 @@ def _notes(archive: Archive) -> dict[tuple[str, str], str]:
 def _notes_of(part: Element, notes: dict[tuple[str, str], str]) -> Iterator[str]:
     """Removes and yields the notes to which a paragraph or table refers, each a line that begins
     with its mark."""
-    for reference in part.walk():
-        if reference.tag in _REFERENCES:
+    for paragraph in [part] if part.tag == "w:p" else _paragraphs_in(part):
+        for reference in _outermost(paragraph, frozenset(_REFERENCES)):
             key = (_REFERENCES[reference.tag], reference.attributes.get("w:id", ""))
             if text := notes.pop(key, None):
                 yield f"{_mark(reference)}: {text}"
@@ -192,13 +189,20 @@ def _mark(reference: Element) -> str:
 def _rows(table: Element, links: dict[str, str]) -> list[list[str]]:
     return [
         [
-            " ".join(_text(inner, links) for inner in cell.walk() if inner.tag == "w:p")
-            for cell in row.children
-            if isinstance(cell, Element) and cell.tag == "w:tc"
+            " ".join(_text(paragraph, links) for paragraph in _paragraphs_in(cell))
+            for cell in _outermost(row, frozenset({"w:tc"}))
         ]
-        for row in table.walk()
-        if row.tag == "w:tr"
+        for row in _outermost(table, frozenset({"w:tr"}))
     ]
+
+
+def _paragraphs_in(part: Element) -> Iterator[Element]:
+    """Yields the paragraphs of a table or cell, those of tables in it too."""
+    for block in _blocks(part):
+        if block.tag == "w:p":
+            yield block
+        else:
+            yield from _paragraphs_in(block)
 
 
 def _text(part: Element, links: dict[str, str]) -> str:

@@ -99,7 +99,7 @@ class _Builder:
             header = ""
             if mark.continues:
                 header = self._header()
-            else:
+            elif mark.format != "blank":  # such as what a row has at its end
                 self._table, self._table_header = text, None
             part = Passage(text, mark.format, mark.language, mark.targets, header)
             self._open[-1].children.append((lead, part))

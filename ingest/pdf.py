@@ -2,14 +2,15 @@
 
 Scanned pages have no text. A page has no paragraphs, only lines, so its text is cut where a line
 ends a sentence. A word that is divided at the end of a line is joined again; it keeps its hyphen if
-the file writes it with one elsewhere.
+the file writes it with one elsewhere, or if only its second part has a capital letter first.
 """
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from bisect import bisect
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ibidem.ingest.extraction import Extraction, Writer, clean, one_line
@@ -59,7 +60,7 @@ def extract(data: bytes) -> Extraction:
         titles = _titles(reader)
         level = 1 + max((level for found in titles.values() for level, _ in found), default=0)
         for index, text in enumerate(texts):
-            _write_page(writer, index, _undivided(text, compounds), titles.get(index, []), level)
+            write_page(writer, index, _undivided(text, compounds), titles.get(index, []), level)
         empty = sum(not text.strip() for text in texts)
         if empty:
             writer.warnings.append(f"{empty} of {len(texts)} pages have no text")
@@ -103,20 +104,23 @@ def _titles(reader: PdfReader) -> _Titles:
     return found
 
 
-def _write_page(
+def write_page(
     writer: Writer, index: int, text: str, titles: list[tuple[int, str]], page_level: int
 ) -> None:
     """Writes a page: its text under its number, and each bookmark at the line that it names, else
     above the text."""
     lines = text.split("\n")
+    found = _lines_by_title(lines) if titles else {}
     places: dict[int, int] = {}
+    last = -1
     for level, title in titles:
-        first = max(places, default=-1) + 1
-        at = next((at for at in range(first, len(lines)) if _is_title(lines[at], title)), None)
-        if at is None:
-            writer.heading(level, title)
+        named = found.get(" ".join(_WORD.findall(title.lower())), [])
+        following = bisect(named, last)
+        if following < len(named):
+            last = named[following]
+            places[last] = level
         else:
-            places[at] = level
+            writer.heading(level, title)
     start = 0
     for at in [*places, len(lines)]:
         body = "\n".join(lines[start:at])
@@ -130,15 +134,25 @@ def _write_page(
         start = at + 1
 
 
-def _is_title(line: str, title: str) -> bool:
-    """Returns whether a line is a title, with or without a number before it."""
-    if len(line) > len(title) + _NUMBER_CHARS_MAX:
-        return False
-    own, wanted = (_WORD.findall(one.lower()) for one in (line, title))
-    before = own[: max(0, len(own) - len(wanted))]
-    number = before[1:] if len(before) > 1 and before[0].isalpha() else before
-    is_number = all(word.isdigit() or len(word) == 1 for word in number)
-    return bool(wanted) and own == [*before, *wanted] and is_number
+def _lines_by_title(lines: Sequence[str]) -> dict[str, list[int]]:
+    """Returns the indices of the lines that have the words of a title, with or without a number
+    before them."""
+    found: dict[str, list[int]] = {}
+    for at, line in enumerate(lines):
+        words = list(_WORD.finditer(line.lower()))
+        texts = [word[0] for word in words]
+        for count, word in enumerate(words):
+            if word.start() > _NUMBER_CHARS_MAX:
+                break
+            if _is_number(texts[:count]):
+                found.setdefault(" ".join(texts[count:]), []).append(at)
+    return found
+
+
+def _is_number(words: Sequence[str]) -> bool:
+    """Returns whether words are none or those of a number, such as "Chapter 4" or "2 10 a"."""
+    number = words[1:] if len(words) > 1 and words[0].isalpha() else words
+    return all(word.isdigit() or len(word) == 1 for word in number)
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -157,7 +171,8 @@ def _undivided(text: str, compounds: set[str]) -> str:
 
     def whole(match: re.Match[str]) -> str:
         first, second, rest = match.groups()
-        hyphen = "-" if f"{first}-{second}".lower() in compounds else ""
+        is_name = second[0].isupper() and not first.isupper()
+        hyphen = "-" if is_name or f"{first}-{second}".lower() in compounds else ""
         return f"{first}{hyphen}{second}{rest}\n"
 
     return _DIVIDED.sub(whole, text)

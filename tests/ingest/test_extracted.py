@@ -3,12 +3,15 @@
 import hashlib
 import io
 import json
+from collections import Counter
 
 import pytest
 
 from ibidem.ingest.document import read_document
-from ibidem.ingest.extraction import CELL_CHARS_MAX
+from ibidem.ingest.extraction import CELL_CHARS_MAX, Writer
 from ibidem.ingest.html_tree import parse
+from ibidem.ingest.mark import Heading
+from ibidem.ingest.pdf import write_page
 from ibidem.ingest.sandbox import Sandbox
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.location import source_text
@@ -208,6 +211,23 @@ def test_no_text_between_separators_is_lost(reading, path, source):
     assert not any("targets" in draft.props for draft in read.drafts)
 
 
+def test_a_line_break_is_a_space_where_a_text_has_one_line(reading):
+    page = "<h2>one<br>two</h2><ul><li>three<br>four</ul><table><caption>five<br>six</caption>"
+    read = reading("a.html", page + "<tr><th>a<br>b<th>c<tr><td><br><td><tr><td>d<td>e</table>")
+    assert parts(read) == [
+        (2, "one two"),
+        ("list", "- three four"),
+        ("table", "five six\n\n| a b | c |\n|---|---|\n| d | e |"),
+    ]
+
+
+def test_the_caption_of_an_empty_table_is_a_paragraph(reading):
+    caption = "<caption>See <a href='b.html'>ports</a></caption>"
+    read = reading("a.html", f"<table>{caption}<tr><td><td><tr><td><td></table>")
+    assert parts(read) == [("paragraph", "See ports")]
+    assert read.drafts[0].props["targets"] == ["b.html"]
+
+
 def test_a_page_without_text_is_reported(reading):
     read = reading("a.html", "<body><script>render()</script>")
     assert read.warnings == ["no text: the page is empty, or made by its scripts"]
@@ -350,6 +370,15 @@ def test_all_texts_of_a_message_are_read_and_no_attachment(reading):
     assert list(document(read).props["attachments"]) == ["a.png", "a.png", "a.log"]
 
 
+def test_the_page_of_related_parts_is_the_one_that_they_name(reading):
+    style = f"{HTML_PART}\nContent-ID: <a@b>", "<p>Style."
+    page = f"{HTML_PART}\nContent-ID: <c@d>", "<p>Page."
+    head, text = mixed("related", style, page)
+    for start, found in ((' start="<c@d>"', "Page."), (' start="<e@f>"', "Style."), ("", "Style.")):
+        source = message(f"{head};{start}" if start else head, text)
+        assert parts(reading("a.eml", source)) == [("paragraph", found)]
+
+
 def test_quoted_lines_are_passages_of_their_own(reading):
     text = "Ada wrote:\n> One.\n>\n> Two,\n> three.\nNo.\n\n  > indented\n>> deep\n"
     assert parts(reading("a.eml", message(PLAIN, text))) == [
@@ -461,6 +490,44 @@ def test_a_text_box_of_a_word_document_stands_below_its_anchor(reading):
     ]
 
 
+def test_each_text_in_a_table_of_a_word_document_is_read_once(reading):
+    def cell(inner):
+        return f"<w:tc>{inner}</w:tc>"
+
+    def row(*cells):
+        return f"<w:tr>{''.join(cells)}</w:tr>"
+
+    def control(inner):
+        return f"<w:sdt><w:sdtContent>{inner}</w:sdtContent></w:sdt>"
+
+    def box(inner):
+        text = f"<w:txbxContent>{inner}</w:txbxContent>"
+        return f"<w:r><mc:Choice>{text}</mc:Choice><mc:Fallback>{text}</mc:Fallback></w:r>"
+
+    inner = f"<w:tbl>{row(cell(paragraph('c')), cell(paragraph('d')))}</w:tbl>"
+    boxed = paragraph("e").replace("</w:p>", f"{box(paragraph('f'))}</w:p>")
+    body = (
+        row(cell(paragraph("a")), cell(paragraph("b") + inner))
+        + row(cell(boxed), control(cell(paragraph("g"))))
+        + control(row(cell(paragraph("h")), cell(f"<w:del>{paragraph('gone')}</w:del>")))
+    )
+    assert parts(reading("a.docx", docx(f"<w:tbl>{body}</w:tbl>"))) == [
+        ("table", "| a | b c d |\n|---|---|\n| e f | g |\n| h |  |")
+    ]
+
+
+def test_no_deleted_or_moved_text_of_a_word_document_is_read(reading):
+    note = '<w:r><w:footnoteReference w:id="1"/></w:r>'
+    box = f"<w:r><w:txbxContent>{paragraph('gone')}</w:txbxContent></w:r>"
+    moved = "<w:r><w:t>moved</w:t></w:r>"
+    body = (
+        f"<w:p><w:del>{note}{box}</w:del><w:moveFrom>{moved}</w:moveFrom></w:p>"
+        f"<w:p><w:moveTo>{moved}</w:moveTo></w:p>"
+    )
+    notes = {"word/footnotes.xml": f'<w:footnote w:id="1">{paragraph("gone")}</w:footnote>'}
+    assert parts(reading("a.docx", docx(body, **notes))) == [("paragraph", "moved")]
+
+
 def test_a_presentation_becomes_a_section_a_slide(reading):
     data = pptx([shape("Why", "title") + shape("one\ntwo"), shape("Only text")])
     assert parts(reading("a.pptx", data)) == [
@@ -468,6 +535,15 @@ def test_a_presentation_becomes_a_section_a_slide(reading):
         ("list", "- one\n- two"),
         (1, "Slide 2"),
         ("paragraph", "Only text"),
+    ]
+
+
+def test_a_shape_with_a_fallback_is_read_once(reading):
+    new, old = shape("New"), shape("Old")
+    either = f"<mc:AlternateContent><mc:Choice>{new}</mc:Choice><mc:Fallback>{old}</mc:Fallback>"
+    assert parts(reading("a.pptx", pptx([f"{either}</mc:AlternateContent>"]))) == [
+        (1, "Slide 1"),
+        ("paragraph", "New"),
     ]
 
 
@@ -512,6 +588,21 @@ def test_bookmarks_of_a_pdf_are_headings_at_their_lines(reading):
     ]  # fmt: skip
 
 
+def test_each_bookmark_is_compared_once_however_many_lines_its_page_has():
+    class Title(str):
+        def lower(self):
+            compared[self] += 1
+            return super().lower()
+
+    compared = Counter[str]()
+    titles = [Title(f"no {number}") for number in range(50)] + [Title("line")]
+    writer = Writer()
+    write_page(writer, 6, "line\n" * 1000, [(1, title) for title in titles], 2)
+    assert compared == dict.fromkeys(titles, 1)
+    headings = [mark.text for mark in writer.marks if isinstance(mark, Heading)]
+    assert headings == [*titles, "Page 7"]
+
+
 def test_a_page_of_a_pdf_is_cut_where_a_line_ends_a_sentence(reading):
     pytest.importorskip("pypdf")
     lines = [f"Line {number} goes on{'.' * (number % 5 == 0)}" for number in range(120)]
@@ -527,6 +618,9 @@ def test_words_that_are_divided_at_the_end_of_a_line_are_whole_again(reading):
     lines = ["The en-", "coding, byte-swapped and byte-", "swapped again, X-", "ray and a-1-", "b."]
     (_, (_, text)) = parts(reading("a.pdf", pdf([""], packed=page_of(lines))))
     assert text == "The encoding,\nbyte-swapped and byte-swapped\nagain, X-\nray and a-1-\nb."
+    names = ["Jean-", "Paul is non-", "European, INTER-", "NATIONAL"]
+    (_, (_, text)) = parts(reading("a.pdf", pdf([""], packed=page_of(names))))
+    assert text == "Jean-Paul\nis non-European,\nINTERNATIONAL"
 
 
 def test_the_dots_of_a_table_of_contents_are_shortened(reading):

@@ -163,6 +163,14 @@ def test_a_table_without_a_header_or_with_a_long_one_repeats_none():
     assert {one.header for one in passages("a.rst", f"{edge}\n{body}\n{edge}\n")} == {""}
 
 
+def test_rows_with_many_spaces_at_their_end_have_the_header():
+    """[5.1-g]"""
+    table = pipes(ROWS).replace("\n", " " * 300 + "\n")
+    rows = [one for one in passages("a.md", table) if one.props["format"] == "table"]
+    assert len(rows) > 2
+    assert all(one.header.startswith("| station |") for one in rows[1:])
+
+
 def test_two_tables_have_headers_of_their_own():
     other = [("town", "tower"), *ROWS[1:]]
     found = passages("a.md", f"{pipes(ROWS)}\n\nand\n\n{pipes(other)}\n")
