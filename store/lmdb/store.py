@@ -226,7 +226,8 @@ class LmdbStore(Closing):
         try:
             with self._writing(environment):
                 for start in range(0, len(order) or 1, self.batch_count):
-                    environment.write(partial(write, start))
+                    # Another thread may have closed the store, and a write would open the file.
+                    self._open_environment().write(partial(write, start))
         except _NeededError as error:
             # The guard may read the store, which is not allowed while a transaction is open.
             raise self.guard.missing(error.cid) from None
@@ -317,9 +318,9 @@ class LmdbStore(Closing):
 
     def close(self) -> None:
         """Releases the environment; the last store of the process to do so closes the file."""
-        if self._environment is not None:
-            release(self._environment)
-            self._environment = None
+        environment, self._environment = self._environment, None
+        if environment is not None:
+            release(environment)
 
     def _open_environment(self) -> Environment:
         if self._environment is None:

@@ -8,8 +8,9 @@ import os
 import subprocess
 import threading
 from collections import UserDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import lmdb
 import pytest
@@ -24,7 +25,7 @@ from ibidem.objects.errors import (
     StorageError,
 )
 from ibidem.store.lmdb import store as lmdb_store
-from ibidem.store.lmdb.environment import DATA_FILE, storage_error
+from ibidem.store.lmdb.environment import DATA_FILE, Environment, storage_error
 from ibidem.store.lmdb.file import check_layout
 from ibidem.store.lmdb.numbering import FIRST_TRANSACTION, PAGE_BYTES
 from ibidem.store.lmdb.store import LmdbStore
@@ -356,6 +357,27 @@ with LmdbStore.create(sys.argv[1]) as store:
         assert store.check_layout().faults == ()
         store.publish(blocks, {"head": (b"1", b"2")})
         assert (store.stats().block_count, store.cell("head")) == (101, b"2")
+
+
+def test_a_publication_ends_when_the_store_is_closed_between_its_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise it would open the file again, which nobody then closes."""
+    write = Environment.write
+
+    def closing(environment: Environment, work: Callable[[Any], Any]) -> Any:
+        result = write(environment, work)
+        store.close()
+        return result
+
+    store = LmdbStore.create(tmp_path / "blocks")
+    store.batch_count = 30
+    monkeypatch.setattr(Environment, "write", closing)
+    blocks = blocks_of(*(b"%d" % number for number in range(100)))
+    with pytest.raises(InvalidInputError, match="closed"):
+        store.publish(blocks, {"head": (None, b"1")})
+    with LmdbStore.open(tmp_path / "blocks") as again:
+        assert (again.stats().block_count, again.cell("head")) == (30, None)
 
 
 def test_a_publication_in_batches_leaves_few_free_pages(tmp_path: Path) -> None:
