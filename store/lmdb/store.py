@@ -31,6 +31,7 @@ from ibidem.store.lmdb.writer_queue import turn
 from ibidem.store.lock import writer_lock
 from ibidem.store.protocol import (
     NO_CELLS,
+    PARTIAL_CELL,
     Guard,
     LayoutReport,
     StoreStats,
@@ -187,7 +188,8 @@ class LmdbStore(Closing):
         """Puts the blocks and swaps every cell in one durable transaction, or changes nothing.
 
         More than `batch_count` blocks are put in batches; only the last is in the transaction of
-        the cells. If it does not come to that, blocks of the others stay, unreferenced.
+        the cells. If it does not come to that, blocks of the others stay, unreferenced, and so does
+        `PARTIAL_CELL`, which the first one sets.
         """
         environment = self._open_environment()
         is_held = type(blocks) is dict
@@ -201,6 +203,7 @@ class LmdbStore(Closing):
         self.guard.refuse(blocks, cells=expected)
         order = sorted(blocks, key=_raw)
         needed = [cid for cid in needs if cid not in blocks]
+        partial_key = PARTIAL_CELL.encode("ascii")
 
         def write(start: int, transaction: Any) -> None:
             if start == 0:  # nobody else writes until the last batch
@@ -210,13 +213,18 @@ class LmdbStore(Closing):
                     if not cursor.set_key(cid.raw):
                         raise _NeededError(cid)
             batch = order[start : start + self.batch_count]
+            is_last = start + len(batch) == len(order)
+            if cells and start == 0 and not is_last:
+                transaction.put(partial_key, b"%d" % transaction.id(), db=environment.cells)
             if batch:
                 pairs = ((cid.raw, blocks[cid]) for cid in batch)
                 transaction.cursor(environment.blocks).putmulti(
                     pairs if is_held else _checked(blocks, batch), dupdata=False, overwrite=False
                 )
-            if start + len(batch) < len(order):
+            if not is_last:
                 return
+            if cells and start:
+                transaction.delete(partial_key, db=environment.cells)
             for name, (_, new) in cells.items():
                 if new is None:
                     transaction.delete(name.encode("ascii"), db=environment.cells)

@@ -29,6 +29,7 @@ from ibidem.store.lmdb.environment import DATA_FILE, Environment, storage_error
 from ibidem.store.lmdb.file import check_layout
 from ibidem.store.lmdb.numbering import FIRST_TRANSACTION, PAGE_BYTES
 from ibidem.store.lmdb.store import LmdbStore
+from ibidem.store.protocol import PARTIAL_CELL
 from ibidem.store.testing import StoreSuite, blocks_of, run_python, run_together
 
 
@@ -305,11 +306,16 @@ def test_many_blocks_are_put_in_batches_and_the_cells_with_the_last(tmp_path: Pa
             store.publish(Watching(blocks), {"head": (None, b"1")})
         assert counted == [(0, None), (30, None), (60, None)]
         assert (store.stats().block_count, store.cell("head")) == (60, None)
+        partial = store.cell(PARTIAL_CELL)
+        with pytest.raises(OSError, match="medium"):
+            store.publish(Watching(blocks), {"head": (None, b"1")})
+        assert None is not partial != store.cell(PARTIAL_CELL) is not None
+        counted.clear()
         wrong = -1
         store.publish(Watching(blocks), {"head": (None, b"1")})
-        assert counted[3:] == [(60, None)] * 3 + [(90, None)]
+        assert counted == [(60, None)] * 3 + [(90, None)]
         assert store.get_many(cids) == [blocks[cid] for cid in cids]
-        assert store.cell("head") == b"1"
+        assert store.cells() == {"head": b"1"}
 
 
 @pytest.mark.parametrize("batch_count", [1, 3, 100])

@@ -10,6 +10,8 @@ import pytest
 
 import ibidem
 from ibidem.objects.errors import StorageError
+from ibidem.repo.erasure import erase as erasing
+from ibidem.repo.erasure.find_copies import Copies
 from ibidem.repo.repository import Repository
 from ibidem.store.lmdb.environment import DATA_FILE, Environment
 from ibidem.store.lmdb.store import LmdbStore
@@ -30,12 +32,10 @@ def repo(tmp_path: Path) -> Iterator[Repository]:
         yield repo
 
 
-@pytest.fixture
-def unreachable_count(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Cuts a commit of the secret short, and returns how many blocks of it are stored."""
+def cut_short(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes a commit of the secret fail after the first batches of its blocks."""
     store, write, called = repo.core.store, Environment.write, []
     assert isinstance(store, LmdbStore)
-    head, report = repo.head, repo.maintenance.fsck()
 
     def failing(environment: Environment, work: Callable[[Any], Any]) -> Any:
         called.append(work)
@@ -48,6 +48,13 @@ def unreachable_count(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> int:
         patch.setattr(Environment, "write", failing)
         with pytest.raises(StorageError):
             add_many(repo, SECRET)
+
+
+@pytest.fixture
+def unreachable_count(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Cuts a commit of the secret short, and returns how many blocks of it are stored."""
+    head, report = repo.head, repo.maintenance.fsck()
+    cut_short(repo, monkeypatch)
     assert repo.head == head
     after = repo.maintenance.fsck()
     assert after.is_clean
@@ -73,3 +80,23 @@ def test_what_it_left_is_erased_with_its_nodes(
     repo.maintenance.erase([node.id for node in repo.at().nodes()])
     assert SECRET.encode() not in data.read_bytes()
     assert repo.maintenance.fsck().is_clean
+
+
+def test_what_it_left_after_an_erasure_had_looked_is_erased_too(
+    repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The head does not show it, so the publication sets a cell."""
+    find = erasing.find_copies
+
+    def found(*given: Any) -> Copies:
+        copies = find(*given)
+        monkeypatch.setattr(erasing, "find_copies", find)
+        cut_short(other, monkeypatch)
+        return copies
+
+    with ibidem.open(tmp_path / "kb") as other:
+        monkeypatch.setattr(erasing, "find_copies", found)
+        repo.maintenance.erase([node.id for node in repo.at().nodes()])
+        data = tmp_path / "kb" / ".ibidem" / "blocks" / DATA_FILE
+        assert SECRET.encode() not in data.read_bytes()
+        assert repo.maintenance.fsck().is_clean
