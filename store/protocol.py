@@ -26,8 +26,8 @@ from ibidem.objects.record import record
 CELL_NAME_BYTES_MAX = 255
 CELL_VALUE_BYTES_MAX = 64 * 1024
 PARTIAL_CELL = "partial"
-"""Set by a store that has put some blocks of a publication and not the rest; each time to another
-value."""
+"""Set by a store that has put some blocks of a publication and not the rest, each time to another
+value; removed when unreferenced blocks were deleted."""
 
 _SURE_BYTES_MAX = min(BLOCK_BYTES_MAX, RAW_BYTES_MAX)
 

@@ -189,7 +189,7 @@ class LmdbStore(Closing):
 
         More than `batch_count` blocks are put in batches; only the last is in the transaction of
         the cells. If it does not come to that, blocks of the others stay, unreferenced, and so does
-        `PARTIAL_CELL`, which the first one sets.
+        the value of `PARTIAL_CELL`, which the first one sets and the last one sets back.
         """
         environment = self._open_environment()
         is_held = type(blocks) is dict
@@ -204,8 +204,10 @@ class LmdbStore(Closing):
         order = sorted(blocks, key=_raw)
         needed = [cid for cid in needs if cid not in blocks]
         partial_key = PARTIAL_CELL.encode("ascii")
+        partial_before: bytes | None = None
 
         def write(start: int, transaction: Any) -> None:
+            nonlocal partial_before
             if start == 0:  # nobody else writes until the last batch
                 _check_cells(environment, transaction, expected)
                 cursor = transaction.cursor(environment.blocks)
@@ -215,6 +217,7 @@ class LmdbStore(Closing):
             batch = order[start : start + self.batch_count]
             is_last = start + len(batch) == len(order)
             if cells and start == 0 and not is_last:
+                partial_before = transaction.get(partial_key, None, environment.cells)
                 transaction.put(partial_key, b"%d" % transaction.id(), db=environment.cells)
             if batch:
                 pairs = ((cid.raw, blocks[cid]) for cid in batch)
@@ -223,9 +226,10 @@ class LmdbStore(Closing):
                 )
             if not is_last:
                 return
+            after = {name: new for name, (_, new) in cells.items()}
             if cells and start:
-                transaction.delete(partial_key, db=environment.cells)
-            for name, (_, new) in cells.items():
+                after = {PARTIAL_CELL: partial_before} | after
+            for name, new in after.items():
                 if new is None:
                     transaction.delete(name.encode("ascii"), db=environment.cells)
                 else:
