@@ -114,8 +114,8 @@ def children_of(segments: Sequence[SegmentView], ordinal: int, nodes: BitMap) ->
             row = int(rows[0])
             span = slice(starts.item(row), starts.item(row + 1))
             items = segment.part.segment.column("child.items")[span]
-            keep = [position for position, item in enumerate(items.tolist()) if item in nodes]
-            return Children(items[keep], np.array(keep, dtype=np.uint32))
+            positions = [at for at, item in enumerate(items.tolist()) if item in nodes]
+            return Children(items[positions], np.array(positions, dtype=np.uint32))
     return Children(np.empty(0, np.uint32), np.empty(0, np.uint32))
 
 

@@ -25,6 +25,9 @@ from ibidem.objects.record import record
 
 CELL_NAME_BYTES_MAX = 255
 CELL_VALUE_BYTES_MAX = 64 * 1024
+PARTIAL_CELL = "partial"
+"""Set by a store that has put some blocks of a publication and not the rest, each time to another
+value; removed when unreferenced blocks were deleted."""
 
 _SURE_BYTES_MAX = min(BLOCK_BYTES_MAX, RAW_BYTES_MAX)
 
@@ -128,7 +131,7 @@ class Store(Protocol):
         """Puts the blocks and swaps every cell in one durable step, or changes nothing.
 
         A store that says so may have put some of very many blocks when it fails; no cell then
-        refers to them.
+        refers to them, and `PARTIAL_CELL` has another value than before.
 
         Args:
             blocks: the blocks to put, also those that are already stored: a garbage collection may

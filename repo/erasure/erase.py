@@ -45,6 +45,7 @@ from ibidem.repo.operation_log import ERASES
 from ibidem.repo.state import ERASING, ERASING_CELL, STAGE_CELL
 from ibidem.repo.transaction import stage
 from ibidem.repo.transaction.changeset import between
+from ibidem.store.protocol import PARTIAL_CELL
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
@@ -155,6 +156,8 @@ class _Work:
         """By node, the parts of the named ones included."""
         self._author, self._time = author, time
         self._key = key
+        self._is_partial = False
+        """Whether a publication was cut short before this one."""
 
     @property
     def _message(self) -> str:
@@ -167,6 +170,12 @@ class _Work:
             lambda state: self._attempt(state, given), is_queued=False
         )
         finish(self._repository, known)
+        if self._is_partial:
+            # Of what was put in part there may be content and vectors without their nodes.
+            from ibidem.repo.maintenance.gc import collect
+
+            collect(self._repository, keep_operations=None, author=self._author, time=self._time)
+            self._store.scrub()
         folder = self._repository.folder
         return EraseReport(
             tuple(self._reasons),
@@ -231,7 +240,8 @@ class _Work:
         new = [*given, *self._erasures(copies, [*given, *erased.erasures])]
         found = [*new, *(each for each in erased.erasures if each.node in self._reasons)]
         buffer = WriteBatch(self._store)
-        staged = state.cells.get(STAGE_CELL)
+        staged, partial = state.cells.get(STAGE_CELL), state.cells.get(PARTIAL_CELL)
+        self._is_partial = partial is not None
         gone = index_of(tuple(found))
         # Blocks erased before can no longer show which edges there were.
         edges = None if len(found) > len(new) else copies.edges
@@ -262,8 +272,12 @@ class _Work:
             author=self._author,
             time=self._time,
             description=self._message,
-            # What is staged meanwhile may be of the nodes: it moves its cell, but no head.
-            cells={ERASING_CELL: (pending, ERASING), STAGE_CELL: (staged, staged)},
+            # What others stage, or put in part, may be of the nodes: it moves its cell, no head.
+            cells={
+                ERASING_CELL: (pending, ERASING),
+                STAGE_CELL: (staged, staged),
+                PARTIAL_CELL: (partial, partial),
+            },
             extra={ERASES: found[0].cid},
         )
         return found, commits, view.erasures

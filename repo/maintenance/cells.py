@@ -16,6 +16,7 @@ from ibidem.objects.errors import CorruptError, FormatError
 from ibidem.objects.operation import Operation
 from ibidem.objects.walk import Link
 from ibidem.repo.state import ERASING, ERASING_CELL
+from ibidem.store.protocol import PARTIAL_CELL
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import BlockReader
@@ -114,5 +115,6 @@ CELLS: Mapping[str, Callable[[bytes], Iterator[Link]]] = {
     ORIGIN_CELL: _pointer(ORIGIN_CELL, "root"),
     STAGE_CELL: _stage,
     ERASING_CELL: _erasing,
+    PARTIAL_CELL: lambda _: iter(()),
 }
 """Every known cell, with the function that reads its value."""

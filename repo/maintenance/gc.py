@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,7 @@ from ibidem.repo.erasure.destroy import finish
 from ibidem.repo.maintenance.cells import CELLS, HORIZON_CELL, start_links
 from ibidem.repo.operation_log import OPERATIONS_KEPT, RETRIES_MAX, lost_every_race
 from ibidem.repo.view_check import has_wrong_ref
+from ibidem.store.protocol import PARTIAL_CELL
 
 if TYPE_CHECKING:
     from ibidem.objects.view import View
@@ -221,6 +223,10 @@ def collect(
             kind, size = garbage[raw]
             counts[kind] -= 1
             size_bytes -= size
+        partial = cells[PARTIAL_CELL]
+        if partial is not None:
+            with suppress(ConflictError):  # another publication was cut short meanwhile
+                store.publish({}, {PARTIAL_CELL: (partial, None)})
     snapshot_count = _drop_snapshots(repository, garbage, dry_run=dry_run)
     return GcReport(
         sum(counts.values()),

@@ -31,6 +31,7 @@ from ibidem.store.lmdb.writer_queue import turn
 from ibidem.store.lock import writer_lock
 from ibidem.store.protocol import (
     NO_CELLS,
+    PARTIAL_CELL,
     Guard,
     LayoutReport,
     StoreStats,
@@ -187,7 +188,8 @@ class LmdbStore(Closing):
         """Puts the blocks and swaps every cell in one durable transaction, or changes nothing.
 
         More than `batch_count` blocks are put in batches; only the last is in the transaction of
-        the cells. If it does not come to that, blocks of the others stay, unreferenced.
+        the cells. If it does not come to that, blocks of the others stay, unreferenced, and so does
+        the value of `PARTIAL_CELL`, which the first one sets and the last one sets back.
         """
         environment = self._open_environment()
         is_held = type(blocks) is dict
@@ -201,8 +203,11 @@ class LmdbStore(Closing):
         self.guard.refuse(blocks, cells=expected)
         order = sorted(blocks, key=_raw)
         needed = [cid for cid in needs if cid not in blocks]
+        partial_key = PARTIAL_CELL.encode("ascii")
+        partial_before: bytes | None = None
 
         def write(start: int, transaction: Any) -> None:
+            nonlocal partial_before
             if start == 0:  # nobody else writes until the last batch
                 _check_cells(environment, transaction, expected)
                 cursor = transaction.cursor(environment.blocks)
@@ -210,14 +215,21 @@ class LmdbStore(Closing):
                     if not cursor.set_key(cid.raw):
                         raise _NeededError(cid)
             batch = order[start : start + self.batch_count]
+            is_last = start + len(batch) == len(order)
+            if cells and start == 0 and not is_last:
+                partial_before = transaction.get(partial_key, None, environment.cells)
+                transaction.put(partial_key, b"%d" % transaction.id(), db=environment.cells)
             if batch:
                 pairs = ((cid.raw, blocks[cid]) for cid in batch)
                 transaction.cursor(environment.blocks).putmulti(
                     pairs if is_held else _checked(blocks, batch), dupdata=False, overwrite=False
                 )
-            if start + len(batch) < len(order):
+            if not is_last:
                 return
-            for name, (_, new) in cells.items():
+            after = {name: new for name, (_, new) in cells.items()}
+            if cells and start:
+                after = {PARTIAL_CELL: partial_before} | after
+            for name, new in after.items():
                 if new is None:
                     transaction.delete(name.encode("ascii"), db=environment.cells)
                 else:
@@ -226,7 +238,8 @@ class LmdbStore(Closing):
         try:
             with self._writing(environment):
                 for start in range(0, len(order) or 1, self.batch_count):
-                    environment.write(partial(write, start))
+                    # Another thread may have closed the store, and a write would open the file.
+                    self._open_environment().write(partial(write, start))
         except _NeededError as error:
             # The guard may read the store, which is not allowed while a transaction is open.
             raise self.guard.missing(error.cid) from None
@@ -317,9 +330,9 @@ class LmdbStore(Closing):
 
     def close(self) -> None:
         """Releases the environment; the last store of the process to do so closes the file."""
-        if self._environment is not None:
-            release(self._environment)
-            self._environment = None
+        environment, self._environment = self._environment, None
+        if environment is not None:
+            release(environment)
 
     def _open_environment(self) -> Environment:
         if self._environment is None:

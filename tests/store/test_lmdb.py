@@ -8,8 +8,9 @@ import os
 import subprocess
 import threading
 from collections import UserDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import lmdb
 import pytest
@@ -24,10 +25,11 @@ from ibidem.objects.errors import (
     StorageError,
 )
 from ibidem.store.lmdb import store as lmdb_store
-from ibidem.store.lmdb.environment import DATA_FILE, storage_error
+from ibidem.store.lmdb.environment import DATA_FILE, Environment, storage_error
 from ibidem.store.lmdb.file import check_layout
 from ibidem.store.lmdb.numbering import FIRST_TRANSACTION, PAGE_BYTES
 from ibidem.store.lmdb.store import LmdbStore
+from ibidem.store.protocol import PARTIAL_CELL
 from ibidem.store.testing import StoreSuite, blocks_of, run_python, run_together
 
 
@@ -304,11 +306,17 @@ def test_many_blocks_are_put_in_batches_and_the_cells_with_the_last(tmp_path: Pa
             store.publish(Watching(blocks), {"head": (None, b"1")})
         assert counted == [(0, None), (30, None), (60, None)]
         assert (store.stats().block_count, store.cell("head")) == (60, None)
+        partial = store.cell(PARTIAL_CELL)
+        with pytest.raises(OSError, match="medium"):
+            store.publish(Watching(blocks), {"head": (None, b"1")})
+        assert None is not partial != store.cell(PARTIAL_CELL) is not None
+        partial = store.cell(PARTIAL_CELL)
+        counted.clear()
         wrong = -1
         store.publish(Watching(blocks), {"head": (None, b"1")})
-        assert counted[3:] == [(60, None)] * 3 + [(90, None)]
+        assert counted == [(60, None)] * 3 + [(90, None)]
         assert store.get_many(cids) == [blocks[cid] for cid in cids]
-        assert store.cell("head") == b"1"
+        assert store.cells() == {"head": b"1", PARTIAL_CELL: partial}
 
 
 @pytest.mark.parametrize("batch_count", [1, 3, 100])
@@ -325,7 +333,7 @@ def test_a_publication_in_batches_that_is_refused_puts_nothing(
             store.publish(blocks, {"head": (None, b"1")}, needs=[BlobCid.of(b"missing")])
         assert (store.stats().block_count, store.cells()) == (0, {})
         store.publish(blocks, {"head": (None, b"1")}, needs=blocks)
-        assert (store.stats().block_count, store.cell("head")) == (10, b"1")
+        assert (store.stats().block_count, store.cells()) == (10, {"head": b"1"})
 
 
 def test_a_killed_publication_leaves_some_blocks_and_no_cell(tmp_path: Path) -> None:
@@ -356,6 +364,27 @@ with LmdbStore.create(sys.argv[1]) as store:
         assert store.check_layout().faults == ()
         store.publish(blocks, {"head": (b"1", b"2")})
         assert (store.stats().block_count, store.cell("head")) == (101, b"2")
+
+
+def test_a_publication_ends_when_the_store_is_closed_between_its_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise it would open the file again, which nobody then closes."""
+    write = Environment.write
+
+    def closing(environment: Environment, work: Callable[[Any], Any]) -> Any:
+        result = write(environment, work)
+        store.close()
+        return result
+
+    store = LmdbStore.create(tmp_path / "blocks")
+    store.batch_count = 30
+    monkeypatch.setattr(Environment, "write", closing)
+    blocks = blocks_of(*(b"%d" % number for number in range(100)))
+    with pytest.raises(InvalidInputError, match="closed"):
+        store.publish(blocks, {"head": (None, b"1")})
+    with LmdbStore.open(tmp_path / "blocks") as again:
+        assert (again.stats().block_count, again.cell("head")) == (30, None)
 
 
 def test_a_publication_in_batches_leaves_few_free_pages(tmp_path: Path) -> None:
