@@ -103,10 +103,10 @@ def test_what_was_erased_is_known_though_the_view_that_said_so_is_given_up(
 ) -> None:
     repo, other = pair
     first, second, *_ = (node.id for node in repo.query(label="Note"))
-    other.maintenance.erase(first)
+    other.maintenance.erase(first, time=1)
 
     def erase_and_give_up() -> None:
-        other.maintenance.erase(second)
+        other.maintenance.erase(second, time=2)
         other.maintenance.gc(keep_operations=1)
 
     calls = before(monkeypatch, guarding, "read_erased", erase_and_give_up)
