@@ -46,8 +46,8 @@ from ibidem.store.protocol import (
 from ibidem.store.queue import QueuePosition
 
 BATCH_COUNT = 8_192
-"""Number of blocks that one transaction writes at most. A batch changes at most so many leaf pages,
-64 MiB of them; a load of 50,000 nodes with vectors is flushed 13 times."""
+"""Number of blocks that one transaction writes at most. A batch changes at most that many leaf
+pages, 64 MiB of them; a load of 50,000 nodes with vectors is flushed 13 times."""
 _PAGE_COUNT = 4096
 """Number of CIDs that one transaction reads while listing: a long listing must not pin old
 pages."""
