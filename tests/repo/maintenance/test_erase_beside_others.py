@@ -78,20 +78,26 @@ def test_what_another_erases_meanwhile_is_destroyed_before_the_mark_goes(
     assert places_of(tmp_path, *NEEDLES) == []
 
 
+def erase_before_put(monkeypatch: pytest.MonkeyPatch, other: Repository, secret: NodeId) -> None:
+    """Has `other` erase a node once, just before segments that are missing are put again."""
+    put_missing = SnapshotRegistry._put_missing
+
+    def put(found: SnapshotRegistry, state: SnapshotParts) -> None:
+        monkeypatch.undo()
+        other.maintenance.erase(secret)
+        put_missing(found, state)
+
+    monkeypatch.setattr(SnapshotRegistry, "_put_missing", put)
+
+
 def test_who_wrote_an_index_meanwhile_takes_it_away_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The erasure is done when segments are there and their manifest is not: they are put again."""
-    put_missing = SnapshotRegistry._put_missing
     with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
         secret = add_secret(repo)
 
-        def put(found: SnapshotRegistry, state: SnapshotParts) -> None:
-            monkeypatch.undo()
-            other.maintenance.erase(secret)
-            put_missing(found, state)
-
-        monkeypatch.setattr(SnapshotRegistry, "_put_missing", put)
+        erase_before_put(monkeypatch, other, secret)
         assert repo.retrieve("harmless").items
         assert places_of(tmp_path, *NEEDLES) == []
         assert not repo.retrieve(SECRET).items
@@ -109,12 +115,7 @@ def test_a_collection_that_wrote_an_index_meanwhile_takes_it_away_again(
         with repo.transaction() as tx:
             tx.add_node("Doc", summary="another")
 
-        def put(found: SnapshotRegistry, state: SnapshotParts) -> None:
-            monkeypatch.undo()
-            other.maintenance.erase(secret)
-            put_missing(found, state)
-
-        monkeypatch.setattr(SnapshotRegistry, "_put_missing", put)
+        erase_before_put(monkeypatch, other, secret)
         repo.maintenance.gc(dry_run=dry_run)
         assert SnapshotRegistry._put_missing is put_missing, "it wrote the last index"
         assert places_of(tmp_path, *NEEDLES) == []

@@ -12,12 +12,13 @@ import pytest
 
 import ibidem
 from ibidem.objects import codec
-from ibidem.objects.cid import BlobCid, Cid, VectorCid
+from ibidem.objects.cid import BlobCid, Cid, CommitCid, VectorCid
 from ibidem.objects.errors import ErrorKind, StorageError
 from ibidem.objects.links import links
 from ibidem.objects.vector import Vector
 from ibidem.repo.core import Core
 from ibidem.repo.erasure import quarantines
+from ibidem.repo.repository import Repository
 from ibidem.repo.sync.local_remote import LocalRemote
 from ibidem.repo.sync.missing_blocks import kind_of
 from ibidem.repo.sync.quarantine import Quarantine
@@ -123,12 +124,17 @@ class CountingQuarantine(Quarantine):
         return super().get_many(cids)
 
 
+def filled_pack(theirs: Repository) -> tuple[CommitCid, dict[Cid, bytes]]:
+    """Fills a repository; returns its head and the blocks of a clone of it."""
+    filled(theirs)
+    head = theirs.head
+    assert head is not None
+    return head, dict(LocalRemote(theirs.core).pack([head], []))
+
+
 def test_an_inspection_reads_only_values_of_which_not_all_is_noted_and_once() -> None:
     with ibidem.init() as theirs, ibidem.init() as ours:
-        filled(theirs)
-        head = theirs.head
-        assert head is not None
-        pack = dict(LocalRemote(theirs.core).pack([head], []))
+        head, pack = filled_pack(theirs)
         with CountingQuarantine(ours.core) as found:
             found.take(pack.items())
             Intake(ours.core, found).inspect([head])
@@ -144,10 +150,7 @@ def test_an_inspection_reads_only_values_of_which_not_all_is_noted_and_once() ->
 
 def test_noted_fields_are_those_of_the_value(tmp_path: Path) -> None:
     with ibidem.init() as theirs, ibidem.init() as ours:
-        filled(theirs)
-        head = theirs.head
-        assert head is not None
-        pack = dict(LocalRemote(theirs.core).pack([head], []))
+        _, pack = filled_pack(theirs)
         with Quarantine(ours.core) as found:
             found.take(pack.items())
             counts = Counter[str]()
