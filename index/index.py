@@ -359,7 +359,8 @@ class Index:
 
         Returns:
             One sentence for each problem; empty if there is none. Segments on disk are hashed as a
-            whole.
+            whole. A missing file is a problem only if the snapshot is on disk: another process may
+            have removed it, or never found its manifest.
         """
         from ibidem.index.bounds import bound_problem
         from ibidem.index.describe import differences
@@ -371,7 +372,7 @@ class Index:
             for segment in held.state.segments():
                 try:
                     if registry is not None and not segment.name.startswith("memory-"):
-                        registry.segment_store.verify(segment.name)
+                        registry.verify(root, segment.name)
                     problem = bound_problem(segment)
                 except CorruptError as error:
                     problems.append(str(error))

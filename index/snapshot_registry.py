@@ -110,6 +110,20 @@ class SnapshotRegistry:
             self._drop(named, wait_seconds=REMEMBER_SECONDS)
         return damaged, self.segment_store.discard(damaged)
 
+    def verify(self, root: RootCid, name: str) -> None:
+        """Hashes the file of a segment of a root's snapshot. One that is missing is damage only if
+        the snapshot is on disk: before that, and after it, another process may remove its files,
+        and this one continues to use what it has mapped.
+
+        Raises:
+            CorruptError: missing, cut short or damaged.
+        """
+        try:
+            self.segment_store.verify(name)
+        except CorruptError:
+            if root in self or (self.segment_store.directory / name).exists():
+                raise
+
     def used(self, root: RootCid) -> None:
         """Notes that the snapshot of a root was used."""
         if not self._is_read_only and self._directory.is_dir():

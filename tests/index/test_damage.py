@@ -92,6 +92,25 @@ def test_a_rotten_bit_in_a_large_segment_is_named_by_verify(
     assert any(path.name in problem for found in problems for problem in found)
 
 
+def test_verify_reports_no_file_that_another_process_has_removed_with_its_snapshot(
+    tmp_path: Path,
+) -> None:
+    store, roots = indexed(tmp_path)
+    index, (root, _) = Index(tmp_path, store), roots[-1]
+    index.snapshot(root)
+    Index(tmp_path, store).forget()
+    assert not (tmp_path / "segments").exists()
+    assert index.verify(root) == []
+
+
+def test_verify_reports_a_missing_file_of_a_snapshot_on_disk(tmp_path: Path) -> None:
+    store, roots = indexed(tmp_path)
+    index, (root, _) = Index(tmp_path, store), roots[-1]
+    name = next(index.snapshot(root).state.segments()).name
+    (tmp_path / "segments" / name).unlink()
+    assert index.verify(root) == [f"index file {name}: it is missing or empty"]
+
+
 def test_files_of_others_in_the_directory_do_no_harm(tmp_path: Path):
     store, roots = indexed(tmp_path)
     (tmp_path / "snapshots" / "notes.txt").write_text("mine")
