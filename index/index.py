@@ -257,9 +257,8 @@ class Index:
                 self._registry.remember_derived(root, name, data, self.retention)
 
     def remembered(self) -> list[RootCid]:
-        """Returns the roots whose snapshots are on disk; writes the last one if it is not."""
+        """Returns the roots whose snapshots are on disk."""
         with self._lock:
-            self._write_last()
             return [] if self._registry is None else [m.root for m in self._registry.manifests()]
 
     def snapshots(self) -> list[SnapshotSize]:

@@ -130,6 +130,21 @@ def test_snapshots_of_roots_that_are_gone_go_with_their_files(tmp_path: Path) ->
         assert repo.maintenance.fsck().is_clean
 
 
+def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path) as repo:
+        fill(repo)
+        for number in range(3):
+            repo.retrieve("summary")  # so the next commit is indexed, most of them only in memory
+            with repo.transaction() as tx:
+                tx.add_node("Doc", summary=f"another {number}")
+        assert repo.at().root_cid not in repo.core.search_index.current.remembered()
+        before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+        repo.maintenance.gc(keep_operations=1, dry_run=True)
+        after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+        assert after.keys() == before.keys()
+        assert [path.name for path in after if after[path] != before[path]] == []
+
+
 @pytest.mark.parametrize("block", [{"kind": "later", "v": 1}, {"kind": "conflict", "v": 2}])
 def test_an_unknown_kind_or_version_stops_it(repo: Repository, block: dict[str, object]) -> None:
     from ibidem.objects.blocks import WriteBatch
