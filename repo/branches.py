@@ -31,8 +31,14 @@ def create(
 ) -> CommitCid:
     """Creates a branch or tag at a revision and returns its commit; raises `InvalidInputError` if
     the name exists.
+
+    A branch at a commit with nodes that were erased since gets a new commit on top of that one,
+    without them. A tag names the commit itself, whose state cannot be asked then.
+
+    Spec: merge 10.
     """
     full_name = prefix + refs.check_name("name", name)
+    moment = checked_time(time)
     target: CommitCid
 
     def make(state: State, buffer: WriteBatch) -> View:
@@ -43,11 +49,14 @@ def create(
                 f"{_noun(prefix)}: {name!r} already exists",
                 hint="choose another name, or delete that one first",
             )
+        if prefix == HEADS and (erased := core.guard.erased_in(state)).erasures:
+            from ibidem.repo.maintenance.cleaned import cleaned_commit
+
+            signature, now = core.signed(author, "", moment), core.operation_log.time(moment)
+            target = cleaned_commit(buffer, target, erased, signature, now)
         return replace(state.view, refs=refs.changed(state.view, {full_name: target}, buffer))
 
-    core.operation_log.change(
-        make, author=author, time=checked_time(time), description=f"create {full_name}"
-    )
+    core.operation_log.change(make, author=author, time=moment, description=f"create {full_name}")
     return target
 
 

@@ -513,7 +513,8 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
         author: str = "",
         time: int | datetime | None = None,
     ) -> CommitCid:
-        """Creates a branch at a revision and returns its commit."""
+        """Creates a branch at a revision and returns its commit: that of the revision, or, if nodes
+        of it were erased since, a new one on top of it that leaves them out."""
         return branches.create(self.core, HEADS, name, at, author=author, time=time)
 
     def tag(

@@ -221,7 +221,7 @@ def test_it_comes_back_by_no_way(repo: Repository) -> None:
     with pytest.raises(InvalidInputError):
         add_secret(repo)
     repo.branch("old", at=old)
-    with pytest.raises(ErasedError):
+    with pytest.raises(NotFoundError):
         repo.at("old").node(secret)
     assert not repo.core.store.has(node.cid)
     assert repo.maintenance.fsck().is_clean
@@ -252,6 +252,24 @@ def test_a_merge_with_an_old_branch_does_not_bring_it_back(repo: Repository) -> 
     assert not repo.at().find_nodes([secret])
     assert not repo.retrieve(SECRET).items
     assert repo.retrieve("on the old branch").items
+    assert repo.maintenance.fsck().is_clean
+
+
+def test_a_branch_at_an_old_commit_leaves_it_out(repo: Repository) -> None:
+    """[10-b] A tag names the old commit itself, as those from before the erasure do."""
+    with repo.transaction(message="old") as tx:
+        gone = tx.add_node("Doc", summary="unusual phrase", key="gone")
+        tx.add_node("Doc", summary="another phrase", key="stays")
+    old = repo.head
+    repo.maintenance.erase(gone, reason="asked")
+    made = repo.branch("old", at=old, author="ada")
+    assert repo.commit_at("old").parents == (old,)
+    assert (repo.resolve("old"), repo.commit_at("old").author) == (made, "ada")
+    assert [item.node.summary for item in repo.at("old").retrieve("phrase")] == ["another phrase"]
+    assert repo.branch("same", at="old") == made
+    assert repo.tag("v1", at=old) == old
+    with pytest.raises(ErasedError):
+        repo.at("v1").retrieve("phrase")
     assert repo.maintenance.fsck().is_clean
 
 

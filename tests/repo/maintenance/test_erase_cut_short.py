@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import ibidem
 from ibidem.objects.errors import InvalidInputError, StorageError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.text import node_text, text_digest
+from ibidem.repo import refs
 from ibidem.repo.erasure import destroy, local_files
 from ibidem.repo.erasure import erase as erasing
 from ibidem.repo.maintenance.report import FaultKind, FsckReport
@@ -258,12 +260,21 @@ def test_erasing_what_is_erased_changes_nothing_and_says_what_was_done(tmp_path:
         assert repo.core.view == view
 
 
-def test_erasing_again_takes_it_out_of_a_branch_that_was_begun_before(tmp_path: Path) -> None:
+def test_erasing_again_takes_it_out_of_a_branch_that_another_program_left_at_it(
+    tmp_path: Path,
+) -> None:
     with ibidem.init(tmp_path) as repo:
         secret = add_secret(repo)
         old = repo.head
         repo.maintenance.erase(secret, reason="asked")
-        repo.branch("old", at=old)
+        repo.core.operation_log.change(
+            lambda state, buffer: replace(
+                state.view, refs=refs.changed(state.view, {"heads/old": old}, buffer)
+            ),
+            author="",
+            time=None,
+            description="create heads/old",
+        )
         assert list(repo.maintenance.erase(secret).commits) == ["heads/old"]
         assert [node.summary for node in repo.at("old").nodes()] == ["harmless"]
         assert repo.maintenance.fsck().is_clean
