@@ -104,6 +104,10 @@ class FormatError(IbidemError):
     kind = ErrorKind.UNSUPPORTED_FORMAT
 
 
+UNREADABLE = (CorruptError, FormatError, NotFoundError)
+"""The errors of a block that is damaged or missing, or that a newer program wrote."""
+
+
 def unknown_version(
     field: str, version: object, known: Iterable[int], kind: ErrorKind | None = None
 ) -> FormatError:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ibidem.objects.commit import Commit
-from ibidem.objects.errors import CorruptError, NotFoundError
+from ibidem.objects.errors import UNREADABLE, NotFoundError
 from ibidem.objects.tree import EMPTY_TREE, diff
 from ibidem.objects.view import Ref
 from ibidem.repo.erasure.guard import SHARED, sweep_index
@@ -287,7 +287,7 @@ class SearchIndex:
         """Returns the root at the head; none if it cannot be read, since another may be asked."""
         try:
             return frozenset([self._head_in(state)[0]])
-        except (CorruptError, NotFoundError):
+        except UNREADABLE:
             return frozenset()
 
     def _head_roots(self, view: View) -> Collection[RootCid]:
@@ -303,7 +303,7 @@ class SearchIndex:
             roots.pop(key, None)
             if cid is None:
                 continue
-            with suppress(CorruptError, NotFoundError):  # then it cannot be asked either
+            with suppress(*UNREADABLE):  # then it cannot be asked either
                 ref = Ref.decode(self._store.get(cid))
                 if ref.name.startswith((HEADS, TAGS)):
                     roots[key] = Commit.decode(self._store.get(ref.target)).root
@@ -314,7 +314,7 @@ class SearchIndex:
         """Returns the roots of a commit's parents that can be read: they are only hints."""
         found = []
         for parent in () if commit is None else commit.parents:
-            with suppress(CorruptError, NotFoundError):
+            with suppress(*UNREADABLE):
                 found.append(Commit.decode(self._store.get(parent)).root)
         return found
 

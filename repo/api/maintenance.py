@@ -172,8 +172,9 @@ class Maintenance:
 
         Raises:
             NotFoundError: there is no such branch or tag, and nothing was built; or a block of a
-                head is missing, and the others were built.
-            CorruptError: a block of a head is damaged; the others were built.
+                head is missing. The others were built then, and the hint names all that were not.
+            CorruptError, FormatError: a block of a head is damaged, or of a newer program; the
+                others were built too.
         """
         from ibidem.repo.maintenance.head_index import build_heads
 

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import (
+    UNREADABLE,
     CorruptError,
     ErasedError,
     ErrorKind,
+    FormatError,
     IbidemError,
     NotFoundError,
 )
@@ -84,20 +86,25 @@ def build_heads(core: Core, names: Iterable[str] | None) -> None:
     nothing was erased; those that are kept stay as they are.
 
     Raises:
-        CorruptError, NotFoundError: a head is damaged; those of the others were built.
+        CorruptError, FormatError, NotFoundError: a head cannot be read, and the hint names all that
+            cannot; those of the others were built.
     """
     is_all = names is None
     if names is None:
         names = [name for name, cid in _heads(core).items() if _root_of(core, cid) is not None]
-    problem: IbidemError | None = None
+    problems: dict[str, CorruptError | FormatError | NotFoundError] = {}
     for name in _full_names(core, names):
         try:
             core.graph(name).with_snapshot(lambda _: None)
-        except (CorruptError, NotFoundError) as error:
+        except UNREADABLE as error:
             if not (is_all and isinstance(error, ErasedError)):
-                problem = problem or error
-    if problem is not None:
-        raise problem
+                problems[name] = error
+    for name, problem in problems.items():
+        raise type(problem)(
+            f"{name}: {problem}",
+            kind=problem.kind,
+            hint=f"not built: {', '.join(problems)}; 'repo index verify --all' says why",
+        ) from problem
 
 
 def drop_heads(core: Core, names: Iterable[str] | None) -> int:
@@ -131,7 +138,7 @@ def verify_heads(core: Core, names: Iterable[str] | None) -> tuple[str, ...]:
             if names is not None:
                 raise
             continue
-        except (CorruptError, NotFoundError) as error:
+        except UNREADABLE as error:
             differences = [str(error)]
         prefix = "" if len(found) == 1 else f"{name}: "
         problems += [f"{prefix}{difference}" for difference in differences]
@@ -171,10 +178,10 @@ def _full_names(core: Core, names: Iterable[str] | None) -> list[str]:
 
 
 def _root_of(core: Core, commit: CommitCid) -> RootCid | None:
-    """Returns the root of a commit, None if the commit is missing or damaged."""
+    """Returns the root of a commit, None if the commit cannot be read."""
     try:
         return Commit.decode(core.store.get(commit)).root
-    except (CorruptError, NotFoundError):
+    except UNREADABLE:
         return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,22 @@ import pytest
 import ibidem
 from ibidem.index.retention import LINES_MAX, SNAPSHOTS_MAX
 from ibidem.index.tuning import Tuning
-from ibidem.objects.cid import Cid
-from ibidem.objects.errors import CorruptError, ErasedError, InvalidInputError, NotFoundError
+from ibidem.objects import codec
+from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.cid import Cid, CommitCid, RootCid
+from ibidem.objects.errors import (
+    CorruptError,
+    ErasedError,
+    FormatError,
+    InvalidInputError,
+    NotFoundError,
+)
 from ibidem.objects.tree import Tree
-from ibidem.objects.view import Ref
+from ibidem.objects.view import Ref, View
+from ibidem.repo import refs
 from ibidem.repo.maintenance.head_index import IndexState
 from ibidem.repo.repository import Repository
+from ibidem.repo.state import State
 
 from .settings import set_local
 
@@ -214,6 +225,55 @@ def test_a_head_that_cannot_be_read_does_not_keep_the_others_from_being_checked(
         f"heads/{NAMES[0]}: block {commit} is not in this store",
         f"heads/{NAMES[1]}: block {second.root_cid} is not in this store",
     )
+
+
+@pytest.mark.parametrize("kind", ["commit", "root"])
+def test_a_head_of_a_newer_program_does_not_keep_the_others_from_being_used(
+    repo: Repository, kind: str
+) -> None:
+    newer = add_head_of_a_newer_program(repo, "newer", kind)
+    set_local(repo, index_budget=0)  # so the heads are looked up
+    assert repo.retrieve("summary").items
+    set_local(repo, index_budget=1 << 30)
+    repo.maintenance.drop_index()
+    if kind == "commit":  # which names no root
+        repo.maintenance.build_index()
+        assert states(repo)["newer"] is IndexState.DAMAGED
+    else:
+        with pytest.raises(FormatError, match=f"heads/newer: {kind}.v: got version 9") as caught:
+            repo.maintenance.build_index()
+        assert caught.value.hint is not None
+        assert caught.value.hint.startswith("not built: heads/newer;")
+    others = {name: state for name, state in states(repo).items() if name != "newer"}
+    assert set(others.values()) == {IndexState.CURRENT}
+    assert repo.maintenance.verify_index(None) == (
+        f"heads/newer: {kind}.v: got version 9, expected one of [1]",
+    )
+    assert repo.branches()["newer"] == newer
+
+
+def add_head_of_a_newer_program(repo: Repository, name: str, kind: str) -> CommitCid:
+    """Adds a branch whose commit, or the root of whose commit, has a version of the future."""
+    store = repo.core.store
+    assert repo.head is not None
+    commit = codec.decode(store.get(repo.head))
+    blocks: dict[Cid, bytes] = {}
+    if kind == "root":
+        root = codec.encode({**codec.decode(store.get(commit["root"])), "v": 9})
+        commit["root"] = RootCid.of(root)
+        blocks[commit["root"]] = root
+    else:
+        commit["v"] = 9
+    target = CommitCid.of(codec.encode(commit))
+    store.put({**blocks, target: codec.encode(commit)})
+
+    def make(state: State, buffer: WriteBatch) -> View:
+        return replace(
+            state.view, refs=refs.changed(state.view, {f"heads/{name}": target}, buffer)
+        )
+
+    repo.core.operation_log.change(make, author="", time=None, description="newer")
+    return target
 
 
 def test_a_tag_of_which_something_was_erased_has_no_index(repo: Repository) -> None:
