@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import field
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from ibidem.ingest.draft import document_id
 from ibidem.ingest.formats import format_of
@@ -16,11 +18,23 @@ from ibidem.ingest.walk import Found, Skipped, is_missing, opened, printable, re
 from ibidem.ingest.working_folder import Difference, Renamed, WorkingFolder, is_document
 from ibidem.objects.commit import Commit
 from ibidem.objects.constants import DOCUMENT_BYTES_MAX
-from ibidem.objects.errors import CorruptError, NotFoundError
+from ibidem.objects.errors import UNREADABLE
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
+from ibidem.objects.tree import Tree
+from ibidem.objects.view import Ref
+from ibidem.repo import refs
 from ibidem.repo.history.documents import touched_documents
+from ibidem.repo.refs import HEADS
 
+if TYPE_CHECKING:
+    from ibidem.repo.core import Core
+    from ibidem.repo.state import State
+
+REFS_MAX = 64
+"""Refs up to which every branch is compared with the files: about 12 blocks each."""
+OPERATIONS_MAX = 64
+"""Newest operations in which the branches to compare are looked for if there are more refs."""
 _TAKEN = (Difference.NEW, Difference.CHANGED, Difference.DIVERGED)
 
 
@@ -103,18 +117,37 @@ def files_at(folder: WorkingFolder, root: Root) -> list[str]:
 
 def files_of_branches(folder: WorkingFolder) -> dict[str, str]:
     """Returns the files that have the source of their document on another branch, and that the next
-    commit would take for changes, each with such a branch; without branches that cannot be read."""
+    commit would take for changes, each with such a branch; without branches that cannot be read.
+
+    In a repository with more than REFS_MAX refs, only the branches that were current in the newest
+    OPERATIONS_MAX operations are compared.
+    """
     store = folder.core.store
     found: dict[str, str] = {}
     looked = {folder.core.graph().root_cid}
-    for branch, commit in sorted(folder.core.branches().items()):
-        with suppress(CorruptError, NotFoundError):
-            root = Commit.decode(store.get(commit)).root
-            if root not in looked:
+    state, names = folder.core.operation_log.retry_if_collected(
+        lambda state: (state, _names(folder.core, state))
+    )
+    for name in sorted(names):
+        with suppress(*UNREADABLE):
+            ref = refs.read(store, state.view, name)
+            root = None if ref is None else Commit.decode(store.get(ref.target)).root
+            if root is not None and root not in looked:
                 looked.add(root)
                 files = files_at(folder, Root.decode(store.get(root)))
-                found = dict.fromkeys(files, branch) | found
+                found = dict.fromkeys(files, name.removeprefix(HEADS)) | found
     return found
+
+
+def _names(core: Core, state: State) -> set[str]:
+    """Returns the full names of the branches whose documents are compared with the files."""
+    some = islice(Tree(core.store, state.view.refs).items(), REFS_MAX + 1)
+    found = [cid for _, cid in some]
+    if len(found) > REFS_MAX:
+        entries = islice(core.operation_log.history(state), OPERATIONS_MAX)
+        return {entry.view.head for entry in entries}
+    names = (Ref.decode(core.store.get(cid)).name for cid in found)
+    return {name for name in names if name.startswith(HEADS)}
 
 
 def _settle_missing(folder: WorkingFolder, status: FolderStatus, files: dict[str, Found]) -> None:
