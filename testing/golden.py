@@ -25,8 +25,8 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.printable import printable_json
 from ibidem.repo.history.compare import Placed, placed
 from ibidem.retrieve.answer.answer import Answer
-from ibidem.retrieve.answer.item import Item
 from ibidem.retrieve.answer.lane_score import LaneScore
+from ibidem.retrieve.context.pack import Pack
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.semantics import read_query
 from ibidem.store.files import medium_error, read_file, write_file
@@ -102,7 +102,7 @@ def write_below(path: Path, data: bytes) -> None:
     write_file(path, data)
 
 
-def record(name: str, result: Answer[Item], mode: Mapping[str, Any]) -> Check:
+def record(name: str, result: Answer[Any], mode: Mapping[str, Any]) -> Check:
     """Returns the record of an answer under a name."""
     receipt = result.receipt
     return Check(
@@ -122,7 +122,7 @@ def record(name: str, result: Answer[Item], mode: Mapping[str, Any]) -> Check:
     )
 
 
-def answer_digest(result: Answer[Item]) -> str:
+def answer_digest(result: Answer[Any]) -> str:
     """Returns the hash of an answer without its root, which every commit changes, and its question.
 
     Both are compared on their own.
@@ -133,6 +133,9 @@ def answer_digest(result: Answer[Item]) -> str:
         for one in result.items:
             hasher.update(one.encode())
     for item in result.items:
+        if isinstance(item, Pack):
+            hasher.update(item.encode())
+            continue
         lanes = {name: list(lane) for name, lane in item.lanes.items()}
         shown = blake3(item.rendered.encode()).digest()
         parts = [item.node.id.raw, item.cid, item.score, shown, item.tokens, lanes]

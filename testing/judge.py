@@ -17,7 +17,6 @@ from ibidem.repo.history.bisect import search_answers
 from ibidem.repo.history.compare import Ask, Cause, MoveKind, compare, placed
 from ibidem.repo.history.diff_format import cause_lines, move_lines
 from ibidem.retrieve.answer.answer import Answer
-from ibidem.retrieve.answer.item import Item
 from ibidem.retrieve.query.vector import VECTOR_OPTIONS
 from ibidem.testing.golden import Check, answer_digest, question_form
 
@@ -86,10 +85,10 @@ class Mode:
         """Returns the mode recorded in a golden."""
         return cls.of(form["name"], {key: form[key] for key in form if key != "name"})
 
-    def accepts(self, check: Check, result: Answer[Item]) -> bool:
+    def accepts(self, check: Check, result: Answer[Any]) -> bool:
         """Returns whether an answer agrees with the recorded one in this mode."""
         old = [item.id for item in check.items]
-        new = [item.node.id for item in result.items]
+        new = [item.id for item in placed(result)]
         match self.name:
             case ModeName.EXACT:
                 return check.answer == answer_digest(result)
@@ -100,7 +99,7 @@ class Mode:
             case ModeName.TOLERANCE:
                 return self._tolerates(check, result)
 
-    def _tolerates(self, check: Check, result: Answer[Item]) -> bool:
+    def _tolerates(self, check: Check, result: Answer[Any]) -> bool:
         moves = compare(check.items, placed(result))
         kinds = [move.kind for move in moves]
         if max(kinds.count(MoveKind.LEFT), kinds.count(MoveKind.ENTERED)) > self.left:
@@ -116,7 +115,7 @@ class Mode:
         return True
 
 
-def question_differences(check: Check, result: Answer[Item], mode: Mode) -> list[str]:
+def question_differences(check: Check, result: Answer[Any], mode: Mode) -> list[str]:
     """Returns how the question differs from the recorded one; other vectors only if exact."""
     old, new = question_form(check.query), question_form(result.query)
     if mode.name is not ModeName.EXACT:
@@ -139,7 +138,7 @@ class Responsible:
     """How far back it is and how it was found, or why no commit can be named."""
 
 
-def failure(check: Check, result: Answer[Item], found: Responsible, store: Source) -> list[str]:
+def failure(check: Check, result: Answer[Any], found: Responsible, store: Source) -> list[str]:
     """Returns lines on what changed, in which commit, and which bytes differ.
 
     Args:
@@ -161,7 +160,7 @@ def failure(check: Check, result: Answer[Item], found: Responsible, store: Sourc
 
 
 def responsible(
-    check: Check, result: Answer[Item], mode: Mode, *, repository: Core, at: Graph, ask: Ask
+    check: Check, result: Answer[Any], mode: Mode, *, repository: Core, at: Graph, ask: Ask
 ) -> Responsible:
     """Returns the first commit at which the answer differs from the recorded one.
 
@@ -213,7 +212,7 @@ def responsible(
     return Responsible(found.cause, distance + effort)
 
 
-def _weakest(check: Check, result: Answer[Item], mode: Mode) -> Mode:
+def _weakest(check: Check, result: Answer[Any], mode: Mode) -> Mode:
     """Returns the least demanding mode that fails too: a changed rank matters more than a score."""
     if mode.name is not ModeName.TOLERANCE:
         for name in (ModeName.SET, ModeName.RANKS):
@@ -242,7 +241,7 @@ def _nearest(
     return bad, None
 
 
-def changed_facts(check: Check, result: Answer[Item]) -> Iterator[tuple[str, Any, Any]]:
+def changed_facts(check: Check, result: Answer[Any]) -> Iterator[tuple[str, Any, Any]]:
     """Yields the values beside the items that differ: name, recorded value, new value."""
     warnings = tuple(str(warning.code) for warning in result.warnings)
     pairs = (
@@ -256,7 +255,7 @@ def changed_facts(check: Check, result: Answer[Item]) -> Iterator[tuple[str, Any
             yield name, old, new
 
 
-def _bytes(check: Check, result: Answer[Item]) -> Iterator[str]:
+def _bytes(check: Check, result: Answer[Any]) -> Iterator[str]:
     receipt = "-" if result.receipt is None else str(result.receipt.cid)
     pairs = (
         ("answer", check.answer, answer_digest(result)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from ibidem.pages import change, change_markdown
 from ibidem.repo.history.answer_change import AnswerChange, answer_change, is_restricted
@@ -20,7 +20,6 @@ from ibidem.testing.judge import changed_facts
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.retrieve.answer.answer import Answer
-    from ibidem.retrieve.answer.item import Item
     from ibidem.testing.golden import Check
     from ibidem.testing.judge import Responsible
     from ibidem.testing.quality import QualityReport
@@ -56,7 +55,7 @@ def same(test: str, title: str) -> Reported:
 def changed(
     test: str,
     check: Check,
-    result: Answer[Item],
+    result: Answer[Any],
     store: Source,
     *,
     found: Responsible | None,
@@ -96,7 +95,7 @@ def changed(
     return _reported(test, CHANGED, verdict, what)
 
 
-def new(test: str, result: Answer[Item], store: Source) -> Reported:
+def new(test: str, result: Answer[Any], store: Source) -> Reported:
     """Returns the report of an answer that has no golden."""
     what = answer_change(
         store,

@@ -30,6 +30,7 @@ UPDATE = "--retrieval-update"
 
 _QUESTIONS: Mapping[str, Callable[..., Answer[Any]]] = {
     "nodes": lambda at, text, **options: at.retrieve(text, **options),
+    "packs": lambda at, text, **options: at.packs(text, **options),
     "records": lambda at, text, **options: at.records(text, **options),
 }
 """The method of a revision that runs the query, by kind of item."""
@@ -83,8 +84,8 @@ class Retrieval:
             name: distinguishes the checks of a test; by default `1`, `2` and so on.
             mode: `exact`, `ranks`, `set` or `tolerance`; by default what `retrieval_mode` says.
             tolerance: with that mode, some of `score`, `moved` and `left`; see `judge.Mode`.
-            kind: the kind of items: `nodes`, or the `records` of a graph memory.
-            options: those of `Revision.retrieve`, or of `Revision.records`.
+            kind: the kind of items: `nodes`, `packs`, or the `records` of a graph memory.
+            options: those of the method of `Revision`: `retrieve`, `packs` or `records`.
         """
         if kind not in _QUESTIONS:
             raise InvalidInputError(f"kind: got {kind!r}, expected one of {', '.join(_QUESTIONS)}")
@@ -98,11 +99,11 @@ class Retrieval:
             )
         wanted = Mode.of(mode or ("tolerance" if tolerance else self._mode), tolerance)
 
-        def ask(graph: Graph) -> Answer[Item]:
-            found: Answer[Item] = _QUESTIONS[kind](Revision(graph), text, **options)
+        def ask(graph: Graph) -> Answer[Any]:
+            found: Answer[Any] = _QUESTIONS[kind](Revision(graph), text, **options)
             return found
 
-        result: Answer[Item] = _QUESTIONS[kind](at, text, **options)
+        result: Answer[Any] = _QUESTIONS[kind](at, text, **options)
         self._compare(record(name, result, wanted.form()), result, wanted, at, ask)
         return result
 
@@ -165,7 +166,7 @@ class Retrieval:
         return True
 
     def _compare(
-        self, fresh: Check, result: Answer[Item], mode: Mode, at: Revision, ask: Ask
+        self, fresh: Check, result: Answer[Any], mode: Mode, at: Revision, ask: Ask
     ) -> None:
         name = fresh.name
         known = self._known().get(name)
@@ -208,7 +209,7 @@ class Retrieval:
     def _report(
         self,
         known: Check | None,
-        result: Answer[Item],
+        result: Answer[Any],
         at: Revision,
         *,
         found: Responsible | None,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import CommitCid, NodeCid
 from ibidem.objects.commit import Commit
@@ -25,8 +25,8 @@ from ibidem.repo.history import log
 from ibidem.repo.history.ancestry import first_parents, read_commit, read_ends
 from ibidem.repo.history.log import Change
 from ibidem.retrieve.answer.answer import Answer
-from ibidem.retrieve.answer.item import Item
 from ibidem.retrieve.answer.lane_score import LaneScore
+from ibidem.retrieve.context.pack import Pack
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -39,7 +39,7 @@ CHANGES_LISTED_MAX = 20
 """Maximal number of listed changes of one commit; those of moved nodes come first."""
 
 _WORK = "asking at a commit"
-Ask = Callable[["Graph"], Answer[Item]]
+Ask = Callable[["Graph"], Answer[Any]]
 
 
 class MoveKind(StrEnum):
@@ -64,8 +64,9 @@ class Placed:
     score: float
     tokens: int
     label: str
+    """The type of the node, or the scope of the pack."""
     title: str
-    """The first line of the node's text."""
+    """The first line of its text."""
     lanes: Mapping[str, LaneScore]
     location: str = ""
     """Path, lines and headings; empty for a node of no document, and where nobody looked it up."""
@@ -117,8 +118,8 @@ class Cause:
 class Comparison(Drawn):
     """One question at two revisions."""
 
-    before: Answer[Item]
-    after: Answer[Item]
+    before: Answer[Any]
+    after: Answer[Any]
     moves: tuple[Move, ...]
     """All items of either answer, in rank order."""
     causes: tuple[Cause, ...] = ()
@@ -131,22 +132,31 @@ class Comparison(Drawn):
     """Whether the causes lead from one revision to the other, and not from a third one to both."""
 
 
-def placed(result: Answer[Item], *, is_located: bool = False) -> tuple[Placed, ...]:
-    """Returns the items of an answer with their ranks, and with their locations for a person."""
+def placed(result: Answer[Any], *, is_located: bool = False) -> tuple[Placed, ...]:
+    """Returns the items of an answer with their ranks, and with their locations for a person. A
+    pack has the id, the CID and the lanes of the node for which it was found, as no other has."""
     locations = result.titles() if is_located else [""] * len(result.items)
     return tuple(
-        Placed(
-            id=item.node.id,
-            rank=rank,
-            cid=item.cid,
-            score=item.score,
-            tokens=item.tokens,
-            label=item.node.ntype,
-            title=(item.node.summary or "").strip().partition("\n")[0],
-            lanes=item.lanes,
-            location=location,
-        )
+        _placed(rank, item, location)
         for rank, (item, location) in enumerate(zip(result.items, locations, strict=True), 1)
+    )
+
+
+def _placed(rank: int, item: Any, location: str) -> Placed:
+    if isinstance(item, Pack):
+        node, label, text = item.entry, item.scope, item.text
+    else:
+        node, label, text = item, item.node.ntype, item.node.summary or ""
+    return Placed(
+        id=node.id,
+        rank=rank,
+        cid=node.cid,
+        score=item.score,
+        tokens=item.tokens,
+        label=label,
+        title=text.strip().partition("\n")[0],
+        lanes=node.lanes,
+        location=location,
     )
 
 
@@ -227,14 +237,14 @@ class Answers:
     """The answers to one question by commit; each commit is queried once."""
 
     def __init__(
-        self, repository: Core, ask: Ask, known: Mapping[CommitCid, Answer[Item]] | None = None
+        self, repository: Core, ask: Ask, known: Mapping[CommitCid, Answer[Any]] | None = None
     ) -> None:
         self.repository = repository
         self._ask = ask
         self._answers = dict(known or {})
         self.evaluations_count = 0
 
-    def at(self, commit: CommitCid) -> Answer[Item]:
+    def at(self, commit: CommitCid) -> Answer[Any]:
         """Returns the answer at a commit."""
         found = self._answers.get(commit)
         if found is None:
@@ -284,7 +294,7 @@ def _causes(
         yield answers.cause(span[start], span[stop], commits_count=stop - start)
 
 
-def _ranking(result: Answer[Item]) -> tuple[NodeId, ...]:
+def _ranking(result: Answer[Any]) -> tuple[NodeId, ...]:
     return tuple(item.node.id for item in result.items)
 
 

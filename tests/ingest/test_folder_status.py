@@ -1,4 +1,4 @@
-"""A file with the text of another branch is found at a cost that does not grow with the branches."""
+"""To find a file with the text of another branch costs no more with thousands of branches."""
 
 from __future__ import annotations
 

@@ -268,9 +268,7 @@ def add_head_of_a_newer_program(repo: Repository, name: str, kind: str) -> Commi
     store.put({**blocks, target: codec.encode(commit)})
 
     def make(state: State, buffer: WriteBatch) -> View:
-        return replace(
-            state.view, refs=refs.changed(state.view, {f"heads/{name}": target}, buffer)
-        )
+        return replace(state.view, refs=refs.changed(state.view, {f"heads/{name}": target}, buffer))
 
     repo.core.operation_log.change(make, author="", time=None, description="newer")
     return target

@@ -297,3 +297,36 @@ def test_what_a_graph_memory_says_is_recorded_and_checked(
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["retrieval changed: *", "*another mill*"])
     assert recheck(repo.core, repo.core.graph("HEAD"), check)
+
+
+PACKS = """
+def test_prompt(retrieval):
+    retrieval.check("when is it tried again", kind="packs", expand="section", mode="exact")
+    retrieval.check("when is it tried again", kind="packs", expand="section", mode="ranks")
+"""
+
+
+def test_what_is_handed_to_a_model_is_recorded_and_checked(
+    project: pytest.Pytester, run: Run, repo: Repository
+):
+    source = "# Retries\n\nIt is tried again after one second.\n\nA key is {}.\n"
+    file = project.path / "retries.md"
+    for text in ("needed", "wanted"):
+        file.write_text(source.format(text), "utf-8")
+        repo.ingest(file, message=text)
+        if text == "needed":
+            project.makepyfile(test_prompt=PACKS)
+            run("--retrieval-update").assert_outcomes(passed=1)
+            run().assert_outcomes(passed=1)
+            path = project.path / "__retrieval__" / "test_prompt" / "test_prompt.txt"
+            exact, ranks = read(path).checks.values()
+            [item] = exact.items
+            assert (item.label, item.title) == ("section", "It is tried again after one second.")
+            assert recheck(repo.core, repo.core.graph("HEAD"), exact) == []
+    result = run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["retrieval changed: *check '1', mode exact", "caused by*'wanted'*"]
+    )
+    assert recheck(repo.core, repo.core.graph("HEAD"), exact)
+    assert recheck(repo.core, repo.core.graph("HEAD"), ranks) == []
