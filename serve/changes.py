@@ -1,7 +1,7 @@
-"""Transactions: records that become one commit, or nothing.
+"""Transactions: records, or messages of a thread, that become one commit, or nothing.
 
 The records are those of JSON lines (`ingest/record.py`), so whatever a file can say a request can.
-`If-Match` names the commit that the branch must be at; `Idempotency-Key` makes a request that is
+The messages are those of `Conversations.append`. `If-Match` names the commit that the branch must be at; `Idempotency-Key` makes a request that is
 sent again answer with the commit that it made.
 
 Spec: trust 7.
@@ -10,6 +10,7 @@ Spec: trust 7.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import nullcontext
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -24,22 +25,52 @@ from ibidem.serve.request_keys import check_message
 
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
+    from ibidem.repo.transaction.transaction import Transaction
 
+TRANSACTIONS = "/v1/transactions"
+MESSAGES = "/v1/messages"
 RECORDS_MAX = 100_000
 _TEXTS = ("author", "message", "agent", "task", "branch")
+Change = Callable[["Transaction"], object]
 
 
 def transaction(call: Call) -> Answer:
     """Commits records to a branch."""
+    body = _body(call, "records")
+    lines = b"\n".join(json.dumps(one).encode() for one in body.pop("records"))
+
+    def change(tx: Transaction) -> None:
+        report = IngestReport()
+        ingest_records(tx, BytesIO(lines), "records", report, strict=True, is_in_order=True)
+
+    return _changed(call, body, change)
+
+
+def messages(call: Call) -> Answer:
+    """Appends messages to a thread; those whose id it already has are skipped."""
+    from ibidem.memory.conversation.conversations import Conversations
+
+    body = _body(call, "messages", "thread")
+    thread, given = body.pop("thread"), body.pop("messages")
+    body.setdefault("message", f"messages of {thread}")
+    return _changed(call, body, lambda tx: Conversations(tx).append(thread, given))
+
+
+def _body(call: Call, items: str, *texts: str) -> dict[str, Any]:
+    """Returns the body of a request, with the fields of a commit, a list and required texts."""
     call.options()
-    body = read_object(call.body, (*_TEXTS, "records"), required=("records",))
-    for name in _TEXTS:
+    body = read_object(call.body, (*_TEXTS, items, *texts), required=(items, *texts))
+    for name in (*_TEXTS, *texts):
         if not isinstance(body.get(name, ""), str):
             raise InvalidInputError(f"{name}: got {body[name]!r:.80}, expected text")
     check_message(body.get("message", ""))
-    records = body.pop("records")
-    if not isinstance(records, list) or len(records) > RECORDS_MAX:
-        raise InvalidInputError(f"records: expected a list of up to {RECORDS_MAX} objects")
+    if not isinstance(body[items], list) or len(body[items]) > RECORDS_MAX:
+        raise InvalidInputError(f"{items}: expected a list of up to {RECORDS_MAX} objects")
+    return body
+
+
+def _changed(call: Call, body: dict[str, Any], change: Change) -> Answer:
+    """Commits a change to a branch, or answers with the commit that the same request has made."""
     repository, keys = call.served.repository, call.served.keys
     branch = body.get("branch") or repository.current_branch
     text = call.headers.get("idempotency-key")
@@ -51,14 +82,14 @@ def transaction(call: Call) -> Answer:
                 return _answer(repository, branch, found, is_repeated=True)
         trailers = () if key is None else (key.trailer,)
         body.setdefault("author", call.token.name)
-        commit = _committed(repository, branch, records, trailers, call, body)
+        commit = _committed(repository, branch, change, trailers, call, body)
     return _answer(repository, branch, commit)
 
 
 def _committed(
     repository: Repository,
     branch: str,
-    records: list[Any],
+    change: Change,
     trailers: tuple[str, ...],
     call: Call,
     fields: dict[str, Any],
@@ -72,9 +103,7 @@ def _committed(
                 kind=ErrorKind.HEAD_MOVED,
                 hint="read the newer state, and send the change for it",
             )
-        lines = b"\n".join(json.dumps(one).encode() for one in records)
-        report = IngestReport()
-        ingest_records(tx, BytesIO(lines), "records", report, strict=True, is_in_order=True)
+        change(tx)
         tx.add_trailers(trailers)
     return None if tx.commit is None else tx.commit.cid
 

@@ -19,6 +19,7 @@ from ibidem.repo.sync import wire
 from ibidem.repo.sync.names import NOTES, RECEIPTS, RUNS
 from ibidem.repo.viewer.exposure import Exposure, exposure_of
 from ibidem.retrieve.query.options import OPTIONS, Option
+from ibidem.serve.changes import MESSAGES, TRANSACTIONS
 from ibidem.serve.exchange import JSON
 from ibidem.serve.question import LINES, served
 from ibidem.serve.tokens import Scope
@@ -112,7 +113,7 @@ _HEADERS: dict[str, Schema] = {
     "Idempotency-Key": {"type": "string", "pattern": "^[!-~]{1,255}$"},
     "Last-Event-ID": _CID,
 }
-_FORMS = ("node", "edge", "vector", "sparse", "remove", "tombstone")
+_FORMS = ("node", "edge", "vector", "sparse", "update", "remove", "tombstone")
 _RECORD: Schema = {
     "type": "object",
     "minProperties": 1,
@@ -121,6 +122,17 @@ _RECORD: Schema = {
     "properties": dict.fromkeys(_FORMS, _OBJECT),
     "description": "A line of JSON lines, as `repo add` reads them.",
 }
+_MESSAGE: Schema = {
+    "type": "object",
+    "required": ["role"],
+    "properties": {"role": _TEXT, "id": {**_TEXT, "description": "Of which a thread has one."}},
+    "description": "A message as language models take it, with `role` and `content`.",
+}
+_CHANGES: dict[str, Schema] = {
+    TRANSACTIONS: {"records": {"type": "array", "items": _RECORD}},
+    MESSAGES: {"thread": _TEXT, "messages": {"type": "array", "items": _MESSAGE}},
+}
+"""What the body of a change requires, by path."""
 
 
 def description(routes: Mapping[str, Any]) -> bytes:
@@ -216,7 +228,7 @@ def _parameters(path: str) -> list[Schema]:
             schema = {**_TEXT, "description": "Conditions on properties, an object in JSON."}
         found.append({"name": name, "in": "query", "required": name == "before", "schema": schema})
     headers = {
-        "/v1/transactions": ("If-Match", "If-None-Match", "Idempotency-Key"),
+        **dict.fromkeys(_CHANGES, ("If-Match", "If-None-Match", "Idempotency-Key")),
         "/v1/events": ("Last-Event-ID",),
     }.get(path, ())
     found += [{"name": name, "in": "header", "schema": _HEADERS[name]} for name in headers]
@@ -226,10 +238,9 @@ def _parameters(path: str) -> list[Schema]:
 def _body(path: str) -> Schema | None:
     if path in (wire.KNOWN, wire.FETCH, wire.PUSH, wire.WORK):
         return None
-    if path == "/v1/transactions":
+    if path in _CHANGES:
         properties: Schema = dict.fromkeys(("author", "message", "agent", "task", "branch"), _TEXT)
-        properties["records"] = {"type": "array", "items": _RECORD}
-        return _closed(properties, ("records",))
+        return _closed({**properties, **_CHANGES[path]}, tuple(_CHANGES[path]))
     if path == "/v1/compare":
         revisions = {"before": _AT, "after": _AT}
         return _closed({**revisions, **_options("retrieve")}, ("before",))
@@ -311,7 +322,7 @@ def _result(path: str) -> tuple[str, Schema | None]:
         "/v1/log": _required(commits=_LIST),
         "/v1/diff": _required(changes=_LIST, is_complete={"type": "boolean"}),
         "/v1/branches": _required(current=_TEXT, branches=_OBJECT, tags=_OBJECT),
-        "/v1/transactions": _required(branch=_TEXT),
+        **dict.fromkeys(_CHANGES, _required(branch=_TEXT)),
     }.get(path, _OBJECT)
 
 

@@ -211,7 +211,8 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("", Exposure.VISIBLE, "/v1/retrieve /v1/packs /v1/context /v1/replay/{receipt}"),
     **_rows("", Exposure.VISIBLE, "/v1/nodes /v1/nodes/{id}"),
     **_rows("", Exposure.EXEMPT, "/v1/health /v1/openapi.json /v1/branches /v1/events"),
-    **_rows("", Exposure.REFUSED, "/v1/compare /v1/log /v1/diff /v1/transactions /v1/metrics"),
+    **_rows("", Exposure.REFUSED, "/v1/compare /v1/log /v1/diff /v1/transactions /v1/messages"),
+    **_rows("", Exposure.REFUSED, "/v1/metrics"),
 }
 """Exposure by name: the class or module and the method, `repo` and the command, or the path of a
 route.

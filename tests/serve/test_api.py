@@ -357,6 +357,50 @@ def test_a_bad_transaction_changes_nothing(server: Server, repo: Repository, bod
     assert repo.head == head
 
 
+def test_messages_are_appended_in_one_commit(server: Server, repo: Repository):
+    said = [
+        {"role": "user", "content": "my printer is on fire", "id": "m-1"},
+        {"role": "assistant", "content": [{"type": "text", "text": "call for help"}]},
+    ]
+    body = {"thread": "support-17", "messages": said}
+    before = repo.head
+    status, fields, found = asked(server, "/v1/messages", body, Idempotency_Key="k-1")
+    assert status == 200
+    assert found["commit"] == str(repo.head) == fields["etag"].strip('"')
+    commit = repo.commit_at()
+    assert (commit.author, commit.parents) == ("owner", (before,))
+    assert commit.message.startswith("messages of support-17")
+    conversations = ibidem.Conversations(repo, viewer=ibidem.ALL)
+    shown = [(one.role, one.text) for one in conversations.messages("support-17")]
+    assert shown == [("user", "my printer is on fire"), ("assistant", "call for help")]
+    again = asked(server, "/v1/messages", body, Idempotency_Key="k-1")
+    assert again[2] == found
+    assert asked(server, "/v1/messages", {**body, "messages": said[:1]})[2]["commit"] is None
+    assert len(conversations.messages("support-17")) == 2
+    status, _, found = asked(server, "/v1/messages", body, If_Match=f'"{before}"')
+    assert (status, found["kind"]) == (412, "head-moved")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"messages": []},
+        {"thread": "a"},
+        {"thread": 7, "messages": []},
+        {"thread": "", "messages": [{"role": "user", "content": "x"}]},
+        {"thread": "a", "messages": {"role": "user", "content": "x"}},
+        {"thread": "a", "messages": [{"role": "user", "content": "x"}, {"content": 7}]},
+        {"thread": "a", "messages": [7]},
+        {"thread": "a", "messages": [], "records": []},
+    ],
+)
+def test_bad_messages_change_nothing(server: Server, repo: Repository, body: Any):
+    head = repo.head
+    status, _, found = asked(server, "/v1/messages", body)
+    assert (status, found["kind"]) == (400, "invalid-input")
+    assert repo.head == head
+
+
 def test_a_condition_that_does_not_hold_changes_nothing(server: Server, repo: Repository):
     body = {"records": [node("one")]}
     first = repo.head
