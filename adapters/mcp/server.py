@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import ibidem
 from ibidem.adapters.mcp import prompts, resources, tools
 from ibidem.adapters.mcp.access import Access
+from ibidem.adapters.mcp.hints import hint_of
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -224,9 +225,10 @@ def _named(access: Access, context: Any) -> Access:
 
 
 def _message(error: ibidem.IbidemError) -> str:
-    hint = "" if error.hint is None else f"\nhint: {error.hint}"
-    return f"{error.kind.value}: {error}{hint}"[:_ERROR_CHARACTERS]
+    hint = hint_of(error)
+    line = "" if hint is None else f"\nhint: {hint}"
+    return f"{error.kind.value}: {error}{line}"[:_ERROR_CHARACTERS]
 
 
 def _data(error: ibidem.IbidemError) -> dict[str, Any]:
-    return {"error": {"kind": error.kind.value, "message": str(error), "hint": error.hint}}
+    return {"error": {"kind": error.kind.value, "message": str(error), "hint": hint_of(error)}}
