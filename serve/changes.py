@@ -1,8 +1,8 @@
 """Transactions: records, or messages of a thread, that become one commit, or nothing.
 
 The records are those of JSON lines (`ingest/record.py`), so whatever a file can say a request can.
-The messages are those of `Conversations.append`. `If-Match` names the commit that the branch must be at; `Idempotency-Key` makes a request that is
-sent again answer with the commit that it made.
+The messages are those of `Conversations.append`. `If-Match` names the commit that the branch must
+be at; `Idempotency-Key` makes a request that is sent again answer with the commit that it made.
 
 Spec: trust 7.
 """

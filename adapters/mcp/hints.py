@@ -7,7 +7,9 @@ import re
 import ibidem
 from ibidem.adapters.mcp.resources import STATUS
 
-_FOR_PEOPLE = re.compile(r"\brepo [a-z]|--[a-z]|\bpip install|\b(?:repo|tx|ibidem)\.[a-z]|\b[a-z_]+=")
+_FOR_PEOPLE = re.compile(
+    r"\brepo [a-z]|--[a-z]|\bpip install|\b(?:repo|tx|ibidem)\.[a-z]|\b[a-z_]+="
+)
 """A command, an option, an installation, or a call of the library and its arguments."""
 
 

@@ -117,7 +117,7 @@ def shown(value: Any) -> str:
 VALUE, ERROR = "value", "error"
 
 
-def failed(error: Exception) -> dict[str, Any]:
+def failed(error: BaseException) -> dict[str, Any]:
     """Returns an error as recorded: class, message, and for our errors the kind and hint."""
     kind = type(error)
     row: list[Any] = [f"{kind.__module__}.{kind.__qualname__}", str(error)]
@@ -131,7 +131,7 @@ def is_failed(outcome: Any) -> bool:
     return isinstance(outcome, dict) and set(outcome) == {ERROR}
 
 
-def raised(outcome: Any, known: Iterable[type[Exception]] = ()) -> Exception:
+def raised(outcome: Any, known: Iterable[type[BaseException]] = ()) -> BaseException:
     """Returns the recorded error of an outcome, to be raised again.
 
     Args:

@@ -70,7 +70,7 @@ class Run(Session):
         super().__init__(repository, self._chain.name)
 
     def _end(self, error: BaseException | None) -> None:
-        said = {"value": "finished"} if error is None else _failed(error)
+        said = {"value": "finished"} if error is None else payload.failed(error)
         self._chain.append("end", answer=said)
         self._chain.publish()
         self._is_open = False
@@ -259,9 +259,3 @@ class _Recording:
         root_cid = RootCid.of(block)
         buffer.put(root_cid, block)
         return root_cid
-
-
-def _failed(error: BaseException) -> dict[str, Any]:
-    if isinstance(error, Exception):
-        return payload.failed(error)
-    return {payload.ERROR: [f"builtins.{type(error).__name__}", str(error)]}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from copy import copy
 from datetime import datetime
@@ -183,7 +183,7 @@ class Session(Layers, Recalling, Questions, Ending):
         return self._open_event(name, settled(name, request))
 
     def tool(
-        self, name: str, function: Callable[..., Any], *, errors: Iterable[type[Exception]] = ()
+        self, name: str, function: Callable[..., Any], *, errors: Iterable[type[BaseException]] = ()
     ) -> Callable[..., Any]:
         """Returns a function whose calls are recorded; a replay returns the recorded results
         without calling it.
@@ -208,12 +208,8 @@ class Session(Layers, Recalling, Questions, Ending):
             event = self.open_event(name, request(given, named))
             if event.is_answered:
                 return event.answer(known)
-            try:
-                with event.nested():
-                    value = await function(*given, **named)
-            except Exception as error:
-                event.fail(error)
-                raise
+            with event.attempt():
+                value = await function(*given, **named)
             return event.finish(value)
 
         # An object may have an asynchronous `__call__`.
@@ -257,19 +253,15 @@ class Session(Layers, Recalling, Questions, Ending):
         name: str,
         request: Any,
         call: Callable[[], Any] | None,
-        errors: tuple[type[Exception], ...],
+        errors: tuple[type[BaseException], ...],
     ) -> Any:
         event = self.open_event(name, request)
         if event.is_answered:
             return event.answer(errors)
         if call is None:
             return event.note()
-        try:
-            with event.nested():
-                value = call()
-        except Exception as error:
-            event.fail(error)
-            raise
+        with event.attempt():
+            value = call()
         return event.finish(value)
 
     # -- doors ---------------------------------------------------------------------------------
@@ -315,7 +307,7 @@ class OpenEvent:
         self.is_answered = record is None
         """Whether a recording answers it."""
 
-    def answer(self, errors: Iterable[type[Exception]] = ()) -> Any:
+    def answer(self, errors: Iterable[type[BaseException]] = ()) -> Any:
         """Returns the recorded value, or raises the recorded error.
 
         Args:
@@ -333,6 +325,23 @@ class OpenEvent:
             yield
         finally:
             _NESTED.reset(token)
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """What runs in `with` does the event; an error that ends it is recorded, also one that
+        cancels it, such as `asyncio.CancelledError` and `KeyboardInterrupt`."""
+        try:
+            with self.nested():
+                yield
+        except GeneratorExit:  # a coroutine that nobody awaits any more: it was not ended
+            raise
+        except Exception as error:
+            self.fail(error)
+            raise
+        except BaseException as error:
+            with suppress(InvalidInputError):  # the run has ended before
+                self.fail(error)
+            raise
 
     def finish(self, value: Any) -> Any:
         """Records the value that it ended with, and returns it as a replay does.
@@ -353,7 +362,7 @@ class OpenEvent:
         self._end({payload.VALUE: recorded})
         return recorded
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: BaseException) -> None:
         """Records the error that it ended with."""
         self._end(payload.failed(error))
 

@@ -5,11 +5,12 @@ Spec: replay 3-d, 4-d; format 5.12-c.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from ibidem.objects.errors import InvalidInputError, RunMismatchError
+from ibidem.objects.errors import InvalidInputError, RecordedError, RunMismatchError
 from ibidem.repo.repository import Repository
 
 
@@ -123,4 +124,60 @@ def test_an_event_that_ends_after_its_run_is_refused(repo: Repository):
         event = run.open_event("ask")
     with pytest.raises(InvalidInputError, match="it has ended"):
         event.finish(1)
+    assert names(repo, "agent") == []
+
+
+def test_a_tool_that_was_cancelled_is_a_step_that_says_so(repo: Repository):
+    async def slow(_: str) -> str:
+        await asyncio.sleep(3600)
+        return "never"
+
+    async def agent(session: Any, **options: Any) -> str:
+        task = asyncio.create_task(session.tool("slow", slow, **options)("x"))
+        await asyncio.sleep(0)
+        task.cancel()
+        try:
+            return str(await task)
+        except asyncio.CancelledError:
+            session.event("note", "it was too slow")
+            return "cancelled"
+
+    with repo.runs.start("agent") as run:
+        assert asyncio.run(agent(run)) == "cancelled"
+    assert names(repo, "agent") == [("slow", 0), ("note", 0)]
+    assert "CancelledError" in "\n".join(repo.runs.open("agent").lines())
+    with run.replay() as replay:
+        assert asyncio.run(agent(replay, errors=[asyncio.CancelledError])) == "cancelled"
+    with pytest.raises(RecordedError, match="CancelledError"):
+        asyncio.run(agent(run.replay()))
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_a_tool_that_was_interrupted_is_a_step_that_says_so(
+    repo: Repository, error: type[BaseException]
+):
+    def stop() -> None:
+        raise error
+
+    with pytest.raises(error), repo.runs.start("agent") as run:
+        run.tool("stop", stop)()
+    assert names(repo, "agent") == [("stop", 0)]
+    assert repo.runs.open("agent").summary().failure == f"{error.__name__}: "
+    with pytest.raises(RecordedError, match=error.__name__):
+        run.replay().tool("stop", stop)()
+
+
+def test_a_tool_that_is_cancelled_after_its_run_is_cancelled_all_the_same(repo: Repository):
+    async def slow() -> None:
+        await asyncio.sleep(3600)
+
+    async def agent() -> None:
+        with repo.runs.start("agent") as run:
+            task = asyncio.create_task(run.tool("slow", slow)())
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(agent())
     assert names(repo, "agent") == []
