@@ -690,6 +690,7 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
     ) -> dict[str, tuple[Any, ...]]:
         """Returns the values that the sides of a conflict gave to each field, each value once;
         None where a side has none. They are in no order of the sides, and without erased ones.
+        `Transaction.values_of` has the whole nodes of the sides instead.
 
         Raises:
             NotFoundError: `id` has no conflict.

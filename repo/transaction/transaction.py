@@ -664,7 +664,7 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
 
     def values_of(self, node: Node) -> list[Node]:
         """Returns the values of a node: the given one, and those of the sides of a conflict about
-        it.
+        it. `Repository.conflict_values` has the values of each field instead.
 
         Args:
             node: as staged.
