@@ -1,6 +1,7 @@
 """The grammar of revisions: the ways to name a commit in any command or call.
 
 main   heads/main   v1   tags/v1   refs/x   HEAD   a CID, or a prefix of 8 characters or more
+origin/main   remotes/origin/heads/main                  where that branch of a remote was fetched
 main@{2026-01-01T00:00:00Z}   2026-01-01T00:00:00Z       where that pointed then, by the local log
 main@{2026-01-01}             2026-01-01                 likewise at the end of that day in UTC
 any of these with ~N (N first parents back), ^ (the first parent) or ^N (the Nth parent) after it
@@ -21,6 +22,7 @@ from ibidem.objects.printable import moment
 from ibidem.repo import refs
 from ibidem.repo.arguments import microseconds
 from ibidem.repo.refs import HEADS, OWN, TAGS
+from ibidem.repo.sync.names import REMOTES, tracking
 
 if TYPE_CHECKING:
     from ibidem.repo.operation_log import OperationLog
@@ -155,17 +157,26 @@ def _ref(
 
 def _candidates(operations: OperationLog, entry: LogEntry, name: str) -> CommitCid | None:
     if name.startswith((HEADS, TAGS, OWN)):
-        ref = refs.read(operations.store, entry.view, name)
-        return None if ref is None else ref.target
-    found = [refs.read(operations.store, entry.view, prefix + name) for prefix in (HEADS, TAGS)]
-    targets = {ref.target for ref in found if ref is not None}
+        return _target(operations, entry, name)
+    found = [_target(operations, entry, prefix + name) for prefix in (HEADS, TAGS)]
+    targets = {target for target in found if target is not None}
     if len(targets) > 1:
         raise NotFoundError(
             f"revision {name!r}: a branch and a tag have that name",
             kind=ErrorKind.AMBIGUOUS,
             hint=f"use {HEADS}{name} or {TAGS}{name}",
         )
-    return targets.pop() if targets else None
+    if targets:
+        return targets.pop()
+    remote, _, branch = name.removeprefix(REMOTES).partition("/")
+    if not branch or entry.view.head == HEADS + name:
+        return None
+    return _target(operations, entry, tracking(remote, HEADS + branch.removeprefix(HEADS)))
+
+
+def _target(operations: OperationLog, entry: LogEntry, full_name: str) -> CommitCid | None:
+    ref = refs.read(operations.store, entry.view, full_name)
+    return None if ref is None else CommitCid(ref.target.raw)
 
 
 def _by_prefix(operations: OperationLog, text: str) -> CommitCid | None:

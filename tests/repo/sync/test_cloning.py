@@ -31,6 +31,25 @@ def test_a_clone_answers_the_same_bytes_and_knows_where_it_came_from(pair: Pair,
         assert copy.head == theirs.head
 
 
+def test_a_branch_of_a_remote_is_named_as_it_was_fetched(pair: Pair, tmp_path: Path):
+    _, theirs = pair
+    with ibidem.clone(tmp_path / "theirs", tmp_path / "copy") as copy:
+        before = copy.head
+        edit(theirs, "later")
+        assert copy.resolve("origin/main") == before
+        copy.sync.fetch()
+        for name in ("origin/main", "remotes/origin/main", "remotes/origin/heads/main"):
+            assert copy.resolve(name) == theirs.head != before
+        assert copy.resolve("origin/main~1") == before == copy.head
+        for name in ("origin/other", "nobody/main", "origin/", "origin", "/main"):
+            with pytest.raises(NotFoundError):
+                copy.resolve(name)
+        copy.merge("origin/main")
+        assert copy.head == theirs.head
+        assert copy.branch("origin/main", at="main~1") == copy.resolve("origin/main") == before
+        assert copy.resolve("remotes/origin/main") == theirs.head
+
+
 def test_a_clone_of_an_empty_repository_is_one(tmp_path: Path):
     from ibidem.objects.config import Config
 
