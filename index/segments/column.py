@@ -151,22 +151,22 @@ class Column:
         """Returns the rows of a range with step 1 as a read-only view, or those at positions that
         are not negative, one or (k,) of them, as a copy."""
         if isinstance(rows, slice):
-            return self._range(rows)
+            start, stop, step = rows.indices(len(self._array))
+            assert step == 1, "BUG: a range of a column has step 1"
+            return self.part(start, stop)
         assert rows.dtype != np.bool_, "BUG: rows of a column are given by their positions"
         if self._whole is None:
             self._compare_rows(rows)
         found: Array = self._array.take(rows, axis=0)
         return found
 
-    def _range(self, rows: slice) -> Array:
-        if self._whole is None:
-            start, stop, step = rows.indices(len(self._array))
-            assert step == 1, "BUG: a range of a column has step 1"
+    def part(self, start: int, stop: int) -> Array:
+        """Returns the rows from `start` to before `stop`, which there are, as a read-only view."""
+        if self._whole is None and start < stop:
             shift = self._shift
-            if start < stop and self._marks.find(0, start >> shift, (stop - 1 >> shift) + 1) >= 0:
+            if self._marks.find(0, start >> shift, (stop - 1 >> shift) + 1) >= 0:
                 self._compare_range(start, stop)
-        found: Array = self._array[rows]
-        return found
+        return self._array[start:stop]
 
     def _compare_range(self, start: int, stop: int) -> None:
         if self._array.nbytes <= WHOLE_BYTES:
@@ -188,7 +188,8 @@ class Column:
         """Returns the number of one row, of a column of integers; `row` is not negative."""
         if self._whole is None and not self._marks[row >> self._shift]:
             self._compare_range(row, row + 1)
-        return int(self._array[row])
+        found: int = self._array.item(row)
+        return found
 
     def _compare(self, first: int, last: int) -> None:
         """Compares those of the chunks [first, last) that have not been compared yet."""

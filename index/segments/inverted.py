@@ -80,6 +80,10 @@ class Inverted:
         self._found[key] = found
         return found
 
+    def bounds(self, index: int) -> tuple[int, int]:
+        """Returns where the postings of a key begin and end."""
+        return self._starts.item(index), self._starts.item(index + 1)
+
     def span(self, index: int, stop: int | None = None) -> slice:
         """Returns the range of the postings of the keys from `index` to before `stop` (of one key
         if None)."""

@@ -39,13 +39,14 @@ class KeyList:
     kept.
     """
 
-    __slots__ = ("_blob", "_endings", "_ends", "_found_count", "_sample", "_views")
+    __slots__ = ("_blob", "_endings", "_ends", "_found_count", "_offsets", "_sample", "_views")
 
     def __init__(self, blob: Column, ends: Column) -> None:
         self._blob = blob
         self._ends = ends
         self._found_count = 0
         self._sample: list[bytes] = []
+        self._offsets: list[int] = []
         self._endings: tuple[Array, Array] | None = None
         self._views: tuple[memoryview, memoryview] | None = None
 
@@ -94,7 +95,9 @@ class KeyList:
             # A sample of the keys is in memory, so only the last steps read the column.
             if not self._sample:
                 self._whole()
-                self._sample = [self[index] for index in range(0, high, _SAMPLED_EVERY)]
+                sampled = range(0, high, _SAMPLED_EVERY)
+                self._offsets = [self.start(index) for index in (*sampled, high)]
+                self._sample = [self[index] for index in sampled]
             position = bisect_left(self._sample, key)
             high = min(high, position * _SAMPLED_EVERY)
             low = max(low, high - _SAMPLED_EVERY, 0)
@@ -116,18 +119,18 @@ class KeyList:
         """Returns the index of a key, None if it is not in the list."""
         if self._sample and self._views is not None:
             blob, ends = self._views
-            position = bisect(self._sample, key) * _SAMPLED_EVERY
+            position = bisect(self._sample, key)
             if position == 0:
                 return None
-            low, high = position - _SAMPLED_EVERY, min(position, len(ends))
-            start = ends[low - 1] if low else 0
+            start, end = self._offsets[position - 1 : position + 1]
             # The first place of these bytes among some keys is seldom in the middle of one.
-            offset = blob[start : ends[high - 1]].tobytes().find(key)
+            offset = blob[start:end].tobytes().find(key)
             if offset < 0:
                 return None
-            stop = start + offset + len(key)
-            found = bisect(ends, stop - 1, low, high)
-            if ends[found] == stop and self.start(found) == stop - len(key):
+            first, stop = start + offset, start + offset + len(key)
+            low = (position - 1) * _SAMPLED_EVERY
+            found = bisect(ends, stop - 1, low, min(low + _SAMPLED_EVERY, len(ends)))
+            if ends[found] == stop and first == (ends[found - 1] if found else 0):
                 return found
         found = self.find(key)
         return found if found < len(self) and self[found] == key else None

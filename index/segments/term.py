@@ -17,21 +17,21 @@ from ibidem.index.segments.segment import Segment
 class Term:
     """The rows that have a term, ascending, dead ones included, with the data of each."""
 
-    __slots__ = ("_index", "_segment", "_span", "frequencies", "rows")
+    __slots__ = ("_index", "_segment", "_start", "_stop", "frequencies", "rows")
 
     def __init__(self, segment: Segment, column: Inverted, index: int) -> None:
-        span = column.span(index)
+        start, stop = column.bounds(index)
         assert column.values is not None, "BUG: terms have frequencies"
-        self._segment, self._index, self._span = segment, index, span
-        self.rows: npt.NDArray[np.uint32] = column.rows[span]
+        self._segment, self._index, self._start, self._stop = segment, index, start, stop
+        self.rows: npt.NDArray[np.uint32] = column.rows.part(start, stop)
         """(m,) uint32, ascending."""
-        self.frequencies: npt.NDArray[np.unsignedinteger] = column.values[span]
+        self.frequencies: npt.NDArray[np.unsignedinteger] = column.values.part(start, stop)
         """(m,) uint8, uint16 or uint32."""
 
     @property
     def impacts(self) -> npt.NDArray[np.uint8]:
         """(m,) uint8: bounds of what each posting adds, see `impacts.py`."""
-        return self._segment.column("term.impacts")[self._span]
+        return self._segment.column("term.impacts").part(self._start, self._stop)
 
     @property
     def top(self) -> int:

@@ -48,6 +48,8 @@ MARK = b"\x00IbR"
 HEAD_BYTES = len(MARK) + 4 + 32
 """Size of the header of a frame: mark, length, digest."""
 PREFIX_CHARACTERS_MIN = 8
+_GENERATION_BYTES_MAX = 64
+"""More than the digits of any generation."""
 _PATIENCE_SECONDS = 0.5
 """Seconds that an answer waits for the lock, which other writers hold for microseconds."""
 _PAUSE_SECONDS = 0.0001
@@ -130,7 +132,8 @@ class ReceiptLog:
             block: the receipt.
             generation: in which the graph of the answer was opened; nothing is appended in another.
         """
-        if not _is_recorded.get() or not self._is_on():
+        # Once the lock is open, `_append` looks whether the log is on, which takes a system call.
+        if not _is_recorded.get() or (self._lock is None and not self._is_on()):
             return
         digest = blake3(block).digest()
         with self._threads:
@@ -156,7 +159,7 @@ class ReceiptLog:
         try:
             if generation < 0 or generation_in(self._generation_path) != generation:
                 return False
-            if not self._is_on():  # turned off, and the log removed, since `append` looked
+            if not self._is_on():
                 return False
             size = self._ready(path)
             while size and size + len(frame) > self._log_bytes_max:
@@ -316,7 +319,11 @@ def generation_in(path: str) -> int:
     if not os.path.lexists(path):
         return 0
     try:
-        return int(Path(path).read_bytes())
+        descriptor = os.open(path, os.O_RDONLY)  # a file object takes several times as long
+        try:
+            return int(os.read(descriptor, _GENERATION_BYTES_MAX))
+        finally:
+            os.close(descriptor)
     except (OSError, ValueError):
         return -1  # it cannot be read: nothing is appended
 

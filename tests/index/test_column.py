@@ -26,6 +26,7 @@ from .graphs import Graph, mutate, store_root
 READERS: dict[str, Callable[[Column, int], Any]] = {
     "whole": lambda column, row: column.whole()[row],
     "item": lambda column, row: column.item(row),
+    "part": lambda column, row: column.part(row, row + 1),
     "__getitem__": lambda column, row: [
         column[row : row + 1],
         column[np.int64(row)],
