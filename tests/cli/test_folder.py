@@ -500,3 +500,73 @@ def test_a_damaged_branch_can_be_left(notes: Run, tmp_path: Path) -> None:
     with ibidem.open(tmp_path) as repo:
         repo.core.store.delete([repo.core.branches()["side"]])
     assert "on branch main" in notes("switch", "main").stdout
+
+
+def test_a_removal_that_is_not_committed_leaves_a_deleted_file(
+    notes: Run, folder: Callable[[], dict[str, Any]]
+) -> None:
+    notes("rm", "notes/timeouts.md")
+    assert folder() == {}
+    notes("undo", "--staged")
+    assert folder() == {"deleted": ["notes/timeouts.md"]}
+    notes("checkout", "notes/timeouts.md")
+    assert folder() == {}
+
+
+def test_a_removal_that_is_undone_leaves_a_deleted_file_each_time(
+    notes: Run, folder: Callable[[], dict[str, Any]], tmp_path: Path, data: Data
+) -> None:
+    (tmp_path / "notes" / "timeouts.md").unlink()
+    notes("commit", ".", "-m", "gone")
+    for _ in range(2):
+        assert folder() == {}
+        notes("undo")
+        assert folder() == {"deleted": ["notes/timeouts.md"]}
+        notes("redo")
+    notes("undo")
+    assert data("commit", ".", "-m", "again")["ingested"]["deleted"] == ["notes/timeouts.md"]
+
+
+def test_a_renaming_that_is_taken_back_leaves_a_renamed_file(
+    notes: Run, folder: Callable[[], dict[str, Any]], data: Data
+) -> None:
+    notes("mv", "notes/timeouts.md", "notes/deadlines.md")
+    notes("undo", "--staged")
+    renamed = {"before": "notes/timeouts.md", "after": "notes/deadlines.md"}
+    assert folder() == {"renamed": [renamed]}
+    ingested = data("commit", ".", "-m", "deadlines")["ingested"]
+    assert ingested["renamed"] == [renamed]
+    notes("undo")
+    assert folder() == {"renamed": [renamed]}
+
+
+def test_a_file_that_was_removed_on_the_former_branch_is_named(
+    notes: Run, folder: Callable[[], dict[str, Any]], data: Data
+) -> None:
+    notes("branch", "other")
+    notes("rm", "notes/timeouts.md")
+    notes("commit", "-m", "gone")
+    assert data("switch", "other")["former_files"] == ["notes/timeouts.md"]
+    assert folder() == {"deleted": ["notes/timeouts.md"]}
+    assert data("switch", "main")["former_files"] == []
+    assert folder() == {}
+
+
+def test_a_removed_file_that_is_written_again_is_new(
+    notes: Run, folder: Callable[[], dict[str, Any]], tmp_path: Path
+) -> None:
+    notes("rm", "notes/timeouts.md")
+    notes("commit", "-m", "gone")
+    write(tmp_path / "notes" / "timeouts.md", "# Timeouts\n\nfrom the beginning\n")
+    assert folder() == {"new": ["notes/timeouts.md"]}
+    notes("undo")
+    assert folder() == {"modified": ["notes/timeouts.md"]}
+
+
+def test_a_document_that_a_revert_brings_back_is_newer_than_its_missing_file(
+    notes: Run, folder: Callable[[], dict[str, Any]]
+) -> None:
+    notes("rm", "notes/timeouts.md")
+    notes("commit", "-m", "gone")
+    notes("revert", "main")
+    assert folder() == {"behind": ["notes/timeouts.md"]}
