@@ -260,7 +260,8 @@ def test_a_file_that_both_sides_changed_is_not_taken(
     write(tmp_path / "notes" / "retries.md", "# Retries\n\nmine\n")
     assert folder() == {"diverged": ["notes/retries.md"]}
     (error,) = data("commit", ".", code=1)["ingested"]["errors"]
-    assert "both changed" in error["error"]
+    assert error["error"].startswith("the file and its document were both changed")
+    assert "--overwrite takes the file" in error["error"]
     assert data("commit", ".", "--overwrite")["ingested"]["documents"]["changed"] == 1
 
 
@@ -399,6 +400,14 @@ def test_a_level_of_front_matter_hides_the_text_of_the_file(notes: Run, tmp_path
     assert "0815" not in notes(*asked, "low").stdout
     assert "0815" in notes(*asked, "medium").stdout
     assert notes("diff").stdout == "no difference\n"
+
+
+def test_a_level_in_words_is_refused_with_its_numbers(notes: Run, tmp_path: Path) -> None:
+    notes("trust", "enable")
+    write(tmp_path / "notes" / "vault.md", "---\nlevel: high\n---\n# Vault\n\nThe code is 4711.\n")
+    out = notes("commit", "notes/vault.md", "-m", "vault", code=1).stderr
+    assert "failed: notes/vault.md: props.level: got 'high', expected a level from 0 to 4" in out
+    assert "3 is high" in out
 
 
 def test_a_policy_with_names_of_its_own_hides_what_is_there(notes: Run, tmp_path: Path) -> None:
