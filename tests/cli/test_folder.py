@@ -540,6 +540,7 @@ def test_a_renaming_that_is_taken_back_leaves_a_renamed_file(
     notes: Run, folder: Callable[[], dict[str, Any]], data: Data
 ) -> None:
     notes("mv", "notes/timeouts.md", "notes/deadlines.md")
+    assert "  renamed notes/timeouts.md -> notes/deadlines.md\n" in notes("status").stdout
     notes("undo", "--staged")
     renamed = {"before": "notes/timeouts.md", "after": "notes/deadlines.md"}
     assert folder() == {"renamed": [renamed]}
