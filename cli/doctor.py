@@ -54,6 +54,8 @@ def _repository_findings(session: Session, *, full: bool) -> list[Finding]:
     try:
         session.address()
     except NotFoundError as error:
+        if session.is_named:
+            return [Finding("repository", "failed", str(error), error.hint)]
         return [Finding("repository", "note", f"none here; {error.hint}")]
     repository, opened = check_opens(lambda: session.open(finish_erasing=False))
     if repository is None:

@@ -38,8 +38,9 @@ def command(
 ) -> None:
     """Create an empty repository in PATH
 
-    PATH is a folder, by default the working directory, or a URL such as s3://bucket/prefix. If
-    there is a repository already, it stays as it is, and is registered if that is asked for.
+    PATH is a folder, by default that of --repo before the command or the working directory, or a
+    URL such as s3://bucket/prefix. If there is a repository already, it stays as it is, and is
+    registered if that is asked for.
 
     \b
     Examples:
@@ -51,6 +52,9 @@ def command(
     from ibidem.repo.maintenance import checkup
     from ibidem.repo.opening import is_taken, location_of
 
+    if path is not None and session.path:
+        raise click.UsageError("PATH and --repo exclude each other")
+    path, is_global = path or session.path or None, is_global or session.is_global
     registry = Registry(session.environment)
     names = [one for one in (name, GLOBAL if is_global else None) if one is not None]
     if path is None:

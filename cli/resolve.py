@@ -9,6 +9,7 @@ import click
 
 from ibidem.cli.options import parse
 from ibidem.cli.options.documents import document_name
+from ibidem.cli.options.ids import is_path
 from ibidem.cli.render import conflicts, output, shapes
 from ibidem.cli.session import Session, commit_options, common_options, pass_session
 from ibidem.objects.errors import InvalidInputError, NotFoundError
@@ -91,16 +92,13 @@ def command(
             _say(repository, document.path, tx.commit, is_json=session.json)
             return
         if edit or file is not None:
-            raise InvalidInputError(
-                f"resolve: got {id_!r}, expected the path of a document in conflict",
-                hint="run 'repo status' to list them",
-            )
+            raise _not_in_conflict(id_)
+        found = _conflict_id(repository, id_)
         if take is None and not values:
             raise InvalidInputError(
                 "resolve: got no choice, expected --ours, --theirs, --base, --keep or --value",
                 hint="run 'repo status' to see the conflicting values",
             )
-        found = _conflict_id(repository, id_)
         commit = repository.resolve_conflict(
             found,
             take or "value",
@@ -180,8 +178,17 @@ def _conflict_id(repository: Repository, text: str) -> NodeId | EdgeId:
             hint="run 'repo status' to list them",
         )
 
+    if is_path(text):
+        raise _not_in_conflict(text)
     return resolve_prefix(
         text, whole, sorted_from(open_ids), noun="node or edge", where="in conflict"
+    )
+
+
+def _not_in_conflict(text: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"resolve: got {text!r}, expected the path of a document in conflict",
+        hint="run 'repo status' to list them",
     )
 
 

@@ -75,7 +75,7 @@ def _staged_lines(repository: Repository, staged: Sequence[Change]) -> list[str]
 
     store, operations = repository.core.store, repository.core.operation_log
     found = operations.retry_if_collected(lambda state: stage.read(store, state))
-    documents = changes.document_lines(changed_documents(store, found.base_root, found.root))
+    documents = changes.document_lines(*changed_documents(store, found.base_root, found.root))
     others = changes.change_lines(store, changes.without_parts(store, staged))
     lines = [*documents, *others]
     more = len(lines) - CHANGES_SHOWN

@@ -62,9 +62,10 @@ command.add_command(token.command)
 def enable_command(session: Session, /, *, author: str | None, **given: str) -> None:
     """Commit a trust policy, so that every query needs --viewer
 
-    A level is public, low, medium, high or hyper, or 0 to 4. The text of a file has the level and
-    the scope of its front matter, or the defaults. The policy filters answers by the level that
-    callers claim for themselves; it does not protect the files, which need file permissions.
+    A level is public, low, medium, high or hyper, or 0 to 4. The text of a file has the level, as a
+    number, and the scope of its front matter, or the defaults. The policy filters answers by the
+    level that callers claim for themselves; it does not protect the files, which need file
+    permissions.
 
     \b
     Examples:

@@ -12,8 +12,8 @@ QUESTIONS = ["How often is a failed request tried again?", "How often did I ask 
 
 def model(prompt: str) -> dict:
     """Stands for the call of a model: it answers with the first source, and notes a fact."""
-    source = prompt.split(" [1] ")[1].splitlines()[1]
-    asked = prompt.split("\n\n")[1]
+    _, asked, _, first, *_ = prompt.split("\n\n")
+    source = first.splitlines()[1]
     return {"answer": f"As noted: {source}", "fact": f"{USER} asked last: {asked}"}
 
 
@@ -49,4 +49,4 @@ def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1] if len(sys.argv) > 1 else sys.exit(__doc__))

@@ -13,7 +13,7 @@ from ibidem.ingest.formats import format_of
 from ibidem.ingest.restore import read_changed
 from ibidem.ingest.skip_reason import skip_reason
 from ibidem.ingest.source_digest import source_digests
-from ibidem.ingest.stat_table import stat_of
+from ibidem.ingest.stat_table import ABSENT, stat_of
 from ibidem.ingest.walk import Found, Skipped, is_missing, opened, printable, read, walk
 from ibidem.ingest.working_folder import Difference, Renamed, WorkingFolder, is_document
 from ibidem.objects.commit import Commit
@@ -94,9 +94,9 @@ def folder_status(folder: WorkingFolder) -> FolderStatus:
 
 
 def files_at(folder: WorkingFolder, root: Root) -> list[str]:
-    """Returns the files that have the source of their document at another root, and that the next
-    commit would take for changes of the document now, by path; looks only at files that are known.
-    """
+    """Returns the files that have the source of their document at another root, or are gone as it
+    is, and that the next commit would take for changes of the document now, by path; looks only at
+    files that are known."""
     by_id = {document_id(path): path for path in folder.table.rows}
     store = folder.core.store
     now = folder.core.graph().root
@@ -105,6 +105,9 @@ def files_at(folder: WorkingFolder, root: Root) -> list[str]:
     for id_, digest in source_digests(store, root, touched):
         path = by_id[id_]
         if is_missing(folder.path / path):
+            row = folder.row(path)
+            if digest == ABSENT != row.head == row.base:
+                found.append(path)
             continue
         try:
             read_changed(folder, path)

@@ -441,7 +441,9 @@ class _Ingest:
                 raise error
             raise InvalidInputError(f"{printable(path)}: {error}") from error
         text = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-        self.report.errors.append((printable(path), text))
+        if isinstance(error, IbidemError) and error.hint:
+            text += f"; {error.hint}"
+        self.report.errors.append((printable(path), text.removeprefix(f"{printable(path)}: ")))
 
 
 def _diverged(path: str) -> ConflictError:

@@ -35,6 +35,9 @@ FORGOTTEN = b"\1" * DIGEST_BYTES
 """Instead of the digest of a document: it has a tombstone."""
 UNREADABLE = b"\2" * DIGEST_BYTES
 """Instead of the digest of a document: a part of it is missing, for example erased."""
+REMOVED = b"\3" * DIGEST_BYTES
+"""Instead of the digest of a base: the file and the document last had in common that neither was
+there. If the document comes back, by an undo for example, its file counts as deleted."""
 
 _WRAP = 1 << 64
 

@@ -28,6 +28,7 @@ from ibidem.ingest.source_digest import source_digests
 from ibidem.ingest.stat_table import (
     ABSENT,
     FORGOTTEN,
+    REMOVED,
     UNKNOWN,
     UNREADABLE,
     Row,
@@ -144,7 +145,7 @@ class WorkingFolder:
             return Difference.SKIPPED
         if row.file == row.head:
             return Difference.SAME
-        if row.base not in (ABSENT, row.head):
+        if row.base not in (ABSENT, REMOVED, row.head):
             return Difference.BEHIND if row.file == row.base else Difference.DIVERGED
         return Difference.NEW if row.head == ABSENT else Difference.CHANGED
 
@@ -185,8 +186,7 @@ class WorkingFolder:
     def removed(self, path: str) -> None:
         """Records that a document was removed, and that its file is gone."""
         self._is_ingested = True
-        if self.table.rows.pop(path, None) is not None:
-            self.is_dirty = True
+        self._set(path, Row(base=REMOVED))
         self._explain(path, None)
 
     def restored(self, path: str, stat: Stat, data: bytes) -> None:
@@ -233,12 +233,13 @@ class WorkingFolder:
             if any(not each or path == each or path.startswith(f"{each}/") for each in below)
             and is_missing(self.path / path)
         ]
-        for path in gone:
-            if self.table.rows[path].head in (ABSENT, FORGOTTEN):
+        without = [path for path in gone if self.table.rows[path].head in (ABSENT, FORGOTTEN)]
+        for path in without:
+            if self.table.rows[path].base != REMOVED:
                 del self.table.rows[path]
                 self._explain(path, None)
                 self.is_dirty = True
-        return [path for path in gone if path in self.table.rows]
+        return sorted(set(gone) - set(without))
 
     def is_missing_newer(self, path: str) -> bool:
         """Returns whether the document of a missing file was changed in the graph meanwhile."""
@@ -313,7 +314,7 @@ class WorkingFolder:
             if digest in (FORGOTTEN, UNREADABLE):
                 row = Row()  # no digest of a text outlives it here
             elif not follows or digest == row.file:
-                row = row._replace(base=digest)
+                row = row._replace(base=REMOVED if digest == ABSENT else digest)
             # Links to it, and its own, may lack their edges, and its parts its labels.
             self._set(by_id[id_], row._replace(head=digest, reader=""))
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ibidem.cli.options.documents import document_name
 from ibidem.cli.options.viewer import viewer_of
 from ibidem.cli.session import Session
+from ibidem.objects.errors import NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.id_prefix import resolve_prefix, sorted_from
 
@@ -26,7 +27,18 @@ def node_at(session: Session, repository: Repository, text: str, at: str = "HEAD
     from ibidem.retrieve.access.policy import ALL
 
     revision = repository.at(at, viewer=viewer_of(session) or ALL)
-    return document_at(session, revision, text) or revision.node_id(text)
+    found = document_at(session, revision, text)
+    if found is None and is_path(text):
+        raise NotFoundError(
+            f"node: got {text!r}, expected a document at {at}, or the id of a node",
+            hint="'repo query --label Document' lists the documents",
+        )
+    return found or revision.node_id(text)
+
+
+def is_path(text: str) -> bool:
+    """Returns whether a text can be the path of a document only, and no id."""
+    return "." in text or "/" in text
 
 
 def document_at(session: Session, revision: Revision, path: str) -> NodeId | None:

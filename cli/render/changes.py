@@ -52,12 +52,16 @@ def _is_part(store: Store, change: Change) -> bool:
     return document_of(Node.decode(block)) is not None
 
 
-def document_lines(documents: Mapping[str, str]) -> list[str]:
-    """Returns one line per document, by path, given what happened to each."""
-    return [
-        _styled(f"{_MARKS[action]} {output.one_line(path)}", action)
+def document_lines(documents: Mapping[str, str], former: Mapping[str, str]) -> list[str]:
+    """Returns one line per document, by path, given what happened to each, and the former paths of
+    those that were renamed."""
+    lines = {
+        path: _styled(f"{_MARKS[action]} {output.one_line(path)}", action)
         for path, action in documents.items()
-    ]
+    }
+    for path, before in former.items():
+        lines[path] = f"renamed {output.one_line(before)} -> {output.one_line(path)}"
+    return [lines[path] for path in sorted(lines)]
 
 
 def summary(changes: Sequence[Change]) -> str:

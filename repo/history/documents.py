@@ -90,14 +90,19 @@ def touched_documents(
     return found
 
 
-def changed_documents(store: Store, before: Root, after: Root) -> dict[str, str]:
-    """Returns by path which documents were `added`, `changed` or `removed`; reads no source."""
+def changed_documents(
+    store: Store, before: Root, after: Root
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Returns by path which documents were `added`, `changed` or `removed`, and the former paths of
+    those that were renamed, by their paths now; reads no source."""
     ids = touched_documents(store, before, after, missing_ok=True)
     olds, news = (_documents_of(store, root, ids) for root in (before, after))
+    former = _renames(olds, news)
+    others = (olds.keys() | news.keys()) - former.keys() - set(former.values())
     return {
         path: "added" if path not in olds else "removed" if path not in news else "changed"
-        for path in sorted(olds.keys() | news.keys())
-    }
+        for path in sorted(others)
+    }, former
 
 
 def document_changes(

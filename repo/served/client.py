@@ -22,6 +22,7 @@ from ibidem.store import http_pool
 TIMEOUT_SECONDS = 60.0
 ANSWER_BYTES_MAX = 64 << 20
 TRIES = 3
+_INNER = ("core", "draft", "graph")
 
 
 class Received(NamedTuple):
@@ -116,9 +117,12 @@ def in_path(text: object) -> str:
 
 
 def not_served(what: str) -> InvalidInputError:
-    """Returns the error for what a server does not offer."""
+    """Returns the error for what a server does not offer; it names no inner part, which a method
+    that is not served works on."""
+    owner, _, name = what.partition(".")
+    shown = f"this call of {owner}" if name.lstrip("_") in _INNER else what
     return InvalidInputError(
-        f"{what}: a server does not offer it",
+        f"{shown}: a server does not offer it",
         kind=ErrorKind.NOT_PERMITTED,
         hint="clone the repository, and open the copy",
     )

@@ -23,6 +23,7 @@ from ibidem.objects.errors import (
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Node
 from ibidem.repo.api.history import History
+from ibidem.repo.api.receipts import Receipts
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.history.log import Change, Position
 from ibidem.repo.repository import Repository
@@ -113,6 +114,11 @@ class ServedRepository(Repository):
     def context(self, text: str, **options: Any) -> Any:
         """Returns a prompt of documents, facts and messages; as `Repository.context`."""
         return self.at().context(text, **options)
+
+    @cached_property
+    def receipts(self) -> ServedReceipts:
+        """Receipts of answers, which the server replays."""
+        return ServedReceipts(self.client)
 
     @cached_property
     def history(self) -> ServedHistory:
@@ -207,6 +213,32 @@ class ServedRevision(Revision):
         if found.id != wanted:
             raise RemoteError(f"remote: it answered node {found.id}, expected {wanted}")
         return found
+
+
+class ServedReceipts(Receipts):
+    """Receipts behind a server."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise not_served(f"Receipts.{name}")
+
+    def replay(self, receipt: Any, **options: Any) -> Any:
+        """Has the server recompute the answer of a receipt; as `Receipts.replay`.
+
+        Args:
+            receipt: of an answer to `retrieve`, or its CID.
+            options: none is served.
+        """
+        if options:
+            raise not_served(f"Receipts.replay({min(options)}=…)")
+        found = self._client.get(f"/v1/replay/{in_path(receipt)}").json()
+        if found.get("kind") != "result":
+            raise not_served(f"Receipts.replay of {found.get('kind')}")
+        return ServedAnswer.read(found)
 
 
 class ServedHistory(History):

@@ -122,7 +122,8 @@ class TrustPolicy:
             if type(value) is not int or not 0 <= value <= Level.HYPER:
                 raise InvalidInputError(
                     f"props.{self.level}: got {checks.show(value)}, "
-                    f"expected a level from 0 to {int(Level.HYPER)}"
+                    f"expected a level from 0 to {int(Level.HYPER)}",
+                    hint=", ".join(f"{one.value} is {one.name.lower()}" for one in Level),
                 )
         if not isinstance(props.get(self.scope, ""), str):
             raise InvalidInputError(

@@ -107,3 +107,8 @@ def test_every_required_package_is_checked():
 def test_no_hint_advises_to_delete(word: str):
     hints = [checkup.RESTORE, checkup.REINDEX, *checkup.OPTIONAL.values()]
     assert not any(word in hint for hint in hints)
+
+
+def test_a_repository_that_is_named_and_not_there_is_a_failure(run: Run):
+    assert "none here" in run("doctor").stdout
+    assert "no .ibidem/ in nowhere" in run("doctor", "--repo", "nowhere", code=1).stdout

@@ -51,6 +51,8 @@ def test_no_command_shows_help(run: Run):
     [
         (["log", "--at", "nothing"], 3, "revision 'nothing'"),
         (["blame", "xyz"], 2, "expected 4 to 32 lower-case hexadecimal digits"),
+        (["erase", "no-such.md", "--yes"], 3, "expected a document at HEAD, or the id of a node"),
+        (["resolve", "notes/retries.md"], 2, "expected the path of a document in conflict"),
         (["show", "0" * 32], 3, "is not in the graph"),
         (["show", "bafyr4inothing"], 3, "revision"),
         (["retrieve", "x", "--budget", "-1"], 2, "token_budget"),

@@ -33,6 +33,13 @@ def test_a_second_init_changes_nothing(notes: Run, data: Data):
     assert data("log") == before
 
 
+def test_init_creates_the_repository_that_stands_before_it(run: Run, tmp_path: Path):
+    run("-R", "kb", "init")
+    assert [one.name for one in tmp_path.iterdir()] == ["kb"]
+    run("-R", "kb", "status")
+    assert "exclude each other" in run("-R", "kb", "init", "other", code=2).stderr
+
+
 def test_a_first_init_says_that_it_is_one(data: Data):
     assert data("init", "new")["is_new"] is True
 

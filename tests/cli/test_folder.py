@@ -260,7 +260,8 @@ def test_a_file_that_both_sides_changed_is_not_taken(
     write(tmp_path / "notes" / "retries.md", "# Retries\n\nmine\n")
     assert folder() == {"diverged": ["notes/retries.md"]}
     (error,) = data("commit", ".", code=1)["ingested"]["errors"]
-    assert "both changed" in error["error"]
+    assert error["error"].startswith("the file and its document were both changed")
+    assert "--overwrite takes the file" in error["error"]
     assert data("commit", ".", "--overwrite")["ingested"]["documents"]["changed"] == 1
 
 
@@ -401,6 +402,14 @@ def test_a_level_of_front_matter_hides_the_text_of_the_file(notes: Run, tmp_path
     assert notes("diff").stdout == "no difference\n"
 
 
+def test_a_level_in_words_is_refused_with_its_numbers(notes: Run, tmp_path: Path) -> None:
+    notes("trust", "enable")
+    write(tmp_path / "notes" / "vault.md", "---\nlevel: high\n---\n# Vault\n\nThe code is 4711.\n")
+    out = notes("commit", "notes/vault.md", "-m", "vault", code=1).stderr
+    assert "failed: notes/vault.md: props.level: got 'high', expected a level from 0 to 4" in out
+    assert "3 is high" in out
+
+
 def test_a_policy_with_names_of_its_own_hides_what_is_there(notes: Run, tmp_path: Path) -> None:
     secret = tmp_path / "notes" / "secret.md"
     write(secret, "---\nsecrecy: 3\n---\n# Vault\n\nThe code is 4711.\n")
@@ -500,3 +509,74 @@ def test_a_damaged_branch_can_be_left(notes: Run, tmp_path: Path) -> None:
     with ibidem.open(tmp_path) as repo:
         repo.core.store.delete([repo.core.branches()["side"]])
     assert "on branch main" in notes("switch", "main").stdout
+
+
+def test_a_removal_that_is_not_committed_leaves_a_deleted_file(
+    notes: Run, folder: Callable[[], dict[str, Any]]
+) -> None:
+    notes("rm", "notes/timeouts.md")
+    assert folder() == {}
+    notes("undo", "--staged")
+    assert folder() == {"deleted": ["notes/timeouts.md"]}
+    notes("checkout", "notes/timeouts.md")
+    assert folder() == {}
+
+
+def test_a_removal_that_is_undone_leaves_a_deleted_file_each_time(
+    notes: Run, folder: Callable[[], dict[str, Any]], tmp_path: Path, data: Data
+) -> None:
+    (tmp_path / "notes" / "timeouts.md").unlink()
+    notes("commit", ".", "-m", "gone")
+    for _ in range(2):
+        assert folder() == {}
+        notes("undo")
+        assert folder() == {"deleted": ["notes/timeouts.md"]}
+        notes("redo")
+    notes("undo")
+    assert data("commit", ".", "-m", "again")["ingested"]["deleted"] == ["notes/timeouts.md"]
+
+
+def test_a_renaming_that_is_taken_back_leaves_a_renamed_file(
+    notes: Run, folder: Callable[[], dict[str, Any]], data: Data
+) -> None:
+    notes("mv", "notes/timeouts.md", "notes/deadlines.md")
+    assert "  renamed notes/timeouts.md -> notes/deadlines.md\n" in notes("status").stdout
+    notes("undo", "--staged")
+    renamed = {"before": "notes/timeouts.md", "after": "notes/deadlines.md"}
+    assert folder() == {"renamed": [renamed]}
+    ingested = data("commit", ".", "-m", "deadlines")["ingested"]
+    assert ingested["renamed"] == [renamed]
+    notes("undo")
+    assert folder() == {"renamed": [renamed]}
+
+
+def test_a_file_that_was_removed_on_the_former_branch_is_named(
+    notes: Run, folder: Callable[[], dict[str, Any]], data: Data
+) -> None:
+    notes("branch", "other")
+    notes("rm", "notes/timeouts.md")
+    notes("commit", "-m", "gone")
+    assert data("switch", "other")["former_files"] == ["notes/timeouts.md"]
+    assert folder() == {"deleted": ["notes/timeouts.md"]}
+    assert data("switch", "main")["former_files"] == []
+    assert folder() == {}
+
+
+def test_a_removed_file_that_is_written_again_is_new(
+    notes: Run, folder: Callable[[], dict[str, Any]], tmp_path: Path
+) -> None:
+    notes("rm", "notes/timeouts.md")
+    notes("commit", "-m", "gone")
+    write(tmp_path / "notes" / "timeouts.md", "# Timeouts\n\nfrom the beginning\n")
+    assert folder() == {"new": ["notes/timeouts.md"]}
+    notes("undo")
+    assert folder() == {"modified": ["notes/timeouts.md"]}
+
+
+def test_a_document_that_a_revert_brings_back_is_newer_than_its_missing_file(
+    notes: Run, folder: Callable[[], dict[str, Any]]
+) -> None:
+    notes("rm", "notes/timeouts.md")
+    notes("commit", "-m", "gone")
+    notes("revert", "main")
+    assert folder() == {"behind": ["notes/timeouts.md"]}

@@ -88,7 +88,7 @@ def test_an_address_is_shown_without_its_password(run, tmp_path: Path):
 
 
 def test_the_global_repository(run, tmp_path: Path):
-    run("init", "--global")
+    run("--global", "init")
     run("init", "--global")
     run("node", "add", "Fact", "--summary", "a parcel for all", "--global")
     run("commit", "-m", "x", "--global")

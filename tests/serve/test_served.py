@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -349,6 +350,8 @@ CALLS: list[Callable[[Repository], object]] = [
     lambda repo: repo.at().packs("x"),
     lambda repo: repo.history.blame("0" * 32),
     lambda repo: repo.history.undo(),
+    lambda repo: repo.receipts.list(),
+    lambda repo: repo.receipts.replay("x" * 32, at="main"),
     lambda repo: repo.transaction(sign=True),
     lambda repo: repo.transaction(on_conflict="raise"),
     lambda repo: repo.transaction().add_node("Doc", unique=True),
@@ -368,7 +371,22 @@ def test_what_a_server_does_not_offer_is_one_error(
     with pytest.raises(InvalidInputError, match="a server does not offer it") as error:
         call(there)
     assert error.value.kind is ErrorKind.NOT_PERMITTED
+    assert not re.search(r"\._|core\b|draft", str(error.value))
     assert here.head == head
+
+
+def test_a_receipt_is_replayed_by_the_server(here: Repository, there: Repository):
+    found: Any = there.retrieve("retry", limit=3)
+    here.add("a retry more")
+    again: Any = there.receipts.replay(found.receipt)
+    assert again.to_dict() == found.to_dict()
+    assert again == there.receipts.replay(str(found.receipt))
+    assert there.retrieve("retry").to_dict() != found.to_dict()
+    with pytest.raises(IbidemError, match="receipt"):
+        there.receipts.replay("nothing")
+    context: Any = there.context("retry")
+    with pytest.raises(InvalidInputError, match="a server does not offer it"):
+        there.receipts.replay(context.receipt)
 
 
 def test_a_bad_option_is_an_error_of_the_server(there: Repository):

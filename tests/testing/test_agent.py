@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,7 @@ def test_every_step_is_one_commit_and_the_run_replays(
     agent.main(str(tmp_path))
     shown = capsys.readouterr().out
     assert "tried again after one second" in shown
+    assert "As noted: \n" not in shown
     with ibidem.open(tmp_path) as repo:
         messages = [one.message for one in repo.history.log()]
         assert len(messages) == 5
@@ -49,6 +52,13 @@ def test_every_step_is_one_commit_and_the_run_replays(
         assert len(repo.records.versions(fact.id)) == 4
         assert len(repo.conversations.to_messages(agent.THREAD)) == 8
         assert len(repo.notes.space().log().events) == 4
+
+
+def test_without_a_folder_it_says_how_it_is_started():
+    done = subprocess.run([sys.executable, AGENT], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "python examples/agent.py FOLDER" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_replay_notices_another_model_request(agent: Any, tmp_path: Path):
