@@ -107,7 +107,7 @@ class IncrementalBuild:
                 rows.add(node, cid[4:], text_of(node, self._config, self._blocks))
             if len(rows) >= self._tuning.chunk_rows or rows.term_count >= CHUNK_TERMS:
                 self._add_nodes(growth, rows)
-                rows = NodeRows(self._config.analyser)
+                rows = rows.another()
         self._add_nodes(growth, rows)
         return growth
 
