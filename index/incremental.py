@@ -81,7 +81,8 @@ class IncrementalBuild:
 
     def _state_of(self, root: RootCid) -> SnapshotParts:
         if not self._state.identities and self._after.nodes != EMPTY_TREE:
-            self._table.assign(Tree(self._blocks, self._after.nodes).arrays()[0])
+            leaves = Tree(self._blocks, self._after.nodes).leaves()
+            self._table.assign(id_array([leaf.keys for leaf in leaves]))
         growths = {NODES: self._nodes(), EDGES: self._edges()}
         before, after = self._before.trees(), self._after.trees()
         for kind in ROWS:
