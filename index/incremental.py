@@ -32,7 +32,6 @@ from ibidem.index.tuning import TUNING, Tuning
 from ibidem.objects.blocks import Source
 from ibidem.objects.cid import Cid, EdgeCid, NodeCid, RootCid
 from ibidem.objects.config import Config
-from ibidem.objects.edge import Edge
 from ibidem.objects.node import Node
 from ibidem.objects.progress import Progress, silent
 from ibidem.objects.root import NOUNS, Root
@@ -124,7 +123,7 @@ class IncrementalBuild:
         for batch, blocks in self._read(stream, EdgeCid, "indexing edges", total):
             _kill_edges(growth, batch)
             for key, cid, block in blocks:
-                edge = Edge.decode(block)
+                edge = rows.read(block)
                 checked_id(key, edge.id.raw, "edge")
                 rows.add(edge, cid[4:])
             if len(rows) >= self._tuning.chunk_rows:
