@@ -1,7 +1,8 @@
 """What reading a whole repository costs: fsck, gc and clone, in processor time and memory.
 
-Each operation runs in a process of its own. `CPU s` includes its child processes; `peak MB` is
-memory that is no page of a file, of all of them, sampled.
+Each operation runs in a process of its own. `CPU s` includes its child processes. `peak MB` is
+memory that is no page of a file, of all of them, sampled; `mapped MB` are pages of files that they
+have mapped, which the system can drop, counted for each process that has them.
 Run: PYTHONPATH=src python bench/maintenance.py [sizes...]; two versions of the program are compared
 in one run with `--against FOLDER`, the `src` of the other.
 """
@@ -52,14 +53,15 @@ def fill(path: Path, count: int) -> None:
 
 def run(operation: str, path: Path) -> dict[str, float]:
     """Returns what one operation costs in this process."""
-    peak, is_done = 0, threading.Event()
+    peak, mapped, is_done = 0, 0, threading.Event()
 
     def sample() -> None:
-        nonlocal peak
+        nonlocal peak, mapped
         while not is_done.wait(0.01):
-            peak = max(peak, anonymous_bytes())
+            own, of_files = memory_bytes()
+            peak, mapped = max(peak, own), max(mapped, of_files)
 
-    before = anonymous_bytes()
+    before, _ = memory_bytes()
     sampler = threading.Thread(target=sample, daemon=True)
     sampler.start()
     begun, used = time.perf_counter(), processor_seconds()
@@ -75,7 +77,7 @@ def run(operation: str, path: Path) -> dict[str, float]:
     costs = {"cpu": processor_seconds() - used, "wall": time.perf_counter() - begun}
     is_done.set()
     sampler.join()
-    return {**costs, "peak": (peak - before) / 1e6}
+    return {**costs, "peak": (peak - before) / 1e6, "mapped": mapped / 1e6}
 
 
 def processor_seconds() -> float:
@@ -83,16 +85,18 @@ def processor_seconds() -> float:
     return sum(os.times()[:4])
 
 
-def anonymous_bytes() -> int:
-    """Returns what this process and its children have in memory that is no page of a file."""
+def memory_bytes() -> tuple[int, int]:
+    """Returns what this process and its children have in memory that is no page of a file, and
+    what is one."""
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    found = 0
+    found = {"RssAnon": 0, "RssFile": 0}
     for process in ("self", *children):
         with suppress(OSError):
             for line in Path(f"/proc/{process}/status").read_text().splitlines():
-                if line.startswith("RssAnon:"):
-                    found += int(line.split()[1]) * 1024
-    return found
+                name, _, value = line.partition(":")
+                if name in found:
+                    found[name] += int(value.split()[0]) * 1024
+    return found["RssAnon"], found["RssFile"]
 
 
 def measured(source: str, operation: str, path: Path) -> dict[str, float]:
@@ -117,8 +121,8 @@ def main() -> None:
         return
     here = str(Path(__file__).resolve().parent.parent / "src")
     sources = {"this": here, **({"other": args.against} if args.against else {})}
-    print("| nodes | operation | version | CPU s | wall s | peak MB |")
-    print("|---:|---|---|---:|---:|---:|")
+    print("| nodes | operation | version | CPU s | wall s | peak MB | mapped MB |")
+    print("|---:|---|---|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
         for count in args.sizes:
             path = (args.at or Path(folder)) / f"repository-{count}"
@@ -133,7 +137,7 @@ def main() -> None:
                     best = {what: min(cost[what] for cost in costs) for what in costs[0]}
                     print(
                         f"| {count:,} | {operation} | {name} | {best['cpu']:.2f} | "
-                        f"{best['wall']:.2f} | {best['peak']:.1f} |",
+                        f"{best['wall']:.2f} | {best['peak']:.1f} | {best['mapped']:.1f} |",
                         flush=True,
                     )
 

@@ -142,6 +142,13 @@ def _node_hashes(snapshot: Snapshot) -> Iterator[Hashes]:
         yield _by_id(ids[rows[kept]], positions[kept], snapshot.node_ids(items[kept]))
 
 
+def _label_hashes(snapshot: Snapshot) -> Iterator[Hashes]:
+    for label in snapshot.labels():
+        ids = row_hashes(snapshot.node_ids(to_ordinals(snapshot.label(label))))
+        key_hash = np.array([_key_hash(label)], np.uint64)
+        yield key_hash % _GROUPS, _mixed(ids).sum(keepdims=True) * (key_hash | np.uint64(1))
+
+
 def _text_hashes(snapshot: Snapshot) -> Iterator[Hashes]:
     """Yields the hashes of the postings of each key, and those of all lengths and analysers, each
     times an odd number: so the same postings of another key give another sum."""
@@ -386,6 +393,7 @@ _SECTIONS: Mapping[str, Callable[[Snapshot, Wanted], Iterator[tuple[Any, Any]]]]
 }
 _HASHES: Mapping[str, Callable[[Snapshot], Iterator[Hashes]]] = {
     "nodes": _node_hashes,
+    "labels": _label_hashes,
     _TEXTS: _text_hashes,
     "edges": _edge_hashes,
     f"{NOUNS['vectors']}s": _dense_hashes,

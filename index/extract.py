@@ -31,14 +31,8 @@ Change = tuple[bytes, bytes | None]
 def changes(blocks: Source, before: TreeCid, after: TreeCid) -> Iterator[Change]:
     """Yields the changes that turn the tree `before` into `after`, in key order."""
     if before == EMPTY_TREE:
-        keys, cids = Tree(blocks, after).arrays()
-        width = keys.shape[1]
-        flat, links = keys.tobytes(), cids.tobytes()
-        for index in range(len(keys)):
-            yield (
-                flat[index * width : (index + 1) * width],
-                links[index * 36 : (index + 1) * 36],
-            )
+        for leaf in Tree(blocks, after).leaves():
+            yield from zip(leaf.key_list, leaf.cid_list(), strict=True)
         return
     for key, _, now in diff(blocks, before, after):
         yield key, None if now is None else now.raw

@@ -32,7 +32,6 @@ from ibidem.index.tuning import TUNING, Tuning
 from ibidem.objects.blocks import Source
 from ibidem.objects.cid import Cid, EdgeCid, NodeCid, RootCid
 from ibidem.objects.config import Config
-from ibidem.objects.edge import Edge
 from ibidem.objects.node import Node
 from ibidem.objects.progress import Progress, silent
 from ibidem.objects.root import NOUNS, Root
@@ -81,7 +80,8 @@ class IncrementalBuild:
 
     def _state_of(self, root: RootCid) -> SnapshotParts:
         if not self._state.identities and self._after.nodes != EMPTY_TREE:
-            self._table.assign(Tree(self._blocks, self._after.nodes).arrays()[0])
+            leaves = Tree(self._blocks, self._after.nodes).leaves()
+            self._table.assign(id_array([leaf.keys for leaf in leaves]))
         growths = {NODES: self._nodes(), EDGES: self._edges()}
         before, after = self._before.trees(), self._after.trees()
         for kind in ROWS:
@@ -107,7 +107,7 @@ class IncrementalBuild:
                 rows.add(node, cid[4:], text_of(node, self._config, self._blocks))
             if len(rows) >= self._tuning.chunk_rows or rows.term_count >= CHUNK_TERMS:
                 self._add_nodes(growth, rows)
-                rows = NodeRows(self._config.analyser)
+                rows = rows.another()
         self._add_nodes(growth, rows)
         return growth
 
@@ -123,7 +123,7 @@ class IncrementalBuild:
         for batch, blocks in self._read(stream, EdgeCid, "indexing edges", total):
             _kill_edges(growth, batch)
             for key, cid, block in blocks:
-                edge = Edge.decode(block)
+                edge = rows.read(block)
                 checked_id(key, edge.id.raw, "edge")
                 rows.add(edge, cid[4:])
             if len(rows) >= self._tuning.chunk_rows:

@@ -100,6 +100,13 @@ class CidTable:
         while batch := list(islice(waiting, _BATCH_CIDS)):
             yield from compress(batch, self._find(_keys(b"".join(cid.raw for cid in batch))) < 0)
 
+    def absent_count(self, raws: Iterable[bytes]) -> int:
+        """Returns how many of some CIDs, given by their 36 bytes, are not in the table."""
+        waiting, count = iter(raws), 0
+        while batch := b"".join(islice(waiting, _BATCH_CIDS)):
+            count += int((self._find(_keys(batch)) < 0).sum())
+        return count
+
     def noted(self, raws: bytes, notes: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Returns which of some concatenated CIDs are in the table with a given note each.
 

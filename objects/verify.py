@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from functools import lru_cache, partial
-from struct import Struct
+from functools import partial
 
 from blake3 import blake3
 
@@ -23,10 +22,10 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.conflict import Conflict
 from ibidem.objects.constants import RAW_BYTES_MAX
 from ibidem.objects.derive import edge_id, node_id
-from ibidem.objects.edge import Edge
+from ibidem.objects.edge import Edge, read_edge
 from ibidem.objects.erasure import Erasure
 from ibidem.objects.errors import CorruptError, ErrorKind, FormatError, InvalidInputError
-from ibidem.objects.ids import ID_BYTES, EdgeId, NodeId, StableId
+from ibidem.objects.ids import StableId
 from ibidem.objects.links import check_kind
 from ibidem.objects.node import Node
 from ibidem.objects.operation import Operation
@@ -152,7 +151,7 @@ def _read_well(block: bytes) -> Block | None:
     if isinstance(value, Vector):
         _remember(block, partial(Vector.like, value))
     elif isinstance(value, Edge):
-        _remember(block, partial(_edge_like, value))
+        _remember(block, partial(read_edge, value))
     return value
 
 
@@ -162,30 +161,6 @@ def _remember(block: bytes, read: Callable[[bytes], Block | None]) -> None:
         if len(_models) >= _MODELS_MAX:
             _models.clear()
         _models[len(block)] = read
-
-
-def _edge_like(model: Edge, block: bytes) -> Edge | None:
-    """Returns the edge in a block that differs from the block of `model` only in its ids, and is
-    therefore equally canonical; None for any other block, and if `model` has more than ids and a
-    type."""
-    if model.props or model.extra or model.key is not None or model.weight != 1.0:
-        return None
-    frame, pieces = _frame(model.etype)
-    if len(block) != frame.size:
-        return None
-    first, own, second, dst, third, src, last = frame.unpack(block)
-    if (first, second, third, last) != pieces:
-        return None
-    return Edge(EdgeId(own), model.etype, NodeId(src), NodeId(dst))
-
-
-@lru_cache(maxsize=_MODELS_MAX)
-def _frame(etype: str) -> tuple[Struct, tuple[bytes, ...]]:
-    """Returns the layout of the block of an edge that has only ids and a type, and the bytes
-    before, between and after its ids."""
-    raw = b"\xff" * ID_BYTES  # which no UTF-8 contains
-    pieces = tuple(Edge(EdgeId(raw), etype, NodeId(raw), NodeId(raw)).encode().split(raw))
-    return Struct(f"{ID_BYTES}s".join(f"{len(piece)}s" for piece in pieces)), pieces
 
 
 def _check_value(value: Block) -> None:

@@ -29,13 +29,8 @@ _FOLD = np.uint64(32)
 class ChunkNumbers:
     """Gives each new chunk the next number."""
 
-    def __init__(self, meet: Callable[[str], None]) -> None:
-        """Creates an empty numbering.
-
-        Args:
-            meet: called with each new chunk, in the order of the numbers.
-        """
-        self._meet = meet
+    def __init__(self) -> None:
+        """Creates an empty numbering."""
         self._numbers: dict[bytes, int] = {}
         self._kept = 0
         """Keys in the table."""
@@ -44,10 +39,14 @@ class ChunkNumbers:
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def numbers(self, folded: bytes) -> tuple[Numbers, npt.NDArray[np.int64]]:
+    def numbers(
+        self, folded: bytes, meet: Callable[[str], None]
+    ) -> tuple[Numbers, npt.NDArray[np.int64]]:
         """Returns the number of each chunk in UTF-8 bytes, in order, and where each begins.
 
-        Chunks are separated by spaces; no byte is zero.
+        Args:
+            folded: chunks separated by spaces; no byte is zero.
+            meet: called with each new chunk, in the order of the numbers.
         """
         raw = np.frombuffer(b"".join((b" ", folded, b" ", bytes(_KEY_BYTES))), np.uint8)
         is_space = raw[: len(folded) + 2] == 0x20
@@ -64,7 +63,8 @@ class ChunkNumbers:
             begins, stops = starts[left].tolist(), (starts + sizes)[left].tolist()
             data = raw.tobytes()
             chunks = map(data.__getitem__, map(slice, begins, stops))
-            found[left] = np.fromiter(map(self._number, chunks), np.int64, len(left))
+            some = (self._number(chunk, meet) for chunk in chunks)
+            found[left] = np.fromiter(some, np.int64, len(left))
             met, first = np.unique(found[left], return_index=True)
             is_new = (met >= known) & (sizes[left[first]] <= _KEY_BYTES)
             new = left[first[is_new]]
@@ -97,11 +97,11 @@ class ChunkNumbers:
             mixed *= _FACTOR_LOW
         return mixed >> self._shift
 
-    def _number(self, chunk: bytes) -> int:
+    def _number(self, chunk: bytes, meet: Callable[[str], None]) -> int:
         number = self._numbers.get(chunk)
         if number is None:
             number = self._numbers[chunk] = len(self._numbers)
-            self._meet(chunk.decode())
+            meet(chunk.decode())
         return number
 
     def _keep(self, low: Keys, high: Keys, numbers: Keys) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from functools import cache
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -68,10 +69,16 @@ class TermNumbering:
         self._numbers: dict[str, int] = {}
         self._forget_chunks()
 
-    @property
-    def vocabulary(self) -> dict[bytes, int]:
-        """The terms in UTF-8 and their numbers."""
-        return {term.encode(): number for term, number in self._numbers.items()}
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def vocabulary(self, numbers: Numbers) -> tuple[dict[bytes, int], Numbers]:
+        """Returns the terms in UTF-8 that have some of the given numbers, (t,), with new numbers
+        without gaps, and the new number of each, (t,); safe while another thread adds terms."""
+        is_used = np.bincount(numbers) > 0
+        renumbered = np.cumsum(is_used, dtype=np.uint32) - np.uint32(1)
+        terms = compress(list(self._numbers), is_used.tolist())
+        return {term.encode(): new for new, term in enumerate(terms)}, renumbered[numbers]
 
     def numbers(self, texts: Sequence[str]) -> tuple[Numbers, Counts, Choices]:
         """Returns the numbers of the terms of all texts, (t,) in order, how many each text has,
@@ -81,7 +88,7 @@ class TermNumbering:
         if len(self._chunks) > _CHUNKS_MAX or self._chunk_bytes > _CHUNK_BYTES_MAX:
             self._forget_chunks()
         parts = [folded_bytes(text) for text in texts]
-        chunks, begins = self._chunks.numbers(b" ".join(parts))
+        chunks, begins = self._chunks.numbers(b" ".join(parts), self._meet)
         lengths = np.fromiter(map(len, parts), np.int64, len(parts))
         edges = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths + 1)])
         bounds = np.searchsorted(begins, edges)
@@ -171,7 +178,7 @@ class TermNumbering:
         return self._tables[key]
 
     def _forget_chunks(self) -> None:
-        self._chunks = ChunkNumbers(self._meet)
+        self._chunks = ChunkNumbers()
         self._chunk_bytes = 0
         self._chunk_texts: list[str] = []
         self._margins = array("i")

@@ -28,7 +28,7 @@ from ibidem.index.segments.identity import id_array, id_columns
 from ibidem.index.segments.key_list import key_columns
 from ibidem.index.segments.merge_rows import Part, merge_codes, merge_rows, plan_merge
 from ibidem.objects.constants import TIME_MAX, TIME_MIN, VALID_FROM, VALID_TO
-from ibidem.objects.edge import Edge
+from ibidem.objects.edge import Edge, is_plain, read_edge
 
 ALWAYS = (TIME_MIN, TIME_MAX)
 NEVER = (TIME_MAX, TIME_MIN)
@@ -62,9 +62,21 @@ class EdgeRows:
         self._weights = array("d")
         self._etypes: list[str] = []
         self._valid: dict[int, tuple[int, int]] = {}
+        self._models: dict[int, Edge] = {}
+        """The last plain edge of each length of block."""
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def read(self, block: bytes) -> Edge:
+        """Returns the edge in a block, read as one before it if it differs only in its ids."""
+        model = self._models.get(len(block))
+        edge = None if model is None else read_edge(model, block)
+        if edge is None:
+            edge = Edge.decode(block)
+            if is_plain(edge):
+                self._models[len(block)] = edge
+        return edge
 
     def add(self, edge: Edge, digest: bytes) -> None:
         """Adds one edge and the digest of its CID."""

@@ -32,6 +32,8 @@ from ibidem.objects.node import Node
 INVERTED = ("label", "prop", "term")
 WIDE_ROWS = 1_024
 """Labels and property keys with at least as many rows have a bitmap of their own."""
+_TERMS_MAX = 1 << 18
+"""The most terms that are remembered from one segment to the next."""
 _PENDING_CHARS = 1 << 17
 """Characters of text that are analysed at a time: the working set then fits into a CPU cache."""
 
@@ -39,13 +41,20 @@ _PENDING_CHARS = 1 << 17
 class NodeRows:
     """Collects nodes until they become the columns of one segment."""
 
-    def __init__(self, analyser: str) -> None:
+    def __init__(self, analyser: str, terms: TermNumbering | None = None) -> None:
+        """Collects nothing yet.
+
+        Args:
+            analyser: the repository's.
+            terms: a numbering of it, which may have terms of other nodes.
+        """
+        self._analyser = analyser
         self.ids: list[bytes] = []
         self._digests: list[bytes] = []
         self._labels, self._props = Numbering(), Numbering()
         self._names: dict[str, tuple[bytes, int]] = {}
         self._label_numbers, self._prop_numbers = array("I"), array("I")
-        self._terms = TermNumbering(analyser)
+        self._terms = terms or TermNumbering(analyser)
         self._term_numbers: list[Array] = []
         self._lengths: list[Array] = []
         self._analysers: list[Array] = []
@@ -58,6 +67,11 @@ class NodeRows:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def another(self) -> NodeRows:
+        """Returns the rows after these, which know their terms unless these are many."""
+        terms = self._terms if len(self._terms) <= _TERMS_MAX else None
+        return NodeRows(self._analyser, terms)
 
     def add(self, node: Node, digest: bytes, text: str) -> None:
         """Adds one node, the digest of its CID and its text."""
@@ -116,10 +130,11 @@ class NodeRows:
             np.repeat(row, _numbers(self._prop_counts)),
             is_counted=False,
         )
+        vocabulary, numbers = self._terms.vocabulary(np.concatenate(self._term_numbers))
         columns |= build_inverted(
             "term",
-            self._terms.vocabulary,
-            np.concatenate(self._term_numbers),
+            vocabulary,
+            numbers,
             np.repeat(row, lengths),
             is_counted=True,
             positions=_positions(lengths),

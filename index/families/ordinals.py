@@ -18,6 +18,8 @@ IDENTITIES_MERGED_MAX = 65_536
 """The most ids that are moved in one step."""
 _FEW = 64
 """Requests of at most this many ids are cached id by id."""
+_MANY = 65_536
+"""Ids that are looked up together, with some 200 bytes of memory each."""
 
 
 class OrdinalTable:
@@ -50,7 +52,8 @@ class OrdinalTable:
     def known(self, ids: Bytes) -> Array:
         """Returns (m,) int64 ordinals, -1 for ids that were never seen."""
         if len(ids) > _FEW:
-            return self._identities.ordinals(ids)
+            some = (ids[start : start + _MANY] for start in range(0, len(ids), _MANY))
+            return np.concatenate([self._identities.ordinals(one) for one in some])
         raws = [one.tobytes() for one in ids]
         if not all(raw in self._met for raw in raws):
             self._met.update(zip(raws, self._identities.ordinals(ids).tolist(), strict=True))

@@ -146,6 +146,10 @@ class Tree:
 
     __iter__ = keys
 
+    def leaves(self) -> Iterator[Block]:
+        """Yields the blocks with the entries, in key order."""
+        return (leaf for leaf, _, _ in self._spans(None, None, at_once=BATCH_BLOCKS))
+
     def arrays(
         self, start: bytes | None = None, stop: bytes | None = None
     ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:

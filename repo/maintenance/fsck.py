@@ -108,14 +108,17 @@ def _checked(repository: Core, *, deep: bool) -> FsckReport:
         )
         operations, horizon = _check_cells(store, blocks, faults)
         blocks.run(Link(cid.raw, "operation", "", f"operation {cid}") for cid, _ in operations)
+        if not blocks.faults and not blocks.erased:
+            workers.begin_history()
         faults += blocks.faults
         faults += _check_erased(repository, erased)
         refs: list[Ref] = []
         faults += _check_views(store, operations, horizon, refs)
+        unreachable = list(_check_rest(store, blocks, look))
+        blocks.end()
         faults += _check_roots(store, blocks, workers)
     faults += _check_notes(store, refs)
     faults += _check_sources(store, blocks)
-    unreachable = list(_check_rest(store, blocks, look))
     faults += filter(None, unreachable)
     faults += second.faults()
     if repository.folder is not None:

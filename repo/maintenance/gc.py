@@ -105,8 +105,7 @@ class Marks:
         self.clear()
 
     def __len__(self) -> int:
-        others = self._leaves.absent(map(Cid, self._entered))
-        return len(self._leaves) + sum(1 for _ in others) - 1
+        return len(self._leaves) + self._leaves.absent_count(self._entered) - 1
 
     def __contains__(self, raw: bytes) -> bool:
         return raw in self._entered or raw in self._leaves

@@ -50,19 +50,21 @@ class Workers(Closing):
         count = 0
         if location is not None and location.is_folder:
             count = min(_processor_count() - 1, _CHILDREN_MAX, block_count // _BLOCKS_PER_CHILD)
-        children = [_Child(location.address) for _ in range(count)] if location else []
-        self._history = children[0] if children else None
-        self._values = children[1:]
+        self._children = [_Child(location.address) for _ in range(count)] if location else []
+        self._turns: list[_Child | None] = [*self._children]
+        if len(self._children) < 2:
+            # The parent, which finds the values, has time to check a third of them itself.
+            self._turns += [*self._children, None]
         self._next = 0
-        self._well = None if self._history is None else self._history.ask({"history": True})
+        self._well: Callable[[], dict[str, Any] | None] | None = None
 
     def check_values(self, values: Values) -> Callable[[], PlainValues]:
         """Starts to check values; returns a function that waits for the result."""
-        if not self._values:
+        child = self._turns[self._next % len(self._turns)]
+        self._next += 1
+        if child is None:
             found = plain_values(self._store, values)
             return lambda: found
-        child = self._values[self._next % len(self._values)]
-        self._next += 1
         reply = child.ask({"kind": values.kind, "cids": values.cids, "keys": values.keys})
 
         def result() -> PlainValues:
@@ -72,6 +74,12 @@ class Workers(Closing):
             return PlainValues(answer["size"], answer["others"])
 
         return result
+
+    def begin_history(self) -> None:
+        """Starts to check the roots; all blocks have been found well-formed. No values can be
+        checked after that."""
+        if self._children:
+            self._well = self._children[0].ask({"history": True})
 
     def is_history_valid(self, commits: Iterable[bytes], roots: Iterable[bytes]) -> bool:
         """Returns whether a child has found all roots of a history valid.
@@ -85,9 +93,8 @@ class Workers(Closing):
 
     def close(self) -> None:
         """Ends the children."""
-        for child in (self._history, *self._values):
-            if child is not None:
-                child.close()
+        for child in self._children:
+            child.close()
 
 
 class _Child:
@@ -137,18 +144,18 @@ class _Child:
 
 
 def main(address: str) -> None:
-    """Answers requests until the input ends."""
+    """Answers requests until the input ends, or the history has been checked: that is the last
+    request, and the memory that it took is free again."""
     from ibidem.repo.opening import location_of
 
     location = location_of(address)
     with location.backend.open(location.address, location.folder) as store:
         while request := _receive(sys.stdin.buffer):
             if "history" in request:
-                answer: dict[str, Any] = {"well": valid_history(store)}
-            else:
-                found = plain_values(store, Values(**request))
-                answer = {"size": found.size_bytes, "others": found.others}
-            _send(sys.stdout.buffer, answer)
+                _send(sys.stdout.buffer, {"well": valid_history(store)})
+                return
+            found = plain_values(store, Values(**request))
+            _send(sys.stdout.buffer, {"size": found.size_bytes, "others": found.others})
 
 
 def _send(pipe: IO[bytes], message: dict[str, Any]) -> None:

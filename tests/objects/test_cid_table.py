@@ -46,6 +46,7 @@ def test_it_answers_as_a_dict_does(
     others = [Cid(prefix + b"\x01" + bytes(31)) for prefix in (DAG_CBOR_PREFIX, RAW_PREFIX)]
     asked = [*map(Cid, expected), *others]
     assert list(table.absent(asked)) == [cid for cid in asked if cid.raw not in expected]
+    assert table.absent_count(cid.raw for cid in asked) == len(list(table.absent(asked)))
 
 
 def test_it_grows_and_keeps_notes_whatever_was_expected() -> None:

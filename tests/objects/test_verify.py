@@ -11,7 +11,7 @@ from tests.examples import examples
 
 from ibidem.objects import codec, verify
 from ibidem.objects.derive import edge_id, node_id
-from ibidem.objects.edge import Edge
+from ibidem.objects.edge import Edge, read_edge
 from ibidem.objects.errors import CorruptError, IbidemError
 from ibidem.objects.text import text_digest
 from ibidem.objects.vector import Sparse, Vector
@@ -106,15 +106,15 @@ def test_a_vector_like_the_one_before_is_checked_as_that_one_was():
     assert verify.read_foreign(more.encode()) == more
 
 
-def test_an_edge_like_the_one_before_is_checked_as_that_one_was():
+def test_an_read_edge_the_one_before_is_checked_as_that_one_was():
     one, other = node_id("", 1), node_id("", 2)
     good, back = edge(one, "cites", other), edge(other, "cites", one)
     assert verify.read_foreign(good.encode()) == good
     assert verify.read_foreign(back.encode()) == back
     block = good.encode()
-    assert verify._edge_like(good, back.encode()) == back
+    assert read_edge(good, back.encode()) == back
     other_type = edge(one, "Cites", other)  # whose block has the same length
-    assert verify._edge_like(good, other_type.encode()) is None
+    assert read_edge(good, other_type.encode()) is None
     assert verify.read_foreign(other_type.encode()) == other_type
     for at in range(len(block)):
         check(block[:at] + bytes((block[at] ^ 1,)) + block[at + 1 :])
@@ -123,7 +123,7 @@ def test_an_edge_like_the_one_before_is_checked_as_that_one_was():
 @pytest.mark.parametrize("more", [{"weight": 2.0}, {"props": {"x": 1}}, {"extra": {"x": 1}}])
 def test_an_edge_with_more_than_ids_and_a_type_is_like_no_other(more):
     found = edge(node_id("", 1), "cites", node_id("", 2), **more)
-    assert verify._edge_like(found, found.encode()) is None
+    assert read_edge(found, found.encode()) is None
     assert verify.read_foreign(found.encode()) == found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from ibidem.index.analysis import ANALYSERS, ENGLISH, analyse, analyser_of, numbering
 from ibidem.index.analysis.numbering import TermNumbering
+from ibidem.objects.gc_pause import gc_paused
 
 _WORDS = [
     *(
@@ -94,6 +96,27 @@ def test_what_is_remembered_of_chunks_is_bounded(monkeypatch: pytest.MonkeyPatch
         assert len(found._chunks) <= 16
 
 
+def test_terms_of_some_texts_are_those_that_these_have() -> None:
+    found = TermNumbering(ENGLISH)
+    found.numbers(["alpha beta gamma"])
+    numbers, _, _ = found.numbers(["gamma delta", "gamma alpha"])
+    vocabulary, renumbered = found.vocabulary(numbers)
+    assert sorted(vocabulary.values()) == [0, 1, 2]
+    terms = {number: term for term, number in vocabulary.items()}
+    assert [terms[number] for number in renumbered.tolist()] == [
+        term.encode() for text in ("gamma delta", "gamma alpha") for term in analyse(text, ENGLISH)
+    ]
+
+
+def test_a_numbering_ends_with_its_last_user_while_the_collector_is_paused() -> None:
+    with gc_paused():
+        found = TermNumbering(ENGLISH)
+        found.numbers(["retries of clients"] * 20)
+        is_alive = weakref.ref(found)
+        del found
+        assert is_alive() is None
+
+
 @pytest.fixture(autouse=True, scope="module", params=[0, 8])
 def few(request: pytest.FixtureRequest) -> Iterator[None]:
     """Few texts are analysed one by one; here they are not, too."""
@@ -107,7 +130,8 @@ def _terms(numbering: TermNumbering, texts: list[str]) -> list[list[str]]:
     assert [ANALYSERS[one] for one in choices] == [
         analyser_of(text, numbering._home) for text in texts
     ]
-    names = {number: term.decode() for term, number in numbering.vocabulary.items()}
+    vocabulary, numbers = numbering.vocabulary(numbers)
+    names = {number: term.decode() for term, number in vocabulary.items()}
     assert sorted(names) == list(range(len(names)))
     terms, found = [names[number] for number in numbers.tolist()], []
     for count in counts.tolist():

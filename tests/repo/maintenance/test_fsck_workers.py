@@ -57,6 +57,20 @@ def test_children_do_the_work(repo: Repository, monkeypatch: pytest.MonkeyPatch)
     assert checked(repo, monkeypatch, 4).is_clean
 
 
+def test_a_single_child_shares_the_values_with_the_parent(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+):
+    counts = []
+    for processors in (1, 2):
+        with monkeypatch.context() as patch:
+            calls = []
+            real = workers.plain_values
+            patch.setattr(workers, "plain_values", lambda *a, c=calls, r=real: c.append(a) or r(*a))
+            assert checked(repo, patch, processors).is_clean
+        counts.append(len(calls))
+    assert 0 < counts[1] <= counts[0] / 2
+
+
 def test_a_child_that_fails_changes_nothing(repo: Repository, monkeypatch: pytest.MonkeyPatch):
     whole = checked(repo, monkeypatch, 1)
     monkeypatch.setattr(workers, "_START", "raise SystemExit(3)")
