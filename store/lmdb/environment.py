@@ -268,14 +268,17 @@ def storage_error(path: Path, error: lmdb.Error) -> StorageError | CorruptError:
     hint = "check the disk's space and permissions"
     if error.code in (errno.EROFS, errno.EACCES, errno.EPERM):
         hint = "readers write too, into lock files: copy the folder to where that is permitted"
+    code = error.code
+    if code == errno.EIO and _is_full(path):  # so LMDB reports a short write
+        code = errno.ENOSPC
+        said = said.replace(os.strerror(errno.EIO), os.strerror(code))
     failure = StorageError(f"{path}: {said}", hint=hint)
-    if error.code > 0:
-        failure.errno = errno.ENOSPC if error.code == errno.EIO and _is_full(path) else error.code
+    if code > 0:
+        failure.errno = code
     return failure
 
 
 def _is_full(path: Path) -> bool:
-    # LMDB reports a short write as an input/output error.
     return hasattr(os, "statvfs") and os.statvfs(path).f_bavail == 0
 
 
