@@ -141,7 +141,7 @@ def _destroy(repository: Core, copies: Copies) -> None:
     store.scrub()
     if store.cell(PARTIAL_CELL) is not None:
         # Of what was put in part there may be content and vectors without their nodes.
-        from ibidem.repo.maintenance.gc import Marks, delete_unreferenced
+        from ibidem.repo.maintenance.gc import Marks, delete_garbage
 
-        delete_unreferenced(Marks(store))
+        delete_garbage(Marks(store))
         store.scrub()

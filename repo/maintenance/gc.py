@@ -216,7 +216,7 @@ def collect(
     else:
         finish(repository)  # completes an interrupted erasure first
         dropped = _cut(repository, keep_operations, author=author, time=time)
-        garbage = delete_unreferenced(marks, repository.progress)
+        garbage = delete_garbage(marks, repository.progress)
     snapshot_count = _drop_snapshots(repository, garbage, dry_run=dry_run)
     counts = Counter(kind for kind, _ in garbage.values())
     return GcReport(
@@ -230,7 +230,7 @@ def collect(
     )
 
 
-def delete_unreferenced(marks: Marks, progress: Progress = silent) -> dict[bytes, tuple[str, int]]:
+def delete_garbage(marks: Marks, progress: Progress = silent) -> dict[bytes, tuple[str, int]]:
     """Deletes all blocks that no cell leads to, also those of a publication that was cut short;
     returns kind and size of each.
 

@@ -254,10 +254,10 @@ def release(environment: Environment) -> None:
 def storage_error(path: Path, error: lmdb.Error) -> StorageError | CorruptError:
     """Returns the error of this library for one of LMDB's, with the system's `errno` if there is
     one."""
-    said = str(error).removeprefix(f"{path}: ")  # some LMDB messages begin with the path
+    message = str(error).removeprefix(f"{path}: ")  # some LMDB messages begin with the path
     if isinstance(error, lmdb.CorruptedError | lmdb.PageNotFoundError | lmdb.InvalidError):
         return CorruptError(
-            f"{path}: {said}", hint="restore the store from a copy, or clone it again"
+            f"{path}: {message}", hint="restore the store from a copy, or clone it again"
         )
     if isinstance(error, lmdb.ReadersFullError):
         return StorageError(
@@ -271,8 +271,8 @@ def storage_error(path: Path, error: lmdb.Error) -> StorageError | CorruptError:
     code = error.code
     if code == errno.EIO and _is_full(path):  # so LMDB reports a short write
         code = errno.ENOSPC
-        said = said.replace(os.strerror(errno.EIO), os.strerror(code))
-    failure = StorageError(f"{path}: {said}", hint=hint)
+        message = message.replace(os.strerror(errno.EIO), os.strerror(code))
+    failure = StorageError(f"{path}: {message}", hint=hint)
     if code > 0:
         failure.errno = code
     return failure
