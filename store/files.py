@@ -15,14 +15,15 @@ from __future__ import annotations
 import errno
 import itertools
 import os
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from ibidem.objects.errors import InvalidInputError, StorageError
-from ibidem.store.lock import writer_lock
+from ibidem.store.lock import held, try_lock, writer_lock
 
 LOCK_FILE = "lock"
 _LOCK_SECONDS = 30.0
@@ -182,26 +183,56 @@ def folder_lock(
 def built_whole(target: Path) -> Iterator[Path]:
     """Yields a temporary folder, which is renamed to `target` on success and removed on an error.
 
+    A killed process leaves its folder behind; the next one that builds the same target removes it.
+
     Raises:
         InvalidInputError: `target` exists and is not an empty folder.
         StorageError: the disk fails.
     """
+    _remove_abandoned(target)
     building = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}.new")
-    try:
-        _make_folder(building)
-        yield building
-        for folder in (*(path for path in building.rglob("*") if path.is_dir()), building):
-            sync_folder(folder)
-        _place(building, target)
-    except BaseException as error:
-        import shutil  # imports every compressor
+    with ExitStack() as owned:
+        try:
+            _make_folder(building)
+            with suppress(OSError):  # a system that cannot lock a folder cannot remove it either
+                owned.enter_context(_owned(building))
+            yield building
+            for folder in (*(path for path in building.rglob("*") if path.is_dir()), building):
+                sync_folder(folder)
+            _place(building, target)
+        except BaseException as error:
+            import shutil  # imports every compressor
 
-        shutil.rmtree(building, ignore_errors=True)
-        if isinstance(error, StorageError) or not isinstance(error, OSError):
-            raise
-        if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR) and target.exists():
-            raise InvalidInputError(f"path: {target} exists, expected a new folder") from error
-        raise medium_error(target, error) from error
+            shutil.rmtree(building, ignore_errors=True)
+            if isinstance(error, StorageError) or not isinstance(error, OSError):
+                raise
+            if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR) and target.exists():
+                raise InvalidInputError(f"path: {target} exists, expected a new folder") from error
+            raise medium_error(target, error) from error
+
+
+@contextmanager
+def _owned(folder: Path) -> Iterator[None]:
+    """Holds the lock of a folder that is being built; raises an `OSError` if it is held."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    held.add(descriptor)
+    try:
+        try_lock(descriptor)
+        yield
+    finally:
+        held.discard(descriptor)
+        os.close(descriptor)
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Removes the folders that killed processes were building for a target."""
+    name = re.compile(rf"\.{re.escape(target.name)}\.\d+\.\d+\.new")
+    with suppress(OSError):  # nothing is there yet, or it is for somebody else to remove
+        for path in filter(lambda path: name.fullmatch(path.name), target.parent.iterdir()):
+            with suppress(OSError), _owned(path):
+                import shutil  # imports every compressor
+
+                shutil.rmtree(path)
 
 
 def sync_folder(path: Path) -> None:

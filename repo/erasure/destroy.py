@@ -25,7 +25,7 @@ from ibidem.repo.operation_log import RETRIES_MAX, lost_every_race
 from ibidem.repo.state import ERASING_CELL, HEAD_CELL
 from ibidem.store.files import medium_error
 from ibidem.store.lock import writer_lock
-from ibidem.store.protocol import SupportsLocalCopies
+from ibidem.store.protocol import PARTIAL_CELL, SupportsLocalCopies
 
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
@@ -139,3 +139,9 @@ def _destroy(repository: Core, copies: Copies) -> None:
     if isinstance(store, SupportsLocalCopies):
         store.forget_copies(erased)  # also those that another machine has deleted before
     store.scrub()
+    if store.cell(PARTIAL_CELL) is not None:
+        # Of what was put in part there may be content and vectors without their nodes.
+        from ibidem.repo.maintenance.gc import Marks, delete_garbage
+
+        delete_garbage(Marks(store))
+        store.scrub()

@@ -156,8 +156,6 @@ class _Work:
         """By node, the parts of the named ones included."""
         self._author, self._time = author, time
         self._key = key
-        self._is_partial = False
-        """Whether a publication was cut short before this one."""
 
     @property
     def _message(self) -> str:
@@ -170,12 +168,6 @@ class _Work:
             lambda state: self._attempt(state, given), is_queued=False
         )
         finish(self._repository, known)
-        if self._is_partial:
-            # Of what was put in part there may be content and vectors without their nodes.
-            from ibidem.repo.maintenance.gc import collect
-
-            collect(self._repository, keep_operations=None, author=self._author, time=self._time)
-            self._store.scrub()
         folder = self._repository.folder
         return EraseReport(
             tuple(self._reasons),
@@ -241,7 +233,6 @@ class _Work:
         found = [*new, *(each for each in erased.erasures if each.node in self._reasons)]
         buffer = WriteBatch(self._store)
         staged, partial = state.cells.get(STAGE_CELL), state.cells.get(PARTIAL_CELL)
-        self._is_partial = partial is not None
         gone = index_of(tuple(found))
         # Blocks erased before can no longer show which edges there were.
         edges = None if len(found) > len(new) else copies.edges

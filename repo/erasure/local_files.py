@@ -28,7 +28,7 @@ from ibidem.repo.erasure.guard import sweep_index
 from ibidem.repo.erasure.quarantines import PREFIX, sweep
 from ibidem.repo.erasure.substrings import Substrings
 from ibidem.repo.maintenance.file_checks import blank, log_frames
-from ibidem.repo.receipts.log import GENERATION_FILE, generation_in
+from ibidem.repo.receipts.log import GENERATION_FILE, generation_in, make_folder
 from ibidem.store.files import folder_lock, medium_error, read_file, write_file
 
 if TYPE_CHECKING:
@@ -230,6 +230,7 @@ def _blank_receipts(folder: Path, is_gone: Callable[[bytes, bytes | None], bool]
     Args:
         is_gone: takes a part of a log, and the receipt in it if it is whole.
     """
+    make_folder(folder / RECEIPTS)
     with folder_lock(folder / RECEIPTS):  # prevents appending and rotation meanwhile
         path = folder / RECEIPTS / GENERATION_FILE
         write_file(path, b"%d\n" % (generation_in(str(path)) + 1))

@@ -9,6 +9,9 @@ Nothing here depends on a clock. Blocks can be deleted while others read and wri
 * commits and other blocks that can be named from outside are deleted first, all of them at once: so
   nobody can refer to a commit whose trees are being deleted.
 
+Of the others, a block is deleted after those that it links to: an erasure finds the content and the
+vectors of a node by these links, also after a collection that was cut short.
+
 Everything that the operation log can undo to is needed, so the log is bounded here: operations
 before the newest `OPERATIONS_KEPT` are dropped.
 
@@ -99,7 +102,7 @@ class Marks:
     """
 
     def __init__(self, store: Store, progress: Progress = silent) -> None:
-        self._store = store
+        self.store = store
         self._progress = progress
         self._room = store.stats().block_count
         self.clear()
@@ -118,7 +121,7 @@ class Marks:
             CorruptError: a needed block is missing or damaged.
         """
         self._progress(_MARKING, 0, None)
-        walk(self._store, links, self)
+        walk(self.store, links, self)
         self._mark_leaves()
         self._progress(_MARKING, self._read_count, self._read_count)
 
@@ -201,41 +204,48 @@ def collect(
     """
     if keep_operations is not None and keep_operations < 1:
         raise InvalidInputError(f"keep_operations: got {keep_operations}, expected 1 or more")
-    if not dry_run:
-        finish(repository)  # completes an interrupted erasure first
-        dropped, horizon = _cut(repository, keep_operations, author=author, time=time), None
-    else:
+    store = repository.store
+    marks = Marks(store, repository.progress)
+    if dry_run:
         dropped, horizon = repository.operation_log.retry_if_collected(
             lambda state: _older(repository, state, keep_operations)
         )
-    store = repository.store
-    marks = Marks(store, repository.progress)
-    cells = _mark_all(store, marks, horizon)
-    garbage = _garbage(store, marks)
-    counts: Counter[str] = Counter()
-    size_bytes = 0
-    for kind, size in garbage.values():
-        counts[kind] += 1
-        size_bytes += size
-    if not dry_run:
-        for raw in _delete(store, marks, cells, garbage, repository.progress):
-            kind, size = garbage[raw]
-            counts[kind] -= 1
-            size_bytes -= size
-        partial = cells[PARTIAL_CELL]
-        if partial is not None:
-            with suppress(ConflictError):  # another publication was cut short meanwhile
-                store.publish({}, {PARTIAL_CELL: (partial, None)})
+        _mark_all(store, marks, horizon)
+        garbage = _garbage(store, marks)
+    else:
+        finish(repository)  # completes an interrupted erasure first
+        dropped = _cut(repository, keep_operations, author=author, time=time)
+        garbage = delete_garbage(marks, repository.progress)
     snapshot_count = _drop_snapshots(repository, garbage, dry_run=dry_run)
+    counts = Counter(kind for kind, _ in garbage.values())
     return GcReport(
-        sum(counts.values()),
-        size_bytes,
-        {kind: count for kind, count in sorted(counts.items()) if count},
+        len(garbage),
+        sum(size for _, size in garbage.values()),
+        dict(sorted(counts.items())),
         len(marks),
         dropped,
         snapshot_count,
         dry_run,
     )
+
+
+def delete_garbage(marks: Marks, progress: Progress = silent) -> dict[bytes, tuple[str, int]]:
+    """Deletes all blocks that no cell leads to, also those of a publication that was cut short;
+    returns kind and size of each.
+
+    Raises:
+        FormatError, CorruptError: as `collect`; nothing was deleted.
+    """
+    store = marks.store
+    cells = _mark_all(store, marks)
+    garbage = _garbage(store, marks)
+    for raw in _delete(store, marks, cells, garbage, progress):
+        del garbage[raw]
+    partial = cells[PARTIAL_CELL]
+    if partial is not None:
+        with suppress(ConflictError):  # another publication was cut short meanwhile
+            store.publish({}, {PARTIAL_CELL: (partial, None)})
+    return garbage
 
 
 def _older(
@@ -347,6 +357,7 @@ def _delete(
     """Deletes the garbage; yields the CIDs of blocks that stay because they are needed again."""
     waiting = [[raw for raw, (kind, _) in garbage.items() if kind in ENTRIES]]
     rest = [raw for raw, (kind, _) in garbage.items() if kind not in ENTRIES]
+    rest.sort(key=lambda raw: _rank(garbage[raw][0]))
     waiting += [rest[at : at + BATCH_BLOCKS] for at in range(0, len(rest), BATCH_BLOCKS)]
     done = 0
     for batch in waiting:
@@ -362,6 +373,11 @@ def _delete(
             yield from needed
             break
     progress("deleting blocks", done, done)
+
+
+def _rank(kind: str) -> int:
+    """Returns when a kind is deleted: leaves such as content first, trees last."""
+    return 2 if kind == TREE else int(kind not in LEAVES)
 
 
 def _drop_snapshots(

@@ -68,6 +68,21 @@ def unrecorded() -> Iterator[None]:
         _is_recorded.reset(token)
 
 
+def make_folder(folder: Path) -> None:
+    """Creates the folder of the log if it is missing: receipts have questions, so it is for those
+    who may write the repository.
+
+    Raises:
+        OSError: it cannot be created.
+    """
+    if folder.exists():
+        return
+    repository = folder.parent.stat()
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if repository.st_mode & stat.S_IWGRP and folder.stat().st_gid == repository.st_gid:
+        folder.chmod(0o770)
+
+
 class ReceiptLog:
     """The receipt blocks, in files, or in a list for a repository in memory; thread-safe."""
 
@@ -180,13 +195,7 @@ class ReceiptLog:
             OSError: another process has held the lock for too long.
         """
         if self._lock is None:
-            if not path.parent.exists():
-                # Receipts have questions: they are for those who may write the repository.
-                repository = path.parent.parent.stat()
-                is_shared = repository.st_mode & stat.S_IWGRP
-                path.parent.mkdir(mode=0o770 if is_shared else 0o700, exist_ok=True)
-                if path.parent.stat().st_gid != repository.st_gid:
-                    path.parent.chmod(0o700)  # its group is another one
+            make_folder(path.parent)
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
             self._lock = os.open(path.with_name(LOCK_FILE), flags, 0o666)
         deadline = None

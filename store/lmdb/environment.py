@@ -254,10 +254,10 @@ def release(environment: Environment) -> None:
 def storage_error(path: Path, error: lmdb.Error) -> StorageError | CorruptError:
     """Returns the error of this library for one of LMDB's, with the system's `errno` if there is
     one."""
-    said = str(error).removeprefix(f"{path}: ")  # some LMDB messages begin with the path
+    message = str(error).removeprefix(f"{path}: ")  # some LMDB messages begin with the path
     if isinstance(error, lmdb.CorruptedError | lmdb.PageNotFoundError | lmdb.InvalidError):
         return CorruptError(
-            f"{path}: {said}", hint="restore the store from a copy, or clone it again"
+            f"{path}: {message}", hint="restore the store from a copy, or clone it again"
         )
     if isinstance(error, lmdb.ReadersFullError):
         return StorageError(
@@ -268,14 +268,17 @@ def storage_error(path: Path, error: lmdb.Error) -> StorageError | CorruptError:
     hint = "check the disk's space and permissions"
     if error.code in (errno.EROFS, errno.EACCES, errno.EPERM):
         hint = "readers write too, into lock files: copy the folder to where that is permitted"
-    failure = StorageError(f"{path}: {said}", hint=hint)
-    if error.code > 0:
-        failure.errno = errno.ENOSPC if error.code == errno.EIO and _is_full(path) else error.code
+    code = error.code
+    if code == errno.EIO and _is_full(path):  # so LMDB reports a short write
+        code = errno.ENOSPC
+        message = message.replace(os.strerror(errno.EIO), os.strerror(code))
+    failure = StorageError(f"{path}: {message}", hint=hint)
+    if code > 0:
+        failure.errno = code
     return failure
 
 
 def _is_full(path: Path) -> bool:
-    # LMDB reports a short write as an input/output error.
     return hasattr(os, "statvfs") and os.statvfs(path).f_bavail == 0
 
 

@@ -77,6 +77,24 @@ def test_another_group_than_that_of_the_repository_cannot_read_the_questions(
         assert found.st_mode & 0o777 == (0o770 if found.st_gid == group else 0o700)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+def test_an_erasure_before_the_first_question_lets_nobody_else_read_the_questions(
+    tmp_path: Path,
+) -> None:
+    before = os.umask(0o022)
+    try:
+        with ibidem.init(tmp_path / "kb") as repo:
+            with repo.transaction() as tx:
+                node = tx.add_node("Doc", summary="harbour")
+            repo.maintenance.erase([node])
+            repo.retrieve("harbour")
+    finally:
+        os.umask(before)
+    folder = tmp_path / "kb" / ".ibidem" / "receipts"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert (folder / LOG_FILE).stat().st_mode & 0o777 == 0o600
+
+
 def test_a_repeat_in_a_row_is_kept_once(tmp_path: Path) -> None:
     receipts = ReceiptLog(tmp_path)
     for _ in range(3):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from ibidem.objects.errors import InvalidInputError, StorageError
-from ibidem.store.files import change_file, read_file, whole_file, write_file
+from ibidem.store.files import built_whole, change_file, read_file, whole_file, write_file
 
 SOURCE = str(Path(__file__).parents[2] / "src")
 WRITERS, ROUNDS = 8, 25
@@ -43,6 +45,11 @@ def together(work: Callable[[int], None]) -> None:
         thread.join()
     if errors:
         raise errors[0]
+
+
+def built_in_vain(target: Path) -> None:
+    with suppress(KeyError), built_whole(target):
+        raise KeyError
 
 
 def names(folder: Path) -> list[str]:
@@ -148,6 +155,30 @@ def test_what_another_process_left_behind_is_passed_over(tmp_path: Path) -> None
     write_file(tmp_path / "file", b"two")
     assert read_file(tmp_path / "file") == b"two"
     assert len(names(tmp_path)) == 5
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no kill, and no lock of a folder")
+def test_the_folder_of_a_killed_builder_is_removed_and_that_of_a_living_one_stays(
+    tmp_path: Path,
+) -> None:
+    target = tmp_path / "[kb]"
+    others = {tmp_path / ".[kb].1.new", tmp_path / ".k.1.2.new"}
+    for folder in others:
+        folder.mkdir()
+    worker = os.fork()
+    if not worker:
+        with built_whole(target) as building:
+            (building / "words").write_bytes(b"a secret")
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(worker, 0)
+    assert len(names(tmp_path)) == 3
+    with built_whole(target) as building:
+        assert set(tmp_path.iterdir()) == {building, *others}
+        second = threading.Thread(target=built_in_vain, args=(target,))
+        second.start()
+        second.join()
+        assert set(tmp_path.iterdir()) == {building, *others}
+    assert set(tmp_path.iterdir()) == {target, *others}
 
 
 def test_a_file_is_private_from_the_beginning(tmp_path: Path) -> None:

@@ -254,7 +254,7 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
         with LmdbStore.create(small / "blocks") as store:
             store.publish(blocks_of(b"kept"), {"head": (None, b"1")})
             large = blocks_of(bytes(1 << 20), bytes((1 << 20) - 1))
-            with pytest.raises(StorageError) as caught:
+            with pytest.raises(StorageError, match="No space left on device") as caught:
                 store.publish(large, {"head": (b"1", b"2")})
             assert caught.value.errno == errno.ENOSPC
             assert store.cell("head") == b"1"

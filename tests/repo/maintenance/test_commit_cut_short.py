@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -135,4 +137,33 @@ def test_content_that_it_left_without_its_node_is_erased_too(
     repo.maintenance.erase(nodes)
     assert SECRET.encode() not in data.read_bytes()
     assert PARTIAL_CELL not in repo.core.store.cells()
+    assert repo.maintenance.fsck().is_clean
+
+
+@pytest.mark.parametrize("how", ["open", "gc"])
+def test_content_without_its_node_is_erased_by_who_finishes_an_erasure(
+    repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """As the docs say of an erasure that was cut short itself."""
+
+    def add(tx: Transaction, number: int) -> None:
+        content = f"{SECRET} {number} ".encode() * 40_000
+        tx.add_node("Note", content=content, key=number, replace=True)
+
+    cut_short(repo, monkeypatch, add)
+    with monkeypatch.context() as patch:
+        patch.setattr(erasing, "finish", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+        worker = os.fork()
+        if not worker:
+            repo.maintenance.erase([node.id for node in repo.at().nodes()])
+            os._exit(1)
+        assert os.WIFSIGNALED(os.waitpid(worker, 0)[1])
+    data = tmp_path / "kb" / ".ibidem" / "blocks" / DATA_FILE
+    assert SECRET.encode() in data.read_bytes()
+    if how == "open":
+        ibidem.open(tmp_path / "kb").close()
+    else:
+        repo.maintenance.gc()
+    assert SECRET.encode() not in data.read_bytes()
+    assert repo.core.store.cells().keys() == {"head", "origin"}
     assert repo.maintenance.fsck().is_clean

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ibidem
@@ -19,6 +20,7 @@ from ibidem.objects.errors import (
     FormatError,
     InvalidInputError,
     NotFoundError,
+    StorageError,
 )
 from ibidem.objects.walk import Link
 from ibidem.repo.bootstrap import bootstrapped
@@ -227,6 +229,31 @@ def test_a_commit_that_needs_condemned_blocks_again_keeps_them(at: int) -> None:
     repo.maintenance.gc(keep_operations=1)
     assert repo.maintenance.fsck().is_clean
     assert repo.at().retrieve("unusual phrase").items
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("at", [2, 5, 8, 11])
+def test_an_erasure_after_a_collection_that_was_cut_short_finds_all_vectors(at: int) -> None:
+    def failing() -> None:
+        raise StorageError("input/output error")
+
+    store = bootstrapped(Interrupted(), None, "", lambda: 1)
+    with Repository(Core(store, None, lambda: 1)) as repo:
+        nodes = []
+        with repo.transaction() as tx:
+            nodes += [tx.add_node("Doc", summary=f"what stays {key}", key=key) for key in range(20)]
+        repo.branch("doomed")
+        with repo.transaction(branch="doomed") as tx:
+            for key, node in enumerate(nodes):
+                tx.set_vector(node, model="m", vector=np.full(40, key + 0.3, np.float32))
+        repo.delete_branch("doomed")
+        store.at, store.happening = at, [failing]
+        with pytest.raises(StorageError):
+            repo.maintenance.gc(keep_operations=1)
+        repo.maintenance.erase(nodes)
+        left = [store.get(cid) for cid in store.cids()]
+        rows = [np.full(40, key + 0.3, np.float32).tobytes() for key in range(20)]
+        assert not [block for block in left if any(row in block for row in rows)]
 
 
 @pytest.mark.usefixtures("small_batches")
