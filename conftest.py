@@ -1,12 +1,14 @@
 """What tests share: Hypothesis profiles, codec engines, servers, workers."""
 
+import compileall
 import gc
 import os
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -23,6 +25,8 @@ settings.register_profile(
 settings.register_profile("house", settings.get_profile("thorough"), max_examples=15)
 settings.load_profile("house")
 pytest_plugins = ["pytester"]
+T = TypeVar("T")
+TESTS = Path(__file__).resolve().parent / "tests"
 ENGINES = [name for name in ("cbor2", "cbrrr") if find_spec(name) is not None]
 """The codec engines that are installed; `cbrrr` is optional."""
 
@@ -36,6 +40,47 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.pycache_prefix = str(config.cache.mkdir("bytecode"))
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compiles the product's modules where they are not compiled yet: each worker begins elsewhere
+    and leaves out what another has compiled. Else all would compile the same ones side by side."""
+    number, count = _worker(session.config)
+    if count > 1 and not sys.dont_write_bytecode:
+        found = os.walk(session.config.rootpath / "src", followlinks=True)
+        modules = sorted(f"{folder}/{name}" for folder, _, names in found for name in names)
+        for module in _from_share(modules, number, count):
+            compileall.compile_file(module, quiet=2)  # no other files than modules
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Lets each worker begin with other folders, so that it compiles other tests."""
+    report = yield
+    number, count = _worker(collector.config)
+    if collector.path == TESTS and isinstance(collector, pytest.Dir):
+        report.result = _from_share(report.result, number, count)
+    return report
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Puts what the workers collected into one order again."""
+    if _worker(config)[1] > 1:
+        items.sort(key=lambda item: item.path.parts[: len(TESTS.parts) + 1])
+
+
+def _from_share(of_all: list[T], number: int, count: int) -> list[T]:
+    """Returns a list beginning with one of its equal parts, round to the one before."""
+    first = number * len(of_all) // count
+    return [*of_all[first:], *of_all[:first]]
+
+
+def _worker(config: pytest.Config) -> tuple[int, int]:
+    """Returns the number of this worker, from 0, and how many there are."""
+    known = getattr(config, "workerinput", {"workerid": "gw0", "workercount": 1})
+    return int(known["workerid"].removeprefix("gw")), known["workercount"]
 
 
 def pytest_collection_finish() -> None:

@@ -6,7 +6,7 @@ import ast
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -128,7 +128,7 @@ def imports() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for module, path in modules.items():
         targets: set[str] = set()
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in statements(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Import):
                 targets.update(alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -137,6 +137,15 @@ def imports() -> dict[str, set[str]]:
         named = {_module_of(target, modules) for target in targets}
         found[module] = {name for name in named if name is not None} - {module}
     return found
+
+
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yields the statements below a node, and no expression."""
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        below = getattr(tree, name, ())
+        for node in below if isinstance(below, list) else ():  # an expression may have a body
+            yield node
+            yield from statements(node)
 
 
 def _module_of(name: str, modules: Mapping[str, Path]) -> str | None:

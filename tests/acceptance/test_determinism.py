@@ -33,8 +33,6 @@ ENVIRONMENTS = {
     "no wide SIMD": {"NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR"},
 }
 
-SLOW = ("hash seed 4242", "far east", "two BLAS threads", "Haswell kernels")
-"""Those of which another of their kind is among the quick ones."""
 WITHOUT = """
 import builtins, runpy, sys
 real = builtins.__import__
@@ -80,19 +78,31 @@ def reference(folder: Path | None) -> dict[str, str]:
     return run([str(PROBE), "0", *([str(folder)] if folder else [])], {})
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in ENVIRONMENTS],
-)
+def test_no_environment_changes_a_byte(folder: Path) -> None:
+    """One of each kind at once; the slow tests say which it was."""
+    kinds = ("hash seed 1", "far west", "Turkish", "one BLAS thread", "Prescott kernels")
+    found = {}
+    for name in (*kinds, "no wide SIMD"):
+        found |= ENVIRONMENTS[name]
+    assert run([str(PROBE), "0", str(folder)], found) == reference(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_environment_changes_no_byte(name: str, folder: Path) -> None:
     assert run([str(PROBE), "0", str(folder)], ENVIRONMENTS[name]) == reference(folder)
 
 
-@pytest.mark.parametrize("missing", ["cbrrr", "numkong", "simsimd"])
-def test_absent_accelerator_changes_no_byte(missing: str, folder: Path) -> None:
-    if importlib.util.find_spec(missing) is None:
+ACCELERATORS = ("cbrrr", "numkong", "simsimd")
+ABSENT = [ACCELERATORS, *(pytest.param((one,), marks=pytest.mark.slow) for one in ACCELERATORS)]
+"""All at once; the slow tests say which it was."""
+
+
+@pytest.mark.parametrize("missing", ABSENT)
+def test_absent_accelerators_change_no_byte(missing: tuple[str, ...], folder: Path) -> None:
+    if not any(map(importlib.util.find_spec, missing)):
         pytest.skip(f"{missing} is not installed, so nothing would change")
-    code = WITHOUT.format(missing={missing})
+    code = WITHOUT.format(missing=set(missing))
     found = run(["-c", code, str(PROBE), "0", str(folder)], {})
     assert found == reference(folder)
 

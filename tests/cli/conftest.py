@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from click.testing import CliRunner, Result
 
 from ibidem.cli.main import cli
+
+from .every_command import session
 
 RETRIES = """# Retries
 
@@ -72,3 +74,22 @@ def data(run: Run) -> Callable[..., dict[str, Any]]:
         return found
 
     return call
+
+
+class EveryCommand(NamedTuple):
+    """A repository on which every command was called; it is not to be changed."""
+
+    folder: Path
+    printed: dict[str, list[dict[str, Any]]]
+    """The objects that were printed, by schema."""
+
+
+@pytest.fixture(scope="session")
+def every_command(tmp_path_factory: pytest.TempPathFactory) -> EveryCommand:
+    folder = tmp_path_factory.mktemp("every_command")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("IBIDEM_AUTHOR", "ada")
+        patch.setenv("HOME", str(folder / "home"))
+        patch.setenv("SOURCE_DATE_EPOCH", "1767225600")
+        return EveryCommand(folder, session(folder))

@@ -355,10 +355,10 @@ def _patched(text: str, lines: list[str]) -> str:
     ("command", "shown"),
     [
         (["diff", "HEAD~1"], "ten"),
-        (["log"], "ten"),
-        (["query"], "Passage"),
+        pytest.param(["log"], "ten", marks=pytest.mark.slow),
+        pytest.param(["query"], "Passage", marks=pytest.mark.slow),
         (["ask", "timeout deadline"], " tokens"),
-        (["packs", "timeout deadline"], " tokens"),
+        pytest.param(["packs", "timeout deadline"], " tokens", marks=pytest.mark.slow),
     ],
     ids=["diff", "log", "query", "ask", "packs"],
 )

@@ -8,11 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from ibidem.cli.reference import commands
 
-from .every_command import session
+from .conftest import EveryCommand
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "json.md"
 SHAPES = (
@@ -135,12 +133,8 @@ Printed = dict[str, list[dict[str, Any]]]
 """What every command prints in one rich session, by schema."""
 
 
-def test_a_session_prints_what_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("IBIDEM_AUTHOR", "ada")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
-    seen = session(tmp_path)
+def test_a_session_prints_what_the_page_says(every_command: EveryCommand):
+    seen = every_command.printed
     assert set(seen) == schemas()
     every_printed_field_is_documented(seen)
     every_documented_field_is_printed(seen)

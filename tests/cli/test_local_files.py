@@ -20,7 +20,7 @@ from ibidem.repo.sync.files import token_in
 from ibidem.repo.sync.quarantine import Quarantine
 from ibidem.repo.sync.remotes import address_of
 
-from .every_command import session
+from .conftest import EveryCommand
 
 SHARED = {"copies/*", "log/*", "local/erasures"}
 """Files that only a repository elsewhere has here; tests/repo/test_shared.py has one."""
@@ -41,11 +41,9 @@ class Lengths:
 
 
 @pytest.fixture
-def used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def used(every_command: EveryCommand, tmp_path: Path) -> Path:
     """The folder of a repository in which everything was done that leaves a file."""
-    monkeypatch.setenv("IBIDEM_AUTHOR", "ada")
-    monkeypatch.chdir(tmp_path)
-    session(tmp_path)
+    shutil.copytree(every_command.folder, tmp_path, dirs_exist_ok=True)
     folder = tmp_path / ".ibidem"
     with ibidem.open(tmp_path) as repo:
         repo.embed(Lengths())

@@ -128,8 +128,10 @@ ON_SERVER = HOUSE / "docs" / "how-to" / "shared-storage.md"
 """A page whose commands need the S3 server of the tests; obstore cannot be used after a fork."""
 ON_MODEL = HOUSE / "docs" / "how-to" / "record-agents.md"
 """A page whose commands need the server of models of the tests, and the client of OpenAI."""
-ON_PYTEST = HOUSE / "docs" / "how-to" / "regression-tests.md"
-"""A page whose commands are whole runs of pytest; what they show, `tests/testing` tests too."""
+ON_PYTEST = [
+    HOUSE / "docs" / "how-to" / f"{name}.md" for name in ("regression-tests", "replay-runs")
+]
+"""Pages with whole runs of pytest; what they show, `tests/testing` and `tests/adapters` test."""
 ALWAYS_STARTED += [ON_MODEL]
 """Pages whose commands are started that way in the quick run too; the others are forked there."""
 ENVIRONMENT = {
@@ -201,7 +203,7 @@ def model_environment() -> Iterator[Mapping[str, str]]:
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=[pytest.mark.slow] if page == ON_PYTEST else [])
+        pytest.param(page, marks=[pytest.mark.slow] if page in ON_PYTEST else [])
         for page in WITH_CONSOLE
         if page not in (*ALWAYS_STARTED, ON_SERVER)
     ],

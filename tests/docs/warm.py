@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import array
 import atexit
+import gc
 import importlib
-import json
+import marshal
 import os
 import pkgutil
 import runpy
@@ -30,11 +31,11 @@ KILLED = 137
 CLIENT = f"""
 import array, os, sys
 from _socket import AF_UNIX, SCM_RIGHTS, SHUT_WR, SOCK_STREAM, SOL_SOCKET, socket
-from json import dumps
+from marshal import dumps
 there = socket(AF_UNIX, SOCK_STREAM)
 there.connect(sys.argv[1])
 there.sendmsg([b"-"], [(SOL_SOCKET, SCM_RIGHTS, array.array("i", (0, 1, 2)))])
-there.sendall(dumps([os.getcwd(), sys.argv[2:], dict(os.environ)]).encode())
+there.sendall(dumps([os.getcwd(), sys.argv[2:], dict(os.environ)]))
 there.shutdown(SHUT_WR)
 os._exit((there.recv(1) or bytes([{KILLED}]))[0])
 """
@@ -68,6 +69,7 @@ def serve(address: str, module: str) -> NoReturn:
         if not found.name.endswith("__main__"):
             with suppress(ImportError):  # of an extra that is not installed
                 importlib.import_module(found.name)
+    gc.freeze()  # else each call walks through, and so copies, all that was imported
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         listening.bind(address)
         listening.listen(64)
@@ -93,7 +95,7 @@ def _answer(caller: socket.socket, module: str) -> NoReturn:
         os.dup2(file, number)
         os.close(file)
     with caller.makefile("rb") as stream:
-        folder, arguments, environment = json.load(stream)
+        folder, arguments, environment = marshal.load(stream)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)

@@ -11,7 +11,7 @@ from .flips import DETECTED, DIED, HARMLESS, REFUSED, WRONG, build, files, flip_
 
 
 @pytest.mark.parametrize(
-    "count", [60, pytest.param(1200, marks=pytest.mark.slow)], ids=["some", "many"]
+    "count", [30, pytest.param(1200, marks=pytest.mark.slow)], ids=["some", "many"]
 )
 def test_a_flipped_bit_is_found_or_without_effect(tmp_path: Path, count: int) -> None:
     folder = tmp_path / "repository"

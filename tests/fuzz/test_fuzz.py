@@ -49,9 +49,10 @@ def test_every_target_has_seeds() -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_target_survives_its_seeds_and_mutants_of_them(name: str) -> None:
+@pytest.mark.parametrize("share", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_target_survives_its_seeds_and_mutants_of_them(name: str, share: int) -> None:
     seeds, chance = SEEDS[name](), random.Random(f"ibidem {name}")
     for data in (b"", *seeds):
         TARGETS[name](data)
-    for _ in range(MUTANTS.get(name, MUTANTS_DEFAULT)):
+    for _ in range(MUTANTS.get(name, MUTANTS_DEFAULT) // share):
         TARGETS[name](mutant(chance, seeds))

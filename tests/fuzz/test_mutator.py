@@ -49,6 +49,7 @@ def test_a_copy_is_read_and_written_as_it_was(found: dict[str, bytes]) -> None:
         assert Copy.read(data).write() == data, name
 
 
+@pytest.mark.slow
 def test_the_copies_are_the_same_each_time(found: dict[str, bytes]) -> None:
     assert mutator.sources() == found
 

@@ -58,8 +58,11 @@ def swap(path: Path) -> None:
 @pytest.mark.parametrize(
     "harm",
     [
-        *(flip, Path.unlink),
-        *(pytest.param(one, marks=pytest.mark.slow) for one in (truncate, swap, empty, lengthen)),
+        flip,
+        *(
+            pytest.param(one, marks=pytest.mark.slow)
+            for one in (Path.unlink, truncate, swap, empty, lengthen)
+        ),
     ],
 )
 def test_any_damaged_file_is_rebuilt(tmp_path: Path, harm):

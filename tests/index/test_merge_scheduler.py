@@ -26,7 +26,7 @@ TINY = Tuning(
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("is_on_disk", [False, True])
+@pytest.mark.parametrize("is_on_disk", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_taking_over_a_merge_answers_like_the_graph(seed: int, is_on_disk: bool, tmp_path: Path):
     draw, store = random.Random(seed), MemoryStore()
     index = Index(tmp_path if is_on_disk else None, store, tuning=TINY)

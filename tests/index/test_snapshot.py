@@ -68,7 +68,7 @@ def history(
 WALKS = {"seed": st.integers(0, 2**32), "span": st.sampled_from([3, 12, 40])}
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(**WALKS)
 @example(seed=4818, span=40)  # all edges go, in more than one batch
 def test_any_walk_over_roots_answers_like_the_graph(seed: int, span: int, tuning: Tuning):

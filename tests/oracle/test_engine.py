@@ -79,10 +79,10 @@ def check(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "block", [pytest.param(at, marks=pytest.mark.slow if at >= 1 else ()) for at in range(8)]
+    "block", [pytest.param(at, marks=pytest.mark.slow if at >= 1 else ()) for at in range(16)]
 )
 def test_engine_equals_oracle_on_random_repositories(block):
-    for seed in range(block * 10, block * 10 + 10):
+    for seed in range(block * 5, block * 5 + 5):
         check(seed)
 
 

@@ -48,10 +48,10 @@ def check(seed: int) -> int:
 
 
 @pytest.mark.parametrize(
-    "block", [pytest.param(at, marks=pytest.mark.slow if at >= 1 else ()) for at in range(8)]
+    "block", [pytest.param(at, marks=pytest.mark.slow if at >= 1 else ()) for at in range(16)]
 )
 def test_the_lane_equals_the_oracle(block):
-    assert sum(check(seed) for seed in range(block * 10, block * 10 + 10)) > 5
+    assert sum(check(seed) for seed in range(block * 5, block * 5 + 5)) > 2
 
 
 @pytest.mark.parametrize("count", [100, pytest.param(4_000, marks=pytest.mark.slow)])

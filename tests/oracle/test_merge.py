@@ -239,7 +239,7 @@ def test_what_a_node_lists_because_of_a_side_is_there() -> None:
     assert met["listed"] > FAST // 20, met
 
 
-@pytest.mark.parametrize("count", [FAST, pytest.param(FAST * 2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [FAST // 2, pytest.param(FAST * 2, marks=pytest.mark.slow)])
 def test_layouts_of_documents_merge_child_by_child(count: int) -> None:
     met: Counter[str] = Counter()
     for seed in range(count):
@@ -248,7 +248,7 @@ def test_layouts_of_documents_merge_child_by_child(count: int) -> None:
     assert met["conflicts"] > count // 20, met
 
 
-@pytest.mark.parametrize("count", [FAST // 4, pytest.param(FAST * 2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [FAST // 8, pytest.param(FAST * 2, marks=pytest.mark.slow)])
 def test_what_one_side_adds_to_a_document_is_as_secret_as_the_other_side_made_it(
     count: int,
 ) -> None:

@@ -99,7 +99,14 @@ def plain():
     return digest_in({})
 
 
-@pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda one: " ".join(one))
+@pytest.mark.parametrize(
+    "environment",
+    [
+        pytest.param(one, marks=pytest.mark.slow if one in ENVIRONMENTS[1:3] else ())
+        for one in ENVIRONMENTS
+    ],
+    ids=" ".join,
+)
 def test_other_processes_give_the_same_bytes(plain, environment):
     """[2.1-a]"""
     assert digest_in(environment) == plain

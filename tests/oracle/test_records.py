@@ -47,10 +47,10 @@ def bytes_of(world: World, snapshot: Any, query: Query, events: list[Event]) -> 
 
 
 @pytest.mark.parametrize(
-    "block", [pytest.param(at, marks=pytest.mark.slow if at >= 1 else ()) for at in range(8)]
+    "block", [pytest.param(at, marks=pytest.mark.slow if at >= 1 else ()) for at in range(16)]
 )
 def test_records_equal_the_oracle_on_random_states(block: int):
-    for seed in range(block * 20, block * 20 + 20):
+    for seed in range(block * 10, block * 10 + 10):
         rng = random.Random(seed)
         facts = random_records(rng)
         world, events = World(facts.buffer, facts.root), random_events(rng, facts)

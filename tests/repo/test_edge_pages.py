@@ -92,7 +92,7 @@ def test_a_page_follows_edits_of_the_graph() -> None:
 
 def test_a_page_reads_its_own_blocks() -> None:
     reads = {}
-    for count in (1_000, 16_000):
+    for count in (500, 8_000):
         repo, store, hub = hub_of(count)
         at = repo.at()
         last = at.edges_of(hub, limit=100)[-1]
@@ -102,7 +102,7 @@ def test_a_page_reads_its_own_blocks() -> None:
         height = at.graph._tree(EDGES).height
         # the node and its tombstone, the leaves of a hundred neighbouring edges, and these
         assert store.read_count <= 2 * height + 100 + 4
-    assert reads[16_000] <= reads[1_000] + 4
+    assert reads[8_000] <= reads[500] + 4
 
 
 def test_pages_of_a_restricted_caller_have_the_visible_edges() -> None:

@@ -32,6 +32,7 @@ from ibidem.repo.state import State
 from .sync.forging import Forge, bundle, put, refused
 
 BLOB = b"retry queue words " * 50_000
+MANY = pytest.param(20_000, marks=pytest.mark.slow)
 SUMMARY = "words that nobody says by chance"
 
 
@@ -148,7 +149,7 @@ def test_parts_without_end_are_refused_at_commit(repo: Repository):
     assert repo.core.view == view
 
 
-@pytest.mark.parametrize("count", [17, 20_000])
+@pytest.mark.parametrize("count", [17, 2_000, MANY])
 def test_content_of_one_block_named_often_is_refused(repo: Repository, forge: Forge, count: int):
     refused(repo, sent(forge, [bomb(count)]), kind=ErrorKind.LIMIT_EXCEEDED)
 
@@ -162,7 +163,7 @@ def test_content_over_the_limit_is_refused_at_commit(repo: Repository):
     assert repo.core.view == view
 
 
-@pytest.mark.parametrize("count", [17, 20_000])
+@pytest.mark.parametrize("count", [17, 2_000, MANY])
 def test_content_of_one_block_named_often_is_named_by_fsck_and_put_together_nowhere(
     repo: Repository, count: int
 ):
@@ -186,7 +187,7 @@ def test_content_of_one_block_named_often_is_named_by_fsck_and_put_together_nowh
     assert peak < 64 << 20
 
 
-@pytest.mark.parametrize("count", [1, 16, 17, 20_000])
+@pytest.mark.parametrize("count", [1, 16, 17, 2_000, MANY])
 def test_a_node_is_erased_whatever_its_content_names(repo: Repository, count: int):
     block = bomb(count)
     written(repo, block)

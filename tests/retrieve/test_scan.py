@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -122,19 +123,25 @@ def test_codes_beside_a_centre_tell_near_duplicates_apart(kind):
     assert sum(one.positions.shape[0] for one in kept) < 600
 
 
+@cache
+def scored(metric, dim):
+    """Rows, and what each has with each of the queries."""
+    rng = np.random.default_rng(dim)
+    rows = adversarial(rng, dim)
+    rows = np.concatenate([rows, rng.standard_normal((3000, dim)).astype(np.float32)])
+    rows = rows[rng.permutation(rows.shape[0])]
+    return rows, [canonical_scores(rows, query, metric) for query in queries_of(rows)]
+
+
 @pytest.mark.parametrize("name", PASSES)
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("dim", [2, pytest.param(64, marks=pytest.mark.slow), 384])
 @pytest.mark.parametrize("share", [1.0, pytest.param(0.6, marks=pytest.mark.slow), 0.02])
 def test_every_row_among_the_best_is_kept(name, metric, dim, share):
-    rng = np.random.default_rng(dim)
-    rows = adversarial(rng, dim)
-    rows = np.concatenate([rows, rng.standard_normal((3000, dim)).astype(np.float32)])
-    rows = rows[rng.permutation(rows.shape[0])]
-    wanted = rng.random(rows.shape[0]) < share
+    rows, scores = scored(metric, dim)
+    wanted = np.random.default_rng(dim).random(rows.shape[0]) < share
     sides = [QuerySide.of(query, metric) for query in queries_of(rows)]
     depths = [1, 10, 100, 7, 3][: len(sides)]
-    scores = {}
     for layout in (1, 7):
         for form in ("mask", "positions"):
             parts = []
@@ -143,10 +150,9 @@ def test_every_row_among_the_best_is_kept(name, metric, dim, share):
                 at = {"mask": mask} if form == "mask" else {"positions": np.flatnonzero(mask)}
                 parts.append(SegmentRows(segment, **at))
             found = scan(parts, sides, depths, PASSES[name], may_give_up=False)
-            for number, (side, depth) in enumerate(zip(sides, depths, strict=True)):
-                values = scores.setdefault(number, canonical_scores(rows, side.query, metric))
-                least = np.sort(values[wanted])[::-1][:depth][-1]
-                best = set(np.flatnonzero(wanted & (values >= least)).tolist())
+            for number, depth in enumerate(depths):
+                least = np.sort(scores[number][wanted])[::-1][:depth][-1]
+                best = set(np.flatnonzero(wanted & (scores[number] >= least)).tolist())
                 kept = {
                     int(ordinal)
                     for one in found[number]

@@ -146,8 +146,9 @@ def check_graph(seed: int) -> None:
         assert memory.repository.receipts.replay(seen.receipt).to_bytes() == seen.to_bytes()
 
 
-def test_tr4_a_graph_is_that_of_a_memory_without_the_rest():
-    for seed in range(40):
+@pytest.mark.parametrize("count", [12, pytest.param(40, marks=pytest.mark.slow)])
+def test_tr4_a_graph_is_that_of_a_memory_without_the_rest(count: int):
+    for seed in range(count):
         check_graph(seed)
 
 

@@ -81,11 +81,12 @@ def test_mined_keys_stay_within_the_bound(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_edits_among_mined_keys_equal_a_fresh_build(kind: str) -> None:
+@pytest.mark.parametrize("rounds", [(1,), pytest.param((0, 1, 2), marks=pytest.mark.slow)])
+def test_edits_among_mined_keys_equal_a_fresh_build(kind: str, rounds: tuple[int, ...]) -> None:
     rng = random.Random(4)
     keys = mined(kind, 1200)
     top, blocks = built(keys)
-    for round_ in range(3):
+    for round_ in rounds:
         for edit in edits_near(keys, 2):
             more = [keys[rng.randrange(len(keys))].tobytes() for _ in range(round_ * 3)]
             edits = edit | dict.fromkeys(more)

@@ -103,7 +103,7 @@ def test_blocks_read_follow_the_changes(count: int) -> None:
     before = random_entries(rng, 30_000)
     old, old_blocks = stored(before)
     height = Tree(Recorder(old_blocks), old).height
-    for _ in range(10):
+    for _ in range(4):
         after = edited(before, random_edits(rng, before, count))
         new, new_blocks = stored(after)
         source = Recorder(old_blocks | new_blocks)

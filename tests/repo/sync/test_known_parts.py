@@ -205,10 +205,10 @@ def test_lists_at_random_are_refused_exactly_where_fsck_names_them(count: int):
 
 
 def test_what_the_gate_reads_follows_what_a_commit_changes():
-    """400 documents of six parts are here; a list of one of them changes, again and again."""
+    """150 documents of six parts are here; a list of one of them changes, again and again."""
     store = RecordingStore(bootstrapped(MemoryStore(), None, "", lambda: 0))
     with ibidem.init(clock=lambda: 0) as theirs, Repository(Core(store, None, lambda: 0)) as ours:
-        for at in range(400):
+        for at in range(150):
             parts = [f"{at} part {number}" for number in range(6)]
             with theirs.transaction() as tx:
                 stage(tx, [listing(f"{at}", *parts), *map(listing, parts)])

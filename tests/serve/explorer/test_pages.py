@@ -427,6 +427,6 @@ def blocks_of_pages(size: int) -> dict[str, int]:
 
 def test_every_page_reads_a_bounded_number_of_blocks(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(edit_page, "LINES_MAX", 20)
-    small, large = blocks_of_pages(150), blocks_of_pages(1500)
+    small, large = blocks_of_pages(100), blocks_of_pages(800)
     more = {page: (small[page], count) for page, count in large.items()}
     assert all(after <= before * 5 // 4 + 100 for before, after in more.values()), more
