@@ -582,6 +582,8 @@ class Index:
 
 def _is_compatible(before: Root, after: Root) -> bool:
     """Returns whether both roots build and analyse texts in the same way."""
+    if before.config == after.config:
+        return True  # as after most commits
     one, other = Config.from_map(before.config), Config.from_map(after.config)
     return (one.analyser, one.fields) == (other.analyser, other.fields)
 

@@ -56,6 +56,8 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import EdgeId, NodeId
 
 _CACHED_KEYS_MAX = 4_096
+_CACHED_RANGES_MAX = 4
+"""Ranges of values whose ordinals are cached with a segment: up to a bit per row each."""
 
 
 class Snapshot:
@@ -330,12 +332,19 @@ def _read_set(segment: Segment, prefix: str, index: int | None) -> BitMap:
 
 
 def _in_range(part: Part, start: bytes, stop: bytes) -> BitMap:
-    """Returns the live ordinals at the keys from `start` to before `stop`."""
-    column = inverted(part.segment, "prop")
-    assert column.keys is not None, "BUG: properties have byte keys"
-    low = column.keys.find(start)
-    rows = np.sort(column.rows[column.span(low, column.keys.find(stop, low))])
-    found = to_bitmap(part.segment["ordinals"][rows])
+    """Returns the live ordinals at the keys from `start` to before `stop`; those of the last few
+    ranges are cached with the segment, dead ones included."""
+    cache: dict[tuple[bytes, bytes], BitMap] = part.segment.cache.setdefault("ranges", {})
+    found = cache.get((start, stop))
+    if found is None:
+        column = inverted(part.segment, "prop")
+        assert column.keys is not None, "BUG: properties have byte keys"
+        low = column.keys.find(start)
+        rows = np.sort(column.rows[column.span(low, column.keys.find(stop, low))])
+        found = to_bitmap(part.segment["ordinals"][rows])
+        for old in list(cache)[: max(0, len(cache) + 1 - _CACHED_RANGES_MAX)]:
+            cache.pop(old, None)
+        cache[start, stop] = found
     return found - part.dead if part.dead else found
 
 

@@ -19,10 +19,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import CID_BYTES, Cid, TreeCid
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.tree.block import check_child, load
 from ibidem.objects.tree.columns import Block, splitter
 from ibidem.objects.tree.read import load_many
@@ -296,7 +297,7 @@ def _part(leaf: Block, low: int, high: int) -> Block:
 def _compare(before: list[Block], after: list[Block]) -> Iterator[Change]:
     """Yields the differences between the entries of some leaves and those of others."""
     one, other = _merged(before), _merged(after)
-    if min(one.size, other.size) >= _MANY:
+    if min(one.size, other.size) >= _MANY and one.width == other.width == ID_BYTES:
         one, other = _without_common(one, other)
     old = dict(zip(one.key_list, one.cid_list(), strict=True))
     take = old.pop
@@ -318,29 +319,39 @@ def _merged(leaves: list[Block]) -> Block:
 
 
 def _without_common(one: Block, other: Block) -> tuple[Block, Block]:
-    """Returns the entries of either without those that both have."""
+    """Returns the entries of either without those that both have; both have keys of `ID_BYTES`.
+
+    Entries whose keys begin alike may remain on both sides though they are equal.
+    """
     import numpy as np
 
-    (keys, cids), (other_keys, other_cids) = _columns(one), _columns(other)
-    at = np.minimum(np.searchsorted(keys, other_keys), one.size - 1)
-    is_new = (keys[at] != other_keys) | (cids[at] != other_cids)
+    (starts, keys, cids), (other_starts, other_keys, other_cids) = _columns(one), _columns(other)
+    at = np.minimum(np.searchsorted(starts, other_starts), one.size - 1)
+    is_new = _differ(keys[at], other_keys) | _differ(cids[at], other_cids)
     is_old = np.ones(one.size, np.bool_)
     is_old[at[~is_new]] = False
     return _chosen(keys, cids, is_old), _chosen(other_keys, other_cids, is_new)
 
 
-def _columns(entries: Block) -> tuple[NDArray[np.bytes_], NDArray[np.bytes_]]:
-    """Returns the keys and the CIDs as strings of fixed width, which numpy compares as bytes."""
+def _columns(entries: Block) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Returns the first eight bytes of the keys as numbers of the same order, and the keys and the
+    CIDs as rows of numbers: numpy compares numbers in a fraction of the time of strings."""
     import numpy as np
 
-    return np.frombuffer(entries.keys, f"S{entries.width}"), np.frombuffer(
-        entries.cids, f"S{CID_BYTES}"
-    )
+    keys = np.frombuffer(entries.keys, np.uint64).reshape(entries.size, -1)
+    starts = keys[:, 0].view(">u8").astype(np.uint64)
+    return starts, keys, np.frombuffer(entries.cids, np.uint32).reshape(entries.size, -1)
 
 
-def _chosen(
-    keys: NDArray[np.bytes_], cids: NDArray[np.bytes_], is_chosen: NDArray[np.bool_]
-) -> Block:
+def _differ(some: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
+    """Returns which rows differ."""
+    found: NDArray[np.bool_] = some[:, 0] != others[:, 0]
+    for column in range(1, some.shape[1]):
+        found |= some[:, column] != others[:, column]
+    return found
+
+
+def _chosen(keys: NDArray[Any], cids: NDArray[Any], is_chosen: NDArray[np.bool_]) -> Block:
     import numpy as np
 
     at = np.flatnonzero(is_chosen)

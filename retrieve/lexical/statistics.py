@@ -22,7 +22,8 @@ from ibidem.retrieve.protocol import Bools, LexicalSegment
 ANALYSER_SHARE = 64
 """An analyser of fewer documents than one in this many is not asked: a few quotations in another
 language do not change what the words of a question match."""
-_PART = "documents"
+_PART, _ANALYSERS = "documents", "documents by analyser"
+"""Names in the cache of a segment."""
 
 
 @record
@@ -105,28 +106,42 @@ def _part_of(segment: LexicalSegment, mask: Bools | None) -> _Part:
 
 def _counted_part(segment: LexicalSegment, mask: Bools | None) -> _Part:
     documents, terms, _ = segment.counted
-    by_analyser = _analysers(segment, mask)
-    out = 0 if mask is None else mask.shape[0] - int(np.count_nonzero(mask))
-    if mask is None or out == 0:
-        return _Part(documents, terms, by_analyser, False, None)
-    gone = None
+    if mask is None:
+        return _Part(documents, terms, _analysers(segment), False, None)
+    out = mask.shape[0] - int(np.count_nonzero(mask))
+    if out == 0:
+        return _Part(documents, terms, +_analysers(segment), False, None)
     if out * tuning.ABSENT_LIST_SHARE < mask.shape[0]:
         gone = np.flatnonzero(~mask)
         lengths = segment.lengths[gone]
-        left_out = int(np.count_nonzero(lengths)), int(lengths.sum(dtype=np.uint64))
-    else:
-        full = documents == mask.shape[0]
-        left_out = _left_out(segment.lengths, ~mask, out if full else None)
-    return _Part(documents - left_out[0], terms - left_out[1], by_analyser, True, gone)
+        documents -= int(np.count_nonzero(lengths))
+        terms -= int(lengths.sum(dtype=np.uint64))
+        by_analyser = Counter(_analysers(segment))
+        by_analyser.subtract(_counts(segment.analysers[gone[lengths > 0]]))
+        return _Part(documents, terms, +by_analyser, True, gone)
+    full = documents == mask.shape[0]
+    left_out = _left_out(segment.lengths, ~mask, out if full else None)
+    by_analyser = _counts(segment.analysers[(segment.lengths > 0) & mask])
+    return _Part(documents - left_out[0], terms - left_out[1], by_analyser, True, None)
 
 
-def _analysers(segment: LexicalSegment, mask: Bools | None) -> dict[int, int]:
-    """Returns by position in `ANALYSERS` how many of the rows that count have terms by it."""
-    found = segment.analysers
-    if mask is None and found.shape[0] and not (found != found[0]).any():
-        return {int(found[0]): segment.counted[0]}
-    counts = segment.lengths > 0 if mask is None else (segment.lengths > 0) & mask
-    return {one: count for one, count in enumerate(np.bincount(found[counts]).tolist()) if count}
+def _analysers(segment: LexicalSegment) -> Counter[int]:
+    """Returns by position in `ANALYSERS` how many rows have terms by it; cached with the
+    segment."""
+    found: Counter[int] | None = segment.cache.get(_ANALYSERS)
+    if found is None:
+        analysers = segment.analysers
+        if analysers.shape[0] and not (analysers != analysers[0]).any():
+            found = Counter({int(analysers[0]): segment.counted[0]})
+        else:
+            found = _counts(analysers[segment.lengths > 0])
+        segment.cache[_ANALYSERS] = found
+    return found
+
+
+def _counts(analysers: npt.NDArray[np.uint8]) -> Counter[int]:
+    counts = np.bincount(analysers).tolist()
+    return Counter({one: count for one, count in enumerate(counts) if count})
 
 
 def _left_out(

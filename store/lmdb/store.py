@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from operator import attrgetter
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Self
 
@@ -51,7 +51,7 @@ pages, 64 MiB of them; a load of 50,000 nodes with vectors is flushed 13 times."
 _PAGE_COUNT = 4096
 """Number of CIDs that one transaction reads while listing: a long listing must not pin old
 pages."""
-_raw = attrgetter("raw")
+_raw = itemgetter(0)
 _NETWORK_FILE_SYSTEMS = frozenset(
     {
         "nfs",
@@ -201,7 +201,12 @@ class LmdbStore(Closing):
             return
         expected = {name: old for name, (old, _) in cells.items()}
         self.guard.refuse(blocks, cells=expected)
-        order = sorted(blocks, key=_raw)
+        pairs: Iterable[tuple[bytes, Any]] = (
+            ((cid.raw, block) for cid, block in blocks.items())
+            if is_held
+            else ((cid.raw, cid) for cid in blocks)
+        )
+        order = sorted(pairs, key=_raw)
         needed = [cid for cid in needs if cid not in blocks]
         partial_key = PARTIAL_CELL.encode("ascii")
         partial_before: bytes | None = None
@@ -220,9 +225,8 @@ class LmdbStore(Closing):
                 partial_before = transaction.get(partial_key, None, environment.cells)
                 transaction.put(partial_key, b"%d" % transaction.id(), db=environment.cells)
             if batch:
-                pairs = ((cid.raw, blocks[cid]) for cid in batch)
                 transaction.cursor(environment.blocks).putmulti(
-                    pairs if is_held else _checked(blocks, batch), dupdata=False, overwrite=False
+                    batch if is_held else _checked(blocks, batch), dupdata=False, overwrite=False
                 )
             if not is_last:
                 return
@@ -365,12 +369,14 @@ class LmdbStore(Closing):
         return environment.read(read)
 
 
-def _checked(blocks: Mapping[Cid, bytes], order: list[Cid]) -> Iterator[tuple[bytes, bytes]]:
+def _checked(
+    blocks: Mapping[Cid, bytes], order: list[tuple[bytes, Cid]]
+) -> Iterator[tuple[bytes, bytes]]:
     """Yields blocks, which together may exceed memory: each is read once, checked and written."""
-    for cid in order:
+    for raw, cid in order:
         block = blocks[cid]
         check_blocks({cid: block})
-        yield cid.raw, block
+        yield raw, block
 
 
 def _check_cells(

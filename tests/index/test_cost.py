@@ -104,6 +104,40 @@ def test_asking_again_reads_and_writes_nothing(tmp_path: Path):
     assert store.read_count == before + 1  # the root block alone
 
 
+def test_a_range_of_values_is_read_from_a_segment_once(tmp_path: Path):
+    store = CountingStore()
+    buffer = WriteBatch(store)
+    rows = [put_node(number, buffer) for number in range(1_000)]
+    nodes = build([(raw, cid) for raw, cid, _ in rows], buffer)
+    roots = [put_root(nodes, EMPTY_TREE, buffer)]
+    raw, node, _ = put_node(1_000, buffer)
+    changed = mutate(nodes, {raw: node, rows[700][0]: None}, buffer)
+    roots.append(put_root(changed, EMPTY_TREE, buffer))
+    store.put(buffer.new)
+    index = Index(tmp_path, store)
+    before, after = (index.snapshot(root) for root in roots)
+    assert len(before.between("number", 600, None)) == 400
+    (whole,) = (part.segment for part in before.state.nodes)
+    assert whole is after.state.nodes[0].segment
+    del whole._columns["ordinals"]  # the nodes of its rows cannot be read any more
+    assert len(after.between("number", 600, None)) == 400
+    assert len(after.between("number", 600, None) & before.live) == 399
+    assert len(before.between("number", 600, None)) == 400
+
+
+def test_the_last_few_ranges_of_a_segment_are_cached(tmp_path: Path):
+    store = CountingStore()
+    buffer = WriteBatch(store)
+    rows = [put_node(number, buffer) for number in range(100)]
+    nodes = build([(raw, cid) for raw, cid, _ in rows], buffer)
+    root = put_root(nodes, EMPTY_TREE, buffer)
+    store.put(buffer.new)
+    snapshot = Index(tmp_path, store).snapshot(root)
+    for low in range(20):
+        assert len(snapshot.between("number", low, None)) == 100 - low
+    assert len(snapshot.state.nodes[0].segment.cache["ranges"]) == 4
+
+
 def test_remembered_snapshots_and_their_files_are_bounded(tmp_path: Path):
     store = CountingStore()
     index = Index(tmp_path, store)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -195,6 +196,33 @@ def test_what_is_known_of_a_segment_holds_until_one_of_its_rows_dies(repo: Repos
     ((name, gone),) = found[0].items()
     assert len(gone) == 20
     assert found[1][name] is gone
+
+
+def test_the_documents_of_each_analyser_are_counted_once_a_segment(repo: Repository) -> None:
+    german = "Der Hund und die Katze sind nicht im Haus, aber sie schlafen gern auf dem Dach"
+    plain = "", "a plain English text of some words"
+    commit(repo, *(f"{plain[number % 2]} {number}" for number in range(100)))
+    commit(repo, *(f"{german} {number}" for number in range(200)))
+    ids = [node.id for node in repo.query(limit=300)]
+    counted = []
+    for number in range(3):
+        assert repo.retrieve("Katze").items
+        snapshot = repo.at().snapshot()
+        statistics = statistics_of(
+            view_of(snapshot, include_tombstoned=False), include_tombstoned=False
+        )
+        expected: Counter[int] = Counter()
+        for segment in snapshot.lexical:
+            live = np.ones(len(segment.lengths), bool) if segment.live is None else segment.live
+            expected.update(segment.analysers[live & (segment.lengths > 0)].tolist())
+        assert statistics.by_analyser == expected
+        assert len(expected) == 2
+        largest = max(snapshot.state.nodes, key=lambda part: part.segment.row_count)
+        counted.append(largest.segment.cache["documents by analyser"])
+        with repo.transaction() as tx:
+            tx.remove_node(ids[number])
+            tx.add_node("Doc", summary=f"the dog and the cat are not in the house {number}")
+    assert counted[0] is counted[1] is counted[2]
 
 
 def test_a_question_after_a_commit_marks_no_row_of_the_whole_graph(repo: Repository) -> None:

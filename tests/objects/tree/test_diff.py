@@ -91,6 +91,14 @@ def test_shifted_boundaries_give_no_false_changes() -> None:
         check(before, edited(before, {rng.randbytes(16): cid(1)}), [])
 
 
+def test_keys_that_begin_alike_are_told_apart() -> None:
+    """Many entries are compared by the first eight bytes of their keys."""
+    rng = random.Random(5)
+    keys = [bytes([high]) * 8 + number.to_bytes(8) for high in range(9) for number in range(400)]
+    before = {key: cid(number) for number, key in enumerate(keys)}
+    check(before, edited(before, random_edits(rng, before, 900)), [keys[1000]])
+
+
 def test_equal_trees_are_not_read() -> None:
     top, _ = stored(random_entries(random.Random(2), 1000))
     assert list(diff(Recorder({}), top, top)) == []
