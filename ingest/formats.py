@@ -20,7 +20,7 @@ PLAIN = "text/plain"
 NDJSON = "application/x-ndjson"
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 
-EXTRACTOR_VERSION = "3"
+EXTRACTOR_VERSION = "4"
 """Version of the extractors in this package; it changes whenever their text would change."""
 
 SOURCE_PROPS = frozenset(

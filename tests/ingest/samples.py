@@ -67,15 +67,17 @@ def shape(text, kind=""):
     return f"<p:sp>{holder}<p:txBody>{lines}</p:txBody></p:sp>"
 
 
-def pdf(pages, *, kids=None, packed=None):
+def pdf(pages, *, kids=None, packed=None, others=None):
     """A PDF of pages of one line each.
 
     kids: what the tree of pages lists, instead of the pages.
     packed: the bytes of the first page's content before compression, instead of its line.
+    others: further objects, or other ones: 3 is the font.
     """
     objects = {
         1: b"<< /Type /Catalog /Pages 2 0 R >>",
         3: b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        **(others or {}),
     }
     numbers = [10 + 2 * index for index in range(len(pages))]
     listed = kids or " ".join(f"{number} 0 R" for number in numbers)

@@ -12,6 +12,7 @@ from ibidem.ingest.extraction import CELL_CHARS_MAX, Writer
 from ibidem.ingest.html_tree import parse
 from ibidem.ingest.mark import Heading
 from ibidem.ingest.pdf import write_page
+from ibidem.ingest.pdf_margin import without_margins
 from ibidem.ingest.sandbox import Sandbox
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.location import source_text
@@ -87,7 +88,7 @@ def test_what_is_stored_is_the_text_with_extractor_version_and_digest(reading):
     read = reading("a.html", PAGE)
     props = document(read).props
     assert props["media_type"] == "text/html"
-    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "3")
+    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "4")
     assert props["source_sha256"] == hashlib.sha256(PAGE.encode()).hexdigest()
     text = source_text(document(read).id, nodes_of(read.drafts).__getitem__)
     assert text.startswith("# Retries\n\nA failed call")
@@ -628,6 +629,96 @@ def test_the_dots_of_a_table_of_contents_are_shortened(reading):
     lines = ["1 Names" + " ." * 40 + " 7", "2 Limits........ 8", "and so on... 9"]
     (_, (_, text)) = parts(reading("a.pdf", pdf([""], packed=page_of(lines))))
     assert text == "1 Names ... 7\n2 Limits ... 8\nand so on... 9"
+
+
+WIDE = " ".join(["600", *["500"] * 30, *["444"] * 64])
+CMAP = b"""/CIDInit /ProcSet findresource begin
+begincmap
+1 begincodespacerange
+<0000> <FFFF>
+endcodespacerange
+1 beginbfrange
+<0021> <007A> <0021>
+endbfrange
+endcmap end"""
+SIMPLE = {
+    3: b"<< /Type /Font /Subtype /Type1 /BaseFont /ABCDEF+Times /FirstChar 32 /LastChar 126 "
+    b"/Encoding /WinAnsiEncoding /Widths [%s] >>" % WIDE.encode()
+}
+COMPOSITE = {
+    3: b"<< /Type /Font /Subtype /Type0 /BaseFont /ABCDEF+Times /Encoding /Identity-H "
+    b"/ToUnicode 4 0 R /DescendantFonts [5 0 R] >>",
+    4: b"<< /Length %d >>\nstream\n%s\nendstream" % (len(CMAP), CMAP),
+    5: b"<< /Type /Font /Subtype /CIDFontType2 /BaseFont /ABCDEF+Times /W [32 [%s]] >>"
+    % WIDE.encode(),
+}
+
+
+@pytest.mark.parametrize("font", [SIMPLE, COMPOSITE])
+def test_words_of_a_pdf_whose_font_has_no_space_stand_apart(reading, font):
+    pytest.importorskip("pypdf")
+
+    def shown(word):
+        return f"<{word.encode('utf-16-be' if font is COMPOSITE else 'ascii').hex()}>"
+
+    line = f"BT /F1 10 Tf 72 720 Td [{shown('Two')} -230 {shown('wo')} 20 {shown('rds')}] TJ ET"
+    (_, (_, text)) = parts(reading("a.pdf", pdf([""], packed=line.encode(), others=font)))
+    assert text == "Two words"
+
+
+def pages_of(*pages):
+    return [page.replace("/", "\n") for page in pages]
+
+
+def test_running_lines_and_numbers_of_pages_are_no_text():
+    pages = pages_of(
+        "Title/by Ada",
+        "i/Guide",
+        "Guide 1/1 One/text 9/and 4",
+        "2 Ways/2.1 Two/}",
+        "Guide 3/more/}",
+        "4 Ways/5 apples/}",
+        "Guide 5/end/1996",
+    )
+    labels = ["", "i", *map(str, range(1, 6))]
+    assert without_margins(pages, labels) == pages_of(
+        "Title/by Ada",
+        "Guide",
+        "1 One/text 9/and 4",
+        "2.1 Two/}",
+        "more/}",
+        "5 apples/}",
+        "end/1996",
+    )
+
+
+def test_a_header_of_several_lines_stays_once():
+    pages = pages_of(
+        *(
+            f"text {'abcd'[page]}/User Guide/Chapter {1 + page // 2}/Page {page + 7}"
+            for page in range(4)
+        )
+    )
+    assert without_margins(pages, list("1234")) == pages_of(
+        "text a/User Guide/Chapter 1",
+        "text b/User Guide/Chapter 1",
+        "text c/User Guide/Chapter 2",
+        "text d/User Guide/Chapter 2",
+    )
+
+
+def test_lines_that_repeat_far_apart_or_seldom_are_text():
+    pages = ["Note", "a", "b", "Note", "c", "d", "Note", "x", "x"]
+    assert without_margins(pages, [""] * 9) == pages
+    assert without_margins(["Page 1"], ["1"]) == ["Page 1"]
+    assert without_margins([], []) == []
+
+
+def test_margins_of_a_pdf_are_left_out(reading):
+    pytest.importorskip("pypdf")
+    read = reading("a.pdf", pdf(["Guide 1", "Guide 2", "Guide 3", "One."]))
+    assert parts(read) == [(1, "Page 4"), ("paragraph", "One.")]
+    assert read.warnings == ["3 of 4 pages have no text"]
 
 
 def test_a_pdf_of_one_endless_word_takes_bounded_time(reading):
