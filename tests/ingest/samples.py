@@ -44,7 +44,7 @@ def epub(chapters, *, entries="", head=""):
     return archive({"META-INF/container.xml": CONTAINER, "OEBPS/book.opf": package, **pages})
 
 
-def pptx(slides):
+def pptx(slides, **others):
     """A presentation of slides, each the XML of its shapes."""
     relations = "".join(
         f'<Relationship Id="r{number}" Target="slides/slide{number}.xml"/>'
@@ -58,7 +58,7 @@ def pptx(slides):
     }
     for number, shapes in enumerate(slides):
         parts[f"ppt/slides/slide{number}.xml"] = f"<p:sld>{shapes}</p:sld>"
-    return archive(parts)
+    return archive({**parts, **others})
 
 
 def shape(text, kind=""):

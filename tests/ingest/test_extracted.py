@@ -529,6 +529,145 @@ def test_no_deleted_or_moved_text_of_a_word_document_is_read(reading):
     assert parts(reading("a.docx", docx(body, **notes))) == [("paragraph", "moved")]
 
 
+def run(text, font=""):
+    fonts = f'<w:rPr><w:rFonts w:ascii="{font}"/></w:rPr>' if font else ""
+    return f'<w:r>{fonts}<w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def test_lines_of_code_of_a_word_document_are_one_block(reading):
+    styles = (
+        '<w:style w:default="1" w:styleId="n"><w:name w:val="Normal"/>'
+        '<w:rPr><w:rFonts w:ascii="Courier New"/></w:rPr></w:style>'
+        '<w:style w:styleId="c"><w:name w:val="Source Code"/><w:basedOn w:val="n"/></w:style>'
+        '<w:style w:styleId="m"><w:name w:val="Box"/><w:rPr><w:rFonts w:ascii="Fira Mono"/></w:rPr>'
+        '</w:style><w:style w:styleId="b"><w:name w:val="Inner"/><w:basedOn w:val="m"/></w:style>'
+        '<w:style w:styleId="l"><w:name w:val="Code Caption"/></w:style>'
+        '<w:style w:styleId="x"><w:name w:val="Loop"/><w:basedOn w:val="x"/></w:style>'
+    )
+    inside = run("if x:", "Consolas") + run(" ") + run("pass", "Consolas")
+    body = (
+        paragraph("Text:", "n")
+        + paragraph("a = 1", "c") + paragraph("") + paragraph("  b = 2", "c")
+        + paragraph("Code 1", "l")
+        + paragraph("one", "b") + f"<w:p>{inside}</w:p>" + paragraph("", "b")
+        + f"<w:p>{run('Use ')}{run('ls', 'Consolas')}</w:p>"
+        + f"<w:p>{run('word ' * 60, 'Consolas')}</w:p>"
+        + paragraph("item", "x", '<w:numPr><w:ilvl w:val="0"/></w:numPr>')
+        + paragraph("last", "c")
+    )  # fmt: skip
+    assert parts(reading("a.docx", docx(body, **{"word/styles.xml": styles}))) == [
+        ("code", "Text:\n\n```\na = 1\n\n  b = 2\n```"),
+        ("paragraph", "Code 1"),
+        ("code", "```\none\nif x: pass\n```"),
+        ("paragraph", "Use ls"),
+        ("paragraph", ("word " * 60).strip()),
+        ("list", "- item"),
+        ("code", "```\nlast\n```"),
+    ]
+
+
+def test_a_style_that_is_based_on_a_heading_is_one(reading):
+    styles = (
+        '<w:style w:styleId="h"><w:name w:val="heading 2"/></w:style>'
+        '<w:style w:styleId="o"><w:name w:val="Our Heading"/><w:basedOn w:val="h"/></w:style>'
+    )
+    read = reading("a.docx", docx(paragraph("Limits", "o"), **{"word/styles.xml": styles}))
+    assert parts(read) == [(2, "Limits")]
+
+
+def cache(kind, *values, code="General"):
+    points = "".join(
+        f'<c:pt idx="{at}"><c:v>{value}</c:v></c:pt>' for at, value in enumerate(values) if value
+    )
+    inner = f"<c:formatCode>{code}</c:formatCode>{points}"
+    return f"<c:{kind}Ref><c:{kind}Cache>{inner}</c:{kind}Cache></c:{kind}Ref>"
+
+
+def titled(text):
+    return (
+        f"<c:title><c:tx><c:rich><a:p><a:r><a:t>{text}</a:t></a:r></a:p></c:rich></c:tx></c:title>"
+    )
+
+
+MONTHS = cache("num", 45292, 45323, code="mmm yy")
+CHART = (
+    f"<c:chartSpace><c:chart>{titled('Calls')}<c:plotArea><c:barChart>"
+    f"<c:ser><c:tx>{cache('str', '007')}</c:tx><c:cat>{MONTHS}</c:cat>"
+    f"<c:val>{cache('num', 5, '2.2999999999999998')}</c:val></c:ser>"
+    f"<c:ser><c:tx><c:v>lost</c:v></c:tx><c:cat>{MONTHS}</c:cat>"
+    f"<c:val>{cache('num', '', 7, code='0.0 [Red]')}</c:val></c:ser></c:barChart>"
+    f"<c:catAx>{titled('Month')}</c:catAx><c:valAx>{titled('Thousands')}</c:valAx>"
+    "</c:plotArea></c:chart></c:chartSpace>"
+)
+CHART_TEXT = (
+    "Calls, Thousands\n\n| Month | 007 | lost |\n|---|---|---|\n"
+    "| 2024-01-01 | 5 |  |\n| 2024-02-01 | 2.3 | 7 |"
+)
+
+
+def point(number, text, kind="node"):
+    return (
+        f'<dgm:pt modelId="{number}" type="{kind}"><dgm:t><a:p><a:r><a:t>{text}</a:t></a:r></a:p>'
+        "</dgm:t></dgm:pt>"
+    )
+
+
+DIAGRAM = (
+    "<dgm:dataModel><dgm:ptLst>"
+    + point(1, "", "doc") + point(2, "Second") + point(3, "First") + point(4, "below")
+    + point(5, "shown", "pres") + point(6, "alone")
+    + "</dgm:ptLst><dgm:cxnLst>"
+    + "".join(
+        f'<dgm:cxn srcId="{source}" destId="{target}" srcOrd="{order}"/>'
+        for source, target, order in ((1, 2, 10), (1, 3, 9), (3, 4, 0), (4, 3, 0))
+    )
+    + '<dgm:cxn srcId="6" destId="2" type="presOf"/></dgm:cxnLst></dgm:dataModel>'
+)  # fmt: skip
+DIAGRAM_TEXT = "- First\n  - below\n- Second\n- alone"
+DRAWINGS = (
+    '<Relationships><Relationship Id="c" Target="../charts/c.xml"/>'
+    '<Relationship Id="d" Target="../diagrams/d.xml"/></Relationships>'
+)
+
+
+def test_charts_and_diagrams_of_a_presentation_are_read(reading):
+    def frame(inner):
+        return f"<p:graphicFrame><a:graphicData>{inner}</a:graphicData></p:graphicFrame>"
+
+    slide = (
+        shape("Why", "title") + frame('<c:chart r:id="c"/>') + frame('<dgm:relIds r:dm="d"/>')
+        + frame('<c:chart r:id="none"/>')
+    )  # fmt: skip
+    files = {
+        "ppt/slides/_rels/slide0.xml.rels": DRAWINGS,
+        "ppt/charts/c.xml": CHART,
+        "ppt/diagrams/d.xml": DIAGRAM,
+    }
+    read = reading("a.pptx", pptx([slide], **files))
+    assert parts(read) == [(1, "Slide 1: Why"), ("table", CHART_TEXT), ("list", DIAGRAM_TEXT)]
+    assert read.warnings == ["drawing 'ppt/slides' is not in the archive, left out"]
+
+
+def test_charts_and_diagrams_of_a_word_document_stand_below_their_paragraph(reading):
+    def drawing(inner):
+        return f"<w:r><w:drawing>{inner}</w:drawing></w:r>"
+
+    body = (
+        paragraph("item", "", '<w:numPr><w:ilvl w:val="0"/></w:numPr>').replace(
+            "</w:p>", f"""{drawing('<c:chart r:id="c"/>')}</w:p>"""
+        )
+        + f"""<w:p>{drawing('<dgm:relIds r:dm="d"/>')}</w:p>"""
+    )
+    files = {
+        "word/_rels/document.xml.rels": DRAWINGS.replace("../", ""),
+        "word/charts/c.xml": CHART,
+        "word/diagrams/d.xml": DIAGRAM,
+    }
+    assert parts(reading("a.docx", docx(body, **files))) == [
+        ("list", "- item"), ("table", CHART_TEXT), ("list", DIAGRAM_TEXT),
+    ]  # fmt: skip
+
+
 def test_a_presentation_becomes_a_section_a_slide(reading):
     data = pptx([shape("Why", "title") + shape("one\ntwo"), shape("Only text")])
     assert parts(reading("a.pptx", data)) == [
