@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+from base64 import b64encode
 from collections import Counter
 
 import pytest
@@ -369,6 +370,45 @@ def test_all_texts_of_a_message_are_read_and_no_attachment(reading):
         ("paragraph", "Forwarded text."),
     ]
     assert list(document(read).props["attachments"]) == ["a.png", "a.png", "a.log"]
+
+
+INNER = "Subject: Inner\nFrom: Ada\n\nForwarded = text."
+
+
+@pytest.mark.parametrize(
+    ("head", "text"),
+    [
+        ("message/rfc822\nContent-Transfer-Encoding: base64", b64encode(INNER.encode()).decode()),
+        ("message/rfc822\nContent-Transfer-Encoding: Base64", INNER),
+        ("message/rfc822\nContent-Transfer-Encoding: 8bit", INNER),
+        (
+            "message/global\nContent-Transfer-Encoding: quoted-printable",
+            INNER.replace("= ", "=3D=\n "),
+        ),
+        (
+            "application/octet-stream; name=a.EML\nContent-Transfer-Encoding: base64",
+            b64encode(INNER.encode()).decode(),
+        ),
+        ("text/plain\nContent-Disposition: attachment; filename=a.eml", INNER),
+    ],
+)
+def test_a_forwarded_message_is_read_however_it_is_encoded(reading, head, text):
+    source = message(*mixed("mixed", (PLAIN, "See below."), (f"Content-Type: {head}", text)))
+    assert parts(reading("a.eml", source)) == [
+        ("paragraph", "See below."),
+        (1, "Inner"),
+        ("paragraph", "From: Ada"),
+        ("paragraph", "Forwarded = text."),
+    ]
+
+
+def test_a_file_that_is_called_a_message_and_is_none_is_left_out(reading):
+    for head, text in (
+        ("application/octet-stream; name=a.eml\nContent-Transfer-Encoding: base64", "AAAA"),
+        ("message/rfc822\nContent-Transfer-Encoding: base64", ""),
+    ):
+        source = message(*mixed("mixed", (PLAIN, "One."), (f"Content-Type: {head}", text)))
+        assert parts(reading("a.eml", source))[0] == ("paragraph", "One.")
 
 
 def test_the_page_of_related_parts_is_the_one_that_they_name(reading):
