@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ibidem.ingest.extraction import Extraction, Writer, clean, one_line
-from ibidem.ingest.pdf_font import give_spaces
+from ibidem.ingest.pdf_font import add_spaces
 from ibidem.ingest.pdf_margin import without_margins
 from ibidem.ingest.split import of_items
 from ibidem.objects.errors import ErrorKind, InvalidInputError
@@ -57,7 +57,7 @@ def extract(data: bytes) -> Extraction:
                 f"PDF: {len(reader.pages)} pages, expected at most {PAGES_MAX}",
                 kind=ErrorKind.LIMIT_EXCEEDED,
             )
-        give_spaces(reader)
+        add_spaces(reader)
         texts = [_LEADER.sub(" ...", clean(page.extract_text())) for page in reader.pages]
         texts = without_margins(texts, _labels(reader))
         compounds = {one.lower() for text in texts for one in _COMPOUND.findall(text)}

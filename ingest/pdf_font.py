@@ -21,17 +21,22 @@ _UNUSED_CODE = 0xFFFF
 _MAPPING = b"\n1 beginbfchar\n<FFFF> <0020>\nendbfchar\n"
 
 
-def give_spaces(reader: PdfReader) -> None:
+def add_spaces(reader: PdfReader) -> None:
     """Changes the fonts of all pages, in memory."""
+    from pypdf.errors import PyPdfError
+
     done: set[int] = set()
     for page in reader.pages:
         for font in _fonts(page):
             if id(font) not in done:
                 done.add(id(font))
-                if font.get("/Subtype") == "/Type0":
-                    _add_space(font)
-                else:
-                    _narrow_space(font)
+                try:
+                    if font.get("/Subtype") == "/Type0":
+                        _add_space(font)
+                    else:
+                        _narrow_space(font)
+                except (PyPdfError, ValueError, TypeError, LookupError, AttributeError):
+                    continue  # a broken font stays as it is
 
 
 def _fonts(page: Any) -> Iterator[Any]:
