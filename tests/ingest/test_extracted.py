@@ -845,6 +845,20 @@ def test_words_of_a_pdf_whose_font_has_no_space_stand_apart(reading, font):
     assert text == "Two words"
 
 
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {3: COMPOSITE[3].replace(b"[5 0 R]", b"[]")},
+        {4: b"<< /Filter /FlateDecode /Length 4 >>\nstream\nabcd\nendstream"},
+        {5: b"<< /Type /Font /Subtype /CIDFontType2 /BaseFont /A /W null >>"},
+    ],
+)
+def test_a_pdf_with_a_broken_font_is_read(reading, broken):
+    pytest.importorskip("pypdf")
+    line = b"BT /F1 10 Tf 72 720 Td <00540077> Tj ET"
+    assert parts(reading("a.pdf", pdf([""], packed=line, others={**COMPOSITE, **broken})))
+
+
 def pages_of(*pages):
     return [page.replace("/", "\n") for page in pages]
 
