@@ -20,7 +20,7 @@ PLAIN = "text/plain"
 NDJSON = "application/x-ndjson"
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 
-EXTRACTOR_VERSION = "3"
+EXTRACTOR_VERSION = "4"
 """Version of the extractors in this package; it changes whenever their text would change."""
 
 SOURCE_PROPS = frozenset(
@@ -39,7 +39,7 @@ SOURCE_PROPS = frozenset(
 )
 """Every property that an extractor may give a document; a second ingest replaces them all."""
 
-READER_VERSION = "3"
+READER_VERSION = "4"
 """Version of the readers in this package; it changes whenever they would make other nodes of a
 text, so that unchanged files are ingested again."""
 

@@ -1,8 +1,8 @@
 """E-mail to text: the visible parts of a message; the header becomes properties of the document.
 
 In a mailbox each message is a section under its subject, with sender and date as its first lines;
-so is a message that is forwarded as a part of another. What a message quotes is in passages of its
-own. Attachments are named but not read.
+so is a message that is forwarded as a part of another, or attached as a file. What a message quotes
+is in passages of its own. Other attachments are named but not read.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ _SAYS_LITTLE = 4
 says that the message is in HTML."""
 _BLANK_LINES = re.compile(r"(?:^|(?<=\n))[>\s]*(?:\n|\Z)")
 """Lines of nothing but marks of quotation."""
+_MESSAGES = frozenset({"message/rfc822", "message/global"})
+_ENCODINGS = frozenset({"base64", "quoted-printable"})
+_UNCHANGED = policy.default.clone(refold_source="none")
 _SHOWN = ("from", "to", "date")
 _HEADERS = {
     "from": "from",
@@ -107,8 +110,8 @@ def _write_body(writer: Writer, part: EmailMessage, level: int, depth: int = 0) 
     parts = [one for one in part.iter_parts() if isinstance(one, EmailMessage)]
     if depth > DEPTH_MAX:
         return
-    if kind == "message/rfc822":
-        for one in parts:
+    if messages := _forwarded(part, parts):
+        for one in messages:
             _write_section(writer, one, level + 1, depth + 1)
     elif parts:
         if kind == "multipart/alternative":
@@ -125,6 +128,31 @@ def _write_body(writer: Writer, part: EmailMessage, level: int, depth: int = 0) 
         write_html(writer, _content(part), level)
     elif kind == "text/plain":
         _write_plain(writer, _content(part))
+
+
+def _forwarded(part: EmailMessage, parts: list[EmailMessage]) -> list[EmailMessage]:
+    """Returns the messages that a part forwards; none if it is not a message.
+
+    The library reads one that is encoded, which is not allowed but common, as if it were not.
+    """
+    coded = EmailMessage()
+    if part.get_content_type() in _MESSAGES:
+        encoding = str(part.get("content-transfer-encoding", "")).strip().lower()
+        if encoding not in _ENCODINGS or not parts:
+            return parts
+        coded["Content-Transfer-Encoding"] = encoding
+        try:
+            source = parts[0].as_bytes(policy=_UNCHANGED)
+        except (MessageError, ValueError, LookupError, TypeError, AttributeError):
+            return parts
+        coded.set_payload(source.decode("ascii", "surrogateescape"))
+    elif (part.get_filename() or "").lower().endswith(".eml") and not parts:
+        coded = part
+    else:
+        return []
+    data = coded.get_payload(decode=True)
+    found = _parsed(data) if isinstance(data, bytes) else None
+    return parts if found is None or not _headers(found) else [found]
 
 
 def _best(parts: list[EmailMessage]) -> EmailMessage:

@@ -1,8 +1,9 @@
 """DOCX and PPTX to text: both are archives of XML; their headings, text and tables are read.
 
 Footnotes and endnotes stand below the paragraph that refers to them, text boxes below the paragraph
-that they are anchored to. Pictures, page headers and footers, comments and tracked deletions are
-left out. Linked and embedded files are not opened.
+that they are anchored to, charts and diagrams below the paragraph that has them. Paragraphs of code
+that follow each other are one block. Pictures, page headers and footers, comments and tracked
+deletions are left out. Linked and embedded files are not opened.
 """
 
 from __future__ import annotations
@@ -11,13 +12,27 @@ import re
 from collections.abc import Iterator
 
 from ibidem.ingest.archive import Archive, resolved
+from ibidem.ingest.drawing import TAGS, paragraphs, write_drawing
 from ibidem.ingest.extraction import Extraction, Writer, one_line
 from ibidem.ingest.html_tree import Element
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.record import record
 
 _DOCUMENT = "word/document.xml"
 _PRESENTATION = "ppt/presentation.xml"
 _HEADING = re.compile(r"(?:heading|titre|überschrift) ?([1-9])", re.IGNORECASE)
+_ITEM = re.compile(r"list (?:bullet|number)", re.IGNORECASE)
+_CODE = re.compile(r"^(?!.*caption).*\b(?:code|preformatted|listing|verbatim)\b", re.IGNORECASE)
+"""In the names of styles for lines of code."""
+_MONOSPACED = re.compile(
+    r"courier|consolas|menlo|monaco|lucida console|cascadia|inconsolata|mono\b|\bcode\b",
+    re.IGNORECASE,
+)
+"""In the names of fonts for code."""
+_CODE_CHARS_MAX = 200
+"""A paragraph with more characters is text, whatever its font."""
+_STYLES_MAX = 20
+"""The most styles of which each is based on the next."""
 _PROPS = {"dc:creator": "author", "dcterms:modified": "date"}
 _REFERENCES = {"w:footnotereference": "footnote", "w:endnotereference": "endnote"}
 _DROPPED = frozenset({"w:del", "w:movefrom", "mc:fallback"})
@@ -36,34 +51,53 @@ def extract_docx(data: bytes) -> Extraction:
     links = _relations(archive, _DOCUMENT)
     notes = _notes(archive)
     items: list[str] = []
+    code: list[str] = []
+
+    def flush() -> None:
+        """Writes the list or the code whose paragraphs have been read."""
+        writer.block("list", "\n".join(items))
+        writer.code("\n".join(code))
+        items.clear()
+        code.clear()
+
     for part in _blocks(body):
         layout = _layout(part)
-        item = layout.find("w:numpr") is not None
-        style = styles.get(_value(layout, "w:pstyle"), "")
+        style = styles.get(_value(layout, "w:pstyle"), _Style())
         below = list(_notes_of(part, notes))
-        item = item or style.lower().startswith(("list bullet", "list number"))
-        heading = _HEADING.fullmatch(style)
-        if items and (not item or heading):
-            writer.block("list", "\n".join(items))
-            items.clear()
+        drawings = list(_outermost(part, TAGS))
+        heading = _HEADING.fullmatch(style.name)
+        is_title = style.name.lower() == "title"
+        is_item = not (heading or is_title) and (
+            layout.find("w:numpr") is not None or style.is_item
+        )
+        is_code = not (heading or is_title or is_item or drawings) and (
+            part.tag == "w:p" and _is_code(part, style, styles, goes_on=bool(code))
+        )
+        if (items and not is_item) or (code and not is_code):
+            flush()
         if part.tag == "w:tbl":
             writer.table(_rows(part, links))
-        elif style.lower() == "title":
+        elif is_title:
             writer.heading(1, _text(part, {}))
         elif heading:
             writer.heading(int(heading[1]), _text(part, {}))
-        elif item:
+        elif is_item:
             level = _value(layout, "w:ilvl")
             indent = "  " * (int(level) if level.isdecimal() and len(level) < 2 else 0)
             items.append(f"{indent}- {one_line(_text(part, links))}")
             items += [f"{indent}  {note}" for note in below]
             below = []
+        elif is_code:
+            code.append(_text(part, {}).rstrip())
         else:
             writer.block("paragraph", "\n".join([_text(part, links).strip(), *below]))
             below = []
+        if below or drawings:
+            flush()
         writer.block("paragraph", "\n".join(below))
-    if items:
-        writer.block("list", "\n".join(items))
+        for drawing in drawings:
+            write_drawing(writer, archive, _DOCUMENT, links, drawing)
+    flush()
     title, props = _properties(archive)
     return writer.finish(title or writer.first_heading(), props)
 
@@ -89,8 +123,9 @@ def extract_pptx(data: bytes) -> Extraction:
 
 def _slide(writer: Writer, archive: Archive, name: str, number: int) -> None:
     shapes = list(_outermost(archive.xml(name), frozenset({"p:sp", "p:graphicframe"})))
+    links = _relations(archive, name)
     title = next((shape for shape in shapes if _placeholder(shape) in ("title", "ctrtitle")), None)
-    text = "" if title is None else " ".join(_paragraphs(title))
+    text = "" if title is None else " ".join(paragraphs(title))
     writer.heading(1, f"Slide {number}: {text}" if text.strip() else f"Slide {number}")
     for shape in shapes:
         table = shape.find("a:tbl")
@@ -98,39 +133,29 @@ def _slide(writer: Writer, archive: Archive, name: str, number: int) -> None:
             rows = [row for row in table.walk() if row.tag == "a:tr"]
             writer.table(
                 [
-                    [" ".join(_paragraphs(cell)) for cell in row.walk() if cell.tag == "a:tc"]
+                    [" ".join(paragraphs(cell)) for cell in row.walk() if cell.tag == "a:tc"]
                     for row in rows
                 ]
             )
         elif shape is not title:
-            lines = [line for line in _paragraphs(shape) if line.strip()]
+            lines = [line for line in paragraphs(shape) if line.strip()]
             if len(lines) > 1:
                 writer.block("list", "\n".join(f"- {line}" for line in lines))
             else:
                 writer.block("paragraph", "\n".join(lines))
-    for target in _relations(archive, name).values():
+        for drawing in _outermost(shape, TAGS):
+            write_drawing(writer, archive, name, links, drawing)
+    for target in links.values():
         notes = resolved(name, target)
         if "/notesSlides/" in notes and notes in archive:
             for shape in archive.xml(notes).walk():
                 if shape.tag == "p:sp" and _placeholder(shape) == "body":
-                    writer.block("paragraph", "\n".join(_paragraphs(shape)))
+                    writer.block("paragraph", "\n".join(paragraphs(shape)))
 
 
 def _placeholder(shape: Element) -> str:
     holder = shape.find("p:ph")
     return "" if holder is None else holder.attributes.get("type", "body").lower()
-
-
-def _paragraphs(shape: Element) -> Iterator[str]:
-    for paragraph in shape.walk():
-        if paragraph.tag == "a:p":
-            yield one_line(
-                "".join(
-                    " " if run.tag == "a:br" else run.text()
-                    for run in paragraph.walk()
-                    if run.tag in ("a:t", "a:br")
-                )
-            )
 
 
 def _blocks(body: Element) -> Iterator[Element]:
@@ -239,16 +264,66 @@ def _value(part: Element, tag: str) -> str:
     return "" if element is None else element.attributes.get("w:val", "")
 
 
-def _styles(archive: Archive) -> dict[str, str]:
-    """Returns the names of the styles by id; built-in styles have English names in every
-    language."""
+def _is_code(
+    paragraph: Element, style: _Style, styles: dict[str, _Style], *, goes_on: bool
+) -> bool:
+    """Returns whether a paragraph is a line of code by its style or its fonts; an empty one is, if
+    the one before it is."""
+    runs = [run for run in _outermost(paragraph, frozenset({"w:r"})) if _text(run, {}).strip()]
+    if not runs:
+        return goes_on
+    return style.is_code or (
+        all(_has_code_font(run, style, styles) for run in runs)
+        and sum(len(_text(run, {})) for run in runs) <= _CODE_CHARS_MAX
+    )
+
+
+def _has_code_font(run: Element, style: _Style, styles: dict[str, _Style]) -> bool:
+    own = styles.get(_value(run, "w:rstyle"), _Style())
+    return _MONOSPACED.search(_font(run) or own.font or style.font) is not None
+
+
+def _font(part: Element) -> str:
+    fonts = part.find("w:rfonts")
+    return "" if fonts is None else fonts.attributes.get("w:ascii", "")
+
+
+@record
+class _Style:
+    """What is read of a style, with what it takes from the styles that it is based on."""
+
+    name: str = ""
+    font: str = ""
+    is_item: bool = False
+    is_code: bool = False
+
+
+def _styles(archive: Archive) -> dict[str, _Style]:
+    """Returns the styles by id; built-in styles have English names in every language."""
     if "word/styles.xml" not in archive:
         return {}
-    found: dict[str, str] = {}
-    for style in archive.xml("word/styles.xml").walk():
-        name = style.find("w:name") if style.tag == "w:style" else None
-        if name is not None:
-            found[style.attributes.get("w:styleid", "")] = name.attributes.get("w:val", "")
+    elements = {
+        style.attributes.get("w:styleid", ""): style
+        for style in archive.xml("word/styles.xml").walk()
+        if style.tag == "w:style"
+    }
+    found: dict[str, _Style] = {}
+    for key in elements:
+        names: list[str] = []
+        fonts: list[str] = []
+        at = key
+        while at in elements and len(names) < _STYLES_MAX:
+            one = elements[at]
+            names.append(_value(one, "w:name"))
+            if one.attributes.get("w:default") != "1":  # else all text would be code
+                fonts.append(_font(one))
+            at = _value(one, "w:basedon")
+        found[key] = _Style(
+            next((name for name in names if _HEADING.fullmatch(name)), names[0]),
+            next(filter(None, fonts), ""),
+            any(_ITEM.match(name) for name in names),
+            any(_CODE.match(name) for name in names),
+        )
     return found
 
 

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ibidem.ingest.extraction import Extraction, Writer, clean, one_line
+from ibidem.ingest.pdf_font import add_spaces
+from ibidem.ingest.pdf_margin import without_margins
 from ibidem.ingest.split import of_items
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 
@@ -55,7 +57,9 @@ def extract(data: bytes) -> Extraction:
                 f"PDF: {len(reader.pages)} pages, expected at most {PAGES_MAX}",
                 kind=ErrorKind.LIMIT_EXCEEDED,
             )
+        add_spaces(reader)
         texts = [_LEADER.sub(" ...", clean(page.extract_text())) for page in reader.pages]
+        texts = without_margins(texts, _labels(reader))
         compounds = {one.lower() for text in texts for one in _COMPOUND.findall(text)}
         titles = _titles(reader)
         level = 1 + max((level for found in titles.values() for level, _ in found), default=0)
@@ -81,6 +85,16 @@ def extract(data: bytes) -> Extraction:
             raise
         raise InvalidInputError(f"PDF: {type(error).__name__}: {error}") from error
     return writer.finish(title, {"author": author} if author else {})
+
+
+def _labels(reader: PdfReader) -> list[str]:
+    """Returns the numbers of the pages by the file; of a broken list those from 1."""
+    from pypdf.errors import PyPdfError
+
+    try:
+        return [label.strip() for label in reader.page_labels]
+    except (PyPdfError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        return [str(index + 1) for index in range(len(reader.pages))]
 
 
 def _titles(reader: PdfReader) -> _Titles:

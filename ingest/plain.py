@@ -12,6 +12,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from ibidem.ingest.mark import BLANK, Block, Mark, trim
 from ibidem.ingest.split import (
@@ -42,6 +43,8 @@ _INSIDE = 2 * _INDENT_MAX + 2
 
 HEADER_CHARS_MAX = 1000
 """A longer header of a table is not repeated."""
+_HEADER_BLOCKS_MAX = 4
+"""Blocks of lines through the header: an introduction, a directive or a caption may stand above."""
 
 
 def plain_marks(source: str, start: int = 0) -> Iterator[Mark]:
@@ -151,6 +154,12 @@ def table_header(text: str) -> str:
 
 
 def _header_range(text: str) -> tuple[int, int]:
+    """Returns the range of the header, which is in the first block of lines or below a caption: a
+    table may have blank lines between its rows, and a border below the last one."""
     from ibidem.retrieve.context.excerpt import header_of
 
-    return header_of(text, len(text) - 1, chars_max=HEADER_CHARS_MAX) or (0, 0)
+    for block in islice(_PARAGRAPH.finditer(text), _HEADER_BLOCKS_MAX):
+        found = header_of(text, block.end() - 1, chars_max=HEADER_CHARS_MAX)
+        if found is not None and text[found[1] :].strip(BLANK):
+            return found
+    return 0, 0

@@ -44,7 +44,7 @@ def epub(chapters, *, entries="", head=""):
     return archive({"META-INF/container.xml": CONTAINER, "OEBPS/book.opf": package, **pages})
 
 
-def pptx(slides):
+def pptx(slides, **others):
     """A presentation of slides, each the XML of its shapes."""
     relations = "".join(
         f'<Relationship Id="r{number}" Target="slides/slide{number}.xml"/>'
@@ -58,7 +58,7 @@ def pptx(slides):
     }
     for number, shapes in enumerate(slides):
         parts[f"ppt/slides/slide{number}.xml"] = f"<p:sld>{shapes}</p:sld>"
-    return archive(parts)
+    return archive({**parts, **others})
 
 
 def shape(text, kind=""):
@@ -67,15 +67,17 @@ def shape(text, kind=""):
     return f"<p:sp>{holder}<p:txBody>{lines}</p:txBody></p:sp>"
 
 
-def pdf(pages, *, kids=None, packed=None):
+def pdf(pages, *, kids=None, packed=None, others=None):
     """A PDF of pages of one line each.
 
     kids: what the tree of pages lists, instead of the pages.
     packed: the bytes of the first page's content before compression, instead of its line.
+    others: further objects, or other ones: 3 is the font.
     """
     objects = {
         1: b"<< /Type /Catalog /Pages 2 0 R >>",
         3: b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        **(others or {}),
     }
     numbers = [10 + 2 * index for index in range(len(pages))]
     listed = kids or " ".join(f"{number} 0 R" for number in numbers)

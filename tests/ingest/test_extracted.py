@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+from base64 import b64encode
 from collections import Counter
 
 import pytest
@@ -12,6 +13,7 @@ from ibidem.ingest.extraction import CELL_CHARS_MAX, Writer
 from ibidem.ingest.html_tree import parse
 from ibidem.ingest.mark import Heading
 from ibidem.ingest.pdf import write_page
+from ibidem.ingest.pdf_margin import without_margins
 from ibidem.ingest.sandbox import Sandbox
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.location import source_text
@@ -87,7 +89,7 @@ def test_what_is_stored_is_the_text_with_extractor_version_and_digest(reading):
     read = reading("a.html", PAGE)
     props = document(read).props
     assert props["media_type"] == "text/html"
-    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "3")
+    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "4")
     assert props["source_sha256"] == hashlib.sha256(PAGE.encode()).hexdigest()
     text = source_text(document(read).id, nodes_of(read.drafts).__getitem__)
     assert text.startswith("# Retries\n\nA failed call")
@@ -370,6 +372,45 @@ def test_all_texts_of_a_message_are_read_and_no_attachment(reading):
     assert list(document(read).props["attachments"]) == ["a.png", "a.png", "a.log"]
 
 
+INNER = "Subject: Inner\nFrom: Ada\n\nForwarded = text."
+
+
+@pytest.mark.parametrize(
+    ("head", "text"),
+    [
+        ("message/rfc822\nContent-Transfer-Encoding: base64", b64encode(INNER.encode()).decode()),
+        ("message/rfc822\nContent-Transfer-Encoding: Base64", INNER),
+        ("message/rfc822\nContent-Transfer-Encoding: 8bit", INNER),
+        (
+            "message/global\nContent-Transfer-Encoding: quoted-printable",
+            INNER.replace("= ", "=3D=\n "),
+        ),
+        (
+            "application/octet-stream; name=a.EML\nContent-Transfer-Encoding: base64",
+            b64encode(INNER.encode()).decode(),
+        ),
+        ("text/plain\nContent-Disposition: attachment; filename=a.eml", INNER),
+    ],
+)
+def test_a_forwarded_message_is_read_however_it_is_encoded(reading, head, text):
+    source = message(*mixed("mixed", (PLAIN, "See below."), (f"Content-Type: {head}", text)))
+    assert parts(reading("a.eml", source)) == [
+        ("paragraph", "See below."),
+        (1, "Inner"),
+        ("paragraph", "From: Ada"),
+        ("paragraph", "Forwarded = text."),
+    ]
+
+
+def test_a_file_that_is_called_a_message_and_is_none_is_left_out(reading):
+    for head, text in (
+        ("application/octet-stream; name=a.eml\nContent-Transfer-Encoding: base64", "AAAA"),
+        ("message/rfc822\nContent-Transfer-Encoding: base64", ""),
+    ):
+        source = message(*mixed("mixed", (PLAIN, "One."), (f"Content-Type: {head}", text)))
+        assert parts(reading("a.eml", source))[0] == ("paragraph", "One.")
+
+
 def test_the_page_of_related_parts_is_the_one_that_they_name(reading):
     style = f"{HTML_PART}\nContent-ID: <a@b>", "<p>Style."
     page = f"{HTML_PART}\nContent-ID: <c@d>", "<p>Page."
@@ -528,6 +569,145 @@ def test_no_deleted_or_moved_text_of_a_word_document_is_read(reading):
     assert parts(reading("a.docx", docx(body, **notes))) == [("paragraph", "moved")]
 
 
+def run(text, font=""):
+    fonts = f'<w:rPr><w:rFonts w:ascii="{font}"/></w:rPr>' if font else ""
+    return f'<w:r>{fonts}<w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def test_lines_of_code_of_a_word_document_are_one_block(reading):
+    styles = (
+        '<w:style w:default="1" w:styleId="n"><w:name w:val="Normal"/>'
+        '<w:rPr><w:rFonts w:ascii="Courier New"/></w:rPr></w:style>'
+        '<w:style w:styleId="c"><w:name w:val="Source Code"/><w:basedOn w:val="n"/></w:style>'
+        '<w:style w:styleId="m"><w:name w:val="Box"/><w:rPr><w:rFonts w:ascii="Fira Mono"/></w:rPr>'
+        '</w:style><w:style w:styleId="b"><w:name w:val="Inner"/><w:basedOn w:val="m"/></w:style>'
+        '<w:style w:styleId="l"><w:name w:val="Code Caption"/></w:style>'
+        '<w:style w:styleId="x"><w:name w:val="Loop"/><w:basedOn w:val="x"/></w:style>'
+    )
+    inside = run("if x:", "Consolas") + run(" ") + run("pass", "Consolas")
+    body = (
+        paragraph("Text:", "n")
+        + paragraph("a = 1", "c") + paragraph("") + paragraph("  b = 2", "c")
+        + paragraph("Code 1", "l")
+        + paragraph("one", "b") + f"<w:p>{inside}</w:p>" + paragraph("", "b")
+        + f"<w:p>{run('Use ')}{run('ls', 'Consolas')}</w:p>"
+        + f"<w:p>{run('word ' * 60, 'Consolas')}</w:p>"
+        + paragraph("item", "x", '<w:numPr><w:ilvl w:val="0"/></w:numPr>')
+        + paragraph("last", "c")
+    )  # fmt: skip
+    assert parts(reading("a.docx", docx(body, **{"word/styles.xml": styles}))) == [
+        ("code", "Text:\n\n```\na = 1\n\n  b = 2\n```"),
+        ("paragraph", "Code 1"),
+        ("code", "```\none\nif x: pass\n```"),
+        ("paragraph", "Use ls"),
+        ("paragraph", ("word " * 60).strip()),
+        ("list", "- item"),
+        ("code", "```\nlast\n```"),
+    ]
+
+
+def test_a_style_that_is_based_on_a_heading_is_one(reading):
+    styles = (
+        '<w:style w:styleId="h"><w:name w:val="heading 2"/></w:style>'
+        '<w:style w:styleId="o"><w:name w:val="Our Heading"/><w:basedOn w:val="h"/></w:style>'
+    )
+    read = reading("a.docx", docx(paragraph("Limits", "o"), **{"word/styles.xml": styles}))
+    assert parts(read) == [(2, "Limits")]
+
+
+def cache(kind, *values, code="General"):
+    points = "".join(
+        f'<c:pt idx="{at}"><c:v>{value}</c:v></c:pt>' for at, value in enumerate(values) if value
+    )
+    inner = f"<c:formatCode>{code}</c:formatCode>{points}"
+    return f"<c:{kind}Ref><c:{kind}Cache>{inner}</c:{kind}Cache></c:{kind}Ref>"
+
+
+def titled(text):
+    return (
+        f"<c:title><c:tx><c:rich><a:p><a:r><a:t>{text}</a:t></a:r></a:p></c:rich></c:tx></c:title>"
+    )
+
+
+MONTHS = cache("num", 45292, 45323, code="mmm yy")
+CHART = (
+    f"<c:chartSpace><c:chart>{titled('Calls')}<c:plotArea><c:barChart>"
+    f"<c:ser><c:tx>{cache('str', '007')}</c:tx><c:cat>{MONTHS}</c:cat>"
+    f"<c:val>{cache('num', 5, '2.2999999999999998')}</c:val></c:ser>"
+    f"<c:ser><c:tx><c:v>lost</c:v></c:tx><c:cat>{MONTHS}</c:cat>"
+    f"<c:val>{cache('num', '', 7, code='0.0 [Red]')}</c:val></c:ser></c:barChart>"
+    f"<c:catAx>{titled('Month')}</c:catAx><c:valAx>{titled('Thousands')}</c:valAx>"
+    "</c:plotArea></c:chart></c:chartSpace>"
+)
+CHART_TEXT = (
+    "Calls, Thousands\n\n| Month | 007 | lost |\n|---|---|---|\n"
+    "| 2024-01-01 | 5 |  |\n| 2024-02-01 | 2.3 | 7 |"
+)
+
+
+def point(number, text, kind="node"):
+    return (
+        f'<dgm:pt modelId="{number}" type="{kind}"><dgm:t><a:p><a:r><a:t>{text}</a:t></a:r></a:p>'
+        "</dgm:t></dgm:pt>"
+    )
+
+
+DIAGRAM = (
+    "<dgm:dataModel><dgm:ptLst>"
+    + point(1, "", "doc") + point(2, "Second") + point(3, "First") + point(4, "below")
+    + point(5, "shown", "pres") + point(6, "alone")
+    + "</dgm:ptLst><dgm:cxnLst>"
+    + "".join(
+        f'<dgm:cxn srcId="{source}" destId="{target}" srcOrd="{order}"/>'
+        for source, target, order in ((1, 2, 10), (1, 3, 9), (3, 4, 0), (4, 3, 0))
+    )
+    + '<dgm:cxn srcId="6" destId="2" type="presOf"/></dgm:cxnLst></dgm:dataModel>'
+)  # fmt: skip
+DIAGRAM_TEXT = "- First\n  - below\n- Second\n- alone"
+DRAWINGS = (
+    '<Relationships><Relationship Id="c" Target="../charts/c.xml"/>'
+    '<Relationship Id="d" Target="../diagrams/d.xml"/></Relationships>'
+)
+
+
+def test_charts_and_diagrams_of_a_presentation_are_read(reading):
+    def frame(inner):
+        return f"<p:graphicFrame><a:graphicData>{inner}</a:graphicData></p:graphicFrame>"
+
+    slide = (
+        shape("Why", "title") + frame('<c:chart r:id="c"/>') + frame('<dgm:relIds r:dm="d"/>')
+        + frame('<c:chart r:id="none"/>')
+    )  # fmt: skip
+    files = {
+        "ppt/slides/_rels/slide0.xml.rels": DRAWINGS,
+        "ppt/charts/c.xml": CHART,
+        "ppt/diagrams/d.xml": DIAGRAM,
+    }
+    read = reading("a.pptx", pptx([slide], **files))
+    assert parts(read) == [(1, "Slide 1: Why"), ("table", CHART_TEXT), ("list", DIAGRAM_TEXT)]
+    assert read.warnings == ["drawing 'ppt/slides' is not in the archive, left out"]
+
+
+def test_charts_and_diagrams_of_a_word_document_stand_below_their_paragraph(reading):
+    def drawing(inner):
+        return f"<w:r><w:drawing>{inner}</w:drawing></w:r>"
+
+    body = (
+        paragraph("item", "", '<w:numPr><w:ilvl w:val="0"/></w:numPr>').replace(
+            "</w:p>", f"""{drawing('<c:chart r:id="c"/>')}</w:p>"""
+        )
+        + f"""<w:p>{drawing('<dgm:relIds r:dm="d"/>')}</w:p>"""
+    )
+    files = {
+        "word/_rels/document.xml.rels": DRAWINGS.replace("../", ""),
+        "word/charts/c.xml": CHART,
+        "word/diagrams/d.xml": DIAGRAM,
+    }
+    assert parts(reading("a.docx", docx(body, **files))) == [
+        ("list", "- item"), ("table", CHART_TEXT), ("list", DIAGRAM_TEXT),
+    ]  # fmt: skip
+
+
 def test_a_presentation_becomes_a_section_a_slide(reading):
     data = pptx([shape("Why", "title") + shape("one\ntwo"), shape("Only text")])
     assert parts(reading("a.pptx", data)) == [
@@ -628,6 +808,110 @@ def test_the_dots_of_a_table_of_contents_are_shortened(reading):
     lines = ["1 Names" + " ." * 40 + " 7", "2 Limits........ 8", "and so on... 9"]
     (_, (_, text)) = parts(reading("a.pdf", pdf([""], packed=page_of(lines))))
     assert text == "1 Names ... 7\n2 Limits ... 8\nand so on... 9"
+
+
+WIDE = " ".join(["600", *["500"] * 30, *["444"] * 64])
+CMAP = b"""/CIDInit /ProcSet findresource begin
+begincmap
+1 begincodespacerange
+<0000> <FFFF>
+endcodespacerange
+1 beginbfrange
+<0021> <007A> <0021>
+endbfrange
+endcmap end"""
+SIMPLE = {
+    3: b"<< /Type /Font /Subtype /Type1 /BaseFont /ABCDEF+Times /FirstChar 32 /LastChar 126 "
+    b"/Encoding /WinAnsiEncoding /Widths [%s] >>" % WIDE.encode()
+}
+COMPOSITE = {
+    3: b"<< /Type /Font /Subtype /Type0 /BaseFont /ABCDEF+Times /Encoding /Identity-H "
+    b"/ToUnicode 4 0 R /DescendantFonts [5 0 R] >>",
+    4: b"<< /Length %d >>\nstream\n%s\nendstream" % (len(CMAP), CMAP),
+    5: b"<< /Type /Font /Subtype /CIDFontType2 /BaseFont /ABCDEF+Times /W [32 [%s]] >>"
+    % WIDE.encode(),
+}
+
+
+@pytest.mark.parametrize("font", [SIMPLE, COMPOSITE])
+def test_words_of_a_pdf_whose_font_has_no_space_stand_apart(reading, font):
+    pytest.importorskip("pypdf")
+
+    def shown(word):
+        return f"<{word.encode('utf-16-be' if font is COMPOSITE else 'ascii').hex()}>"
+
+    line = f"BT /F1 10 Tf 72 720 Td [{shown('Two')} -230 {shown('wo')} 20 {shown('rds')}] TJ ET"
+    (_, (_, text)) = parts(reading("a.pdf", pdf([""], packed=line.encode(), others=font)))
+    assert text == "Two words"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {3: COMPOSITE[3].replace(b"[5 0 R]", b"[]")},
+        {4: b"<< /Filter /FlateDecode /Length 4 >>\nstream\nabcd\nendstream"},
+        {5: b"<< /Type /Font /Subtype /CIDFontType2 /BaseFont /A /W null >>"},
+    ],
+)
+def test_a_pdf_with_a_broken_font_is_read(reading, broken):
+    pytest.importorskip("pypdf")
+    line = b"BT /F1 10 Tf 72 720 Td <00540077> Tj ET"
+    assert parts(reading("a.pdf", pdf([""], packed=line, others={**COMPOSITE, **broken})))
+
+
+def pages_of(*pages):
+    return [page.replace("/", "\n") for page in pages]
+
+
+def test_running_lines_and_numbers_of_pages_are_no_text():
+    pages = pages_of(
+        "Title/by Ada",
+        "i/Guide",
+        "Guide 1/1 One/text 9/and 4",
+        "2 Ways/2.1 Two/}",
+        "Guide 3/more/}",
+        "4 Ways/5 apples/}",
+        "Guide 5/end/1996",
+    )
+    labels = ["", "i", *map(str, range(1, 6))]
+    assert without_margins(pages, labels) == pages_of(
+        "Title/by Ada",
+        "Guide",
+        "1 One/text 9/and 4",
+        "2.1 Two/}",
+        "more/}",
+        "5 apples/}",
+        "end/1996",
+    )
+
+
+def test_a_header_of_several_lines_stays_once():
+    pages = pages_of(
+        *(
+            f"text {'abcd'[page]}/User Guide/Chapter {1 + page // 2}/Page {page + 7}"
+            for page in range(4)
+        )
+    )
+    assert without_margins(pages, list("1234")) == pages_of(
+        "text a/User Guide/Chapter 1",
+        "text b/User Guide/Chapter 1",
+        "text c/User Guide/Chapter 2",
+        "text d/User Guide/Chapter 2",
+    )
+
+
+def test_lines_that_repeat_far_apart_or_seldom_are_text():
+    pages = ["Note", "a", "b", "Note", "c", "d", "Note", "x", "x"]
+    assert without_margins(pages, [""] * 9) == pages
+    assert without_margins(["Page 1"], ["1"]) == ["Page 1"]
+    assert without_margins([], []) == []
+
+
+def test_margins_of_a_pdf_are_left_out(reading):
+    pytest.importorskip("pypdf")
+    read = reading("a.pdf", pdf(["Guide 1", "Guide 2", "Guide 3", "One."]))
+    assert parts(read) == [(1, "Page 4"), ("paragraph", "One.")]
+    assert read.warnings == ["3 of 4 pages have no text"]
 
 
 def test_a_pdf_of_one_endless_word_takes_bounded_time(reading):

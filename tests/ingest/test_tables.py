@@ -44,6 +44,12 @@ def columns(rows):
     return "\n".join([edge, body[0], edge, *body[1:], edge])
 
 
+def spaced(rows):
+    """A simple table with blank lines between its rows."""
+    edge, *lines, last = columns(rows).split("\n")
+    return "\n".join([edge, *lines[:3], "\n\n".join(lines[3:]).replace("\n\n   ", "\n   "), last])
+
+
 def directive(rows):
     items = [f"   * - {name}\n     - {value}\n\n       also" for name, value in rows]
     return "\n".join([".. list-table:: Harbors", "   :header-rows: 1", "", *items])
@@ -72,6 +78,7 @@ FORMATS = [
     pytest.param("a.md", pipes, id="markdown"),
     pytest.param("a.rst", grid, id="grid"),
     pytest.param("a.rst", columns, id="columns"),
+    pytest.param("a.rst", spaced, id="columns with blank lines"),
     pytest.param("a.rst", directive, id="list-table"),
     pytest.param("a.rst", separated, id="csv-table"),
     pytest.param("a.rst", captioned, id="table directive"),
@@ -325,3 +332,12 @@ def test_a_run_of_link_definitions_is_one_passage():
     assert second.summary == source.partition("\n\n")[2].strip()
     repo = repository(("page7.md", "Seven."), ("a.md", source))
     assert [edge.src for edge in repo.at().edges()] == [second.id]
+
+
+def test_a_table_without_header_is_cut_and_its_last_border_is_none():
+    edge = "=====  " + "=" * 30
+    source = "\n".join([edge, "\n\n".join(f"k{n:<5} {'v' * 30}" for n in range(60)), edge])
+    passages = [one for one in read_document("a.rst", source).drafts if one.ntype == "Passage"]
+    assert len(passages) > 2
+    assert max(len(one.summary) for one in passages) <= ITEMS_CHARS_MAX
+    assert not any(one.header for one in passages)

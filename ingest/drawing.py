@@ -1,0 +1,160 @@
+"""Charts and diagrams (SmartArt) of Word and PowerPoint to text: a table each, and a nested list.
+
+A chart keeps a copy of the numbers that it shows, a diagram its texts and which of them are parts
+of which. Their layout is not read, nor are the newer kinds of chart, such as a waterfall.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date, timedelta
+from itertools import chain
+
+from ibidem.ingest.archive import Archive, resolved
+from ibidem.ingest.extraction import Writer, one_line
+from ibidem.ingest.html_tree import Element
+
+TAGS = frozenset({"c:chart", "dgm:relids"})
+"""The elements by which a document refers to a chart or a diagram."""
+_DEPTH_MAX = 9
+_TITLED = frozenset({"chart", "catax", "dateax", "valax"})
+_DATE_FORMAT = re.compile(r"[dy]", re.IGNORECASE)
+_NO_DATE = re.compile(r"\"[^\"]*\"|\[[^\]]*\]|\\.")
+_DAY_ZERO = date(1899, 12, 30)
+_DAY_MAX = 2_958_465
+"""The last day of the year 9999."""
+
+
+def write_drawing(
+    writer: Writer, archive: Archive, name: str, links: dict[str, str], part: Element
+) -> None:
+    """Writes the chart or diagram to which an element refers.
+
+    Args:
+        name: the part of the archive that has the element.
+        links: the targets of its relations.
+    """
+    key = "r:id" if part.tag == "c:chart" else "r:dm"
+    target = resolved(name, links.get(part.attributes.get(key, ""), ""))
+    if target not in archive:
+        writer.warnings.append(f"drawing {target!r:.200} is not in the archive, left out")
+    elif part.tag == "c:chart":
+        _write_chart(writer, archive.xml(target))
+    else:
+        writer.block("list", "\n".join(_items(archive.xml(target))))
+
+
+def _write_chart(writer: Writer, chart: Element) -> None:
+    series = [part for part in chart.walk() if _local(part) == "ser"]
+    titles = {_local(part): _title(part) for part in chart.walk() if _local(part) in _TITLED}
+    rows: dict[tuple[int, str], dict[int, str]] = {}
+    for column, one in enumerate(series):
+        labels = _points(_child(one, "cat", "xval"))
+        for at, value in _points(_child(one, "val", "yval")).items():
+            rows.setdefault((at, labels.get(at, str(at + 1))), {})[column] = value
+    names = [" ".join(_points(_child(one, "tx")).values()) for one in series]
+    header = [titles.get("catax", "") or titles.get("dateax", ""), *names]
+    cells = (
+        [label, *(values.get(column, "") for column in range(len(series)))]
+        for (_, label), values in sorted(rows.items())
+    )
+    if series:
+        caption = (titles.get("chart", ""), titles.get("valax", ""))
+        writer.table(chain([header], cells), caption=", ".join(filter(None, caption)))
+
+
+def _points(part: Element | None) -> dict[int, str]:
+    """Returns the texts or numbers that a chart keeps, by their index."""
+    found: dict[int, str] = {}
+    if part is None:
+        return found
+    is_number = is_date = False
+    for each in part.walk():
+        if _local(each) in ("numref", "numlit"):
+            is_number = True
+        elif _local(each) == "formatcode":
+            is_date = _DATE_FORMAT.search(_NO_DATE.sub("", each.text())) is not None
+        elif _local(each) == "pt":
+            index = each.attributes.get("idx", "")
+            value = _child(each, "v")
+            if value is not None and index.isdecimal() and len(index) < 8:
+                text = one_line(value.text())
+                text = _number(text, is_date=is_date) if is_number else text
+                at = int(index)
+                found[at] = f"{text} {found[at]}" if at in found else text
+    if not found and (value := _child(part, "v")) is not None:
+        found[0] = one_line(value.text())
+    return found
+
+
+def _number(text: str, *, is_date: bool) -> str:
+    """Returns a number as it is shown; any other text unchanged."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    if is_date and 1 <= number <= _DAY_MAX:
+        return (_DAY_ZERO + timedelta(days=int(number))).isoformat()
+    return f"{number:.15g}"
+
+
+def _items(diagram: Element) -> Iterator[str]:
+    """Yields the texts of a diagram, each indented below the one that it is a part of."""
+    texts: dict[str, str] = {}
+    for part in diagram.walk():
+        if _local(part) == "pt" and part.attributes.get("type", "node") in ("node", "asst"):
+            body = _child(part, "t")
+            lines = () if body is None else (one_line(line) for line in paragraphs(body))
+            texts[part.attributes.get("modelid", "")] = " ".join(filter(None, lines))
+    links = [
+        part.attributes
+        for part in diagram.walk()
+        if _local(part) == "cxn" and part.attributes.get("type", "parOf") == "parOf"
+    ]
+    below: dict[str, list[str]] = {}
+    for link in sorted(links, key=_order):
+        below.setdefault(link.get("srcid", ""), []).append(link.get("destid", ""))
+    tops = [one for source, ids in below.items() if source not in texts for one in ids]
+    stack = [(one, 0) for one in reversed([*tops, *texts])]
+    while stack:
+        one, depth = stack.pop()
+        text = texts.pop(one, None)
+        if text is not None:
+            if text:
+                yield f"{'  ' * min(depth, _DEPTH_MAX)}- {text}"
+            stack.extend((each, depth + 1) for each in reversed(below.get(one, [])))
+
+
+def _order(link: Mapping[str, str]) -> tuple[int, str]:
+    """Returns the key by which the links from one text ascend."""
+    number = link.get("srcord", "")
+    return len(number), number
+
+
+def paragraphs(part: Element) -> Iterator[str]:
+    """Yields the texts of the paragraphs of a shape or a title."""
+    for paragraph in part.walk():
+        if paragraph.tag == "a:p":
+            yield one_line(
+                "".join(
+                    " " if run.tag == "a:br" else run.text()
+                    for run in paragraph.walk()
+                    if run.tag in ("a:t", "a:br")
+                )
+            )
+
+
+def _title(part: Element | None) -> str:
+    title = None if part is None else _child(part, "title")
+    return "" if title is None else one_line(" ".join(paragraphs(title)))
+
+
+def _child(part: Element, *names: str) -> Element | None:
+    """Returns the first child of some name, without its prefix."""
+    children = (one for one in part.children if isinstance(one, Element))
+    return next((one for one in children if _local(one) in names), None)
+
+
+def _local(part: Element) -> str:
+    return part.tag.rpartition(":")[2]
