@@ -54,8 +54,9 @@ def command(
 
     if path is not None and session.path:
         raise click.UsageError("PATH and --repo exclude each other")
-    path, is_global = path or session.path or None, is_global or session.is_global
-    registry = Registry(session.environment)
+    registry, given = Registry(session.environment), session.path
+    path = path or (given and registry.get(given)) or given or None
+    is_global = is_global or session.is_global
     names = [one for one in (name, GLOBAL if is_global else None) if one is not None]
     if path is None:
         path = registry.all().get(GLOBAL, str(registry.global_folder)) if is_global else "."

@@ -98,7 +98,7 @@ def microseconds(moment: datetime, name: str = "time") -> int:
     if exact is None:
         raise InvalidInputError(
             f"{name}: got {moment.isoformat()}, expected an offset",
-            hint="write Z after it for UTC, or an offset such as +02:00; a datetime has tzinfo=UTC",
+            hint="write Z after it for UTC, or an offset such as +02:00; a datetime needs a tzinfo",
         )
     return int(exact)
 

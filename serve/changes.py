@@ -63,7 +63,6 @@ def _body(call: Call, items: str, *texts: str) -> dict[str, Any]:
     for name in (*_TEXTS, *texts):
         if not isinstance(body.get(name, ""), str):
             raise InvalidInputError(f"{name}: got {body[name]!r:.80}, expected text")
-    check_message(body.get("message", ""))
     if not isinstance(body[items], list) or len(body[items]) > RECORDS_MAX:
         raise InvalidInputError(f"{items}: expected a list of up to {RECORDS_MAX} objects")
     return body
@@ -71,6 +70,7 @@ def _body(call: Call, items: str, *texts: str) -> dict[str, Any]:
 
 def _changed(call: Call, body: dict[str, Any], change: Change) -> Answer:
     """Commits a change to a branch, or answers with the commit that the same request has made."""
+    check_message(body.get("message", ""))
     repository, keys = call.served.repository, call.served.keys
     branch = body.get("branch") or repository.current_branch
     text = call.headers.get("idempotency-key")

@@ -16,7 +16,6 @@ import errno
 import itertools
 import os
 import re
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -190,25 +189,43 @@ def built_whole(target: Path) -> Iterator[Path]:
         StorageError: the disk fails.
     """
     _remove_abandoned(target)
-    building = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}.new")
+    building: Path | None = None
     with ExitStack() as owned:
         try:
-            _make_folder(building)
-            with suppress(OSError):  # a system that cannot lock a folder cannot remove it either
-                owned.enter_context(_owned(building))
+            _make_folder(target.parent)
+            building = _new_folder(target, owned)
             yield building
             for folder in (*(path for path in building.rglob("*") if path.is_dir()), building):
                 sync_folder(folder)
             _place(building, target)
         except BaseException as error:
-            import shutil  # imports every compressor
+            if building is not None:
+                import shutil  # imports every compressor
 
-            shutil.rmtree(building, ignore_errors=True)
+                shutil.rmtree(building, ignore_errors=True)
             if isinstance(error, StorageError) or not isinstance(error, OSError):
                 raise
             if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR) and target.exists():
                 raise InvalidInputError(f"path: {target} exists, expected a new folder") from error
             raise medium_error(target, error) from error
+
+
+def _new_folder(target: Path, owned: ExitStack) -> Path:
+    """Creates the temporary folder of a target, under a name that no other has, and locks it."""
+    while True:
+        building = target.with_name(f".{target.name}.{os.getpid()}.{next(_drafts)}.new")
+        try:
+            building.mkdir()
+        except FileExistsError:
+            continue
+        try:
+            owned.enter_context(_owned(building))
+        except BlockingIOError:
+            continue  # another builder takes it for an abandoned one, and removes it
+        except OSError:
+            pass  # a system that cannot lock a folder cannot remove it either
+        if building.exists():
+            return building
 
 
 @contextmanager
@@ -317,9 +334,10 @@ def _put_back(path: Path, before: bytes | None, mode: int) -> None:
 
 
 def _make_folder(path: Path) -> None:
-    """Creates a folder and its missing parents, each of them durable except the last."""
-    missing = [folder for folder in path.parents if not folder.exists()]
-    path.mkdir(parents=True)
+    """Creates a folder and its missing parents, durably, unless it exists."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    if missing:
+        path.mkdir(parents=True, exist_ok=True)
     for folder in missing:
         sync_folder(folder.parent)
 

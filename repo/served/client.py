@@ -113,7 +113,7 @@ class Client:
 
 def in_path(text: object) -> str:
     """Returns an identifier as a part of a path."""
-    return quote(str(text), safe="")
+    return quote(str(text), safe="", errors="replace")
 
 
 def not_served(what: str) -> InvalidInputError:

@@ -26,6 +26,7 @@ from ibidem.repo.api.history import History
 from ibidem.repo.api.receipts import Receipts
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.history.log import Change, Position
+from ibidem.repo.receipts.kept import check_receipt
 from ibidem.repo.repository import Repository
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD, no_revision
@@ -233,6 +234,7 @@ class ServedReceipts(Receipts):
             receipt: of an answer to `retrieve`, or its CID.
             options: none is served.
         """
+        check_receipt(receipt)
         if options:
             raise not_served(f"Receipts.replay({min(options)}=…)")
         found = self._client.get(f"/v1/replay/{in_path(receipt)}").json()

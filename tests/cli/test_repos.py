@@ -50,6 +50,13 @@ def test_a_folder_and_a_name_are_told_apart(two, tmp_path: Path):
     two("retrieve", "parcel", "--repo", "./work")
 
 
+def test_init_takes_a_registered_name_for_its_repository(two, tmp_path: Path):
+    (tmp_path / "other").mkdir()
+    os.chdir(tmp_path / "other")
+    assert "already" in two("-R", "work", "init").stdout
+    assert not list((tmp_path / "other").iterdir())
+
+
 def test_what_is_registered_stays_until_it_is_removed(two, data, tmp_path: Path):
     two("init", "work", "--name", "work")
     two("init", "notes", "--name", "work", code=2)

@@ -392,6 +392,10 @@ def test_messages_are_appended_in_one_commit(server: Server, repo: Repository):
         {"thread": "a", "messages": [{"role": "user", "content": "x"}, {"content": 7}]},
         {"thread": "a", "messages": [7]},
         {"thread": "a", "messages": [], "records": []},
+        {
+            "thread": f"a\nRequest: {'0' * 32} {'1' * 32}",
+            "messages": [{"role": "user", "content": "x"}],
+        },
     ],
 )
 def test_bad_messages_change_nothing(server: Server, repo: Repository, body: Any):

@@ -382,8 +382,13 @@ def test_a_receipt_is_replayed_by_the_server(here: Repository, there: Repository
     assert again.to_dict() == found.to_dict()
     assert again == there.receipts.replay(str(found.receipt))
     assert there.retrieve("retry").to_dict() != found.to_dict()
-    with pytest.raises(IbidemError, match="receipt"):
-        there.receipts.replay("nothing")
+    for other in ("nothing", "\ud800"):
+        with pytest.raises(IbidemError, match="receipt"):
+            there.receipts.replay(other)
+    wrong: Any
+    for wrong in (None, 5, found):
+        with pytest.raises(InvalidInputError, match=r"receipt: got .*, expected that of an answer"):
+            there.receipts.replay(wrong)
     context: Any = there.context("retry")
     with pytest.raises(InvalidInputError, match="a server does not offer it"):
         there.receipts.replay(context.receipt)

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from ibidem.objects.errors import InvalidInputError, StorageError
+from ibidem.store import files
 from ibidem.store.files import built_whole, change_file, read_file, whole_file, write_file
+from ibidem.store.lock import try_lock
 
 SOURCE = str(Path(__file__).parents[2] / "src")
 WRITERS, ROUNDS = 8, 25
@@ -179,6 +181,47 @@ def test_the_folder_of_a_killed_builder_is_removed_and_that_of_a_living_one_stay
         second.join()
         assert set(tmp_path.iterdir()) == {building, *others}
     assert set(tmp_path.iterdir()) == {target, *others}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no lock of a folder")
+def test_the_folder_of_another_builder_with_the_same_name_stays(tmp_path: Path) -> None:
+    target = tmp_path / "kb"
+    with built_whole(target) as building:
+        (building / "words").write_bytes(b"first")
+        number = int(building.name.split(".")[-2])
+        other = building.with_name(f".kb.{os.getpid()}.{number + 1}.new")
+        other.mkdir()
+        (other / "words").write_bytes(b"second")
+        descriptor = os.open(other, os.O_RDONLY)
+        try_lock(descriptor)  # as a process of another container, with the same number, has it
+        built_in_vain(target)
+        os.close(descriptor)
+        assert (building / "words").read_bytes() == b"first"
+        assert (other / "words").read_bytes() == b"second"
+    assert (target / "words").read_bytes() == b"first"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no lock of a folder")
+@pytest.mark.parametrize("is_opened", [False, True])
+def test_a_folder_that_is_removed_before_it_is_locked_is_built_under_another_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_opened: bool
+) -> None:
+    target, calls = tmp_path / "kb", list[int]()
+
+    def lock(descriptor: int) -> None:
+        calls.append(descriptor)
+        if len(calls) == 1:
+            (folder,) = tmp_path.iterdir()
+            if is_opened:
+                raise BlockingIOError
+            folder.rmdir()
+        try_lock(descriptor)
+
+    monkeypatch.setattr(files, "try_lock", lock)
+    with built_whole(target) as building:
+        (building / "words").write_bytes(b"here")
+    assert (target / "words").read_bytes() == b"here"
+    assert len(calls) == 2
 
 
 def test_a_file_is_private_from_the_beginning(tmp_path: Path) -> None:

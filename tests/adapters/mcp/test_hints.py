@@ -37,3 +37,9 @@ def test_a_hint_names_no_command():
 @pytest.mark.parametrize("hint", [None, "write Z after it for UTC", "give 300 tokens or more"])
 def test_a_hint_that_a_model_can_follow_stays(hint: str | None):
     assert hint_of(ibidem.InvalidInputError("x: got y", hint=hint)) == hint
+
+
+def test_the_hint_about_a_time_without_an_offset_is_for_the_model():
+    error = raised(lambda: ibidem.init("memory:").at("2026-01-01T00:00:00"))
+    assert error.hint is not None
+    assert hint_of(error) == error.hint
