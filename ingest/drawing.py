@@ -19,7 +19,7 @@ TAGS = frozenset({"c:chart", "dgm:relids"})
 """The elements by which a document refers to a chart or a diagram."""
 _DEPTH_MAX = 9
 _TITLED = frozenset({"chart", "catax", "dateax", "valax"})
-_DATE_FORMAT = re.compile(r"[dy]", re.IGNORECASE)
+_DATE_FORMAT = re.compile(r"(?<![a-z])[mhs]*[dy][dmyhs]*(?![a-z])", re.IGNORECASE)
 _NO_DATE = re.compile(r"\"[^\"]*\"|\[[^\]]*\]|\\.")
 _DAY_ZERO = date(1899, 12, 30)
 _DAY_MAX = 2_958_465
@@ -47,21 +47,26 @@ def write_drawing(
 
 def _write_chart(writer: Writer, chart: Element) -> None:
     series = [part for part in chart.walk() if _local(part) == "ser"]
-    titles = {_local(part): _title(part) for part in chart.walk() if _local(part) in _TITLED}
+    titles: dict[str, list[str]] = {}
+    for part in chart.walk():
+        if _local(part) in _TITLED and (title := _title(part)):
+            titles.setdefault(_local(part), []).append(title)
     rows: dict[tuple[int, str], dict[int, str]] = {}
     for column, one in enumerate(series):
         labels = _points(_child(one, "cat", "xval"))
         for at, value in _points(_child(one, "val", "yval")).items():
             rows.setdefault((at, labels.get(at, str(at + 1))), {})[column] = value
     names = [" ".join(_points(_child(one, "tx")).values()) for one in series]
-    header = [titles.get("catax", "") or titles.get("dateax", ""), *names]
+    header = [", ".join(titles.get("catax", titles.get("dateax", []))), *names]
     cells = (
         [label, *(values.get(column, "") for column in range(len(series)))]
         for (_, label), values in sorted(rows.items())
     )
-    if series:
-        caption = (titles.get("chart", ""), titles.get("valax", ""))
-        writer.table(chain([header], cells), caption=", ".join(filter(None, caption)))
+    caption = ", ".join([*titles.get("chart", []), *titles.get("valax", [])])
+    if rows or any(header):
+        writer.table(chain([header], cells), caption=caption)
+    else:
+        writer.block("paragraph", caption)
 
 
 def _points(part: Element | None) -> dict[int, str]:
@@ -145,9 +150,13 @@ def paragraphs(part: Element) -> Iterator[str]:
             )
 
 
-def _title(part: Element | None) -> str:
-    title = None if part is None else _child(part, "title")
-    return "" if title is None else one_line(" ".join(paragraphs(title)))
+def _title(part: Element) -> str:
+    """Returns the title of a chart or an axis, which may be that of a cell."""
+    title = _child(part, "title")
+    if title is None:
+        return ""
+    text = one_line(" ".join(paragraphs(title)))
+    return text or " ".join(_points(_child(title, "tx")).values())
 
 
 def _child(part: Element, *names: str) -> Element | None:
