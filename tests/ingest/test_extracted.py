@@ -738,6 +738,13 @@ def test_a_chart_without_numbers_is_no_empty_table(reading):
     ]
 
 
+def test_dates_of_a_chart_are_counted_from_the_first_day_of_its_file(reading):
+    series = f"<c:ser><c:val>{cache('num', 43830, code='m/d/yy')}</c:val></c:ser>"
+    for val, shown in (("0", "2019-12-31"), ("1", "2024-01-01")):
+        chart = f'<c:chartSpace><c:date1904 val="{val}"/>{series}</c:chartSpace>'
+        assert chart_text(reading, chart) == [("table", f"|  |  |\n|---|---|\n| 1 | {shown} |")]
+
+
 def test_a_number_in_the_standard_format_of_a_chart_is_no_date(reading):
     series = f"<c:ser><c:val>{cache('num', 45292, code='Standard')}</c:val></c:ser>"
     assert chart_text(reading, f"<c:chart>{series}</c:chart>") == [
