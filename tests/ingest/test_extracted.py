@@ -404,11 +404,11 @@ def test_a_forwarded_message_is_read_however_it_is_encoded(reading, head, text):
 
 def test_a_forwarded_message_that_is_falsely_called_encoded_is_read(reading):
     head = "Content-Type: message/rfc822\nContent-Transfer-Encoding: base64"
-    source = message(*mixed("mixed", (head, "Subject: Inner\nFrom: Ada\n\nabcd efgh")))
+    source = message(*mixed("mixed", (head, "Subject: Inner\nFrom: Ada\n\nabcd efghij")))
     assert parts(reading("a.eml", source)) == [
         (1, "Inner"),
         ("paragraph", "From: Ada"),
-        ("paragraph", "abcd efgh"),
+        ("paragraph", "abcd efghij"),
     ]
 
 
