@@ -19,9 +19,11 @@ TAGS = frozenset({"c:chart", "dgm:relids"})
 """The elements by which a document refers to a chart or a diagram."""
 _DEPTH_MAX = 9
 _TITLED = frozenset({"chart", "catax", "dateax", "valax"})
-_DATE_FORMAT = re.compile(r"[dy]", re.IGNORECASE)
+_DATE_FORMAT = re.compile(r"(?<![a-z])[mhs]*[dy][dmyhs]*(?![a-z])", re.IGNORECASE)
 _NO_DATE = re.compile(r"\"[^\"]*\"|\[[^\]]*\]|\\.")
 _DAY_ZERO = date(1899, 12, 30)
+_DAYS_TO_1904 = 1462
+"""Files of older programs for the Mac count from the first day of 1904."""
 _DAY_MAX = 2_958_465
 """The last day of the year 9999."""
 
@@ -47,25 +49,36 @@ def write_drawing(
 
 def _write_chart(writer: Writer, chart: Element) -> None:
     series = [part for part in chart.walk() if _local(part) == "ser"]
-    titles = {_local(part): _title(part) for part in chart.walk() if _local(part) in _TITLED}
+    is_1904 = any(
+        _local(part) == "date1904" and part.attributes.get("val", "1") in ("1", "true")
+        for part in chart.walk()
+    )
+    days = _DAYS_TO_1904 if is_1904 else 0
+    titles: dict[str, list[str]] = {}
+    for part in chart.walk():
+        if _local(part) in _TITLED and (title := _title(part)):
+            titles.setdefault(_local(part), []).append(title)
     rows: dict[tuple[int, str], dict[int, str]] = {}
     for column, one in enumerate(series):
-        labels = _points(_child(one, "cat", "xval"))
-        for at, value in _points(_child(one, "val", "yval")).items():
+        labels = _points(_child(one, "cat", "xval"), days)
+        for at, value in _points(_child(one, "val", "yval"), days).items():
             rows.setdefault((at, labels.get(at, str(at + 1))), {})[column] = value
     names = [" ".join(_points(_child(one, "tx")).values()) for one in series]
-    header = [titles.get("catax", "") or titles.get("dateax", ""), *names]
+    header = [", ".join(titles.get("catax", titles.get("dateax", []))), *names]
     cells = (
         [label, *(values.get(column, "") for column in range(len(series)))]
         for (_, label), values in sorted(rows.items())
     )
-    if series:
-        caption = (titles.get("chart", ""), titles.get("valax", ""))
-        writer.table(chain([header], cells), caption=", ".join(filter(None, caption)))
+    caption = ", ".join([*titles.get("chart", []), *titles.get("valax", [])])
+    if rows or any(header):
+        writer.table(chain([header], cells), caption=caption)
+    else:
+        writer.block("paragraph", caption)
 
 
-def _points(part: Element | None) -> dict[int, str]:
-    """Returns the texts or numbers that a chart keeps, by their index."""
+def _points(part: Element | None, days: int = 0) -> dict[int, str]:
+    """Returns the texts or numbers that a chart keeps, by their index; its dates are counted from
+    so many days after the usual first one."""
     found: dict[int, str] = {}
     if part is None:
         return found
@@ -80,7 +93,7 @@ def _points(part: Element | None) -> dict[int, str]:
             value = _child(each, "v")
             if value is not None and index.isdecimal() and len(index) < 8:
                 text = one_line(value.text())
-                text = _number(text, is_date=is_date) if is_number else text
+                text = _number(text, days if is_date else None) if is_number else text
                 at = int(index)
                 found[at] = f"{text} {found[at]}" if at in found else text
     if not found and (value := _child(part, "v")) is not None:
@@ -88,14 +101,14 @@ def _points(part: Element | None) -> dict[int, str]:
     return found
 
 
-def _number(text: str, *, is_date: bool) -> str:
-    """Returns a number as it is shown; any other text unchanged."""
+def _number(text: str, days: int | None) -> str:
+    """Returns a number as it is shown, as a date if `days` are given; any other text unchanged."""
     try:
         number = float(text)
     except ValueError:
         return text
-    if is_date and 1 <= number <= _DAY_MAX:
-        return (_DAY_ZERO + timedelta(days=int(number))).isoformat()
+    if days is not None and 1 <= number + days <= _DAY_MAX:
+        return (_DAY_ZERO + timedelta(days=int(number + days))).isoformat()
     return f"{number:.15g}"
 
 
@@ -145,9 +158,13 @@ def paragraphs(part: Element) -> Iterator[str]:
             )
 
 
-def _title(part: Element | None) -> str:
-    title = None if part is None else _child(part, "title")
-    return "" if title is None else one_line(" ".join(paragraphs(title)))
+def _title(part: Element) -> str:
+    """Returns the title of a chart or an axis, which may be that of a cell."""
+    title = _child(part, "title")
+    if title is None:
+        return ""
+    text = one_line(" ".join(paragraphs(title)))
+    return text or " ".join(_points(_child(title, "tx")).values())
 
 
 def _child(part: Element, *names: str) -> Element | None:

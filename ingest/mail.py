@@ -138,12 +138,13 @@ def _forwarded(part: EmailMessage, parts: list[EmailMessage]) -> list[EmailMessa
     coded = EmailMessage()
     if part.get_content_type() in _MESSAGES:
         encoding = str(part.get("content-transfer-encoding", "")).strip().lower()
-        if encoding not in _ENCODINGS or not parts:
+        is_plain = encoding == "base64" and any(map(_headers, parts))
+        if encoding not in _ENCODINGS or is_plain or not parts:
             return parts
         coded["Content-Transfer-Encoding"] = encoding
         try:
             source = parts[0].as_bytes(policy=_UNCHANGED)
-        except (MessageError, ValueError, LookupError, TypeError, AttributeError):
+        except (MessageError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             return parts
         coded.set_payload(source.decode("ascii", "surrogateescape"))
     elif (part.get_filename() or "").lower().endswith(".eml") and not parts:
@@ -151,7 +152,10 @@ def _forwarded(part: EmailMessage, parts: list[EmailMessage]) -> list[EmailMessa
     else:
         return []
     data = coded.get_payload(decode=True)
-    found = _parsed(data) if isinstance(data, bytes) else None
+    try:
+        found = _parsed(data) if isinstance(data, bytes) else None
+    except InvalidInputError:
+        return parts
     return parts if found is None or not _headers(found) else [found]
 
 

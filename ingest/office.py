@@ -273,7 +273,8 @@ def _is_code(
     if not runs:
         return goes_on
     return style.is_code or (
-        all(_has_code_font(run, style, styles) for run in runs)
+        paragraph.find("w:hyperlink") is None  # whose target would be lost
+        and all(_has_code_font(run, style, styles) for run in runs)
         and sum(len(_text(run, {})) for run in runs) <= _CODE_CHARS_MAX
     )
 

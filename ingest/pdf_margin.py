@@ -1,7 +1,8 @@
 """Removes the running headers and footers of PDF pages, and their numbers, from the text.
 
-Such a line is at the edge of its page and has the number of the page, or repeats on other pages. Of
-lines that repeat, the first stays: no text is lost.
+Such a line is at the edge of its page and repeats on other pages, with the numbers of the pages or
+without. Of lines that repeat without one, the first stays. A line that has the number of its page
+and words of its own is text: it may be a numbered heading or a footnote.
 """
 
 from __future__ import annotations
@@ -90,6 +91,6 @@ def _running(pages: Sequence[list[list[str]]]) -> Iterator[list[int]]:
             if not is_number and key not in repeated:
                 break
             has_number = has_number or is_number
-            if _HERE in words or where[key][0] != index:
+            if where[key][0] != index or key == (_HERE,) or (_HERE in key and len(where[key]) > 1):
                 removed.append(depth)
         yield removed

@@ -226,7 +226,12 @@ class WorkingFolder:
             below: folders and files to consider, "" for all.
         """
         below = tuple(below)
-        candidates = self.table.rows.keys() - set(found)
+        there = set(found)
+        candidates = [
+            path
+            for path, row in self.table.rows.items()
+            if path not in there and not (row.head == ABSENT and row.base == REMOVED)
+        ]
         gone = [
             path
             for path in sorted(candidates)
@@ -235,10 +240,9 @@ class WorkingFolder:
         ]
         without = [path for path in gone if self.table.rows[path].head in (ABSENT, FORGOTTEN)]
         for path in without:
-            if self.table.rows[path].base != REMOVED:
-                del self.table.rows[path]
-                self._explain(path, None)
-                self.is_dirty = True
+            del self.table.rows[path]
+            self._explain(path, None)
+            self.is_dirty = True
         return sorted(set(gone) - set(without))
 
     def is_missing_newer(self, path: str) -> bool:

@@ -402,6 +402,24 @@ def test_a_forwarded_message_is_read_however_it_is_encoded(reading, head, text):
     ]
 
 
+def test_a_forwarded_message_that_is_falsely_called_encoded_is_read(reading):
+    head = "Content-Type: message/rfc822\nContent-Transfer-Encoding: base64"
+    source = message(*mixed("mixed", (head, "Subject: Inner\nFrom: Ada\n\nabcd efghij")))
+    assert parts(reading("a.eml", source)) == [
+        (1, "Inner"),
+        ("paragraph", "From: Ada"),
+        ("paragraph", "abcd efghij"),
+    ]
+
+
+def test_a_message_is_read_also_if_one_that_it_forwards_cannot_be(reading):
+    inner = "Subject: s\nContent-Type: message/rfc822\n\n" * 3000
+    head = "Content-Type: application/x; name=a.eml\nContent-Transfer-Encoding: base64"
+    coded = b64encode(inner.encode()).decode()
+    source = message(*mixed("mixed", (PLAIN, "One."), (head, coded)))
+    assert parts(reading("a.eml", source)) == [("paragraph", "One.")]
+
+
 def test_a_file_that_is_called_a_message_and_is_none_is_left_out(reading):
     for head, text in (
         ("application/octet-stream; name=a.eml\nContent-Transfer-Encoding: base64", "AAAA"),
@@ -606,6 +624,13 @@ def test_lines_of_code_of_a_word_document_are_one_block(reading):
     ]
 
 
+def test_a_line_with_a_link_is_text_whatever_its_font(reading):
+    body = f'<w:p><w:hyperlink r:id="h">{run("site", "Consolas")}</w:hyperlink></w:p>'
+    links = '<Relationships><Relationship Id="h" Target="https://e.org/"/></Relationships>'
+    read = reading("a.docx", docx(body, **{"word/_rels/document.xml.rels": links}))
+    assert parts(read) == [("paragraph", "[site](https://e.org/)")]
+
+
 def test_a_style_that_is_based_on_a_heading_is_one(reading):
     styles = (
         '<w:style w:styleId="h"><w:name w:val="heading 2"/></w:style>'
@@ -686,6 +711,45 @@ def test_charts_and_diagrams_of_a_presentation_are_read(reading):
     read = reading("a.pptx", pptx([slide], **files))
     assert parts(read) == [(1, "Slide 1: Why"), ("table", CHART_TEXT), ("list", DIAGRAM_TEXT)]
     assert read.warnings == ["drawing 'ppt/slides' is not in the archive, left out"]
+
+
+def chart_text(reading, inner):
+    frame = '<p:graphicFrame><c:chart r:id="c"/></p:graphicFrame>'
+    files = {"ppt/slides/_rels/slide0.xml.rels": DRAWINGS, "ppt/charts/c.xml": inner}
+    return parts(reading("a.pptx", pptx([frame], **files)))[1:]
+
+
+def test_every_title_of_a_chart_is_read(reading):
+    series = f"<c:ser><c:cat>{cache('str', 'a')}</c:cat><c:val>{cache('num', 3)}</c:val></c:ser>"
+    title = f"<c:title><c:tx>{cache('str', 'Calls')}</c:tx></c:title>"
+    axes = "".join(
+        f"<c:{axis}Ax>{text and titled(text)}</c:{axis}Ax>"
+        for axis, text in (("cat", "Month"), ("val", "Left"), ("val", "Right"), ("cat", ""))
+    )
+    assert chart_text(reading, f"<c:chart>{title}{series}{axes}</c:chart>") == [
+        ("table", "Calls, Left, Right\n\n| Month |  |\n|---|---|\n| a | 3 |")
+    ]
+
+
+def test_a_chart_without_numbers_is_no_empty_table(reading):
+    assert chart_text(reading, "<c:chart><c:ser/></c:chart>") == []
+    assert chart_text(reading, f"<c:chart>{titled('Calls')}<c:ser/></c:chart>") == [
+        ("paragraph", "Calls")
+    ]
+
+
+def test_dates_of_a_chart_are_counted_from_the_first_day_of_its_file(reading):
+    series = f"<c:ser><c:val>{cache('num', 43830, code='m/d/yy')}</c:val></c:ser>"
+    for val, shown in (("0", "2019-12-31"), ("1", "2024-01-01")):
+        chart = f'<c:chartSpace><c:date1904 val="{val}"/>{series}</c:chartSpace>'
+        assert chart_text(reading, chart) == [("table", f"|  |  |\n|---|---|\n| 1 | {shown} |")]
+
+
+def test_a_number_in_the_standard_format_of_a_chart_is_no_date(reading):
+    series = f"<c:ser><c:val>{cache('num', 45292, code='Standard')}</c:val></c:ser>"
+    assert chart_text(reading, f"<c:chart>{series}</c:chart>") == [
+        ("table", "|  |  |\n|---|---|\n| 1 | 45292 |")
+    ]
 
 
 def test_charts_and_diagrams_of_a_word_document_stand_below_their_paragraph(reading):
@@ -905,6 +969,13 @@ def test_lines_that_repeat_far_apart_or_seldom_are_text():
     assert without_margins(pages, [""] * 9) == pages
     assert without_margins(["Page 1"], ["1"]) == ["Page 1"]
     assert without_margins([], []) == []
+
+
+def test_headings_and_footnotes_with_the_numbers_of_their_pages_are_text():
+    pages = pages_of("1 Names/a/1 See Ada", "2 Limits/b/2 Bob", "3 Ends/c/3 Eve")
+    assert without_margins(pages, list("123")) == pages
+    pages = pages_of("I think so/a", "b", "c")
+    assert without_margins(pages, ["I", "II", "III"]) == pages
 
 
 def test_margins_of_a_pdf_are_left_out(reading):

@@ -13,6 +13,8 @@ from ibidem.ingest.folder_status import (
     files_of_branches,
     folder_status,
 )
+from ibidem.ingest.ingest import ingest
+from ibidem.ingest.stat_table import REMOVED
 from ibidem.ingest.working_folder import WorkingFolder
 from ibidem.repo.repository import Repository
 from ibidem.store.testing import RecordingStore
@@ -71,3 +73,24 @@ def test_with_many_branches_those_that_were_current_lately_are_compared(repo: Re
     files, many_count = found(repo)
     assert files == {}
     assert many_count <= few_count <= 4 * OPERATIONS_MAX
+
+
+def test_a_file_whose_removal_was_committed_is_not_looked_for_again(repo: Repository) -> None:
+    assert repo.folder is not None
+    folder = repo.folder.parent
+    working = WorkingFolder.open(repo.core, folder)
+    folder_status(working)
+    (folder / "retries.md").unlink()
+    with repo.transaction(message="remove") as tx:
+        ingest(tx, [folder], root=folder, folder=working)
+    working.published(tx.commit)
+    looked_for: list[str] = []
+
+    class Recording(type(folder)):  # type: ignore[misc]
+        def __truediv__(self, name: str) -> Path:
+            looked_for.append(name)
+            return folder / name
+
+    working.path = Recording(folder)
+    assert working.missing([]) == looked_for == []
+    assert working.row("retries.md").base == REMOVED
