@@ -9,8 +9,8 @@ Nothing here depends on a clock. Blocks can be deleted while others read and wri
 * commits and other blocks that can be named from outside are deleted first, all of them at once: so
   nobody can refer to a commit whose trees are being deleted.
 
-Of the others, a block is deleted after those that it links to: an erasure finds the content and the
-vectors of a node by these links, also after a collection that was cut short.
+Of the others, content and vectors are deleted before nodes, and trees last: an erasure finds the
+content and the vectors of a node by these links, also after a collection that was cut short.
 
 Everything that the operation log can undo to is needed, so the log is bounded here: operations
 before the newest `OPERATIONS_KEPT` are dropped.

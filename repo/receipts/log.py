@@ -79,8 +79,10 @@ def make_folder(folder: Path) -> None:
         return
     repository = folder.parent.stat()
     folder.mkdir(mode=0o700, exist_ok=True)
-    if repository.st_mode & stat.S_IWGRP and folder.stat().st_gid == repository.st_gid:
-        folder.chmod(0o770)
+    created = folder.stat()
+    if repository.st_mode & stat.S_IWGRP and created.st_gid == repository.st_gid:
+        # Keeps the bit that gives new files the group of the folder.
+        folder.chmod(stat.S_IMODE(created.st_mode) | stat.S_IRWXG)
 
 
 class ReceiptLog:

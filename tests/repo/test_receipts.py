@@ -75,6 +75,9 @@ def test_another_group_than_that_of_the_repository_cannot_read_the_questions(
             os.umask(before)
         found = (repository / "receipts").stat()
         assert found.st_mode & 0o777 == (0o770 if found.st_gid == group else 0o700)
+        # Another user of the group writes the files too, so they belong to it as the folder does.
+        files = (repository / "receipts").iterdir()
+        assert {file.stat().st_gid for file in files} == {found.st_gid}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
