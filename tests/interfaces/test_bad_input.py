@@ -53,6 +53,12 @@ BAD: Mapping[str, Any] = {
     "hidden id": HIDDEN,
     "range": "a..b",
 }
+GOOD_BODIES: Mapping[str, dict[str, Any]] = {
+    "/v1/compare": {"text": "parcel", "before": "HEAD", "after": "HEAD"},
+    "/v1/messages": {"thread": "support", "messages": []},
+    "/v1/transactions": {"records": []},
+}
+"""Of other routes a text is enough."""
 VECTOR = [1.0, 0.0]
 Call = tuple[Callable[..., Any], dict[str, Any]]
 
@@ -390,14 +396,13 @@ def test_every_route_of_the_http_api():
             "/v1/packs": ("at", *served("packs")),
             "/v1/context": ("at", *served("context")),
             "/v1/compare": ("text", "before", "after", "limit"),
+            "/v1/messages": ("thread", "messages", "branch", "message", "author"),
             "/v1/transactions": ("records", "branch", "message", "author"),
         }
         bodies = {one.path for one in ROUTES.values() if one.body == "application/json"}
         assert bodies == set(fields)
         for path, names in fields.items():
-            good = {"text": "parcel"} if path != "/v1/transactions" else {"records": []}
-            if path == "/v1/compare":
-                good |= {"before": "HEAD", "after": "HEAD"}
+            good = GOOD_BODIES.get(path, {"text": "parcel"})
             for field in names:
                 for name, bad in BAD.items():
                     try:
