@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from ibidem.objects.root import Root
     from ibidem.repo.signing.key import SigningKey
 
+REQUEST_LINE = re.compile(r"^Request: ([0-9a-f]{32}) ([0-9a-f]{32})$", re.MULTILINE)
+"""The line that a server writes into the message of a commit: which request made it."""
+
 
 @record
 class CommitInfo:
@@ -40,6 +44,18 @@ class CommitInfo:
         if not trailers:
             return self
         return replace(self, message="\n".join((self.message.rstrip("\n"), "", *trailers)))
+
+
+def check_no_request(message: str) -> None:
+    """Refuses a message that would be read as that of a request to a server.
+
+    Spec: trust 7.
+
+    Raises:
+        InvalidInputError: a line of it is `Request: KEY BODY`.
+    """
+    if REQUEST_LINE.search(message):
+        raise InvalidInputError("message: a line `Request: …` names a key, which only a header may")
 
 
 def commit_info(

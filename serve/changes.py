@@ -19,9 +19,9 @@ from ibidem.ingest.ndjson import ingest_records
 from ibidem.ingest.report import IngestReport
 from ibidem.objects.cid import Cid, CommitCid
 from ibidem.objects.errors import ConflictError, ErrorKind, IbidemError, InvalidInputError
+from ibidem.repo.arguments import check_no_request
 from ibidem.serve.exchange import Answer, Call
 from ibidem.serve.question import read_object, written
-from ibidem.serve.request_keys import check_message
 
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
@@ -70,7 +70,7 @@ def _body(call: Call, items: str, *texts: str) -> dict[str, Any]:
 
 def _changed(call: Call, body: dict[str, Any], change: Change) -> Answer:
     """Commits a change to a branch, or answers with the commit that the same request has made."""
-    check_message(body.get("message", ""))
+    check_no_request(body.get("message", ""))
     repository, keys = call.served.repository, call.served.keys
     branch = body.get("branch") or repository.current_branch
     text = call.headers.get("idempotency-key")

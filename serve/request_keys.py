@@ -20,6 +20,7 @@ from blake3 import blake3
 
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
 from ibidem.objects.forking import ForkLock
+from ibidem.repo.arguments import REQUEST_LINE
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import CommitCid
@@ -29,17 +30,6 @@ if TYPE_CHECKING:
 COMMITS_MAX = 10_000
 """Number of the newest commits of a branch in which a key is looked for."""
 _FORM = re.compile(r"[\x21-\x7e]{1,255}")
-_LINE = re.compile(r"^Request: ([0-9a-f]{32}) ([0-9a-f]{32})$", re.MULTILINE)
-
-
-def check_message(message: str) -> None:
-    """Refuses a message that would be read as having a key.
-
-    Raises:
-        InvalidInputError: a line of it is as line and begins like one.
-    """
-    if _LINE.search(message):
-        raise InvalidInputError("message: a line `Request: …` names a key, which only a header may")
 
 
 class RequestKey(NamedTuple):
@@ -133,7 +123,7 @@ class RequestKeys:
             cids = commit.parents
 
     def _remember(self, commit: Commit) -> None:
-        for key, body in _LINE.findall(commit.message):
+        for key, body in REQUEST_LINE.findall(commit.message):
             self._used[key] = (body, commit.cid)
 
 

@@ -18,6 +18,7 @@ from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.api.notes import NoteSpaces
+from ibidem.repo.arguments import check_no_request
 from ibidem.repo.layers import Layers, Recalling
 from ibidem.repo.questions import Questions
 from ibidem.repo.revision import Revision
@@ -202,6 +203,7 @@ class ViewerRepository(Layers, Recalling, Questions, Proxy, Closing):
 
         core, by = self._core, self.author or author
         signed = core.signed(by, message, time, agent=agent, task=task)
+        check_no_request(signed.message)
         publisher = branch_publisher(core, None, signed, on_conflict=on_conflict)
         tx = begin(core, publisher, signed, state=publisher.state)
         return ViewerTransaction(tx, Revision(core.graph(tx.base.cid, viewer=self.viewer)))

@@ -193,6 +193,8 @@ def test_a_viewer_is_no_other_viewer(repo):
     node = viewer.query()[0].id
     with pytest.raises(InvalidInputError, match="another author"):
         viewer.notes.space().vote(node, 1, author="ada")
+    with pytest.raises(InvalidInputError, match="names a key"):
+        viewer.transaction(message=f"as agreed\nRequest: {'0' * 32} {'1' * 32}")
 
 
 @pytest.mark.parametrize("rev", ["main~1", "HEAD@{0}", "2026-01-01", "bafyr", "nothing", 7, None])
