@@ -21,6 +21,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.repo.erasure.find_copies import Copies, find_copies
 from ibidem.repo.erasure.local_files import purge
+from ibidem.repo.maintenance.garbage import Marks, delete_garbage
 from ibidem.repo.operation_log import RETRIES_MAX, lost_every_race
 from ibidem.repo.state import ERASING_CELL, HEAD_CELL
 from ibidem.store.files import medium_error
@@ -141,7 +142,5 @@ def _destroy(repository: Core, copies: Copies) -> None:
     store.scrub()
     if store.cell(PARTIAL_CELL) is not None:
         # Of what was put in part there may be content and vectors without their nodes.
-        from ibidem.repo.maintenance.gc import Marks, delete_garbage
-
         delete_garbage(Marks(store))
         store.scrub()

@@ -25,7 +25,7 @@ from ibidem.objects.errors import (
 from ibidem.objects.walk import Link
 from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.core import Core
-from ibidem.repo.maintenance import gc
+from ibidem.repo.maintenance import garbage
 from ibidem.repo.repository import Repository
 from ibidem.store.memory import MemoryStore
 from ibidem.store.protocol import NO_CELLS
@@ -208,7 +208,7 @@ class Interrupted(MemoryStore):
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gc, "BATCH_BLOCKS", 2)
+    monkeypatch.setattr(garbage, "BATCH_BLOCKS", 2)
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -292,7 +292,7 @@ def test_a_first_stage_that_comes_meanwhile_keeps_what_it_holds(
     with repo.transaction() as tx:
         tx.add_node("Doc", summary="committed", key="committed")
     abandoned(repo)
-    list_garbage = gc._garbage
+    list_garbage = garbage.list_garbage
 
     def staged(*arguments: Any) -> dict[bytes, tuple[str, int]]:
         """Lists as garbage what is staged after all was marked."""
@@ -300,7 +300,7 @@ def test_a_first_stage_that_comes_meanwhile_keeps_what_it_holds(
             tx.add_node("Doc", summary="staged", key="staged")
         return list_garbage(*arguments)
 
-    monkeypatch.setattr(gc, "_garbage", staged)
+    monkeypatch.setattr(garbage, "list_garbage", staged)
     store.at, store.happening = at, [lambda: is_committed and other.stage.commit(message="late")]
     repo.maintenance.gc(keep_operations=1)
     assert repo.maintenance.fsck().is_clean
@@ -385,13 +385,13 @@ def test_most_blocks_are_entered_once_though_each_view_has_another_tree_of_refs(
     fill(repo)
     for number in range(60):
         repo.branch(f"b{number}")
-    entered, enter = 0, gc.Marks.enter
+    entered, enter = 0, garbage.Marks.enter
 
-    def counted(marks: gc.Marks, link: Link) -> bool:
+    def counted(marks: garbage.Marks, link: Link) -> bool:
         nonlocal entered
         entered += 1
         return enter(marks, link)
 
-    monkeypatch.setattr(gc.Marks, "enter", counted)
+    monkeypatch.setattr(garbage.Marks, "enter", counted)
     report = repo.maintenance.gc(dry_run=True)
     assert entered <= 1.5 * report.kept_count  # with every entry of every tree it is 8 times

@@ -12,7 +12,7 @@ import pytest
 import ibidem
 from ibidem.repo.erasure import erase as erasing
 from ibidem.repo.erasure import guard as guarding
-from ibidem.repo.maintenance import gc
+from ibidem.repo.maintenance import garbage, gc
 from ibidem.repo.repository import Repository
 from ibidem.retrieve import pipeline
 
@@ -63,19 +63,22 @@ def before(
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("module", "name"),
     [
-        pytest.param("_right_count", marks=pytest.mark.slow),
-        "_all_cells",
-        "start_links",
-        "_garbage",
+        pytest.param(gc, "_right_count", marks=pytest.mark.slow),
+        (garbage, "_all_cells"),
+        (garbage, "start_links"),
+        (garbage, "list_garbage"),
     ],
 )
 def test_what_another_collection_has_given_up_is_not_kept_again(
-    pair: tuple[Repository, Repository], monkeypatch: pytest.MonkeyPatch, name: str
+    pair: tuple[Repository, Repository],
+    monkeypatch: pytest.MonkeyPatch,
+    module: ModuleType,
+    name: str,
 ) -> None:
     repo, other = pair
-    calls = before(monkeypatch, gc, name, give_up(other))
+    calls = before(monkeypatch, module, name, give_up(other))
     repo.maintenance.gc(keep_operations=3)
     assert calls
     assert repo.maintenance.fsck().is_clean

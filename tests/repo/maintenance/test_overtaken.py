@@ -20,7 +20,7 @@ from ibidem.objects.derive import node_id
 from ibidem.objects.errors import ConflictError, NotFoundError
 from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.core import Core
-from ibidem.repo.maintenance import gc
+from ibidem.repo.maintenance import garbage
 from ibidem.repo.repository import Repository
 from ibidem.repo.sync.fetch_push import chosen
 from ibidem.repo.sync.local_remote import LocalRemote
@@ -212,7 +212,7 @@ def test_values_of_a_state_that_was_given_up_are_not_used_while_they_are_collect
     with other.transaction() as tx:
         tx.add_node("Doc", summary="meanwhile")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gc, "_delete", lambda *_: iter(()))  # it ends before it deletes anything
+        patch.setattr(garbage, "_delete", lambda *_: iter(()))  # it ends before it deletes anything
         other.maintenance.gc(keep_operations=1)
     store = repo.core.store
     assert isinstance(store, Trapped)
