@@ -77,8 +77,8 @@ def _write_chart(writer: Writer, chart: Element) -> None:
 
 
 def _points(part: Element | None, days: int = 0) -> dict[int, str]:
-    """Returns the texts or numbers that a chart keeps, by their index; its dates are counted from
-    so many days after the usual first one."""
+    """Returns the texts or numbers that a chart keeps, by their index. `days` is from the first
+    day of most files to the day from which its dates are counted."""
     found: dict[int, str] = {}
     if part is None:
         return found
