@@ -359,6 +359,7 @@ __all__ = [*_HOME_OF, *_MODULES, "__version__"]
 
 _LAYERS = {
     "conversations": ("ibidem.memory.conversation.conversations", "Conversations"),
+    "_sent_conversations": ("ibidem.memory.conversation.served", "ServedConversations"),
     "records": ("ibidem.memory.graph.memory", "GraphMemory"),
     "feedback": ("ibidem.memory.recall.feedback", "Feedback"),
     "recall": ("ibidem.memory.recall.recall", "recall"),
