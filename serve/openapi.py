@@ -83,9 +83,17 @@ _CONTEXT: dict[str, Schema] = {
 }
 _QUERY: dict[str, Schema] = {
     "order_by": {
-        **_TEXT,
-        "minLength": 1,
-        "description": "A property, with a - before it for descending order.",
+        "anyOf": [
+            {**_TEXT, "minLength": 1},
+            {
+                "type": "array",
+                "prefixItems": [_TEXT, {**_TEXT, "enum": ["ascending", "descending"]}],
+                "minItems": 2,
+                "maxItems": 2,
+            },
+            _NULL,
+        ],
+        "description": "A property, with a - before it, or with a direction.",
     },
     "limit": {"type": "integer", "minimum": 0, "maximum": 1000},
     "offset": {**_COUNT, "description": "Nodes to skip."},

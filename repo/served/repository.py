@@ -41,6 +41,7 @@ from ibidem.repo.served.comparison import ServedComparison
 from ibidem.repo.served.members import Behind, not_served, serves
 from ibidem.repo.served.transaction import ServedTransaction
 from ibidem.repo.sync.wire import CBOR
+from ibidem.retrieve.answer.answer import AnswerKind
 from ibidem.retrieve.query import checks
 
 if TYPE_CHECKING:
@@ -351,6 +352,8 @@ class ServedReceipts(Behind, Receipts):
             if value is not None:
                 raise not_served(f"Receipts.replay({name}=…)")
         found = self._client.get(f"/v1/replay/{in_path(receipt)}").json()
+        if found.get("kind") == AnswerKind.RECORDS:
+            raise not_served("Receipts.replay of records")
         return answer_of(self._client, found)
 
 

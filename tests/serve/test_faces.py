@@ -289,6 +289,13 @@ def test_answers_of_every_kind_are_replayed_by_the_server(sides: Sides):
         assert shown(receipt(sides.there, method)) == shown(receipt(sides.here, method))
 
 
+def test_a_replay_of_records_is_refused(sides: Sides):
+    found = sides.here.at().records("parcel")
+    assert found.receipt is not None
+    with pytest.raises(InvalidInputError, match=r"^Receipts\.replay of records: a server does not"):
+        sides.there.receipts.replay(str(found.receipt))
+
+
 def test_an_answer_of_a_restricted_viewer_has_the_nodes_that_he_sees(tmp_path: Any):
     with ibidem.init(tmp_path, clock=lambda: NOW) as repo:
         with repo.transaction(author="ada") as tx:
