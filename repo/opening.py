@@ -45,7 +45,7 @@ def open_core(
     clock: Clock = system_clock,
     finish_erasing: bool = True,
 ) -> Core:
-    """Opens the repository at an address; see `repository.open`."""
+    """Opens the repository at an address; see `repo/open.py`."""
     location = location_of(path)
     if not location.is_folder:
         _make_local(location.folder)

@@ -321,7 +321,11 @@ class Questions:
             >>> [repo.verify_citation(citation) for citation in prompt.citations]
             [True]
         """
-        options = changed_options(locals(), Questions.packs)
+        return self._prompt(text, packs, style, changed_options(locals(), Questions.packs))
+
+    def _prompt(
+        self, text: str, packs: Answer[Pack] | None, style: str, options: Mapping[str, Any]
+    ) -> Prompt:
         from ibidem.repo.retrieval import context
 
         return context.prompt(self, text, packs, style=style, **options)

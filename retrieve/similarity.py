@@ -102,9 +102,9 @@ def _vectors(snapshot: Snapshot, model: str, ordinals: Ordinals) -> dict[int, Fl
         if count == 0:
             continue
         rows = np.minimum(np.searchsorted(segment.ordinals, ordinals), count - 1)
-        hits = segment.ordinals[rows] == ordinals
+        matches = segment.ordinals[rows] == ordinals
         if segment.live is not None:
-            hits &= segment.live[rows]
-        for position in np.flatnonzero(hits).tolist():
+            matches &= segment.live[rows]
+        for position in np.flatnonzero(matches).tolist():
             found[position] = np.array(segment.rows[rows[position]], np.float32)
     return found

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ibidem.objects.cid import Cid
-from ibidem.objects.errors import InvalidInputError, RemoteError
+from ibidem.objects.cid import Cid, RootCid
+from ibidem.objects.errors import InvalidInputError, NotFoundError, RemoteError
 from ibidem.objects.record import record
 from ibidem.retrieve.access.policy import ALL
 
@@ -66,15 +66,21 @@ class Call:
     """The body, where the route reads it in parts."""
 
     def revision(self, at: object) -> Revision | ViewerRevision:
-        """Returns the graph at a revision, as the viewer of the token sees it."""
-        repository = self.served.repository
-        if self.token.viewer.everything:
-            found: Revision | ViewerRevision = repository.at(at, viewer=ALL)
-        else:
-            viewer = repository.as_viewer(self.token.viewer, author=self.token.name)
-            found = viewer.at(at)
+        """Returns the graph at a revision, or of a root, as the viewer of the token sees it."""
+        try:
+            found = self._at(at)
+        except NotFoundError:
+            if not is_cid(at):
+                raise
+            found = self._at(RootCid.parse(str(at)))
         self.subject.root = found.root_cid
         return found
+
+    def _at(self, at: object) -> Revision | ViewerRevision:
+        repository = self.served.repository
+        if self.token.viewer.everything:
+            return repository.at(at, viewer=ALL)
+        return repository.as_viewer(self.token.viewer, author=self.token.name).at(at)
 
     def options(self, *names: str) -> dict[str, str]:
         """Returns the query parameters by name.

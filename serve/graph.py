@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ibidem.objects import codec
 from ibidem.objects.block_json import block_json, location_json
@@ -12,7 +12,11 @@ from ibidem.repo.history.diff_json import change_json
 from ibidem.repo.revspec import HEAD
 from ibidem.repo.sync.wire import CBOR
 from ibidem.serve.exchange import Answer, Call, count_in, is_cid
-from ibidem.serve.question import parsed, written
+from ibidem.serve.question import parsed, read_object, served, written
+
+if TYPE_CHECKING:
+    from ibidem.objects.cid import RootCid
+    from ibidem.repo.retrieval.listing import Page
 
 PAGE_NODES, PAGE_NODES_MAX = 100, 1000
 PAGE_EDGES, PAGE_EDGES_MAX = 100, 1000
@@ -72,13 +76,31 @@ def nodes(call: Call) -> Answer:
         limit=count_in(options, "limit", default=PAGE_NODES, high=PAGE_NODES_MAX),
         after=options.get("after"),
     )
-    body = {
-        "root": str(revision.root_cid),
+    return _tagged(_page_json(revision.root_cid, page), is_immutable=is_cid(at))
+
+
+def query(call: Call) -> Answer:
+    """Returns one page of the nodes that match, by every condition of the library."""
+    options = read_object(call.body, ("at", *served("query")))
+    revision = call.revision(options.pop("at", HEAD))
+    limit = options.setdefault("limit", PAGE_NODES)
+    if type(limit) is not int or not 0 <= limit <= PAGE_NODES_MAX:
+        raise InvalidInputError(f"limit: got {limit!r:.80}, expected 0 to {PAGE_NODES_MAX}")
+    page = revision.page(**options)
+    if call.headers.get("accept") == CBOR:
+        blocks = [one.encode() for one in page.nodes]
+        found = {"root": str(revision.root_cid), "count": page.count, "next": page.next}
+        return Answer(codec.encode({**found, "nodes": blocks}), CBOR)
+    return Answer(written(_page_json(revision.root_cid, page)))
+
+
+def _page_json(root: RootCid, page: Page) -> dict[str, Any]:
+    return {
+        "root": str(root),
         "nodes": [block_json(one) for one in page.nodes],
         "count": page.count,
         "next": page.next,
     }
-    return _tagged(body, is_immutable=is_cid(at))
 
 
 def log(call: Call) -> Answer:

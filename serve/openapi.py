@@ -81,6 +81,24 @@ _CONTEXT: dict[str, Schema] = {
     "conversation": {"type": "integer", "description": "The share of the conversation."},
     "style": {"type": "string", "enum": ["qa", "summarize"]},
 }
+_QUERY: dict[str, Schema] = {
+    "order_by": {
+        "anyOf": [
+            {**_TEXT, "minLength": 1},
+            {
+                "type": "array",
+                "prefixItems": [_TEXT, {**_TEXT, "enum": ["ascending", "descending"]}],
+                "minItems": 2,
+                "maxItems": 2,
+            },
+            _NULL,
+        ],
+        "description": "A property, with a - before it, or with a direction.",
+    },
+    "limit": {"type": "integer", "minimum": 0, "maximum": 1000},
+    "offset": {**_COUNT, "description": "Nodes to skip."},
+    "after": {"type": ["string", "null"], "description": "`next` of the page before."},
+}
 _ANSWER: Schema = {
     "type": "object",
     "required": ["root", "result", "items", "tokens_used", "warnings"],
@@ -245,7 +263,7 @@ def _body(path: str) -> Schema | None:
         revisions = {"before": _AT, "after": _AT}
         return _closed({**revisions, **_options("retrieve")}, ("before",))
     method = path.removeprefix("/v1/")
-    required = ("text",) if method == "context" else ()
+    required = ("text",) if method in ("prompt", "context") else ()
     return _closed({"at": _AT, **_options(method)}, required)
 
 
@@ -259,7 +277,9 @@ def _options(method: str) -> Schema:
     found: Schema = {}
     for name in served(method):
         option = OPTIONS.get(name) or OPTIONS.get(f"packs.{name}")
-        if name in _CONTEXT:
+        if method == "query" and name in _QUERY:
+            found[name] = _QUERY[name]
+        elif name in _CONTEXT:
             found[name] = _CONTEXT[name]
         elif option is not None:
             found[name] = _schema(option, is_nullable=_may_be_null(parameters[name]))
@@ -315,9 +335,11 @@ def _result(path: str) -> tuple[str, Schema | None]:
         "/v1/retrieve": _ANSWER,
         "/v1/packs": _ANSWER,
         "/v1/replay/{receipt}": _ANSWER,
-        "/v1/context": _required(user=_TEXT, citations=_LIST),
+        **dict.fromkeys(("/v1/prompt", "/v1/context"), _required(user=_TEXT, citations=_LIST)),
         "/v1/compare": _required(before=_OBJECT, after=_OBJECT, items=_LIST, causes=_LIST),
-        "/v1/nodes": _required(root=_CID, nodes=_LIST, count=_COUNT),
+        **dict.fromkeys(
+            ("/v1/query", "/v1/nodes"), _required(root=_CID, nodes=_LIST, count=_COUNT)
+        ),
         "/v1/nodes/{id}": _required(root=_CID, node=_OBJECT, edges=_LIST),
         "/v1/log": _required(commits=_LIST),
         "/v1/diff": _required(changes=_LIST, is_complete={"type": "boolean"}),

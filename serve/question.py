@@ -13,7 +13,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from ibidem.objects.block_json import json_default
 from ibidem.objects.errors import IbidemError, InvalidInputError, NotFoundError
@@ -24,6 +24,9 @@ from ibidem.retrieve.access.policy import ALL
 from ibidem.retrieve.answer.receipt import Receipt
 from ibidem.retrieve.query.options import TIMES_OF_RECORDS
 from ibidem.serve.exchange import Answer, Call, failed, is_cid
+
+if TYPE_CHECKING:
+    from ibidem.retrieve.context.prompt import Prompt
 
 RETRIEVE = "/v1/retrieve"
 LINES = "application/x-ndjson"
@@ -90,10 +93,19 @@ def _streamed(first: Mapping[str, Any], rest: Iterator[Mapping[str, Any]]) -> It
             rest = iter(())
 
 
+def prompt(call: Call) -> Answer:
+    """Answers a question with a prompt of packs."""
+    return _prompt(call, "prompt")
+
+
 def context(call: Call) -> Answer:
     """Answers a question with a prompt of documents, facts and messages."""
-    options = read_object(call.body, ("at", *served("context")), required=("text",))
-    found = call.revision(options.pop("at", HEAD)).context(**options)
+    return _prompt(call, "context")
+
+
+def _prompt(call: Call, method: str) -> Answer:
+    options = read_object(call.body, ("at", *served(method)), required=("text",))
+    found: Prompt = getattr(call.revision(options.pop("at", HEAD)), method)(**options)
     if found.receipt is not None:
         call.subject.query = found.receipt.query
     return Answer(found.to_json().encode())
@@ -220,6 +232,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "vector": _tuple,
     "sparse": _tuple,
     "queries": _queries,
+    "order_by": _tuple,
     "as_of": _moment,
     **dict.fromkeys(TIMES_OF_RECORDS, _moment),
 }

@@ -147,10 +147,15 @@ class History:
         # end of options
     ) -> Comparison:
         """Returns how the answer to one question differs between two revisions, and why."""
-        ask = self._question(text, **changed_options(locals(), Questions.retrieve))
+        options = changed_options(locals(), Questions.retrieve)
+        return self._compared(text, before, after, options)
+
+    def _compared(
+        self, text: str | None, before: object, after: object, options: Mapping[str, Any]
+    ) -> Comparison:
         from ibidem.repo.history.compare import compare_revisions
 
-        return compare_revisions(self._core, before, after, ask)
+        return compare_revisions(self._core, before, after, self._question(text, **options))
 
     def bisect(
         self,

@@ -64,8 +64,8 @@ def move_json(move: Move) -> dict[str, Any]:
         "id": str(move.id),
         "ntype": item.label,
         "title": item.title,
-        "before": _placed_json(move.before),
-        "after": _placed_json(move.after),
+        "before": _placed_json(move.before, item),
+        "after": _placed_json(move.after, item),
     }
 
 
@@ -80,8 +80,14 @@ def cause_json(cause: Cause) -> dict[str, Any]:
     }
 
 
-def _placed_json(item: Placed | None) -> dict[str, Any] | None:
+def _placed_json(item: Placed | None, shown: Placed) -> dict[str, Any] | None:
+    """Returns one end of a move as JSON, with the title and the type where `shown` has others."""
     if item is None:
         return None
     placed = fields_of(item, "rank", "cid", "score", "tokens")
-    return {**placed, "lanes": {name: lane._asdict() for name, lane in item.lanes.items()}}
+    placed["lanes"] = {name: lane._asdict() for name, lane in item.lanes.items()}
+    if item.title != shown.title:
+        placed["title"] = item.title
+    if item.label != shown.label:
+        placed["ntype"] = item.label
+    return placed

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError, RemoteError
+from ibidem.repo.arguments import checked_time
 from ibidem.repo.sync import wire
 from ibidem.repo.sync.http_client import server_address, unreachable
 from ibidem.store import http_pool
@@ -22,7 +24,6 @@ from ibidem.store import http_pool
 TIMEOUT_SECONDS = 60.0
 ANSWER_BYTES_MAX = 64 << 20
 TRIES = 3
-_INNER = ("core", "draft", "graph")
 
 
 class Received(NamedTuple):
@@ -101,7 +102,7 @@ class Client:
         ) as answer:
             found = answer.read(ANSWER_BYTES_MAX + 1)
             if answer.status != 200:
-                raise wire.read_problem(answer.status, found)
+                raise _error(wire.read_problem(answer.status, found))
             if len(found) > ANSWER_BYTES_MAX:
                 raise RemoteError(
                     f"remote: it answered with more than {ANSWER_BYTES_MAX} bytes",
@@ -111,18 +112,30 @@ class Client:
             return Received(found, None if tag is None else tag.strip('"'))
 
 
+def _error(error: IbidemError) -> IbidemError:
+    """Returns an error of the server as the library raises it: a limit that a request exceeds is
+    wrong input, as in the library, and not a fault of what is read."""
+    if error.kind is ErrorKind.LIMIT_EXCEEDED:
+        return InvalidInputError(str(error), kind=error.kind, hint=error.hint)
+    return error
+
+
 def in_path(text: object) -> str:
     """Returns an identifier as a part of a path."""
     return quote(str(text), safe="", errors="replace")
 
 
-def not_served(what: str) -> InvalidInputError:
-    """Returns the error for what a server does not offer; it names no inner part, which a method
-    that is not served works on."""
-    owner, _, name = what.partition(".")
-    shown = f"this call of {owner}" if name.lstrip("_") in _INNER else what
-    return InvalidInputError(
-        f"{shown}: a server does not offer it",
-        kind=ErrorKind.NOT_PERMITTED,
-        hint="clone the repository, and open the copy",
-    )
+def plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns options as JSON has them: times as microseconds, arrays as lists."""
+    return {name: _plain_value(name, value) for name, value in options.items()}
+
+
+def _plain_value(name: str, value: Any) -> Any:
+    if isinstance(value, datetime):
+        return checked_time(value, name)
+    if isinstance(value, tuple | list):
+        return [_plain_value(name, one) for one in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain_value(str(key), one) for key, one in value.items()}
+    to_list = getattr(value, "tolist", None)
+    return value if to_list is None else to_list()

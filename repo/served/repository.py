@@ -6,13 +6,14 @@ offer is one typed error; a clone has it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from functools import cached_property
-from typing import Any
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
 
 from ibidem.objects import codec
-from ibidem.objects.cid import Cid, CommitCid, RootCid
+from ibidem.objects.cid import Cid, CommitCid, NodeCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import (
     ErrorKind,
@@ -21,30 +22,41 @@ from ibidem.objects.errors import (
     RemoteError,
 )
 from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.location import Location
 from ibidem.objects.node import Node
 from ibidem.repo.api.history import History
 from ibidem.repo.api.receipts import Receipts
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.history.log import Change, Position
+from ibidem.repo.layers import Layer
+from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.receipts.kept import check_receipt
 from ibidem.repo.repository import Repository
+from ibidem.repo.retrieval.listing import Page
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD, no_revision
-from ibidem.repo.served.answer import ServedAnswer, ServedContext
-from ibidem.repo.served.client import Client, in_path, not_served
+from ibidem.repo.served.answer import ServedAnswer, ServedPrompt, location_of
+from ibidem.repo.served.client import Client, in_path, plain
+from ibidem.repo.served.comparison import ServedComparison
+from ibidem.repo.served.members import Behind, not_served, serves
 from ibidem.repo.served.transaction import ServedTransaction
 from ibidem.repo.sync.wire import CBOR
+from ibidem.retrieve.answer.answer import AnswerKind
+from ibidem.retrieve.query import checks
+
+if TYPE_CHECKING:
+    from ibidem.repo.retrieval.signature import QuestionOptions
+    from ibidem.retrieve.query.predicate import Predicate
 
 LOG_COMMITS_MAX = 1000
 DIFF_CHANGES_MAX = 10_000
+PAGE_NODES_MAX = 1000
 _ENDS = ("before", "after")
-_QUESTIONS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
-    "retrieve": ServedAnswer.read,
-    "context": ServedContext.read,
-}
+_QUESTIONS = ("retrieve", "packs", "prompt", "context", "query")
 
 
-class ServedRepository(Repository):
+@serves(Repository, *_QUESTIONS, "retriever")
+class ServedRepository(Behind, Repository):
     """A repository behind a server; a context manager."""
 
     def __init__(self, url: str, token: str | None) -> None:
@@ -56,11 +68,6 @@ class ServedRepository(Repository):
         self.client = Client(url, token)
         """What sends the requests."""
         self._branches()
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise not_served(f"Repository.{name}")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.client.address}>"
@@ -112,9 +119,15 @@ class ServedRepository(Repository):
     def _answer(self, method: str, **options: Any) -> Any:
         return self.at()._answer(method, **options)
 
-    def context(self, text: str, **options: Any) -> Any:
-        """Returns a prompt of documents, facts and messages; as `Repository.context`."""
-        return self.at().context(text, **options)
+    def _prompt(self, text: str, packs: Any, style: str, options: Mapping[str, Any]) -> Any:
+        return self.at()._prompt(text, packs, style, options)
+
+    _sent_conversations = Layer()
+
+    @property
+    def conversations(self) -> Any:
+        """Conversations: their messages are appended by the server."""
+        return self._sent_conversations
 
     @cached_property
     def receipts(self) -> ServedReceipts:
@@ -157,7 +170,7 @@ class ServedRepository(Repository):
         if on_conflict == "unmoved":
             head = self.branches().get(branch or self.current_branch)
             condition = {"If-None-Match": "*"} if head is None else {"If-Match": f'"{head}"'}
-        return ServedTransaction(self, fields, condition)
+        return ServedTransaction(self.client, self.commit_at, fields, condition)
 
     def add(
         self,
@@ -165,94 +178,204 @@ class ServedRepository(Repository):
         *,
         label: str = "Semantic",
         props: Mapping[str, Any] | None = None,
+        time: int | datetime | None = None,
         author: str = "",
         message: str = "",
-        **options: Any,
     ) -> NodeId:
         """Adds one fact and returns its id; as on a repository here."""
-        if options:
-            raise not_served(f"Repository.add({min(options)}=…)")
+        if time is not None:
+            raise not_served("Repository.add(time=…)")
         with self.transaction(author=author, message=message or "add a fact") as tx:
             return tx.add_node(str(label), summary=text, props=props)
+
+    def send_messages(self, thread: str, messages: list[dict[str, Any]]) -> Commit | None:
+        """Has the server append messages to a thread, once; returns the commit, None if the thread
+        had them all."""
+        headers = {"Idempotency-Key": secrets.token_hex(16)}
+        body = {"thread": thread, "messages": messages}
+        made = self.client.post("/v1/messages", body, headers).json().get("commit")
+        return self.commit_at(made) if isinstance(made, str) else None
 
     def _branches(self) -> dict[str, Any]:
         return self.client.get("/v1/branches").json()
 
 
-class ServedRevision(Revision):
+@serves(Revision, *_QUESTIONS)
+class ServedRevision(Behind, Revision):
     """The graph of one revision behind a server, read-only."""
 
     def __init__(self, client: Client, rev: object) -> None:
         self._client = client
         self._rev = _named(rev)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise not_served(f"Revision.{name}")
+        self._root = rev if isinstance(rev, RootCid) else None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._rev}>"
 
+    @property
+    def root_cid(self) -> RootCid:
+        """The CID of the root."""
+        return self._root or _page_of(self._client, self._rev, {"limit": 1})[0]
+
+    @property
+    def commit(self) -> Commit | None:
+        """The commit; None if there is none."""
+        found = [] if self._root is not None else _commits(self._client, self._rev, 1)
+        return found[0] if found else None
+
+    @property
+    def commit_cid(self) -> CommitCid | None:
+        """The CID of the commit; None if there is none."""
+        commit = self.commit
+        return None if commit is None else commit.cid
+
     def _answer(self, method: str, **options: Any) -> Any:
+        if method == "query":
+            return list(self._nodes(options))
         if method not in _QUESTIONS:
             raise not_served(f"Revision.{method}")
-        found = self._client.post(f"/v1/{method}", {"at": self._rev, **_plain(options)})
-        return _QUESTIONS[method](found.json())
+        sent = {"at": self._rev, **plain(options)}
+        found = self._client.post(f"/v1/{method}", sent).json()
+        return ServedPrompt.read(found) if method == "prompt" else answer_of(self._client, found)
 
-    def context(self, text: str, **options: Any) -> Any:
-        """Returns a prompt of documents, facts and messages; as `Revision.context`."""
-        return self._answer("context", text=text, **options)
+    def _prompt(self, text: str, packs: Any, style: str, options: Mapping[str, Any]) -> Any:
+        if packs is not None:
+            raise not_served("Revision.prompt(packs=…)")
+        return self._answer("prompt", text=text, style=style, **options)
+
+    def retrieve_many(self, questions: Iterable[QuestionOptions]) -> Any:
+        """Returns the answers to several questions; as `Revision.retrieve_many`."""
+        return [self._answer("retrieve", **one) for one in questions]
 
     def node(self, id: NodeId | str, *, include_tombstoned: bool = False) -> Node:  # noqa: A002
         """Returns a node; as `Revision.node`."""
         if include_tombstoned:
             raise not_served("Revision.node(include_tombstoned=…)")
-        wanted = check_id("id", id, NodeId)
-        path = f"/v1/nodes/{in_path(wanted)}"
-        found = _decoded(Node, self._client.get(path, accept=CBOR, at=self._rev).body)
-        if found.id != wanted:
-            raise RemoteError(f"remote: it answered node {found.id}, expected {wanted}")
-        return found
+        return _node(self._client, self._rev, check_id("id", id, NodeId))
+
+    def nodes(self, *, include_tombstoned: bool = False) -> Iterator[Node]:
+        """Yields all nodes, by id; as `Revision.nodes`."""
+        return self._nodes({"include_tombstoned": True} if include_tombstoned else {})
+
+    def locate(self, id: NodeId | str) -> Location | None:  # noqa: A002
+        """Returns the location of a passage or section in its document; as `Revision.locate`."""
+        path = f"/v1/nodes/{in_path(check_id('id', id, NodeId))}"
+        found = self._client.get(path, at=self._rev, limit="1").json()
+        try:
+            return location_of(found["location"])
+        except (KeyError, TypeError, ValueError, IbidemError) as error:
+            raise RemoteError("remote: its answer has another form than a node") from error
+
+    def page(
+        self,
+        *,
+        label: str | Iterable[str] | None = None,
+        where: Mapping[str, object] | Predicate | None = None,
+        as_of: int | datetime | None = None,
+        valid_missing: str | None = None,
+        created_after: int | datetime | None = None,
+        created_before: int | datetime | None = None,
+        updated_after: int | datetime | None = None,
+        updated_before: int | datetime | None = None,
+        include_tombstoned: bool = False,
+        order_by: str | tuple[str, str] | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        after: str | None = None,
+    ) -> Page:
+        """Returns the result of `query` with the total count and the cursor of the next page."""
+        pages = list(self._pages(changed_options(locals(), Questions.query)))
+        nodes = tuple(node for page in pages for node in page.nodes)
+        return Page(nodes, pages[0].count, pages[-1].next)
+
+    def count(
+        self,
+        *,
+        label: str | Iterable[str] | None = None,
+        where: Mapping[str, object] | Predicate | None = None,
+        as_of: int | datetime | None = None,
+        valid_missing: str | None = None,
+        created_after: int | datetime | None = None,
+        created_before: int | datetime | None = None,
+        updated_after: int | datetime | None = None,
+        updated_before: int | datetime | None = None,
+        include_tombstoned: bool = False,
+    ) -> int:
+        """Returns how many nodes `query` would return without a limit."""
+        options = changed_options(locals(), Questions.query)
+        return _page_of(self._client, self._rev, {**plain(options), "limit": 1})[1].count
+
+    def _nodes(self, options: Mapping[str, Any]) -> Iterator[Node]:
+        for page in self._pages(options):
+            yield from page.nodes
+
+    def _pages(self, options: Mapping[str, Any]) -> Iterator[Page]:
+        """Yields the pages of a query, all of the root that the first was read from."""
+        sent, at = plain(options), self._rev
+        limit = sent.get("limit")
+        rest = None if limit is None else checks.count("limit", limit)
+        while True:
+            size = PAGE_NODES_MAX if rest is None else min(rest, PAGE_NODES_MAX)
+            root, page = _page_of(self._client, at, {**sent, "limit": size})
+            yield page
+            rest = None if rest is None else rest - len(page.nodes)
+            if page.next is None or rest == 0:
+                return
+            sent.pop("offset", None)
+            at, sent["after"] = str(root), page.next
 
 
-class ServedReceipts(Receipts):
+@serves(Receipts)
+class ServedReceipts(Behind, Receipts):
     """Receipts behind a server."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise not_served(f"Receipts.{name}")
-
-    def replay(self, receipt: Any, **options: Any) -> Any:
+    def replay(
+        self,
+        receipt: Any,
+        *,
+        estimator: Any = None,
+        text: str | None = None,
+        key: bytes | None = None,
+        at: object = None,
+    ) -> Any:
         """Has the server recompute the answer of a receipt; as `Receipts.replay`.
 
         Args:
-            receipt: of an answer to `retrieve`, or its CID.
-            options: none is served.
+            receipt: of an answer, or its CID; no other argument is served.
         """
         check_receipt(receipt)
-        if options:
-            raise not_served(f"Receipts.replay({min(options)}=…)")
+        given = {"estimator": estimator, "text": text, "key": key, "at": at}
+        for name, value in given.items():
+            if value is not None:
+                raise not_served(f"Receipts.replay({name}=…)")
         found = self._client.get(f"/v1/replay/{in_path(receipt)}").json()
-        if found.get("kind") != "result":
-            raise not_served(f"Receipts.replay of {found.get('kind')}")
-        return ServedAnswer.read(found)
+        if found.get("kind") == AnswerKind.RECORDS:
+            raise not_served("Receipts.replay of records")
+        return answer_of(self._client, found)
 
 
-class ServedHistory(History):
+@serves(History, "compare")
+class ServedHistory(Behind, History):
     """Commits and differences behind a server."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise not_served(f"History.{name}")
+    def _compared(
+        self, text: str | None, before: object, after: object, options: Mapping[str, Any]
+    ) -> Any:
+        ends = {"before": _named(before), "after": _named(after)}
+        sent = {"text": text, **plain(options), **ends}
+        found = self._client.post("/v1/compare", sent).json()
+
+        def commit(cid: str) -> Commit:
+            return _commits(self._client, cid, 1)[0]
+
+        replay = ServedReceipts(self._client).replay
+        return ServedComparison.read(found, commit, change_of, replay)
 
     def log(self, at: object = HEAD) -> Iterator[Commit]:
         """Yields a revision and its ancestors, newest first, up to 1,000 of them."""
@@ -275,7 +398,7 @@ class ServedHistory(History):
                 f"remote: the revisions differ in more than {limit} things",
                 hint="compare two that are closer, or clone the repository",
             )
-        changes = iter([_change(row) for row in found["changes"]])
+        changes = iter([change_of(row) for row in found["changes"]])
         if beyond is not None:
             all(one.position != beyond for one in changes)  # reads up to that change
         yield from changes
@@ -289,14 +412,43 @@ def _commits(client: Client, rev: object, limit: int) -> list[Commit]:
         raise RemoteError("remote: its log has another form than commits") from error
 
 
-def _decoded(cls: type[Node], block: bytes) -> Node:
+def _node(client: Client, rev: str, wanted: NodeId) -> Node:
+    block = client.get(f"/v1/nodes/{in_path(wanted)}", accept=CBOR, at=rev).body
     try:
-        return cls.decode(block)
+        found = Node.decode(block)
     except IbidemError as error:
         raise RemoteError("remote: it answered with another block than a node") from error
+    if found.id != wanted:
+        raise RemoteError(f"remote: it answered node {found.id}, expected {wanted}")
+    return found
 
 
-def _change(row: Mapping[str, Any]) -> Change:
+def answer_of(client: Client, found: Mapping[str, Any]) -> ServedAnswer:
+    """Returns an answer of a server; nodes of its items are read when they are needed."""
+
+    @cache
+    def node(root: RootCid, wanted: NodeId, cid: NodeCid) -> Node:
+        node = _node(client, str(root), wanted)
+        if node.cid != cid:
+            raise RemoteError(f"remote: it answered node {node.cid}, expected {cid}")
+        return node
+
+    return ServedAnswer.read(found, node)
+
+
+def _page_of(client: Client, rev: str, options: Mapping[str, Any]) -> tuple[RootCid, Page]:
+    """Returns one page of nodes, and the root that it was read from."""
+    body = client.post("/v1/query", {"at": rev, **options}, {"Accept": CBOR}).body
+    try:
+        found: Any = codec.decode_foreign(body)
+        nodes = tuple(Node.decode(block) for block in found["nodes"])
+        return RootCid.parse(found["root"]), Page(nodes, int(found["count"]), found["next"])
+    except (IbidemError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RemoteError("remote: its answer has another form than a page of nodes") from error
+
+
+def change_of(row: Mapping[str, Any]) -> Change:
+    """Returns a change of the graph from its JSON."""
     before, after = (None if row[end] is None else Cid.parse(row[end]) for end in _ENDS)
     return Change(
         row["family"],
@@ -319,19 +471,3 @@ def _named(rev: object) -> str:
     if isinstance(rev, str | CommitCid | RootCid):
         return str(rev)
     raise no_revision(rev)
-
-
-def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns options as JSON has them: times as text, arrays as lists."""
-    return {name: _plain_value(value) for name, value in options.items()}
-
-
-def _plain_value(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, tuple | list):
-        return [_plain_value(one) for one in value]
-    if isinstance(value, Mapping):
-        return {str(name): _plain_value(one) for name, one in value.items()}
-    to_list = getattr(value, "tolist", None)
-    return value if to_list is None else to_list()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,42 +20,43 @@ from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.json_value import to_json
 from ibidem.objects.node import Node, split_content
 from ibidem.repo.argument_checks import check_content, check_id, check_mapping, check_names
-from ibidem.repo.served.client import not_served
+from ibidem.repo.served.members import Behind, not_served, serves
 from ibidem.repo.transaction.transaction import UNCHANGED, Transaction
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ibidem.objects.commit import Commit
-    from ibidem.repo.served.repository import ServedRepository
+    from ibidem.repo.served.client import Client
 
 _PLACEHOLDER = NodeId(bytes(16))
 
 
-class ServedTransaction(Transaction):
+@serves(Transaction, "commit")
+class ServedTransaction(Behind, Transaction):
     """Collects changes; a context manager that sends them on exit, and drops them on an error."""
 
     def __init__(
-        self, repository: ServedRepository, fields: Mapping[str, Any], condition: Mapping[str, str]
+        self,
+        client: Client,
+        commit_at: Callable[[str], Commit],
+        fields: Mapping[str, Any],
+        condition: Mapping[str, str],
     ) -> None:
         """Begins empty.
 
         Args:
-            repository: the one to send to.
+            client: what sends it.
+            commit_at: reads a commit.
             fields: of the commit.
             condition: headers that say which commit the branch must be at.
         """
-        self._repository = repository
+        self._client, self._commit_at = client, commit_at
         self._fields = fields
         self._headers = {**condition, "Idempotency-Key": secrets.token_hex(16)}
         self._records: list[Mapping[str, Any]] = []
         self._is_open = True
         self.commit: Commit | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise not_served(f"Transaction.{name.lstrip('_')}")
 
     def _pending_count(self) -> int:
         return len(self._records)
@@ -75,10 +76,9 @@ class ServedTransaction(Transaction):
         self._check_open()
         self._is_open = False
         body = {**self._fields, "records": self._records}
-        client = self._repository.client
-        made = client.post("/v1/transactions", body, self._headers).json().get("commit")
+        made = self._client.post("/v1/transactions", body, self._headers).json().get("commit")
         if isinstance(made, str):
-            self.commit = self._repository.commit_at(made)
+            self.commit = self._commit_at(made)
         return self.commit
 
     def rollback(self) -> None:

@@ -16,10 +16,12 @@ from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, InvalidInputError
 from ibidem.objects.progress import Progress, silent
-from ibidem.repo import refs, repository
+from ibidem.repo import refs
 from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.core import Core
+from ibidem.repo.open import open as open_repository
 from ibidem.repo.opening import created, location_of, system_clock
+from ibidem.repo.repository import Repository
 from ibidem.repo.sync.backup import restore
 from ibidem.repo.sync.erasures import SentErasures, fetched_erasures
 from ibidem.repo.sync.fetch_push import Counted
@@ -45,7 +47,7 @@ def clone(
     include: Sequence[str] = (),
     author: str = "",
     clock: Clock = system_clock,
-) -> repository.Repository:
+) -> Repository:
     """Creates a repository as a copy of another, and opens it.
 
     The source is recorded as the remote `origin`.
@@ -63,7 +65,7 @@ def clone(
     """
     address = address_of(location)
     clone_from(address, path, token=token, include=include, author=author, clock=clock)
-    return repository.open(path, clock=clock)
+    return open_repository(path, clock=clock)
 
 
 def clone_from(

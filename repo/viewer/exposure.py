@@ -209,7 +209,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     # -- the routes of a server ----------------------------------------------------------------
     **_rows("", Exposure.REFUSED, "/v1/refs /v1/known /v1/fetch /v1/push /v1/work"),
     **_rows("", Exposure.VISIBLE, "/v1/retrieve /v1/packs /v1/context /v1/replay/{receipt}"),
-    **_rows("", Exposure.VISIBLE, "/v1/nodes /v1/nodes/{id}"),
+    **_rows("", Exposure.VISIBLE, "/v1/prompt /v1/query /v1/nodes /v1/nodes/{id}"),
     **_rows("", Exposure.EXEMPT, "/v1/health /v1/openapi.json /v1/branches /v1/events"),
     **_rows("", Exposure.REFUSED, "/v1/compare /v1/log /v1/diff /v1/transactions /v1/messages"),
     **_rows("", Exposure.REFUSED, "/v1/metrics"),

@@ -69,7 +69,7 @@ _ITEMS = {
     AnswerKind.RECORDS: "records",
 }
 """The field of the block that holds the items."""
-_NOUNS = {AnswerKind.NODES: "item", AnswerKind.PACKS: "pack", AnswerKind.RECORDS: "record"}
+NOUNS = {AnswerKind.NODES: "item", AnswerKind.PACKS: "pack", AnswerKind.RECORDS: "record"}
 
 
 @record
@@ -216,7 +216,7 @@ class Answer(Drawn, TupleSequence[AnyItem]):
             (title, item.rendered.removeprefix(f"{item.title}\n"))
             for title, item in zip(self.titles(), self.items, strict=True)
         ]
-        return page(self, _NOUNS[self.kind], blocks)
+        return page(self, NOUNS[self.kind], blocks)
 
     def titles(self) -> list[str]:
         """Returns what stands above each item for a person: the location of a node, or the title

@@ -67,6 +67,11 @@ class Hit(NamedTuple):
     """The root that the node is of, in an answer over several; None in one over one root."""
 
 
+def title_of(name: str, heading_path: Sequence[str]) -> str:
+    """Returns the names of a document and of its headings in one line."""
+    return " > ".join(" ".join(contain(part).split()) for part in (name, *heading_path))
+
+
 @record
 class Pack:
     """Nodes that are shown together around one or more hits."""
@@ -108,8 +113,7 @@ class Pack:
     @property
     def title(self) -> str:
         """Where its words stand: the document and the headings, in one line."""
-        name = self.source or str(self.document or self.entry.id)
-        return " > ".join(" ".join(contain(part).split()) for part in (name, *self.heading_path))
+        return title_of(self.source or str(self.document or self.entry.id), self.heading_path)
 
     @property
     def rendered(self) -> str:

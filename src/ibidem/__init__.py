@@ -145,10 +145,10 @@ if TYPE_CHECKING:
     from ibidem.repo.merge.conflicts import OpenConflict as OpenConflict
     from ibidem.repo.merge.rebase import AppliedCommits as AppliedCommits
     from ibidem.repo.notes import Notes as Notes
+    from ibidem.repo.open import init as init
+    from ibidem.repo.open import open as open  # noqa: A004
     from ibidem.repo.receipts.kept import KeptReceipt as KeptReceipt
     from ibidem.repo.repository import Repository as Repository
-    from ibidem.repo.repository import init as init
-    from ibidem.repo.repository import open as open  # noqa: A004
     from ibidem.repo.retrieval.listing import Page as Page
     from ibidem.repo.retrieval.pack_stream import PackStream as PackStream
     from ibidem.repo.retrieval.retriever import Retriever as Retriever
@@ -304,7 +304,8 @@ _HOMES = {
     "repo.merge.rebase": "AppliedCommits",
     "repo.notes": "Notes",
     "repo.receipts.kept": "KeptReceipt",
-    "repo.repository": "Repository init open",
+    "repo.open": "init open",
+    "repo.repository": "Repository",
     "repo.retrieval.listing": "Page",
     "repo.retrieval.pack_stream": "PackStream",
     "repo.retrieval.retriever": "Retriever",
@@ -359,6 +360,7 @@ __all__ = [*_HOME_OF, *_MODULES, "__version__"]
 
 _LAYERS = {
     "conversations": ("ibidem.memory.conversation.conversations", "Conversations"),
+    "_sent_conversations": ("ibidem.memory.conversation.served", "ServedConversations"),
     "records": ("ibidem.memory.graph.memory", "GraphMemory"),
     "feedback": ("ibidem.memory.recall.feedback", "Feedback"),
     "recall": ("ibidem.memory.recall.recall", "recall"),

@@ -60,7 +60,6 @@ from ibidem.objects.progress import Progress as Progress_
 from ibidem.objects.root import Root
 from ibidem.objects.vector import Sparse
 from ibidem.objects.vector import Vector
-from ibidem.repo import repository
 from ibidem.repo.core import Clock
 from ibidem.repo.core import Core
 from ibidem.repo.embed_nodes import EmbedReport
@@ -967,7 +966,7 @@ class Union:
 
 def add_procedure(repository: Repository, goal: str, steps: Sequence[str], *, intent: str | None = ..., triggers: Sequence[str] = ..., status: str = ..., author: str = ...) -> Call[NodeId]: ...
 
-def clone(location: str | os.PathLike[str], path: str | os.PathLike[str], *, token: str | None = ..., include: Sequence[str] = ..., author: str = ..., clock: Clock = ...) -> Call[repository.Repository]: ...
+def clone(location: str | os.PathLike[str], path: str | os.PathLike[str], *, token: str | None = ..., include: Sequence[str] = ..., author: str = ..., clock: Clock = ...) -> Call[Repository]: ...
 
 def ingest_text(tx: Transaction, text: str, *, path: str | os.PathLike[str], media_type: str | None = ..., report: IngestReport | None = ...) -> Call[IngestReport]: ...
 

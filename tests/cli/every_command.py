@@ -195,6 +195,10 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     expected = ("--expect", one, "--rank-max", "1", "--good", "HEAD~1", "--label", "Note")
     run("bisect", "--query", "mill", *expected)
     run("diff", "--query", "mill", "HEAD~1", "HEAD", "--limit", "1")
+    for ntype, summary in (("Note", "a spindle"), ("Memo", "the spindle turns")):
+        run("node", "add", ntype, "--summary", summary, "--key", "spindle", "--replace")
+        run("commit", "-m", summary)
+    run("diff", "--query", "spindle", "HEAD~1", "HEAD")
     run("snapshot", "check", "mill.golden", code=1)
     run("export", "all.car")
     run("import", "all.car")

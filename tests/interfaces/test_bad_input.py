@@ -394,7 +394,9 @@ def test_every_route_of_the_http_api():
         fields = {
             "/v1/retrieve": ("at", *served("retrieve")),
             "/v1/packs": ("at", *served("packs")),
+            "/v1/prompt": ("at", "text", "style"),
             "/v1/context": ("at", *served("context")),
+            "/v1/query": ("at", *served("query")),
             "/v1/compare": ("text", "before", "after", "limit"),
             "/v1/messages": ("thread", "messages", "branch", "message", "author"),
             "/v1/transactions": ("records", "branch", "message", "author"),

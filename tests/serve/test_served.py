@@ -340,14 +340,10 @@ CALLS: list[Callable[[Repository], object]] = [
     lambda repo: repo.core,
     lambda repo: repo.stage,
     lambda repo: repo.sync,
-    lambda repo: repo.packs("x"),
-    lambda repo: repo.query(),
     lambda repo: repo.branch("b"),
     lambda repo: repo.conversations.threads(),
     lambda repo: repo.maintenance.fsck(),
-    lambda repo: repo.at().nodes(),
-    lambda repo: repo.at().root_cid,
-    lambda repo: repo.at().packs("x"),
+    lambda repo: repo.prompt("x", repo.packs("x")),
     lambda repo: repo.history.blame("0" * 32),
     lambda repo: repo.history.undo(),
     lambda repo: repo.receipts.list(),
@@ -389,9 +385,6 @@ def test_a_receipt_is_replayed_by_the_server(here: Repository, there: Repository
     for wrong in (None, 5, found):
         with pytest.raises(InvalidInputError, match=r"receipt: got .*, expected that of an answer"):
             there.receipts.replay(wrong)
-    context: Any = there.context("retry")
-    with pytest.raises(InvalidInputError, match="a server does not offer it"):
-        there.receipts.replay(context.receipt)
 
 
 def test_a_bad_option_is_an_error_of_the_server(there: Repository):
@@ -402,6 +395,15 @@ def test_a_bad_option_is_an_error_of_the_server(there: Repository):
     ):
         with pytest.raises(InvalidInputError):
             call()
+
+
+def test_a_limit_that_is_exceeded_is_the_error_of_the_library(
+    shared: tuple[Repository, Repository],
+):
+    for repository in shared:
+        with pytest.raises(InvalidInputError, match="token_budget: got 5, expected") as error:
+            repository.prompt("nothing", token_budget=5)
+        assert error.value.kind is ErrorKind.LIMIT_EXCEEDED
 
 
 def test_opening_says_what_is_wrong(here: Repository):
