@@ -35,7 +35,7 @@ MAGIC = b"ibidseg1"
 ALIGNMENT = 64
 HEAD_BYTES = 64
 Piece: TypeAlias = "bytes | memoryview"
-_JOINED_BYTES_MAX = 1 << 16
+_ONE_CALL_BYTES_MAX = 1 << 16
 """Bytes of columns that are copied to be hashed in one call, which takes less time than a call for
 each."""
 _DTYPES = frozenset(("|u1", "|i1", "<u2", "<u4", "<u8", "<i8", "<f4", "<f8"))
@@ -126,7 +126,7 @@ class SegmentFile:
                 body += (column.reshape(-1).view(np.uint8).data, _padding(column.nbytes))
             offset += _aligned(column.nbytes)
         hasher = blake3()  # one thread: the pool of its library does not survive a fork
-        for piece in (b"".join(body),) if offset <= _JOINED_BYTES_MAX else body:
+        for piece in (b"".join(body),) if offset <= _ONE_CALL_BYTES_MAX else body:
             hasher.update(piece)
         header = codec.encode({"columns": table, "digest": hasher.digest(), "meta": dict(meta)})
         size = _aligned(HEAD_BYTES + len(header)) + offset
