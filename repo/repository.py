@@ -292,7 +292,7 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
         from ibidem.repo.transaction.begin import begin, branch_publisher
 
         publisher = branch_publisher(self.core, branch, signed, on_conflict=on_conflict)
-        return begin(self.core, publisher, signed, state=publisher.state)
+        return begin(self.core, publisher, signed, state=publisher.state, source=publisher.source)
 
     def use_embedder(self, embedder: Embedder, *, model: str | None = None) -> None:
         """Registers an embedder for `retrieve(text, model=...)`, under its own name or another."""

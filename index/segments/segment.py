@@ -35,6 +35,9 @@ MAGIC = b"ibidseg1"
 ALIGNMENT = 64
 HEAD_BYTES = 64
 Piece: TypeAlias = "bytes | memoryview"
+_ONE_CALL_BYTES_MAX = 1 << 16
+"""Bytes of columns that are copied to be hashed in one call, which takes less time than a call for
+each."""
 _DTYPES = frozenset(("|u1", "|i1", "<u2", "<u4", "<u8", "<i8", "<f4", "<f8"))
 
 
@@ -112,7 +115,7 @@ class SegmentFile:
         arrays = {name: np.ascontiguousarray(columns[name]) for name in sorted(columns)}
         table: dict[str, Any] = {}
         body: list[Piece] = []
-        hasher, offset = blake3(), 0  # one thread: the pool of its library does not survive a fork
+        offset = 0
         for name, column in arrays.items():
             dtype = column.dtype.newbyteorder("<").str
             assert dtype in _DTYPES, f"BUG: column {name} has dtype {dtype}"
@@ -121,8 +124,10 @@ class SegmentFile:
             table[name] = [dtype, shape, offset, checksums.chunk_rows, checksums.digests]
             if column.nbytes:
                 body += (column.reshape(-1).view(np.uint8).data, _padding(column.nbytes))
-                hasher.update(body[-2]).update(body[-1])
             offset += _aligned(column.nbytes)
+        hasher = blake3()  # one thread: the pool of its library does not survive a fork
+        for piece in (b"".join(body),) if offset <= _ONE_CALL_BYTES_MAX else body:
+            hasher.update(piece)
         header = codec.encode({"columns": table, "digest": hasher.digest(), "meta": dict(meta)})
         size = _aligned(HEAD_BYTES + len(header)) + offset
         head = MAGIC + len(header).to_bytes(8, "little") + size.to_bytes(16, "little")

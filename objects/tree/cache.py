@@ -1,9 +1,10 @@
 """A source that keeps the tree blocks that were read last, for work that compares trees repeatedly.
 
 A copy reads each tree several times: to find its new blocks, to find its new values, and to prove
-its form; and then again as the base of the next tree. Blocks never change and the hash of each was
-checked when it was read, so a kept block is as good as one that is read again. Other blocks than
-those of trees are passed through: they are read once.
+its form; and then again as the base of the next tree. A transaction reads the path to an entry to
+check an edit, and again to apply it. Blocks never change and the hash of each was checked when it
+was read, so a kept block is as good as one that is read again. Other blocks than those of trees are
+passed through: they are read once.
 """
 
 from __future__ import annotations

@@ -233,8 +233,12 @@ def _blank_receipts(folder: Path, is_gone: Callable[[bytes, bytes | None], bool]
     make_folder(folder / RECEIPTS)
     with folder_lock(folder / RECEIPTS):  # prevents appending and rotation meanwhile
         path = folder / RECEIPTS / GENERATION_FILE
+        logs = _files(folder, Rule.RECEIPTS)
+        for log in logs:
+            with log.open("ab") as file:
+                file.write(b"\0")  # a writer that finds another size reads the generation again
         write_file(path, b"%d\n" % (generation_in(str(path)) + 1))
-        for path in _files(folder, Rule.RECEIPTS):
+        for path in logs:
             data = path.read_bytes()
             spans = [
                 (start, stop)

@@ -16,6 +16,9 @@ generation in which the graph of its answer was opened.
 
 Writers append one at a time, under a lock, and leave only whole frames: a frame that does not fit
 on the disk is truncated, and a partial frame of a killed writer is truncated by the next writer.
+Everybody who changes something that a writer has to know leaves another size of the log, or another
+log: another writer its frame, an erasure a zero byte, and what clears the log removes the file. So
+a writer that finds the size that it left needs to look at nothing else.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ import stat
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -109,7 +112,7 @@ class ReceiptLog:
         self._last: bytes | None = None
         self._generation_path = "" if folder is None else str(folder / GENERATION_FILE)
         self._generation = 0
-        """Of a log in memory."""
+        """Of a log in memory; of one in files, that of our last frame."""
         self._reset()
         _all.add(self)
 
@@ -117,8 +120,9 @@ class ReceiptLog:
         self._threads = ForkLock()
         self._log: int | None = None
         self._lock: int | None = None
-        self._end = 0
-        """Size of the log after our last frame; if it differs, the end of the log is checked."""
+        self._end = -1
+        """Size of the log after our last frame, -1 before it; if it differs, the generation and the
+        end of the log are checked."""
 
     @property
     def bound_bytes(self) -> int:
@@ -149,8 +153,7 @@ class ReceiptLog:
             block: the receipt.
             generation: in which the graph of the answer was opened; nothing is appended in another.
         """
-        # Once the lock is open, `_append` looks whether the log is on, which takes a system call.
-        if not _is_recorded.get() or (self._lock is None and not self._is_on()):
+        if not _is_recorded.get() or not self._is_on():
             return
         digest = blake3(block).digest()
         with self._threads:
@@ -165,23 +168,36 @@ class ReceiptLog:
                 self._kept += frame
                 self._last = digest
                 return
-            # A receipt that cannot be written, on a full or read-only disk, must not fail the
-            # answer.
-            with suppress(OSError):
-                if self._append(self._path, frame, generation):
-                    self._last = digest
+            try:
+                is_written = self._append(self._path, frame, generation)
+            except OSError:
+                # A receipt that cannot be written, on a full or read-only disk, must not fail the
+                # answer.
+                return
+            if is_written:
+                self._last = digest
 
     def _append(self, path: Path, frame: bytes, generation: int) -> bool:
         lock = self._locked(path)
         try:
-            if generation < 0 or generation_in(self._generation_path) != generation:
-                return False
-            if not self._is_on():
-                return False
-            size = self._ready(path)
+            status = None if self._log is None else os.fstat(self._log)
+            if (
+                status is not None
+                and status.st_size == self._end
+                and status.st_nlink
+                and generation == self._generation
+            ):
+                size = self._end
+            else:
+                if generation < 0 or generation_in(self._generation_path) != generation:
+                    return False
+                if not self._is_on():
+                    return False
+                size = self._ready(path, status)
+                self._generation = generation
             while size and size + len(frame) > self._log_bytes_max:
                 self._turn(path)
-                size = self._ready(path)
+                size = self._ready(path, None)
             assert self._log is not None, "BUG: the log is open"
             append_whole(self._log, frame, size_bytes=size)
             self._end = size + len(frame)
@@ -213,19 +229,21 @@ class ReceiptLog:
             else:
                 return self._lock
 
-    def _ready(self, path: Path) -> int:
+    def _ready(self, path: Path, status: os.stat_result | None) -> int:
         """Opens the log if it is closed or was removed, and truncates a partial frame at its end;
         returns its size.
+
+        Args:
+            status: of the open file; None if none is open.
         """
-        status = None if self._log is None else os.fstat(self._log)
         if self._log is None or status is None or not status.st_nlink:
             self._close_log()
             flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
             mode = path.parent.stat().st_mode & 0o660
             self._log = os.open(path, flags | getattr(os, "O_BINARY", 0), mode)
-            self._end, status = 0, os.fstat(self._log)
+            self._end, status = -1, os.fstat(self._log)
         size = status.st_size
-        if size == self._end:
+        if not size or size == self._end:
             return size
         with mmap(self._log, 0, access=ACCESS_READ) as data:
             whole = _whole_bytes(data)
@@ -395,7 +413,9 @@ def _whole_bytes(data: bytes | mmap) -> int:
     end = 0
     for start, block in _frames(data):
         end = start + HEAD_BYTES + len(block)
-    return end if data[end:].strip(b"\0") else len(data)
+    zeros = len(data) - end - len(data[end:].lstrip(b"\0"))
+    # The zeros of an erasure stay; a partial frame begins with one more.
+    return end + max(0, zeros - 1) if end + zeros < len(data) else len(data)
 
 
 _all: weakref.WeakSet[ReceiptLog] = weakref.WeakSet()

@@ -15,6 +15,7 @@ from ibidem.repo.transaction.transaction import Transaction
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ibidem.objects.blocks import Source
     from ibidem.objects.cid import RootCid
     from ibidem.repo.core import Core
     from ibidem.repo.graph import Graph
@@ -43,6 +44,7 @@ def begin(
     signed: CommitInfo,
     *,
     state: State | None = None,
+    source: Source | None = None,
     recorded: Callable[[UniqueIds], NewId] | None = None,
     now: Callable[[], int] | None = None,
 ) -> Transaction:
@@ -50,6 +52,7 @@ def begin(
 
     Args:
         state: that of the publisher, in which the base is read; by default the newest.
+        source: what the transaction reads of its base; by default the store.
         recorded: wraps the function that generates ids of new nodes.
         now: returns the time of the transaction; by default that in `signed`, else the clock's.
     """
@@ -63,7 +66,7 @@ def begin(
     lookup = EdgeLookup(core.store, lambda root_cid, ask: base(root_cid).with_snapshot(ask))
     ids = UniqueIds(publisher.base(), signed, time)
     return Transaction(
-        core.store,
+        source or core.store,
         publisher,
         incident=lambda root, id: lookup.incident(None, root, id),  # noqa: A006
         unique_id=ids if recorded is None else recorded(ids),

@@ -15,6 +15,7 @@ from ibidem.objects.errors import ConflictError, ErrorKind
 from ibidem.objects.record import record
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE
+from ibidem.objects.tree.cache import TreeCache
 from ibidem.repo import refs
 from ibidem.repo.arguments import CommitInfo, commit_of
 from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased, read_erased
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
     from ibidem.repo.events import Event
     from ibidem.store.protocol import Swap
+
+_READ_BYTES_MAX = 4 << 20
+"""Bytes of tree blocks that a transaction keeps: the paths to several hundred entries, of which it
+reads each to check an edit, to apply it, and to move the ref. If one is deleted meanwhile, the head
+has moved, and nothing is published on the state that had it."""
 
 
 @record
@@ -111,9 +117,11 @@ class BranchPublisher:
         """
         self.state = state
         self._operations = operations
+        self.source = TreeCache(operations.store, bytes_max=_READ_BYTES_MAX)
+        """The store, with the paths of trees that the transaction has read."""
         self._full_name = full_name
         self._signature = signature
-        self._tip = tip(operations.store, state, full_name)
+        self._tip = tip(self.source, state, full_name)
         self._erasures = state.view.erasures if begun is None else EMPTY_TREE
         """The erasures of which the base has nothing."""
         self.begun = begun or self._tip
@@ -134,7 +142,7 @@ class BranchPublisher:
             ConflictError: the branch was deleted; or as `Reconciliation.on`.
         """
         self._signature = self._signature.with_trailers(edits.trailers)
-        reconciliation = Reconciliation(self._operations.store, self.begun.root_cid, edits, blocks)
+        reconciliation = Reconciliation(self.source, self.begun.root_cid, edits, blocks)
         return self._operations.retry(
             lambda state: self._attempt(state, reconciliation, edits.events),
             state=self.state,
@@ -146,7 +154,7 @@ class BranchPublisher:
     ) -> Published:
         now = self._tip
         if state.cid != self.state.cid:
-            now = tip(self._operations.store, state, self._full_name)
+            now = tip(self.source, state, self._full_name)
         if now.commit is None and self._base_commit is not None:
             raise ConflictError(
                 f"{self._full_name}: the branch was deleted since the transaction began",
@@ -173,7 +181,7 @@ class BranchPublisher:
             if self._cells:
                 self._operations.store.publish({}, self._cells)
             return Published()
-        buffer = WriteBatch(self._operations.store)
+        buffer = WriteBatch(self.source)
         time = self._operations.time(self._signature.time)
         commits: dict[str, Commit] = {}
         if is_changed:
@@ -183,7 +191,7 @@ class BranchPublisher:
                 self._signature, reconciled.root_cid, parents, time
             )
         for space, added in sorted(events.items()):
-            before = tip(self._operations.store, state, NOTES + space)
+            before = tip(self.source, state, NOTES + space)
             commits[NOTES + space] = with_events(
                 before.commit, before.root, added, self._signature, time, buffer
             )

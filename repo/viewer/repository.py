@@ -205,7 +205,7 @@ class ViewerRepository(Layers, Recalling, Questions, Proxy, Closing):
         signed = core.signed(by, message, time, agent=agent, task=task)
         check_no_request(signed.message)
         publisher = branch_publisher(core, None, signed, on_conflict=on_conflict)
-        tx = begin(core, publisher, signed, state=publisher.state)
+        tx = begin(core, publisher, signed, state=publisher.state, source=publisher.source)
         return ViewerTransaction(tx, Revision(core.graph(tx.base.cid, viewer=self.viewer)))
 
     def _nameable(self, rev: object) -> object:

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xxhash import xxh3_64_digest
 
 import ibidem
 from ibidem.index.index import Index
 from ibidem.index.segments import column as columns
 from ibidem.index.segments import store as segment_store
 from ibidem.index.segments.column import Checksums, Column
-from ibidem.index.segments.segment import Segment, _header
+from ibidem.index.segments.segment import Segment, SegmentFile, _header, check_digest, read_segment
 from ibidem.index.segments.store import FolderSegmentStore
 from ibidem.objects.errors import CorruptError
 from ibidem.store.memory import MemoryStore
@@ -217,3 +218,22 @@ def test_a_vector_that_is_not_the_one_of_its_block_is_made_again(tmp_path: Path)
             part.segment.cache.clear()
             assert repo.retrieve(vector=vector, limit=3).to_bytes() == expected
             assert repo.at().snapshot().state.of(("vectors", "m"))[0].segment is not part.segment
+
+
+@pytest.mark.parametrize("rows", [0, 1, 1000, 16_384, 16_385, 200_000])
+def test_the_file_of_a_segment_is_named_by_what_it_holds(rows: int) -> None:
+    """Few bytes are hashed in one call, many column by column; few rows have one checksum."""
+    given = {"a": np.arange(rows, dtype="<u4"), "b": np.arange(7, dtype="|u1")}
+    file = SegmentFile.of(given, {})
+    data = b"".join(file.pieces)
+    check_digest(file.name, data)
+    found = read_segment(file.name, data)
+    assert found.name == file.name
+    assert len(data) == file.size_bytes
+    for name, column in given.items():
+        width = Checksums.of(name, column).chunk_rows * column.itemsize
+        raw = column.tobytes()
+        starts = range(0, len(raw), width)
+        digests = b"".join(xxh3_64_digest(raw[start : start + width]) for start in starts)
+        assert Checksums.of(name, column).digests == digests
+        assert np.array_equal(found.columns()[name], column)

@@ -1,11 +1,12 @@
 """What a commit and a question read of the store: batches by level, not blocks one by one."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from ibidem.ingest.ingest import ingest
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.conversation.message import Message
-from ibidem.objects.cid import Cid
+from ibidem.objects.cid import Cid, TreeCid
 from ibidem.objects.config import Config
 from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.core import Core
@@ -115,3 +116,28 @@ def blocks_of_message(messages: int) -> int:
 
 def test_a_message_more_does_not_read_the_thread() -> None:
     assert blocks_of_message(2000) <= blocks_of_message(100) + 2 * 2000 // 64
+
+
+def test_a_commit_reads_the_block_of_a_tree_once() -> None:
+    read: list[Cid] = []
+
+    class Store(RecordingStore):
+        def get(self, cid: Cid) -> bytes:
+            read.append(cid)
+            return super().get(cid)
+
+        def get_many(self, cids: Iterable[Cid]) -> list[bytes]:
+            wanted = list(cids)
+            read.extend(wanted)
+            return super().get_many(wanted)
+
+    store = Store(bootstrapped(MemoryStore(), Config.default(), "", lambda: 0))
+    repo = Repository(Core(store, None, lambda: 0))  # type: ignore[arg-type]
+    with repo.transaction() as tx:
+        for number in range(2000):
+            tx.add_node("Doc", summary=f"retries {number}", key=number)
+    read.clear()
+    with repo.transaction() as tx:
+        tx.add_node("Doc", summary="load", key="new")
+    trees = [cid for cid in read if type(cid) is TreeCid]
+    assert 3 <= len(trees) == len(set(trees))

@@ -6,7 +6,10 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -14,6 +17,7 @@ import ibidem
 from ibidem.objects.cid import ReceiptCid
 from ibidem.objects.codec import encode
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.repo.erasure.local_files import remove_derived
 from ibidem.repo.receipts.log import HEAD_BYTES, LOG_FILE, OLDER_FILE, ReceiptLog
 from ibidem.retrieve.answer.receipt import Receipt
 from ibidem.store.lock import writer_lock
@@ -237,6 +241,91 @@ def test_zeros_of_an_erasure_at_the_end_are_not_torn(tmp_path: Path) -> None:
     ReceiptLog(tmp_path).append(BLOCKS[2])
     assert (tmp_path / LOG_FILE).read_bytes().startswith(whole[:second] + bytes(10))
     assert [block for _, block in ReceiptLog(tmp_path).blocks()] == [BLOCKS[0], BLOCKS[2]]
+
+
+def calls_of(call: Callable[[], object]) -> list[str]:
+    """Returns the functions of the system and the hashes that a call uses, by name."""
+    names: list[str] = []
+
+    def note(_: FrameType, event: str, function: Any) -> None:
+        if event == "c_call" and function.__module__ in ("posix", "nt", "fcntl", "blake3"):
+            names.append(function.__name__)
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return names
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows locks by other calls")
+def test_a_writer_that_finds_the_log_as_it_left_it_looks_at_nothing_else(tmp_path: Path) -> None:
+    receipts = ReceiptLog(tmp_path)
+    receipts.append(BLOCKS[0])
+    assert [name for name in calls_of(lambda: receipts.append(BLOCKS[1])) if name != "blake3"] == [
+        *("flock", "fstat", "write", "flock")
+    ]
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_log_that_is_off_is_neither_hashed_for_nor_locked(tmp_path: Path, is_open: bool) -> None:
+    is_on = is_open
+    receipts = ReceiptLog(tmp_path, is_on=lambda: is_on)
+    receipts.append(BLOCKS[0])
+    is_on = False
+    assert not calls_of(lambda: receipts.append(BLOCKS[1]))
+    assert count_whole(tmp_path) == is_open
+
+
+def test_a_log_that_is_switched_off_and_cleared_elsewhere_gets_no_receipt(tmp_path: Path) -> None:
+    """Another process switches it off after the writer has looked and before it has the lock."""
+    with ibidem.init(tmp_path) as repo, ibidem.open(tmp_path) as other:
+        with repo.transaction() as tx:
+            tx.add_node("Doc", summary="the mill calculates")
+        repo.retrieve("mill")
+        log = repo.core.receipts
+        answers = [True]
+        is_on, log._is_on = log._is_on, lambda: answers.pop() if answers else is_on()
+        other.receipts.log_questions("never")
+        repo.retrieve("calculates")
+        assert not answers
+        assert not list(log.blocks())
+
+
+@pytest.mark.parametrize("torn", [b"", b"\x00IbR\x07"])
+def test_a_receipt_of_before_an_erasure_elsewhere_is_not_appended(
+    tmp_path: Path, torn: bytes
+) -> None:
+    with ibidem.init(tmp_path) as repo:
+        log = repo.core.receipts
+        log.append(BLOCKS[0])
+        remove_derived(repo.core)
+        with log_file(tmp_path).open("ab") as file:
+            file.write(torn)
+        for block in BLOCKS[1:3]:
+            log.append(block, generation=0)
+        assert not list(log.blocks())
+        log.append(BLOCKS[1], generation=1)
+        log.append(BLOCKS[2], generation=0)
+        log.append(BLOCKS[3], generation=1)
+        assert [block for _, block in log.blocks()] == [BLOCKS[1], BLOCKS[3]]
+
+
+def test_a_zero_of_an_erasure_outlasts_what_a_killed_writer_leaves(tmp_path: Path) -> None:
+    first, other = ReceiptLog(tmp_path), ReceiptLog(tmp_path)
+    first.append(BLOCKS[0])
+    size = (tmp_path / LOG_FILE).stat().st_size
+    with (tmp_path / LOG_FILE).open("ab") as file:
+        file.write(b"\0" + b"\x00IbR\x07")
+    other.append(BLOCKS[1])
+    data = (tmp_path / LOG_FILE).read_bytes()
+    assert data[size : size + 5] == b"\x00\x00IbR"
+    assert [block for _, block in first.blocks()] == BLOCKS[:2]
+
+
+def log_file(folder: Path) -> Path:
+    return folder / ".ibidem" / "receipts" / LOG_FILE
 
 
 def test_a_receipt_that_holds_a_frame_is_not_taken_for_a_torn_one(tmp_path: Path) -> None:
