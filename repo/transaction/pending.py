@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.blocks import WriteBatch
-from ibidem.objects.cid import BlobCid, Cid
+from ibidem.objects.cid import BlobCid, Cid, NodeCid
 from ibidem.objects.config import TRUST_SETTING, Config, Model
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import (
@@ -88,6 +88,8 @@ class PendingGraph:
         """What they take now."""
         self._folder = folder if hasattr(os, "pread") else None
         self._file: StagingFile | None = None
+        self._parts: dict[Cid, Part] = {}
+        """What blocks of nodes in the file are of documents."""
         self._contents: list[BlobCid] = []
         """Raw blocks of staged content, in the order in which they were staged."""
         self.change_count = 0
@@ -441,7 +443,14 @@ class PendingGraph:
         self.edits = ChangeSet()
         self._touching = None
         self._trees.clear()
-        for held in (self._nodes, self._pending, self._encoded, self._digests, self._ahead):
+        for held in (
+            self._nodes,
+            self._pending,
+            self._encoded,
+            self._digests,
+            self._parts,
+            self._ahead,
+        ):
             held.clear()
 
     # -- memory --------------------------------------------------------------------------------
@@ -464,9 +473,15 @@ class PendingGraph:
             return
         if self._file is None:
             self._file = StagingFile(self._folder, self.source)
-        self._file.add(self._buffer.new)
+        new = self._buffer.new
+        self._file.add(new)
+        self._parts.update(
+            (cid, part)
+            for cid, block in new.items()
+            if type(cid) is NodeCid and (part := part_in(block)) is not None
+        )
         self._buffer.source = self._file
-        self._buffer.new.clear()
+        new.clear()
         self.held_bytes = 0
 
     def _decode_vectors(self, raw: bytes) -> None:
@@ -495,11 +510,14 @@ class PendingGraph:
         itself.
         """
         staged = self.edits.of(NODES)
-        new, get = self._buffer.new, self._buffer.get
+        new = self._buffer.new
         parts: dict[bytes, Part] = {}
         for node, cid in staged.items():
-            if cid is not None and (part := part_in(new.get(cid) or get(cid))) is not None:
-                parts[node] = part
+            if cid is not None:
+                block = new.get(cid)
+                part = self._parts.get(cid) if block is None else part_in(block)
+                if part is not None:
+                    parts[node] = part
 
         def parts_of(ids: Sequence[bytes]) -> Iterator[Part | None]:
             with suppress(IbidemError):  # then each is read on its own

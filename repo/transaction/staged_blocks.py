@@ -126,7 +126,7 @@ class StagedBlocks(Mapping[Cid, bytes]):
         self._file = file
         self._edits = edits
         self._contents = contents
-        self._count: int | None = None
+        self._cids: list[Cid] | None = None
 
     def __getitem__(self, cid: Cid) -> bytes:
         block = self.batch.new.get(cid)
@@ -140,16 +140,20 @@ class StagedBlocks(Mapping[Cid, bytes]):
         return isinstance(cid, Cid) and (cid in self.batch.new or cid in self._file)
 
     def __iter__(self) -> Iterator[Cid]:
-        shared: set[Cid] = set(self._contents)
-        for tree_name, entries in self._edits.trees.items():
-            staged = (cid for cid in entries.values() if cid is not None)
-            if tree_name in (NODES, EDGES):
-                yield from staged  # their blocks contain their ids, so that no two are the same
-            else:
-                shared.update(staged)
-        yield from shared
+        return iter(self._listed())
 
     def __len__(self) -> int:
-        if self._count is None:
-            self._count = sum(1 for _ in self)
-        return self._count
+        return len(self._listed())
+
+    def _listed(self) -> list[Cid]:
+        if self._cids is None:
+            own: list[Cid] = []
+            shared = {cid.raw: cid for cid in self._contents}
+            for tree_name, entries in self._edits.trees.items():
+                staged = [cid for cid in entries.values() if cid is not None]
+                if tree_name in (NODES, EDGES):
+                    own += staged  # these blocks contain their ids, so that no two are the same
+                else:
+                    shared.update((cid.raw, cid) for cid in staged)
+            self._cids = own + list(shared.values())
+        return self._cids

@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 
 import ibidem
+from ibidem.objects.child import Child
 from ibidem.objects.cid import Cid
 from ibidem.objects.derive import node_id
-from ibidem.objects.errors import ErrorKind, StorageError
+from ibidem.objects.errors import ErrorKind, InvalidInputError, StorageError
 from ibidem.objects.text import text_digest
 from ibidem.repo.repository import Repository
 from ibidem.repo.transaction.staged_blocks import ENTRY_BYTES, StagingFile
@@ -200,6 +201,21 @@ def test_what_was_given_up_leaves_nothing(
         tx.rollback()
     assert tx._draft._file is None
     assert (blocks(repo), files(tmp_path), repo.head) == (stored, listed, head)
+
+
+def test_lists_of_parts_in_the_file_are_checked(disk: Callable[[str], Repository]) -> None:
+    repo = disk("one")
+    tx = repo.transaction()
+    tx._draft.staged_bytes_max = LIMIT
+    for number, other in (("a", "b"), ("b", "a")):
+        part = Child(node_id("", other), "", 5, 0)
+        tx.add_node("Section", key=number, namespace="", children=(part,))
+    for number in range(COUNT):
+        note(tx, number)
+    assert len(tx._draft._parts) == 2
+    with pytest.raises(InvalidInputError, match="contains itself"):
+        tx.publish()
+    assert node_id("", "a") not in {node.id for node in repo.at().nodes()}
 
 
 def open_files() -> list[str]:
