@@ -6,7 +6,7 @@ a store: new blocks are collected by CID and handed to the store together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from ibidem.objects.cid import Cid
@@ -70,3 +70,25 @@ class WriteBatch:
     def put(self, cid: Cid, block: bytes) -> None:
         """Keeps a block under its CID, which the caller computed from the block."""
         self.new[cid] = block
+
+
+class LayeredBlocks(Mapping[Cid, bytes]):
+    """The blocks of two mappings as one mapping, which copies neither: they may exceed memory."""
+
+    def __init__(self, upper: Mapping[Cid, bytes], lower: Mapping[Cid, bytes]) -> None:
+        self._upper = upper
+        self._lower = lower
+
+    def __getitem__(self, cid: Cid) -> bytes:
+        block = self._upper.get(cid)
+        return self._lower[cid] if block is None else block
+
+    def __contains__(self, cid: object) -> bool:
+        return cid in self._upper or cid in self._lower
+
+    def __iter__(self) -> Iterator[Cid]:
+        yield from self._upper
+        yield from (cid for cid in self._lower if cid not in self._upper)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

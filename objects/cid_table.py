@@ -117,6 +117,14 @@ class CidTable:
         is_noted: NDArray[np.bool_] = (rows >= 0) & (self._table()[rows, -1] == notes)
         return is_noted
 
+    def note(self, raw: bytes) -> int | None:
+        """Returns the note of a CID as `notes` does."""
+        row = self._row(raw[_KEY])
+        if row < 0:
+            return None
+        at = row * _ROW_BYTES + _KEY_BYTES
+        return int.from_bytes(self._bytes[at : at + NOTE_BYTES], "little")
+
     def notes(self, raws: bytes) -> list[int | None]:
         """Returns the note of each of some concatenated CIDs, its eight bytes read as
         little-endian; None for one that is not in the table."""

@@ -7,13 +7,12 @@ reads the new state and retries.
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.blocks import LayeredBlocks, WriteBatch
 from ibidem.objects.cid import (
     Cid,
     EdgeCid,
@@ -227,7 +226,7 @@ class OperationLog:
         cid = OperationCid.of(block)
         blocks: Mapping[Cid, bytes] = {**buffer.new, view_cid: view_block, cid: block}
         if more:
-            blocks = ChainMap(dict(blocks), cast("MutableMapping[Cid, bytes]", more))
+            blocks = LayeredBlocks(blocks, more)
         swaps = {HEAD_CELL: (state.cid.raw, cid.raw), **(cells or {})}
         self.store.publish(
             blocks,

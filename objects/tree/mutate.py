@@ -53,7 +53,7 @@ def mutate(tree: TreeCid, edits: Mapping[bytes, Cid | None], buffer: WriteBatch)
     Spec: format 6.6.
     """
     if tree == EMPTY_TREE:
-        return build([(key, cid) for key, cid in edits.items() if cid is not None], buffer)
+        return build(((key, cid) for key, cid in edits.items() if cid is not None), buffer)
     if not edits:
         return tree
     top = load(buffer, tree.raw)

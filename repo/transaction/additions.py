@@ -69,16 +69,14 @@ class Additions:
         entries, nodes = self._edits.trees[tree_name], self._edits.trees.get(NODES, {})
         if tree_name in (TOMBSTONES, CONFLICTS):
             return not entries
-        blocks = []
-        for cid in entries.values():
-            if cid is None:
-                return False
-            blocks.append(self._source.get(cid) if tree_name in (NODES, EDGES) else b"")
+        cids = [cid for cid in entries.values() if cid is not None]
+        if len(cids) < len(entries):
+            return False
         if tree_name == NODES:
-            if any(_CHILDREN in block for block in blocks):
+            if any(_CHILDREN in self._source.get(cid) for cid in cids):
                 return False
         elif tree_name == EDGES:
-            for edge in map(Edge.decode, blocks):
+            for edge in (Edge.decode(self._source.get(cid)) for cid in cids):
                 if is_derived_link(edge):
                     return False
                 self._ends |= {edge.src.raw, edge.dst.raw} - nodes.keys()

@@ -74,4 +74,5 @@ def begin(
         now=now or time,
         staged=lambda root, blocks: staged_graph(base(publisher.base().cid), root, blocks),
         author=signed.author,
+        folder=core.folder,
     )

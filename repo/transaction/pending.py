@@ -1,19 +1,23 @@
 """The staged changes of a transaction: blocks, edits, and vectors whose digest is not known yet.
 
-Reads see the staged state: an edit if there is one, else the tree of the base.
+Reads see the staged state: an edit if there is one, else the tree of the base. If blocks and
+vectors exceed a limit, they move into a file, the vectors as made from the texts of that moment: a
+vector whose text changes afterwards waits for the commit again.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from heapq import merge
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.blocks import WriteBatch
-from ibidem.objects.cid import BlobCid, Cid
+from ibidem.objects.cid import BlobCid, Cid, NodeCid
 from ibidem.objects.config import TRUST_SETTING, Config, Model
 from ibidem.objects.edge import Edge
 from ibidem.objects.errors import (
@@ -36,6 +40,12 @@ from ibidem.objects.vector import NodeVector, Sparse, Vector
 from ibidem.repo.id_prefix import resolve_prefix
 from ibidem.repo.maintenance.source_check import KnownParts, new_parts, part_in
 from ibidem.repo.transaction.changeset import ChangeSet, applied, dimension_mismatch
+from ibidem.repo.transaction.staged_blocks import (
+    ENTRY_BYTES,
+    STAGED_BYTES_MAX,
+    StagedBlocks,
+    StagingFile,
+)
 from ibidem.retrieve.access.policy import policy_of
 
 if TYPE_CHECKING:
@@ -61,12 +71,27 @@ _NO_DIGEST = bytes(32)
 class PendingGraph:
     """The staged state of one transaction."""
 
-    def __init__(self, source: Source, base: Root, incident: Incident) -> None:
+    def __init__(
+        self, source: Source, base: Root, incident: Incident, folder: Path | None = None
+    ) -> None:
+        """Stages nothing yet.
+
+        Args:
+            folder: for the file of a large transaction; None if all of it stays in memory.
+        """
         self.base = base
         self.edits = ChangeSet()
-        self.blobs: dict[BlobCid, bytes] = {}
-        """Raw blocks of staged content."""
         self.source = source
+        self.staged_bytes_max = STAGED_BYTES_MAX
+        """The most that blocks and vectors take in memory before they move into the file."""
+        self.held_bytes = 0
+        """What they take now."""
+        self._folder = folder if hasattr(os, "pread") else None
+        self._file: StagingFile | None = None
+        self._parts: dict[Cid, Part] = {}
+        """What blocks of nodes in the file are of documents."""
+        self._contents: list[BlobCid] = []
+        """Raw blocks of staged content, in the order in which they were staged."""
         self.change_count = 0
         """The number of changes so far."""
         self._buffer = WriteBatch(source)
@@ -76,6 +101,8 @@ class PendingGraph:
         self._incident = incident
         self._pending: dict[TreeName, dict[bytes, NodeVector]] = {}
         """Vectors that are encoded at commit, with the digest of the node's text at that time."""
+        self._encoded: dict[TreeName, dict[bytes, Cid]] = {}
+        """Vectors that are encoded already, with the digest of the text that the node has."""
         self._dated: set[tuple[TreeName, bytes]] = set()
         """Digests that were given for some of these vectors."""
         self._touching: dict[bytes, list[bytes]] | None = None
@@ -134,7 +161,13 @@ class PendingGraph:
         return nodes
 
     def stage(self, tree_name: TreeName, raw: bytes, value: Staged) -> None:
-        """Sets the value at a key, replacing any other."""
+        """Sets the value at a key, replacing any other.
+
+        Raises:
+            StorageError: there is no space for what is staged; nothing was changed.
+        """
+        if self.held_bytes > self.staged_bytes_max:
+            self._make_room()
         if (
             tree_name == EDGES
             and self.base.conflicts != EMPTY_TREE
@@ -148,8 +181,11 @@ class PendingGraph:
         block = value.encode()
         cid = value.CID.of(block)
         self._buffer.new[cid] = block
+        self.held_bytes += len(block) + ENTRY_BYTES
         self.edits.of(tree_name)[raw] = cid
         if isinstance(value, Node):
+            if self._encoded:
+                self._decode_vectors(raw)
             if len(self._nodes) >= _STAGED_NODES_MAX:
                 self._nodes.clear()
             self._nodes[raw] = value
@@ -178,6 +214,7 @@ class PendingGraph:
         """Removes the value at a key."""
         self.change_count += 1
         self._pending.get(tree_name, {}).pop(raw, None)
+        self._encoded.get(tree_name, {}).pop(raw, None)
         if tree_name == NODES:
             self._nodes.pop(raw, None)
             self._digests.pop(raw, None)
@@ -252,7 +289,7 @@ class PendingGraph:
         """Returns the whole content of a node, None if it has none."""
         if not isinstance(node.content, tuple):
             return node.content
-        return join_content(self.blobs.get(part) or self._buffer.get(part) for part in node.content)
+        return join_content(map(self._buffer.get, node.content))
 
     def note(self, space: str, events: Iterable[Event]) -> None:
         """Adds events for a space of notes."""
@@ -261,10 +298,8 @@ class PendingGraph:
 
     def staged(self) -> tuple[Root, WriteBatch]:
         """Returns the root of the staged state, without staged vectors, and its new blocks."""
-        buffer = WriteBatch(self.source)
+        buffer = WriteBatch(self._buffer.source)
         buffer.new.update(self._buffer.new)
-        for cid, part in self.blobs.items():
-            buffer.put(cid, part)
         edits = ChangeSet(dict(self.edits.trees), config=self.edits.config)
         root = applied(self.base, edits, buffer)
         buffer.put(root.cid, root.encode())
@@ -329,8 +364,13 @@ class PendingGraph:
 
     def attach(self, tree_name: TreeName, raw: bytes, value: NodeVector, of: bytes | None) -> None:
         """Sets a vector of any family; `of` is None for a vector of the text at commit."""
+        if self.held_bytes > self.staged_bytes_max:
+            self._make_room()
         self.change_count += 1
         self._pending.setdefault(tree_name, {})[raw] = value
+        if self._encoded:
+            self._encoded.get(tree_name, {}).pop(raw, None)
+        self.held_bytes += _size_bytes(value) + ENTRY_BYTES
         if of is not None:
             self._dated.add((tree_name, raw))
             return
@@ -342,7 +382,10 @@ class PendingGraph:
 
     def has_vector(self, tree_name: TreeName, raw: bytes) -> bool:
         """Returns whether a node has a vector in a family."""
-        return raw in self._pending.get(tree_name, ()) or self.cid(tree_name, raw) is not None
+        waiting = (self._pending, self._encoded)
+        if any(raw in vectors.get(tree_name, ()) for vectors in waiting):
+            return True
+        return self.cid(tree_name, raw) is not None
 
     def committed_vector(self, tree_name: TreeName, raw: bytes) -> NodeVector | None:
         """Returns the vector of a node in the base, None if it has none."""
@@ -354,41 +397,127 @@ class PendingGraph:
 
     def vector_trees(self) -> list[TreeName]:
         """Returns the trees of every model and vocabulary, of the base and staged."""
-        found = {*self._pending, *self.edits.trees, *self.base.trees()}
+        found = {*self._pending, *self._encoded, *self.edits.trees, *self.base.trees()}
         return sorted(tree_name for tree_name in found if tree_name[1])
 
     # -- commit --------------------------------------------------------------------------------
 
     def finish(self) -> tuple[ChangeSet, Mapping[Cid, bytes]]:
         """Returns the edits and the blocks that they refer to, with digests of texts filled in."""
+        for tree_name, cids in self._encoded.items():
+            self.edits.of(tree_name).update(cids)
         for tree_name, vectors in self._pending.items():
             for raw in list(vectors):
-                value = vectors.pop(raw)  # its block replaces it in memory
-                is_dated = (tree_name, raw) in self._dated
-                self.stage(tree_name, raw, value if is_dated else self._made(raw, value))
+                value = vectors[raw]
+                self.edits.of(tree_name)[raw] = self._put_vector(tree_name, raw, value)
+                del vectors[raw]  # its block replaces it in memory
         self._pending.clear()
+        self._encoded.clear()
         self.edits.models = {
             name: model
             for name, model in self.edits.models.items()
             if any(self.edits.of(("vectors", name)).values())
         }
         self._check_sources()
-        blocks: dict[Cid, bytes] = dict(self.blobs.items())
         new = self._buffer.new
+        if self._file is not None:
+            return self.edits, StagedBlocks(self._buffer, self._file, self.edits, self._contents)
+        blocks: dict[Cid, bytes] = {cid: new[cid] for cid in self._contents}
         for entries in self.edits.trees.values():
             for cid in entries.values():
                 if cid is not None and (block := new.get(cid)) is not None:
                     blocks[cid] = block
         return self.edits, blocks
 
+    def put_contents(self, parts: Mapping[BlobCid, bytes]) -> None:
+        """Keeps raw blocks of content that a staged node refers to."""
+        for cid, part in parts.items():
+            self._buffer.put(cid, part)
+            self._contents.append(cid)
+            self.held_bytes += len(part) + ENTRY_BYTES
+
+    def release(self) -> None:
+        """Drops what was staged, with the file unless a graph as staged still reads it."""
+        self._buffer = WriteBatch(self.source)
+        self._file = None
+        self.edits = ChangeSet()
+        self._touching = None
+        self._trees.clear()
+        for held in (
+            self._nodes,
+            self._pending,
+            self._encoded,
+            self._digests,
+            self._parts,
+            self._ahead,
+        ):
+            held.clear()
+
+    # -- memory --------------------------------------------------------------------------------
+
+    def _make_room(self) -> None:
+        """Moves blocks and vectors into the file, but for vectors whose node is not staged yet."""
+        if self._folder is None:
+            return
+        for tree_name, vectors in self._pending.items():
+            encoded = self._encoded.setdefault(tree_name, {})
+            for raw in list(vectors):
+                if (tree_name, raw) in self._dated or self.cid(NODES, raw) is not None:
+                    encoded[raw] = self._put_vector(tree_name, raw, vectors[raw])
+                    del vectors[raw]
+        self._digests.clear()
+        self._spill()
+
+    def _spill(self) -> None:
+        if self._folder is None:
+            return
+        if self._file is None:
+            self._file = StagingFile(self._folder, self.source)
+        new = self._buffer.new
+        self._file.add(new)
+        self._parts.update(
+            (cid, part)
+            for cid, block in new.items()
+            if type(cid) is NodeCid and (part := part_in(block)) is not None
+        )
+        self._buffer.source = self._file
+        new.clear()
+        self.held_bytes = 0
+
+    def _decode_vectors(self, raw: bytes) -> None:
+        """Lets the vectors of a node that has changed wait for its text at commit again."""
+        for tree_name, cids in self._encoded.items():
+            if raw in cids and (tree_name, raw) not in self._dated:
+                cls = Vector if tree_name[0] == "vectors" else Sparse
+                block = self._buffer.get(cids.pop(raw))
+                self._pending.setdefault(tree_name, {})[raw] = cls.decode(block)
+
+    def _put_vector(self, tree_name: TreeName, raw: bytes, value: NodeVector) -> Cid:
+        """Keeps the block of a vector instead of the vector, with the digest that was given for it,
+        else that of its node's text; returns the CID.
+        """
+        if self.held_bytes > self.staged_bytes_max:
+            self._spill()
+        final = value if (tree_name, raw) in self._dated else self._made(raw, value)
+        block = final.encode()
+        cid: Cid = final.CID.of(block)
+        self._buffer.new[cid] = block
+        self.held_bytes += len(block) - _size_bytes(value)
+        return cid
+
     def _check_sources(self) -> None:
         """Raises if the source of a document or section exceeds the limits, or a node contains
         itself.
         """
-        new = self._buffer.new
         staged = self.edits.of(NODES)
-        blocks = {raw: new.get(cid, b"") for raw, cid in staged.items() if cid is not None}
-        parts = {raw: part for raw, block in blocks.items() if (part := part_in(block)) is not None}
+        new = self._buffer.new
+        parts: dict[bytes, Part] = {}
+        for node, cid in staged.items():
+            if cid is not None:
+                block = new.get(cid)
+                part = self._parts.get(cid) if block is None else part_in(block)
+                if part is not None:
+                    parts[node] = part
 
         def parts_of(ids: Sequence[bytes]) -> Iterator[Part | None]:
             with suppress(IbidemError):  # then each is read on its own
@@ -462,6 +591,13 @@ class PendingGraph:
                 cid = EMPTY_TREE  # the same object, which `cid` looks for
             tree = self._trees[tree_name] = Tree(self._buffer, cid, leaves_kept=_LEAVES_KEPT)
         return tree
+
+
+def _size_bytes(value: NodeVector) -> int:
+    """Returns the size of the numbers in a vector."""
+    if isinstance(value, Sparse):
+        return len(value.indices) + len(value.weights)
+    return len(value.data) if isinstance(value, Vector) else 0
 
 
 def _kind_of(error: CorruptError) -> ErrorKind | None:

@@ -68,13 +68,14 @@ def move(
     author: str,
     time: int,
     cells: Mapping[str, Swap] | None = None,
+    more: Mapping[Cid, bytes] | None = None,
     needs: Iterable[Cid] = (),
 ) -> State:
     """Sets refs to new commits, by full name, and stores the buffer's blocks, in one durable step;
     returns the state that this made.
 
     Args:
-        needs: as in `OperationLog.publish`.
+        more: as in `OperationLog.publish`, and so is `needs`.
 
     Raises:
         ConflictError: kind `head-moved`: another operation came first, or a cell has moved.
@@ -90,6 +91,7 @@ def move(
         time=time,
         description=description,
         cells=cells,
+        more=more,
         needs=needs,
     )
 
@@ -204,6 +206,7 @@ class BranchPublisher:
             author=self._signature.author,
             time=time,
             cells=self._cells,
+            more=reconciled.more,
             needs=reconciled.needs,
         )
         notes = {space: commits[NOTES + space].cid for space in events}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ibidem.objects.blocks import WriteBatch
+from ibidem.objects.blocks import LayeredBlocks, WriteBatch
 from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import ConflictError, InvalidInputError
@@ -24,6 +24,7 @@ from ibidem.objects.tree import Tree
 from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased, forgotten
 from ibidem.repo.transaction.additions import Additions
 from ibidem.repo.transaction.changeset import ChangeSet, check_read, check_rebase, with_edits
+from ibidem.repo.transaction.staged_blocks import StagedBlocks
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -52,6 +53,12 @@ class Reconciled:
     """Blocks that the root needs and the source does not have."""
     needs: tuple[RootCid, ...] = ()
     """Roots of which the new root uses values, and that may be unreferenced by now."""
+    more: Mapping[Cid, bytes] | None = None
+    """Further blocks that it needs, which may exceed memory."""
+
+    def all_blocks(self) -> Mapping[Cid, bytes]:
+        """Returns all blocks that the root needs and the source does not have."""
+        return self.blocks if self.more is None else LayeredBlocks(self.blocks, self.more)
 
 
 class Reconciliation:
@@ -68,9 +75,15 @@ class Reconciliation:
         self._source = source
         self._base_cid = base_cid
         self._edits = edits
-        self._blocks = blocks
-        self._buffer = WriteBatch(source)
-        self._buffer.new.update(blocks)
+        self._more: StagedBlocks | None = None
+        self._blocks: Mapping[Cid, bytes] = {}
+        if isinstance(blocks, StagedBlocks):
+            self._more = blocks
+            self._buffer = WriteBatch(blocks.batch)
+        else:
+            self._blocks = blocks
+            self._buffer = WriteBatch(source)
+            self._buffer.new.update(blocks)
         self._before = Root.decode(source.get(base_cid))
         self._root = with_edits(self._before, edits, self._buffer)
         self._additions: Additions | None = None
@@ -101,7 +114,7 @@ class Reconciliation:
                 another value; or, with RAISE, both changed the same thing.
         """
         if now == self._base_cid:
-            return Reconciled(self._root_cid, self._buffer.new)
+            return Reconciled(self._root_cid, self._buffer.new, more=self._more)
         after, before = Root.decode(self._source.get(now)), self._before
         if not self._is_changed:
             if self._edits.events:
@@ -115,7 +128,8 @@ class Reconciliation:
             check_read(self._buffer, before, after, self._edits)
             block = root.encode()
             cid = RootCid.of(block)
-            return Reconciled(cid, {**self._blocks, **added.new, cid: block})
+            blocks = {**self._blocks, **added.new, cid: block}
+            return Reconciled(cid, blocks, more=self._more)
         return self.merged(now, on_conflict=on_conflict, erased=erased)
 
     def merged(
@@ -125,7 +139,8 @@ class Reconciliation:
         on_conflict: str = RECORD,
         erased: Callable[[], Erased] = lambda: NOTHING_ERASED,
     ) -> Reconciled:
-        """Returns the three-way merge of the edits with another root than the base, as `on`."""
+        """Returns the three-way merge of the edits with another root than the base, as `on`; its
+        blocks are in memory."""
         from ibidem.repo.merge.three_way import merge_to_commit, reachable
 
         after, before = Root.decode(self._source.get(now)), self._before
@@ -139,8 +154,10 @@ class Reconciliation:
         root_cid = merge_to_commit(
             self._buffer, self._base_cid, now, self._root_cid, merged, erased=gone
         )
-        blocks = reachable(root_cid, {**self._buffer.new, **merged.new})
-        return Reconciled(root_cid, blocks, (self._base_cid,))
+        new: Mapping[Cid, bytes] = {**self._buffer.new, **merged.new}
+        if self._more is not None:
+            new = LayeredBlocks(new, self._more)
+        return Reconciled(root_cid, reachable(root_cid, new), (self._base_cid,))
 
     def _check_fresh(self, now: Root) -> None:
         """Raises if a node added as new exists already."""

@@ -153,7 +153,7 @@ class StagePublisher:
         value = None if root_cid == now.begun.root_cid else _value(root_cid, now.begun)
         # The recorded head is unchanged: data erased in the meantime must not come back.
         store.publish(
-            reconciled.blocks,
+            reconciled.all_blocks(),
             {STAGE_CELL: (now.value, value), HEAD_CELL: (head, head)},
             needs=reconciled.needs,
         )

@@ -51,6 +51,8 @@ from ibidem.retrieve.semantics import check_version
 from ibidem.store.closing import Ending
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import ArrayLike
 
     from ibidem.objects.blocks import Source
@@ -100,11 +102,14 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         now: Callable[[], int] | None = None,
         staged: Callable[[Root, WriteBatch], Graph] | None = None,
         author: str = "",
+        folder: Path | None = None,
     ) -> None:
         """Begins at the publisher's root.
 
         Args:
             author: of the commit.
+            folder: of this machine's files; takes blocks that are too many for memory. None if all
+                stay in memory.
             now: returns the time of the transaction; called at most once.
             staged: returns the graph of a root whose blocks are in a batch.
             unique_id: returns the id for a node to be added as new, from its map; None if not
@@ -112,7 +117,7 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
             on_publish: called with the number of published blocks, and the state that this made.
         """
         base = publisher.base()
-        self._draft = PendingGraph(source, base, incident)
+        self._draft = PendingGraph(source, base, incident, folder)
         self._is_open = True
         self.base = base
         """The root that the transaction began on."""
@@ -163,12 +168,12 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         """
         self._check_open()
         self._is_open = False
-        if self._failed is not None:
-            raise InvalidInputError(
-                f"transaction: a step of it failed half-way: {self._failed}",
-                hint="begin another one; nothing of this one was published",
-            )
         try:
+            if self._failed is not None:
+                raise InvalidInputError(
+                    f"transaction: a step of it failed half-way: {self._failed}",
+                    hint="begin another one; nothing of this one was published",
+                )
             with gc_paused():
                 edits, blocks = self._draft.finish()
                 published = self._publisher.publish(edits, blocks)
@@ -179,6 +184,9 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
                 "transaction: the state that it began on was given up meanwhile, and collected",
                 hint="begin another one, on the newer state",
             ) from error
+        finally:
+            self._read = None
+            self._draft.release()
         self.commit, self.noted = published.commit, published.notes
         if self.commit is not None and self._on_publish is not None:
             self._on_publish(len(blocks), published.state)
@@ -208,6 +216,8 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
     def rollback(self) -> None:
         """Discards all staged changes and ends the transaction."""
         self._is_open = False
+        self._read = None
+        self._draft.release()
 
     @contextmanager
     def step(self) -> Iterator[Self]:
@@ -398,7 +408,7 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
             changes["props"].pop(name, None)
         if content is not UNCHANGED:
             changes["content"], parts = split_content(check_content(content))
-            self._draft.blobs.update(parts)
+            self._draft.put_contents(parts)
         self._draft.stage(NODES, id.raw, changed(before, **changes))
 
     def remove_node(self, id: NodeId | str) -> None:  # noqa: A002
@@ -594,7 +604,7 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
             draft.stage_new(NODES, raw, node, may_replace=may_replace)
         else:
             draft.stage(NODES, raw, node)
-        draft.blobs.update(parts)
+        draft.put_contents(parts)
         return node.id
 
     def _check_not_forgotten(self, id: NodeId) -> None:  # noqa: A002

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, Self
 
@@ -51,7 +51,7 @@ pages, 64 MiB of them; a load of 50,000 nodes with vectors is flushed 13 times."
 _PAGE_COUNT = 4096
 """Number of CIDs that one transaction reads while listing: a long listing must not pin old
 pages."""
-_raw = itemgetter(0)
+_raw, _raw_of = itemgetter(0), attrgetter("raw")
 _NETWORK_FILE_SYSTEMS = frozenset(
     {
         "nfs",
@@ -201,12 +201,11 @@ class LmdbStore(Closing):
             return
         expected = {name: old for name, (old, _) in cells.items()}
         self.guard.refuse(blocks, cells=expected)
-        pairs: Iterable[tuple[bytes, Any]] = (
-            ((cid.raw, block) for cid, block in blocks.items())
+        order: list[Any] = (
+            sorted(((cid.raw, block) for cid, block in blocks.items()), key=_raw)
             if is_held
-            else ((cid.raw, cid) for cid in blocks)
+            else sorted(blocks, key=_raw_of)
         )
-        order = sorted(pairs, key=_raw)
         needed = [cid for cid in needs if cid not in blocks]
         partial_key = PARTIAL_CELL.encode("ascii")
         partial_before: bytes | None = None
@@ -369,14 +368,12 @@ class LmdbStore(Closing):
         return environment.read(read)
 
 
-def _checked(
-    blocks: Mapping[Cid, bytes], order: list[tuple[bytes, Cid]]
-) -> Iterator[tuple[bytes, bytes]]:
+def _checked(blocks: Mapping[Cid, bytes], order: list[Cid]) -> Iterator[tuple[bytes, bytes]]:
     """Yields blocks, which together may exceed memory: each is read once, checked and written."""
-    for raw, cid in order:
+    for cid in order:
         block = blocks[cid]
         check_blocks({cid: block})
-        yield raw, block
+        yield cid.raw, block
 
 
 def _check_cells(

@@ -76,3 +76,13 @@ def test_cids_that_belong_in_one_row_are_told_apart() -> None:
         assert len(table) == len(in_tail)
         assert all(raw in table for raw in in_tail)
         assert len(list(table.absent(map(Cid, alike)))) == len(alike)
+
+
+def test_one_note_is_what_many_are() -> None:
+    cids = [Cid.of(b"%d" % number) for number in range(3_000)]
+    table = CidTable()
+    assert table.note(cids[0].raw) is None
+    table.add_all(b"".join(cid.raw for cid in cids[:2_000]), range(1, 2_001))
+    found = [table.note(cid.raw) for cid in cids]
+    assert found == table.notes(b"".join(cid.raw for cid in cids))
+    assert found == [*range(1, 2_001), *[None] * 1_000]

@@ -49,6 +49,22 @@ def keys(repository: Repository) -> list[str]:
     return sorted(node.summary for node in repository.at().nodes())
 
 
+@pytest.mark.skipif(not hasattr(os, "pread"), reason="all stays in memory here")
+def test_a_large_transaction_waits_on_this_machine_until_it_is_committed(
+    bucket: CountingBucket,
+) -> None:
+    with ibidem.init(ADDRESS) as repository:
+        bucket.taken()
+        with repository.transaction() as tx:
+            tx._draft.staged_bytes_max = 4_000
+            for number in range(500):
+                tx.add_node("Note", key=number, summary=f"note {number}")
+            assert tx._draft._file is not None
+            assert "put" not in bucket.taken()
+        assert len(keys(repository)) == 500
+        assert repository.maintenance.fsck().is_clean
+
+
 @pytest.fixture
 def filled(bucket: CountingBucket) -> CountingBucket:
     with ibidem.init(ADDRESS) as repository:
