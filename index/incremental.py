@@ -39,6 +39,9 @@ from ibidem.objects.tree import EMPTY_TREE, Tree
 
 CHUNK_TERMS = 8_000_000
 """Terms after which a segment of nodes is closed, however few rows it has."""
+LAST_SHARE = 8
+"""Where a full segment has this many times as many rows as nodes are left, these are added to it,
+up to twice its size: a segment costs every question a search for each of its words."""
 CHUNK_COMPONENTS = 33_554_432
 """Vector components after which a segment of vectors is closed: 128 MiB."""
 
@@ -98,14 +101,17 @@ class IncrementalBuild:
         growth = self._growth(NODES)
         rows = NodeRows(self._config.analyser)
         stream = changes(self._blocks, self._before.nodes, self._after.nodes)
-        total = self._total(NODES)
+        total, done = self._total(NODES), 0
         for batch, blocks in self._read(stream, NodeCid, "indexing nodes", total):
+            done += len(batch)
             self._kill(growth, batch)
             for key, cid, block in blocks:
                 node = Node.decode(block)
                 checked_id(key, node.id.raw, "node")
                 rows.add(node, cid[4:], text_of(node, self._config, self._blocks))
-            if len(rows) >= self._tuning.chunk_rows or rows.term_count >= CHUNK_TERMS:
+            share = max(len(rows) / self._tuning.chunk_rows, rows.term_count / CHUNK_TERMS)
+            is_last = total is not None and (total - done) * LAST_SHARE <= len(rows)
+            if share >= (2.0 if is_last else 1.0):
                 self._add_nodes(growth, rows)
                 rows = rows.another()
         self._add_nodes(growth, rows)

@@ -229,6 +229,13 @@ def block_maxima(values: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
     return found
 
 
+def kth_largest(values: Float64s, count: int) -> float:
+    """Returns the count-th largest of at least `count` values."""
+    values = values.copy()
+    values.partition(-count)
+    return float(values[-count])
+
+
 def kth_largest_at_most(values: Float64s | Float32s, count: int) -> float:
     """Returns a number that at least `count` of `values` reach; -inf if there are too few.
 

@@ -104,7 +104,13 @@ class Scorer:
     ) -> Float64s:
         """Returns (n,) canonical scores of documents with (n,) lengths and a (terms, n) table of
         frequencies, 0 where absent."""
-        return self._summed(frequencies, frequencies + self._length_norms(lengths))
+        longest = self.statistics.longest  # of the rows; with headings, a text can be longer
+        if longest > LENGTH_TABLE_MAX or int(lengths.max(initial=0)) > longest:
+            query, mean = self.query, self.statistics.mean_length
+            norms = length_norms(lengths, mean, query.k1, query.b)
+        else:
+            norms = self._norms_of_rows(lengths)
+        return self._summed(frequencies, frequencies + norms)
 
     def scores_without_length(self, frequencies: Float64s) -> Float64s:
         """Returns (n,) scores by a (terms, n) table of frequencies, as if b were 0."""
@@ -120,7 +126,10 @@ class Scorer:
         return total
 
     def contributions(
-        self, slots: Slots, frequencies: npt.NDArray[np.unsignedinteger], weight: float | Float64s
+        self,
+        slots: Slots | npt.NDArray[np.intp],
+        frequencies: npt.NDArray[np.unsignedinteger],
+        weight: float | Float64s,
     ) -> Float64s:
         """Returns what postings add to the scores of their documents, (m,) float64.
 
@@ -131,15 +140,16 @@ class Scorer:
         """
         tf = frequencies.astype(np.float64)
         contributions = tf * self.gain_factor
-        tf += self._length_norms(self.lexical_view.lengths.take(slots))
+        tf += self._norms_of_rows(self.lexical_view.lengths.take(slots))
         contributions /= tf
         contributions *= weight
         return contributions
 
-    def _length_norms(self, lengths: npt.NDArray[np.unsignedinteger]) -> Float64s:
-        """Returns norm(x) for (n,) lengths, from a table by length built once a snapshot."""
+    def _norms_of_rows(self, lengths: npt.NDArray[np.unsignedinteger]) -> Float64s:
+        """Returns norm(x) for the (n,) lengths of rows, from a table by length built once a
+        snapshot."""
         query, longest, mean = self.query, self.statistics.longest, self.statistics.mean_length
-        if longest > LENGTH_TABLE_MAX or int(lengths.max(initial=0)) > longest:
+        if longest > LENGTH_TABLE_MAX:
             return length_norms(lengths, mean, query.k1, query.b)
 
         def build() -> Float64s:
@@ -174,4 +184,5 @@ def weights(
 
 def frequency(word: Word, frequencies: Mapping[str, int], documents: int) -> int:
     """Returns the df of a word: those of its forms added up, at most N."""
-    return min(sum(frequencies[text] for text in word), documents)
+    found = frequencies[word[0]] if len(word) == 1 else sum(frequencies[text] for text in word)
+    return min(found, documents)

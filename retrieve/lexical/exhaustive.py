@@ -25,7 +25,7 @@ Spec: retrieval 4.1.1 has the proof.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import TypeVar
 
@@ -37,7 +37,7 @@ from ibidem.retrieve.filter import NodeSet, Universe
 from ibidem.retrieve.lexical.bm25 import Scorer, WeightedTerm
 from ibidem.retrieve.lexical.postings import Contributions, Slots
 from ibidem.retrieve.lexical.tuning import CACHED_WEIGHTS_MAX
-from ibidem.retrieve.numbers import Float64s, kth_largest_at_most
+from ibidem.retrieve.numbers import Float64s, kth_largest, kth_largest_at_most
 
 Number = TypeVar("Number", bound=np.generic)
 _NO_SLOTS = np.zeros(0, np.uint32)
@@ -83,7 +83,7 @@ def rank_exhaustively(universe: Universe, scorer: Scorer) -> tuple[Slots, Float6
         slots, scores = _accumulate(scorer, scope, contributions, frozenset(order[:count]), depth)
         threshold = -np.inf
         if scores.shape[0] >= depth:
-            threshold = float(np.partition(scores, -depth)[-depth])
+            threshold = kth_largest(scores, depth)
         if remaining[count] < threshold or count == len(order):
             return slots, scores
 
@@ -118,8 +118,9 @@ def _computed_and_cached(scorer: Scorer, term: WeightedTerm) -> Contributions:
     maximum = bound = float(values.max(initial=0.0))
     exceptions = slots[:0]
     if values.shape[0] >= scorer.tuning.exception_postings_min:
-        exception_count = values.shape[0] // scorer.tuning.exception_share
-        bound = float(np.partition(values, -exception_count)[-exception_count])
+        # Any bound will do, so one value in some stands for the others.
+        some = values[:: 1 + values.shape[0] // scorer.tuning.exception_sample]
+        bound = kth_largest(some, max(1, some.shape[0] // scorer.tuning.exception_share))
         exceptions = slots[values > bound]
     found = Contributions(slots, values, maximum, bound, exceptions)
     scorer.lexical_view.charge(slots.nbytes + values.nbytes)
@@ -185,8 +186,11 @@ def _accumulate(
         for index, one in enumerate(contributions)
     ]
     slots = [_taken(one.slots, part) for one, part in zip(contributions, parts, strict=True)]
-    values = _values(scorer, contributions, parts, slots)
-    np.add.at(sums, np.concatenate(slots, dtype=np.intp), np.concatenate(values))
+    np.add.at(
+        sums,
+        np.concatenate(slots, dtype=np.intp),
+        _values(scorer, contributions, parts, slots),
+    )
     values_of = sums.take(marked)
     if lexical_view.in_view is not None:
         values_of[~lexical_view.in_view.take(marked)] = -np.inf
@@ -210,8 +214,8 @@ def _values(
     contributions: Sequence[Contributions],
     parts: Sequence[Part],
     documents: Sequence[Slots],
-) -> list[Float64s]:
-    """Returns what a part of the postings of each term contributes.
+) -> Float64s:
+    """Returns what a part of the postings of each term contributes, one term after the other.
 
     Args:
         scorer: of the query.
@@ -220,21 +224,32 @@ def _values(
         documents: the slots of these.
     """
     new = [index for index, one in enumerate(contributions) if one.values is None]
-    computed: Iterator[Float64s] = iter(())
-    if new:
-        sizes = [documents[index].shape[0] for index in new]
-        every = scorer.contributions(
-            np.concatenate([documents[index] for index in new]),
-            np.concatenate(
-                [_taken(scorer.terms[index].postings.frequencies, parts[index]) for index in new]
-            ),
-            np.repeat(np.array([scorer.terms[index].weight for index in new]), sizes),
+    if not new:
+        return np.concatenate(
+            [
+                _taken(one.values, part)
+                for one, part in zip(contributions, parts, strict=True)
+                if one.values is not None
+            ]
         )
-        computed = (every[start:stop] for start, stop in pairwise([0, *accumulate(sizes)]))
-    return [
-        next(computed) if one.values is None else _taken(one.values, part)
-        for one, part in zip(contributions, parts, strict=True)
-    ]
+    sizes = [documents[index].shape[0] for index in new]
+    computed = scorer.contributions(
+        np.concatenate([documents[index] for index in new], dtype=np.intp),
+        np.concatenate(
+            [_taken(scorer.terms[index].postings.frequencies, parts[index]) for index in new]
+        ),
+        np.array([scorer.terms[index].weight for index in new]).repeat(sizes),
+    )
+    if len(new) == len(contributions):
+        return computed
+    cuts = pairwise([0, *accumulate(sizes)])
+    each = (computed[start:stop] for start, stop in cuts)
+    return np.concatenate(
+        [
+            next(each) if one.values is None else _taken(one.values, part)
+            for one, part in zip(contributions, parts, strict=True)
+        ]
+    )
 
 
 def _taken(column: npt.NDArray[Number], part: Part) -> npt.NDArray[Number]:

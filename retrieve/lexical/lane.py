@@ -42,7 +42,7 @@ from ibidem.retrieve.lexical.statistics import Statistics, statistics_of
 from ibidem.retrieve.lexical.tuning import TUNING, Tuning
 from ibidem.retrieve.lexical.view import LexicalView, lexical_view_of
 from ibidem.retrieve.lexical.words import Word, phrase_forms, words_of
-from ibidem.retrieve.numbers import Float64s, rank
+from ibidem.retrieve.numbers import Float64s, kth_largest, rank
 from ibidem.retrieve.protocol import Bools
 from ibidem.retrieve.query.match import AND, Fuzzy
 
@@ -137,7 +137,7 @@ def _top(
     Node ids are read only where scores are equal, since they are scattered over the index.
     """
     if scores.shape[0] > 2 * depth:
-        kept = (scores >= np.partition(scores, -depth)[-depth]).nonzero()[0]
+        kept = (scores >= kth_largest(scores, depth)).nonzero()[0]
         slots, scores = slots.take(kept), scores.take(kept)
     order = (-scores).argsort(kind="stable")[: depth + 1]
     best = scores.take(order)

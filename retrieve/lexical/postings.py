@@ -17,6 +17,7 @@ Spec: retrieval 4.1.1.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,7 @@ IMPACT_MAX = 255
 _NO_SLOTS = np.zeros(0, np.uint32)
 _NO_BYTES = np.zeros(0, np.uint8)
 
+Number = TypeVar("Number", bound=np.generic)
 Slots = npt.NDArray[np.uint32]
 Impacts = npt.NDArray[np.uint8]
 
@@ -109,11 +111,8 @@ class MergedPostings:
     def slots(self) -> Slots:
         """(m,) uint32 ascending, rows outside the view included."""
         if self._slots is None:
-            found = [
-                part.rows + np.uint32(start) if start else part.rows
-                for _, start, part in self.parts
-            ]
-            self._slots = found[0] if len(found) == 1 else np.concatenate([_NO_SLOTS, *found])
+            found = [part.rows + start if start else part.rows for _, start, part in self.parts]
+            self._slots = _merged(found, _NO_SLOTS)
         return self._slots
 
     @property
@@ -121,7 +120,7 @@ class MergedPostings:
         """(m,) how often each row has the term."""
         if self._frequencies is None:
             found = [part.frequencies for _, _, part in self.parts]
-            self._frequencies = found[0] if len(found) == 1 else np.concatenate([_NO_BYTES, *found])
+            self._frequencies = _merged(found, _NO_BYTES)
         return self._frequencies
 
     def contains(self, slots: Slots) -> Bools:
@@ -138,6 +137,13 @@ class MergedPostings:
         postings = mine.searchsorted(slots)
         found = mine.take(postings, mode="clip") == slots
         np.multiply(self.frequencies.take(postings, mode="clip"), found, out=out)
+
+
+def _merged(found: Sequence[npt.NDArray[Number]], none: npt.NDArray[Number]) -> npt.NDArray[Number]:
+    """Returns columns one after the other, `none` if there are none."""
+    if len(found) < 2:
+        return found[0] if found else none
+    return np.concatenate(found)
 
 
 def length_norms(

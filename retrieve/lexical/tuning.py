@@ -40,7 +40,10 @@ class Tuning:
     exception_postings_min: int = 64
     """Postings below which a term has no list of exceptions: it is cheap to read whole."""
     exception_share: int = 32
-    """One posting in this many is an exception to the bound of its term."""
+    """About one posting in this many is an exception to the bound of its term."""
+    exception_sample: int = 1_024
+    """Values of a long posting list, or up to half as many, from which that bound is taken: sorting
+    out 10,000 took 8 microseconds."""
 
     # MaxScore over impacts.
 

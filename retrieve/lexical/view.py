@@ -219,7 +219,7 @@ def _merge_postings(lexical_view: LexicalView, statistics: Statistics, text: str
             size = part.rows.shape[0]
             count += size
             frequency += size
-            if segment.name in statistics.masks:
+            if statistics.masks and segment.name in statistics.masks:
                 frequency -= _postings_outside(statistics, segment.name, part)
     return MergedPostings(parts, count, frequency)
 

@@ -6,9 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from ibidem.index.extract import BATCH_BLOCKS
 from ibidem.index.index import Index
 from ibidem.index.retention import Retention
+from ibidem.index.tuning import Tuning
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, NodeCid, RootCid, TreeCid, VectorCid
 from ibidem.objects.ids import NodeId
@@ -87,6 +90,17 @@ def test_a_one_node_advance_costs_the_same_at_ten_times_the_size(tmp_path: Path)
     assert large[0] <= 1.5 * small[0] + 4 * STEPS  # a level or two more of the trees
     assert large[1] <= 1.1 * small[1] + 1_000 * STEPS
     assert large[2] <= 1.1 * small[2] + 1_000 * STEPS
+
+
+@pytest.mark.parametrize(("rest", "sizes"), [(100, [1024, 1124]), (200, [1024, 1024, 200])])
+def test_a_build_adds_a_few_last_nodes_to_the_segment_before(rest: int, sizes: list[int]):
+    store, buffer = MemoryStore(), WriteBatch()
+    rows = [put_node(number, buffer) for number in range(2 * BATCH_BLOCKS + rest)]
+    nodes = build([(raw, cid) for raw, cid, _ in rows], buffer)
+    root = put_root(nodes, EMPTY_TREE, buffer)
+    store.put(buffer.new)
+    index = Index(None, store, tuning=Tuning(chunk_rows=BATCH_BLOCKS))
+    assert [len(one.ordinals) for one in index.build(root).lexical] == sizes
 
 
 def test_asking_again_reads_and_writes_nothing(tmp_path: Path):

@@ -121,6 +121,7 @@ TUNED = {
         exhaustive_postings_max=-1, check_postings_min=0, refine_rows=0, column_share=10_000
     ),
     "many exceptions": Tuning(exception_postings_min=2, exception_share=2),
+    "a bound from one value": Tuning(exception_postings_min=2, exception_sample=1),
     "all postings": Tuning(exhaustive_postings_max=-1, many_terms_min=1),
 }
 """Thresholds such that small collections take every path."""
