@@ -296,11 +296,16 @@ class OpenEvent:
     """
 
     def __init__(
-        self, session: Session, record: Record | None, outcome: Mapping[str, Any] | None = None
+        self,
+        session: Session,
+        name: str,
+        record: Record | None,
+        outcome: Mapping[str, Any] | None = None,
     ) -> None:
-        """Takes a function that records how it ends; None if `outcome` is recorded already, which
-        is None for a note.
+        """Takes its name, and a function that records how it ends; None if `outcome` is recorded
+        already, which is None for a note.
         """
+        self.name = name
         self._session = session
         self._outcome = outcome
         self._record = record
@@ -352,10 +357,11 @@ class OpenEvent:
         try:
             if isawaitable(value):
                 raise InvalidInputError(
-                    f"answer: got an awaitable, {value!r:.80}, expected what it returns",
+                    f"{self.name}: answer: got an awaitable, {value!r:.80}, "
+                    "expected what it returns",
                     hint="pass an 'async def' that awaits it to session.tool",
                 )
-            recorded = settled("answer", value)
+            recorded = settled(f"{self.name}: answer", value)
         except InvalidInputError as error:
             self.fail(error)
             raise

@@ -126,6 +126,19 @@ def test_a_killed_run_ends_where_it_was_last_made_durable(tmp_path: Path) -> Non
             replay.retrieve("retry")
 
 
+def test_an_answer_that_cannot_be_recorded_names_its_tool(repo: Repository) -> None:
+    def agent(session: Any) -> None:
+        with pytest.raises(InvalidInputError, match="big: answer: block: got"):
+            session.tool("big", lambda: "x" * 2**20)()
+        with pytest.raises(InvalidInputError, match="odd: answer: float: got"):
+            session.event("odd", None, lambda: float("nan"))
+
+    with seeded(repo).runs.start("refused") as run:
+        agent(run)
+    with repo.runs.open("refused").replay() as replay:
+        agent(replay)
+
+
 def test_what_cannot_be_recorded_is_refused_at_once(repo: Repository) -> None:
     with seeded(repo).runs.start("refused") as run:
         for value in ({1, 2}, float("nan"), object(), "x" * (2 << 20)):
