@@ -123,11 +123,23 @@ def question_differences(check: Check, result: Answer[Any], mode: Mode) -> list[
     old, new = check.query.form(), result.query.form()
     if mode.name is not ModeName.EXACT:
         old, new = _without_vectors(old), _without_vectors(new)
+    old.pop("semantics", None)
+    new.pop("semantics", None)
     return [
-        f"{name}: {_short(old.get(name))} -> {_short(new.get(name))}"
-        for name in sorted({**old, **new})
-        if name != "semantics" and old.get(name) != new.get(name)
+        f"{name}: {_short(one)} -> {_short(other)}" for name, one, other in _differing(old, new)
     ]
+
+
+def _differing(
+    old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = ""
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yields the values that differ, by name; of two maps only those in them that do."""
+    for name in sorted({**old, **new}):
+        one, other = old.get(name), new.get(name)
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            yield from _differing(one, other, f"{prefix}{name}.")
+        elif one != other:
+            yield f"{prefix}{name}", one, other
 
 
 @record

@@ -196,6 +196,8 @@ class Retrieval:
         ]
         assert found is not None, "BUG: nobody searched for the responsible commit"
         lines += failure(known, result, found, at.core.store, asks)
+        if any(line.startswith("records.as_of:") for line in asks):
+            lines += ["", "hint: give as_of, whose default is the time of the newest commit"]
         lines += ["", f"to accept it: pytest {UPDATE}, then review the difference"]
         self._fail("\n".join(lines))
 

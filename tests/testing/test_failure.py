@@ -123,7 +123,7 @@ def test_a_commit_of_another_configuration_is_named(
     result.stdout.fnmatch_lines(
         [
             "the question is not the recorded one",
-            "  fusion: * -> {'name': 'rrf'*",
+            "  fusion.name: 'score_normalised' -> 'rrf'",
             "  limit: 10 -> 1",
             "  * -> -   left *",
             "caused by commit * 'only one' by bob, *",
@@ -132,8 +132,23 @@ def test_a_commit_of_another_configuration_is_named(
         ]
     )
     report = (project.path / "report.md").read_text("utf-8")
-    assert "the question is not the recorded one: fusion: " in report
+    assert "the question is not the recorded one: fusion.name: " in report
     assert "`only one` by `bob`" in report
+
+
+def test_records_without_a_time_are_told_to_give_one(
+    project: pytest.Pytester, run: Run, repo: Repository
+):
+    project.makepyfile(test_notes=PLAIN.replace("mode=", "kind='records', mode="))
+    run("--retrieval-update")
+    note(repo, "new", "Pumps stand in the cellar.", "another note")
+    run().stdout.fnmatch_lines(
+        [
+            "  records.as_of: * -> *",
+            "  in the answer: no item differs",
+            "hint: give as_of, whose default is the time of the newest commit",
+        ]
+    )
 
 
 def test_a_changed_test_is_named_as_the_cause(project: pytest.Pytester, run: Run, repo: Repository):
