@@ -298,14 +298,15 @@ class OpenEvent:
     def __init__(
         self,
         session: Session,
-        name: str,
         record: Record | None,
         outcome: Mapping[str, Any] | None = None,
+        *,
+        name: str = "event",
     ) -> None:
-        """Takes its name, and a function that records how it ends; None if `outcome` is recorded
-        already, which is None for a note.
+        """Takes a function that records how it ends; None if `outcome` is recorded already, which
+        is None for a note.
         """
-        self.name = name
+        self._name = name
         self._session = session
         self._outcome = outcome
         self._record = record
@@ -357,11 +358,11 @@ class OpenEvent:
         try:
             if isawaitable(value):
                 raise InvalidInputError(
-                    f"{self.name}: answer: got an awaitable, {value!r:.80}, "
+                    f"{self._name}: answer: got an awaitable, {value!r:.80}, "
                     "expected what it returns",
                     hint="pass an 'async def' that awaits it to session.tool",
                 )
-            recorded = settled(f"{self.name}: answer", value)
+            recorded = settled(f"{self._name}: answer", value)
         except InvalidInputError as error:
             self.fail(error)
             raise
@@ -472,6 +473,8 @@ def unrecorded(name: str) -> UnrecordedError:
     hint = "call anything else inside run.event or run.tool, or on the repository, unrecorded"
     if hasattr(Transaction, name):
         hint = f"a transaction of the run has it: with run.transaction() as tx: tx.{name}"
+    elif name == "as_viewer":
+        hint = "name the viewer in each question: run.retrieve(..., viewer=...)"
     return UnrecordedError(
         f"a run has no {name!r}: it offers what can be recorded and repeated "
         f"({', '.join(offered())})",

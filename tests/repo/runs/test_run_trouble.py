@@ -256,7 +256,11 @@ def test_a_run_that_read_what_was_collected_meanwhile_says_so(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("ingest", "with run.transaction() as tx: tx.ingest"), ("undo", "inside run.event")],
+    [
+        ("ingest", "with run.transaction() as tx: tx.ingest"),
+        ("undo", "inside run.event"),
+        ("as_viewer", "run.retrieve(..., viewer=...)"),
+    ],
 )
 def test_what_a_run_lacks_is_an_error_that_says_where_it_is(
     repo: Repository, name: str, hint: str
