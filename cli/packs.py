@@ -87,7 +87,7 @@ def command(
         more = answer.assessment_json(found, neighbours) if assess else {}
         output.emit("packs", {**_json(found, source, names, summary), **more})
         return
-    output.note(*answer.warning_lines(found))
+    output.note(*answer.warning_lines(found.warnings))
     receipt = None if found.receipt is None else str(found.receipt.cid)
     lines = answer.summary_lines(found, summary)
     lines += packs.packs_lines(found, receipt, explain=explain, names=names)
@@ -128,7 +128,7 @@ def _stream(
     if session.json:
         output.emit_line({"schema": "ibidem/packs/1", **_json(found, source, names), "items": []})
         return
-    output.note(*answer.warning_lines(found))
+    output.note(*answer.warning_lines(found.warnings))
     receipt = None if found.receipt is None else str(found.receipt.cid)
     output.say(*packs.end_lines(found, receipt, explain=explain))
     if explain:

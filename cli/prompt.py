@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +16,9 @@ from ibidem.cli.options.viewer import viewer_option
 from ibidem.cli.render import answer, output, packs
 from ibidem.cli.session import Session, at_option, common_options, pass_session, receipt_options
 from ibidem.retrieve.query.options import LIMIT_OF_PACKS
+
+if TYPE_CHECKING:
+    from ibidem.retrieve.answer.warning import AnswerWarning
 
 
 @click.command("prompt", cls=GroupedCommand)
@@ -95,7 +99,19 @@ def command(
     if session.json:
         output.emit("prompt", {**made.to_dict(), "citations": cited, **union.names_json(names)})
         return
-    output.note(*answer.warning_lines(found))
+    has_facts = "sources" in options
+    warnings = [one for one in found.warnings if not has_facts or _is_of_caller(one, given)]
+    output.note(*answer.warning_lines(warnings))
     if not cited:
         output.note(output.faint("the prompt has no sources: no pack was found, or none fits"))
     output.say(*made.system.splitlines(), "", *made.user.splitlines())
+
+
+def _is_of_caller(warning: AnswerWarning, given: Mapping[str, Any]) -> bool:
+    """Returns whether a warning is about what the caller wrote: facts are found by labels and a
+    property that this command names itself."""
+    from ibidem.retrieve.answer.warning import WarningCode
+
+    if warning.code not in (WarningCode.UNKNOWN_LABEL, WarningCode.UNKNOWN_PROPERTY):
+        return True
+    return any(str(warning.subject) in text for text in (*given["label"], *given["where"]))

@@ -102,7 +102,7 @@ def command(
     if session.json:
         output.emit("retrieve", found)
         return
-    output.note(*answer.warning_lines(result))
+    output.note(*answer.warning_lines(result.warnings))
     if erased:
         output.note(f"left out because they were erased: {', '.join(sorted(set(erased)))}")
     if not result.items:

@@ -130,7 +130,12 @@ def _say_folder(found: FolderStatus, others: Mapping[str, str]) -> None:
             (f"{one_line(each.before)} -> {one_line(each.after)}" for each in found.renamed),
         ),
         ("changed on both sides", output.bad, map(named, found.diverged)),
-        ("older than its document", output.faint, map(one_line, found.behind)),
+        ("its document was removed", output.faint, map(one_line, found.removed)),
+        (
+            "older than its document",
+            output.faint,
+            (one_line(path) for path in found.behind if path not in found.removed),
+        ),
     )
     lines: list[str] = []
     for what, style, names in groups:
@@ -144,7 +149,11 @@ def _say_folder(found: FolderStatus, others: Mapping[str, str]) -> None:
     output.say("", "files:", *lines)
     if not found.is_clean:
         output.note(output.faint("next: repo commit . -m MESSAGE, or repo diff"))
-    if found.behind or found.diverged:
+    if len(found.behind) > len(found.removed) or found.diverged:
         output.note(
             output.faint("next: repo checkout PATH takes the document, --overwrite the file")
+        )
+    if found.removed:
+        output.note(
+            output.faint("next: delete the file, or repo commit PATH --overwrite takes it again")
         )

@@ -62,8 +62,15 @@ def listed(session: Session, *, at: str) -> None:
     if session.json:
         output.emit("thread-list", {"threads": [_thread_json(info) for info in found]})
         return
-    rows = [(info.name, output.plural(info.next_ord, "message")) for info in found]
-    output.say(*output.table([(output.one_line(name), count) for name, count in rows]))
+    rows = [
+        (
+            output.one_line(info.name),
+            output.plural(info.next_ord, "message"),
+            output.one_line(info.title, width=60),
+        )
+        for info in found
+    ]
+    output.say(*output.table(rows))
 
 
 @command.command("show")
@@ -222,7 +229,7 @@ def select(
             },
         )
         return
-    output.note(*answer.warning_lines(found))
+    output.note(*answer.warning_lines(found.warnings))
     if not found.messages:
         output.note(output.faint("no message selected; repo thread list shows the threads"))
     output.say(*_lines(found.messages, found.passages))
@@ -576,7 +583,7 @@ def _report(
 
 
 def _thread_json(info: ThreadInfo) -> dict[str, Any]:
-    return shapes.fields_json(info, "name", "next_ord", "summaries")
+    return shapes.fields_json(info, "name", "next_ord", "summaries", "title")
 
 
 def _message_json(one: Stored) -> dict[str, Any]:

@@ -48,7 +48,9 @@ class FolderStatus:
     """Documents whose file is gone."""
     renamed: list[Renamed] = field(default_factory=list)
     behind: list[str] = field(default_factory=list)
-    """Documents that were changed in the graph since their file was."""
+    """Documents that were changed or removed in the graph since their file was."""
+    removed: list[str] = field(default_factory=list)
+    """Those of them that were removed."""
     diverged: list[str] = field(default_factory=list)
     """Documents that were changed in the graph, and whose file was changed too."""
     skipped: list[tuple[str, str]] = field(default_factory=list)
@@ -89,6 +91,8 @@ def folder_status(folder: WorkingFolder) -> FolderStatus:
             status.skipped.append((printable(path), folder.reason(path)))
         elif difference is not Difference.SAME:
             lists[difference].append(path)
+            if difference is Difference.BEHIND and folder.row(path).head == ABSENT:
+                status.removed.append(path)
     _settle_missing(folder, status, files)
     return status
 

@@ -178,7 +178,7 @@ def parse(data: bytes, source: str = "golden") -> Golden:
     if last != b"checksum " + blake3(body).hexdigest().encode() or not data.endswith(b"\n"):
         raise CorruptError(
             f"{source}: the checksum is not that of the text, so it was edited or truncated",
-            hint="restore the file, or record it again and review the difference",
+            hint=_damage_hint(data),
         )
     try:
         golden = _parsed(body.decode())
@@ -187,6 +187,17 @@ def parse(data: bytes, source: str = "golden") -> Golden:
     if golden.text().encode() != data:
         raise CorruptError(f"{source}: got text that does not serialise to itself")
     return golden
+
+
+def _damage_hint(data: bytes) -> str:
+    if b"\r\n" in data:
+        return (
+            "its lines end in CRLF: put '**/__retrieval__/** -text' into .gitattributes, so that "
+            "git leaves them alone, and restore the file"
+        )
+    if b"\n>>>>>>> " in data:
+        return "it has the markers of a merge conflict: record it again and review the difference"
+    return "restore the file, or record it again and review the difference"
 
 
 def question_form(query: Query) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import IbidemError, InvalidInputError
 from ibidem.objects.record import record
 from ibidem.repo.history.ancestry import first_parents, read_ends
 from ibidem.repo.history.bisect import search_answers
@@ -18,7 +18,7 @@ from ibidem.repo.history.compare import Ask, Cause, MoveKind, compare, placed
 from ibidem.repo.history.diff_format import cause_lines, move_lines
 from ibidem.retrieve.answer.answer import Answer
 from ibidem.retrieve.query.vector import VECTOR_OPTIONS
-from ibidem.testing.golden import Check, answer_digest, question_form
+from ibidem.testing.golden import Check, answer_digest
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from ibidem.repo.core import Core
     from ibidem.repo.graph import Graph
     from ibidem.repo.history.ancestry import CommitEnds
+
+
+OTHER_QUESTION = "the question is not the recorded one"
 
 
 class ModeName(StrEnum):
@@ -117,15 +120,26 @@ class Mode:
 
 def question_differences(check: Check, result: Answer[Any], mode: Mode) -> list[str]:
     """Returns how the question differs from the recorded one; other vectors only if exact."""
-    old, new = question_form(check.query), question_form(result.query)
+    old, new = check.query.form(), result.query.form()
     if mode.name is not ModeName.EXACT:
         old, new = _without_vectors(old), _without_vectors(new)
-    old["query"], new["query"] = check.query.text, result.query.text
+    old.pop("semantics", None)
+    new.pop("semantics", None)
     return [
-        f"{name}: {_short(old.get(name, 'default'))} -> {_short(new.get(name, 'default'))}"
-        for name in sorted({**old, **new})
-        if old.get(name) != new.get(name)
+        f"{name}: {_short(one)} -> {_short(other)}" for name, one, other in _differing(old, new)
     ]
+
+
+def _differing(
+    old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = ""
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yields the values that differ, by name; of two maps only those in them that do."""
+    for name in sorted({**old, **new}):
+        one, other = old.get(name), new.get(name)
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            yield from _differing(one, other, f"{prefix}{name}.")
+        elif one != other:
+            yield f"{prefix}{name}", one, other
 
 
 @record
@@ -138,7 +152,13 @@ class Responsible:
     """How far back it is and how it was found, or why no commit can be named."""
 
 
-def failure(check: Check, result: Answer[Any], found: Responsible, store: Source) -> list[str]:
+def failure(
+    check: Check,
+    result: Answer[Any],
+    found: Responsible,
+    store: Source,
+    question_changes: Sequence[str] = (),
+) -> list[str]:
     """Returns lines on what changed, in which commit, and which bytes differ.
 
     Args:
@@ -146,16 +166,22 @@ def failure(check: Check, result: Answer[Any], found: Responsible, store: Source
         result: the new answer.
         found: the responsible commit.
         store: has the blocks of the commit.
+        question_changes: how the question differs from the recorded one.
     """
-    lines = [
+    lines = []
+    if question_changes:
+        lines += [OTHER_QUESTION, *(f"  {line}" for line in question_changes), ""]
+    lines += [
         f"  {line}" for line in move_lines(compare(check.items, placed(result, is_located=True)))
     ]
     lines += [f"  {name}: {old} -> {new}" for name, old, new in changed_facts(check, result)]
+    if not lines or lines[-1]:
+        lines.append("")
     if found.cause is None:
-        lines += ["", *found.note.split("\n")]
+        lines += found.note.split("\n")
     else:
         first, *rest = cause_lines(store, [found.cause])
-        lines += ["", f"caused by {first}", f"  {found.note}", *rest]
+        lines += [f"caused by {first}", f"  {found.note}", *rest]
     return [*lines, "", *_bytes(check, result)]
 
 
@@ -163,6 +189,9 @@ def responsible(
     check: Check, result: Answer[Any], mode: Mode, *, repository: Core, at: Graph, ask: Ask
 ) -> Responsible:
     """Returns the first commit at which the answer differs from the recorded one.
+
+    If the question differs too, the first commit at which it does is searched: a question has the
+    options that it leaves out from the configuration, which a commit may change.
 
     The search goes back to the commit, or the root, that the golden names; where the history has
     neither, to the nearest commit, 1, 2, 4, ... back, that gives the recorded answer.
@@ -175,11 +204,11 @@ def responsible(
         at: its revision.
         ask: returns the answer at a revision.
     """
+    asks = question_differences(check, result, mode)
     if check.root == result.root:
+        why = "no commit caused this, the program did;\nrun 'repo doctor --full'"
         return Responsible(
-            None,
-            "the root is the recorded one: no commit caused this, the program did;\n"
-            "run 'repo doctor --full'",
+            None, f"the root is the recorded one: {'the test was changed' if asks else why}"
         )
     unknown = "no commit can be named: "
     if at.commit is None:
@@ -187,20 +216,31 @@ def responsible(
     line = dict(first_parents(partial(read_ends, repository.store), at.commit.cid))
     cids = list(line)
     weakest = _weakest(check, result, mode)
+
+    def holds(answer: Answer[Any]) -> bool:
+        if asks:
+            return not question_differences(check, answer, mode)
+        return weakest.accepts(check, answer)
+
     good = _recorded_at(check, line)
     bad = 0
-    if good is None:
-        bad, good = _nearest(lambda one: weakest.accepts(check, ask(repository.graph(one))), cids)
+    if asks:
+        if good is None:
+            return Responsible(None, f"{unknown}the history does not have the recorded one")
+        try:
+            is_test = not holds(ask(repository.graph(cids[good])))
+        except IbidemError:
+            is_test = True
+        if is_test:
+            why = "the test was changed: it asks this at the recorded commit, too"
+            return Responsible(None, why)
+    elif good is None:
+        bad, good = _nearest(lambda one: holds(ask(repository.graph(one))), cids)
     if good is None:
         why = "no earlier commit tested gives the recorded answer"
         return Responsible(None, unknown + why)
     found = search_answers(
-        repository,
-        ask,
-        lambda one: weakest.accepts(check, one),
-        cids[bad:good][::-1],
-        cids[good],
-        is_last_bad=True,
+        repository, ask, holds, cids[bad:good][::-1], cids[good], is_last_bad=True
     )
     if found.first_bad is None or found.cause is None:
         return Responsible(None, f"{unknown}every commit tested gives the recorded answer")

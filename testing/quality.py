@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 DEPTH_DEFAULT = 10
 WORST_SHOWN = 5
+NAMES_SHOWN = 3
 Identify = str | Callable[["Item"], str]
 
 
@@ -36,6 +37,11 @@ class Gates:
     def __post_init__(self) -> None:
         if self.bound not in ("mean", "lower"):
             raise InvalidInputError(f"bound: got {self.bound!r}, expected 'mean' or 'lower'")
+        for name, gates in (("recall_at", self.recall_at), ("ndcg_at", self.ndcg_at)):
+            if not isinstance(gates, Mapping):
+                raise InvalidInputError(
+                    f"{name}: got {gates!r}, expected thresholds by depth, such as {{10: 0.9}}"
+                )
         if not self.recall_at and not self.ndcg_at and self.mrr is None:
             raise InvalidInputError("gates: got none, expected recall_at, ndcg_at or mrr")
         for depth in (*self.recall_at, *self.ndcg_at):
@@ -85,6 +91,8 @@ class QualityReport:
     judged: tuple[Judged, ...]
     rankings: tuple[tuple[str, ...], ...]
     """The distinct documents found, by question."""
+    identify: Identify = "id"
+    """What names them."""
 
     @property
     def failed(self) -> tuple[Measure, ...]:
@@ -106,9 +114,28 @@ class QualityReport:
                 f"  {one.name:<12} {one.least:7.4f} {one.mean:7.4f}   "
                 f"{low:.4f} to {high:.4f}{verdict}"
             )
+        lines += self._other_names()
         for one in self.failed:
             lines += ["", f"  worst by {one.name}", *self._worst(one)]
         return "\n".join(lines)
+
+    def _other_names(self) -> list[str]:
+        """Returns lines on names that are probably not those of the judgements."""
+        if any(
+            one.grades.keys() & set(found)
+            for one, found in zip(self.judged, self.rankings, strict=True)
+        ):
+            return []
+        names = sorted({name for ranking in self.rankings for name in ranking[:1]})
+        if not names:
+            return []
+        shown = ", ".join(one_line(name, width=60) for name in names[:NAMES_SHOWN])
+        how = f"identify={self.identify!r}" if isinstance(self.identify, str) else "identify"
+        return [
+            "",
+            f"  no judged document was found; the names of those found, by {how}, are such as",
+            f"    {shown}",
+        ]
 
     def _worst(self, measure: Measure) -> list[str]:
         order = sorted(range(len(self.judged)), key=lambda index: measure.values[index])
@@ -169,7 +196,7 @@ def measure(
     if gates.mrr is not None:
         values = tuple(reciprocal_rank(ranking, grades) for ranking, grades in pairs)
         measures.append(Measure("MRR", gates.mrr, gates.bound, values))
-    return QualityReport(tuple(measures), tuple(judged), tuple(rankings))
+    return QualityReport(tuple(measures), tuple(judged), tuple(rankings), identify)
 
 
 def _named(at: Revision, item: Item, identify: Identify) -> str:

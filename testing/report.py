@@ -15,7 +15,7 @@ from ibidem.pages import change, change_markdown
 from ibidem.repo.history.answer_change import AnswerChange, answer_change, is_restricted
 from ibidem.repo.history.compare import compare, placed
 from ibidem.testing.golden import write_below
-from ibidem.testing.judge import changed_facts
+from ibidem.testing.judge import OTHER_QUESTION, changed_facts
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
@@ -72,9 +72,10 @@ def changed(
         question_changes: how the question differs from the recorded one.
     """
     other = "; ".join(question_changes)
-    note = f"the question is not the recorded one: {other}" if other else None
+    notes = [f"{OTHER_QUESTION}: {other}"] if other else []
     if found is not None:
-        note = found.note
+        notes.append(found.note)
+    note = "; ".join(notes) or None
     facts = [("test", test), ("mode", str(check.mode["name"]))]
     facts += [(name, f"{old} → {new}") for name, old, new in changed_facts(check, result)]
     facts += [("root", f"{check.root} → {result.root}")] * (check.root != result.root)

@@ -176,7 +176,7 @@ class Retrieval:
         is_kept = known is not None and is_same and known.mode == fresh.mode
         self.checked[name] = known if known is not None and is_kept else fresh
         found = None
-        if known is not None and not is_same and not asks and not self._is_quiet:
+        if known is not None and not is_same and not self._is_quiet:
             found = responsible(known, result, mode, repository=at.core, at=at.graph, ask=ask)
         if self.reported is not None:
             self.reported.append(
@@ -194,10 +194,10 @@ class Retrieval:
             f"question {result.query.text!r} {question_form(result.query) or ''}".rstrip(),
             "",
         ]
-        if found is None:
-            lines += ["the question is not the recorded one", *(f"  {line}" for line in asks)]
-        else:
-            lines += failure(known, result, found, at.core.store)
+        assert found is not None, "BUG: nobody searched for the responsible commit"
+        lines += failure(known, result, found, at.core.store, asks)
+        if any(line.startswith("records.as_of:") for line in asks):
+            lines += ["", "hint: give as_of, whose default is the time of the newest commit"]
         lines += ["", f"to accept it: pytest {UPDATE}, then review the difference"]
         self._fail("\n".join(lines))
 

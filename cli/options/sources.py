@@ -242,7 +242,10 @@ def note_trouble(report: IngestReport) -> None:
     output.note(*_listed("older than the document, left out", map(output.one_line, report.behind)))
     if report.behind:
         output.note(
-            output.faint("next: repo checkout PATH takes the document, --overwrite the file")
+            output.faint(
+                "next: repo checkout PATH takes the document, --overwrite the file; "
+                "delete a file whose document was removed"
+            )
         )
 
 

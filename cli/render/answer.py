@@ -4,18 +4,18 @@ counted, which is what a model would get; ids, scores and what was left out are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ibidem.cli.render import output
 from ibidem.cli.render.output import faint, plural, strong
 
 if TYPE_CHECKING:
-    from ibidem.memory.conversation.selection import Selection
     from ibidem.objects.cid import RootCid
     from ibidem.repo.retrieval.neighbours import Neighbour
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import AnswerItem, Item
+    from ibidem.retrieve.answer.warning import AnswerWarning
 
 DROPS_SHOWN = 20
 """Dropped nodes that --explain lists; JSON lists what the result lists."""
@@ -190,10 +190,10 @@ def _facts_line(item: Item) -> str:
     return faint(f"    {name}, score {item.score:.6g}, {plural(item.tokens, 'token')}")
 
 
-def warning_lines(result: Answer[AnswerItem] | Selection) -> list[str]:
+def warning_lines(warnings: Iterable[AnswerWarning]) -> list[str]:
     """Returns the warnings, for standard error."""
     lines = []
-    for warning in result.warnings:
+    for warning in warnings:
         subject = "" if warning.subject is None else f" {output.one_line(warning.subject)!r}"
         count = "" if warning.count is None else f" ({warning.count:,})"
         lines.append(f"warning: {warning.option}{subject}: {warning.message}{count}")

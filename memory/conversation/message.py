@@ -181,6 +181,8 @@ class ThreadInfo:
     """The ord below which messages are hidden."""
     summaries: tuple[tuple[int, int], ...]
     """First and last ord covered by each summary."""
+    title: str = ""
+    """Its property `title`, which imports set; empty for none."""
 
 
 def reader_of(revision: Revision) -> Reader:
@@ -241,7 +243,14 @@ def thread_info(node: Node) -> ThreadInfo:
         raise props.wrong("name", "a thread, with the id of its name")
     if cleared > next_ord:
         raise props.wrong("cleared", f"at most {next_ord}")
-    return ThreadInfo(name, next_ord, cleared, props.ranges("summaries"))
+    title = node.props.get("title")
+    return ThreadInfo(
+        name,
+        next_ord,
+        cleared,
+        props.ranges("summaries"),
+        title if isinstance(title, str) else "",
+    )
 
 
 class _Props:

@@ -98,7 +98,7 @@ def _cause_lines(source: Source, cause: Cause) -> Iterator[str]:
         for kind in MoveKind
         if (count := sum(move.kind is kind for move in cause.moves))
     ]
-    yield f"  in the answer: {', '.join(effects)}"
+    yield f"  in the answer: {', '.join(effects) or 'no item differs'}"
     shown = cause.changes[:CHANGES_SHOWN]
     for change in shown:
         yield f"  in the graph: {change_line(source, change)}"

@@ -225,7 +225,7 @@ class Fork(Run):
             # Events that overlap may come in another order than they were recorded in.
             start = min(found.step.start or self._chain.count, self._chain.count)
             self._append("event", name=name, request=request, answer=found.answer, start=start)
-            return OpenEvent(self, None, found.answer)
+            return OpenEvent(self, None, found.answer, name=name)
 
     def _compared(self, found: ReadStep, event: OpenEvent) -> OpenEvent:
         """Returns an event whose outcome is compared with the recorded one when it ends."""
@@ -236,7 +236,7 @@ class Fork(Run):
                 line = step_format.event(found.step.name, found.request)
                 self._differ(found, line, difference_lines(found.answer, outcome))
 
-        return OpenEvent(self, record)
+        return OpenEvent(self, record, name=found.step.name)
 
     def _call(self, name: str, request: dict[str, Any]) -> Any:
         with self._chain.lock:

@@ -186,7 +186,7 @@ class Run(Session):
             self._append("event", name=name, request=request, answer=outcome, start=start)
             self._chain.publish()
 
-        return OpenEvent(self, record)
+        return OpenEvent(self, record, name=name)
 
     def _call(self, name: str, request: dict[str, Any]) -> Any:
         with self._chain.lock:

@@ -188,7 +188,7 @@ class Replay(Session):
             found = self._expect("event", line, name)
             self._refuse(line, difference_lines(found.request, request), found)
         self._replayed(found)
-        return OpenEvent(self, None, found.answer)
+        return OpenEvent(self, None, found.answer, name=name)
 
     def _call(self, name: str, request: dict[str, Any]) -> Any:
         found = self._take("call", step_format.call(name, request), name=name, request=request)

@@ -296,11 +296,17 @@ class OpenEvent:
     """
 
     def __init__(
-        self, session: Session, record: Record | None, outcome: Mapping[str, Any] | None = None
+        self,
+        session: Session,
+        record: Record | None,
+        outcome: Mapping[str, Any] | None = None,
+        *,
+        name: str = "event",
     ) -> None:
         """Takes a function that records how it ends; None if `outcome` is recorded already, which
         is None for a note.
         """
+        self._name = name
         self._session = session
         self._outcome = outcome
         self._record = record
@@ -352,10 +358,11 @@ class OpenEvent:
         try:
             if isawaitable(value):
                 raise InvalidInputError(
-                    f"answer: got an awaitable, {value!r:.80}, expected what it returns",
+                    f"{self._name}: answer: got an awaitable, {value!r:.80}, "
+                    "expected what it returns",
                     hint="pass an 'async def' that awaits it to session.tool",
                 )
-            recorded = settled("answer", value)
+            recorded = settled(f"{self._name}: answer", value)
         except InvalidInputError as error:
             self.fail(error)
             raise
@@ -466,6 +473,8 @@ def unrecorded(name: str) -> UnrecordedError:
     hint = "call anything else inside run.event or run.tool, or on the repository, unrecorded"
     if hasattr(Transaction, name):
         hint = f"a transaction of the run has it: with run.transaction() as tx: tx.{name}"
+    elif name == "as_viewer":
+        hint = "name the viewer in each question: run.retrieve(..., viewer=...)"
     return UnrecordedError(
         f"a run has no {name!r}: it offers what can be recorded and repeated "
         f"({', '.join(offered())})",

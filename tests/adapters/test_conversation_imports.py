@@ -123,6 +123,8 @@ def test_chatgpt(import_, is_zip):
     assert found[0].created_at == 1_700_000_000_250_000
     assert found[1].props == {"external_id": "new", "model_slug": "gpt-x"}
     assert repo.at().node(ibidem.thread_id("chatgpt/c1")).props["title"] == "Ada"
+    repo.conversations.append("chatgpt/c1", [("user", "when was she born?")])
+    assert [one.title for one in repo.conversations.threads()] == ["Ada", ""]
 
 
 def test_all_that_is_left_out_is_counted_before_and_after(import_):

@@ -254,6 +254,29 @@ def test_a_commit_of_an_unchanged_file_takes_no_merge_back(
     assert folder() == {}
 
 
+def test_a_file_whose_document_a_merge_removed_can_be_deleted_or_taken_again(
+    notes: Run, data: Data, folder: Callable[[], dict[str, Any]], tmp_path: Path
+) -> None:
+    page = tmp_path / "notes" / "retries.md"
+    notes("switch", "-c", "other")
+    page.unlink()
+    notes("commit", ".", "-m", "gone")
+    notes("switch", "main")
+    notes("checkout", ".")
+    notes("merge", "other")
+    shown = notes("status")
+    assert "  its document was removed: notes/retries.md\n" in shown.stdout
+    assert "older than" not in shown.stdout
+    assert "next: delete the file, or repo commit PATH --overwrite" in shown.stderr
+    assert "checkout" not in shown.stderr
+    assert folder() == {"behind": ["notes/retries.md"]}
+    assert "delete a file whose document was removed" in notes("commit", ".").stderr
+    assert data("commit", ".", "--overwrite")["ingested"]["documents"]["added"] == 1
+    notes("undo")
+    page.unlink()
+    assert folder() == {}
+
+
 def test_a_file_that_both_sides_changed_is_not_taken(
     merged: Run, data: Data, folder: Callable[[], dict[str, Any]], tmp_path: Path
 ) -> None:

@@ -111,6 +111,11 @@ def test_a_prompt_of_documents_facts_and_a_conversation(run):
     assert "support > message 0, user" in shown
     assert shown.index("a.md") < shown.index("message 0") < shown.index("message 1")
     assert "support" not in run("prompt", "do we retry", "--facts")
+    assert "warning" not in shown
+    shown = run("prompt", "do we retry", "--thread", "support", "--label", "Nothing")
+    assert [line for line in shown.splitlines() if line.startswith("warning")] == [
+        "warning: label 'Nothing': no node of this root has such a label"
+    ]
     assert "--user needs --thread" in run("prompt", "retry", "--user", "ada", code=2)
 
 

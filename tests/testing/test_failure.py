@@ -16,6 +16,7 @@ RANKS = f"""
 def test_retries(retrieval):
     retrieval.check({QUESTION!r}, mode="ranks", limit=3)
 """
+PLAIN = RANKS.replace(", limit=3", "")
 
 
 def said(result: pytest.RunResult) -> str:
@@ -106,3 +107,57 @@ def test_the_program_is_blamed_where_the_root_is_the_recorded_one(
     forged = replace(check, items=check.items[::-1])
     Golden(golden.test, {"1": forged}).write(path)
     run().stdout.fnmatch_lines(["*no commit caused this, the program did*"])
+
+
+def test_a_commit_of_another_configuration_is_named(
+    project: pytest.Pytester, run: Run, repo: Repository
+):
+    project.makepyfile(test_notes=PLAIN)
+    run("--retrieval-update")
+    note(repo, "new", "Pumps stand in the cellar.", "another note")
+    with repo.transaction(author="bob", message="only one") as tx:
+        tx.configure(limit=1, fusion="rrf")
+    note(repo, "new2", "Pumps stand in the attic.", "one more note")
+    result = run("--retrieval-report=report.md")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "the question is not the recorded one",
+            "  fusion.name: 'score_normalised' -> 'rrf'",
+            "  limit: 10 -> 1",
+            "  * -> -   left *",
+            "caused by commit * 'only one' by bob, *",
+            "  1 back, found by asking * more commit*",
+            "to accept it: *",
+        ]
+    )
+    report = (project.path / "report.md").read_text("utf-8")
+    assert "the question is not the recorded one: fusion.name: " in report
+    assert "`only one` by `bob`" in report
+
+
+def test_records_without_a_time_are_told_to_give_one(
+    project: pytest.Pytester, run: Run, repo: Repository
+):
+    project.makepyfile(test_notes=PLAIN.replace("mode=", "kind='records', mode="))
+    run("--retrieval-update")
+    note(repo, "new", "Pumps stand in the cellar.", "another note")
+    run().stdout.fnmatch_lines(
+        [
+            "  records.as_of: * -> *",
+            "  in the answer: no item differs",
+            "hint: give as_of, whose default is the time of the newest commit",
+        ]
+    )
+
+
+def test_a_changed_test_is_named_as_the_cause(project: pytest.Pytester, run: Run, repo: Repository):
+    project.makepyfile(test_notes=PLAIN)
+    run("--retrieval-update")
+    project.makepyfile(test_notes=PLAIN.replace("mode=", "limit=1, mode="))
+    result = run()
+    result.stdout.fnmatch_lines(
+        ["  limit: 10 -> 1", "  *left *", "the root is the recorded one: the test was changed"]
+    )
+    note(repo, "new", "Pumps stand in the cellar.", "another note")
+    run().stdout.fnmatch_lines(["the test was changed: it asks this at the recorded commit, too"])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 import ibidem
+from ibidem.objects.errors import CorruptError
 from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
-from ibidem.testing.golden import Golden, read, record
+from ibidem.testing.golden import Golden, parse, read, record
 from ibidem.testing.judge import Mode
 from ibidem.testing.recheck import recheck
 
@@ -44,3 +46,23 @@ def test_the_notes_that_count_are_kept(tmp_path: Path, asked: dict[str, bool]) -
         (found,) = read(tmp_path / "notes.golden").checks.values()
         assert found.query == check.query
         assert recheck(repo.core, repo.core.graph(), found) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "hint"),
+    [
+        (b"\n", b"\r\n", "its lines end in CRLF: put '\\*\\*/__retrieval__/\\*\\* -text' into"),
+        (
+            b"\nchecksum",
+            b"\n<<<<<<< a\n>>>>>>> b\nchecksum",
+            "markers of a merge conflict",
+        ),
+        (b"tea", b"tee", "restore the file, or record it again"),
+    ],
+)
+def test_the_hint_on_a_damaged_golden_names_what_git_did(old: bytes, new: bytes, hint: str) -> None:
+    data = Golden("tea", {}).text().encode()
+    with pytest.raises(CorruptError) as raised:
+        parse(data.replace(old, new))
+    assert raised.value.hint is not None
+    assert re.search(hint, raised.value.hint)

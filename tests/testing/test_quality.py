@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from ibidem.objects.errors import InvalidInputError, NotFoundError
+from ibidem.repo.repository import Repository
 from ibidem.testing.judgement import read_judgements
 from ibidem.testing.measure import interval, ndcg, recall, reciprocal_rank
 
@@ -136,6 +137,7 @@ def test_gates_fail_with_a_table(project: pytest.Pytester, run: Run):
 
         def test_wrong(retrieval):
             for wrong in ({}, {"mrr": 2}, {"recall_at": {0: 1}}, {"mrr": 1, "bound": "upper"},
+                          {"recall_at": 0.9},
                           {"mrr": 1, "identify": "name"}):
                 with pytest.raises(ValueError):
                     retrieval.quality("judged.jsonl", **wrong)
@@ -155,3 +157,27 @@ def test_gates_fail_with_a_table(project: pytest.Pytester, run: Run):
             "  recall@2      0.6000  0.6667   0.2*below the gate (lower)",
         ]
     )
+
+
+def test_judgements_of_other_names_are_reported_with_names_that_were_found(
+    project: pytest.Pytester, run: Run, repo: Repository
+):
+    (project.path / "judged.jsonl").write_text(JUDGED)
+    project.makepyfile(
+        test_quality="""
+        def test_ids(retrieval):
+            retrieval.quality("judged.jsonl", mrr=0.5)
+
+        def test_names(retrieval):
+            retrieval.quality("judged.jsonl", mrr=0.5,
+                              identify=lambda item: f"docs/{item.node.key[1]}")
+        """
+    )
+    result = run()
+    result.assert_outcomes(failed=2)
+    found = "  no judged document was found; the names of those found, by "
+    id_ = repo.retrieve("how do retries back off")[0].id
+    result.stdout.fnmatch_lines(
+        [f"{found}identify='id', are such as", f"    *{id_}*", f"{found}identify, are such as"]
+    )
+    result.stdout.fnmatch_lines(["    docs/deadline, docs/key, docs/retries"])

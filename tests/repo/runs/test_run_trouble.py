@@ -126,6 +126,19 @@ def test_a_killed_run_ends_where_it_was_last_made_durable(tmp_path: Path) -> Non
             replay.retrieve("retry")
 
 
+def test_an_answer_that_cannot_be_recorded_names_its_tool(repo: Repository) -> None:
+    def agent(session: Any) -> None:
+        with pytest.raises(InvalidInputError, match="big: answer: block: got"):
+            session.tool("big", lambda: "x" * 2**20)()
+        with pytest.raises(InvalidInputError, match="odd: answer: float: got"):
+            session.event("odd", None, lambda: float("nan"))
+
+    with seeded(repo).runs.start("refused") as run:
+        agent(run)
+    with repo.runs.open("refused").replay() as replay:
+        agent(replay)
+
+
 def test_what_cannot_be_recorded_is_refused_at_once(repo: Repository) -> None:
     with seeded(repo).runs.start("refused") as run:
         for value in ({1, 2}, float("nan"), object(), "x" * (2 << 20)):
@@ -243,7 +256,11 @@ def test_a_run_that_read_what_was_collected_meanwhile_says_so(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("ingest", "with run.transaction() as tx: tx.ingest"), ("undo", "inside run.event")],
+    [
+        ("ingest", "with run.transaction() as tx: tx.ingest"),
+        ("undo", "inside run.event"),
+        ("as_viewer", "run.retrieve(..., viewer=...)"),
+    ],
 )
 def test_what_a_run_lacks_is_an_error_that_says_where_it_is(
     repo: Repository, name: str, hint: str
