@@ -69,6 +69,8 @@ _ITEMS = {
     AnswerKind.RECORDS: "records",
 }
 """The field of the block that holds the items."""
+_ROOT_CHARACTERS = 21
+"""Of a CID in tables. The first nine are the same in all our CIDs."""
 _NOUNS = {AnswerKind.NODES: "item", AnswerKind.PACKS: "pack", AnswerKind.RECORDS: "record"}
 
 
@@ -213,7 +215,7 @@ class Answer(Drawn, TupleSequence[AnyItem]):
 
     def __str__(self) -> str:
         blocks = [
-            (title, item.rendered.removeprefix(f"{item.title}\n"))
+            (_origin(item.root) + title, item.rendered.removeprefix(f"{item.title}\n"))
             for title, item in zip(self.titles(), self.items, strict=True)
         ]
         return page(self, _NOUNS[self.kind], blocks)
@@ -412,6 +414,11 @@ def _reordering(answer: Answer[AnswerItem]) -> Iterator[str]:
     if direct is not None:
         node = "" if direct.node is None else f" {direct.node}"
         yield f"direct answer: {direct.reason}{node}"
+
+
+def _origin(root: RootCid | None) -> str:
+    """Returns what stands before the title of an item of a union: the beginning of its root."""
+    return "" if root is None else f"root {str(root)[:_ROOT_CHARACTERS]}: "
 
 
 def _drop_line(drop: Drop) -> str:
