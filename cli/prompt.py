@@ -95,7 +95,7 @@ def command(
     if session.json:
         output.emit("prompt", {**made.to_dict(), "citations": cited, **union.names_json(names)})
         return
-    output.note(*answer.warning_lines(found))
+    output.note(*answer.warning_lines(found), *answer.model_lines(found, options))
     if not cited:
         output.note(output.faint("the prompt has no sources: no pack was found, or none fits"))
     output.say(*made.system.splitlines(), "", *made.user.splitlines())
