@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +18,7 @@ from ibidem.cli.session import (
     common_options,
     pass_session,
 )
+from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.local_settings import LOG_QUESTIONS, LogQuestions
 
 if TYPE_CHECKING:
@@ -30,7 +32,24 @@ _local_option = click.option(
 )
 
 
-@click.group("config", invoke_without_command=True)
+class ConfigGroup(click.Group):
+    """The group of `repo config`. A setting in the place of a subcommand, as git has it, is refused
+    by naming the command that was meant."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Returns a subcommand, its name and the rest of the arguments."""
+        if args and args[0] in settings.SETTINGS:
+            meant = "set" if len(args) > 1 else "get"
+            raise InvalidInputError(
+                f"config: got the setting {args[0]!r}, expected a subcommand",
+                hint=f"run '{ctx.command_path} {meant} {shlex.join(args)}'",
+            )
+        return super().resolve_command(ctx, args)
+
+
+@click.group("config", cls=ConfigGroup, invoke_without_command=True)
 @at_option
 @common_options
 @pass_session

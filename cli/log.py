@@ -87,7 +87,7 @@ def command(
         lines = output.table([_row(commit) for commit in commits])
     elif not graph:
         for position, commit in enumerate(commits):
-            lines += [*([""] if position else []), *shapes.commit_lines(commit)]
+            lines += [*([""] if position else []), *shapes.commit_lines(commit, is_whole=False)]
     output.page(lines, pager=pager)
 
 
@@ -113,7 +113,11 @@ def _drawn(
     for cid, ends in islice(children_first(store, start), limit):
         row, beside, joints = graph.draw(cid, ends)
         commit = Commit.decode(store.get(cid))
-        told = ["  ".join(_row(commit))] if oneline else [*shapes.commit_lines(commit), ""]
+        told = (
+            ["  ".join(_row(commit))]
+            if oneline
+            else [*shapes.commit_lines(commit, is_whole=False), ""]
+        )
         lines += _beside(row, beside, told)
         lines += joints
         commits.append(commit)

@@ -223,6 +223,10 @@ def _report_usage(session: Session, error: click.UsageError) -> int:
     hint = f"see {path} --help"
     if "unexpected extra argument" in message:
         hint = f"put an argument of several words in quotes; {hint}"
+    elif message.startswith("No such command") and error.ctx is not None:
+        group = error.ctx.command
+        assert isinstance(group, click.Group), "BUG: a command without subcommands looked for one"
+        hint = f"the commands are {', '.join(group.list_commands(error.ctx))}; {hint}"
     _report(session, "usage", message, hint)
     return exits.USAGE
 

@@ -87,7 +87,9 @@ def command(
         more = answer.assessment_json(found, neighbours) if assess else {}
         output.emit("packs", {**_json(found, source, names, summary), **more})
         return
-    output.note(*answer.warning_lines(found.warnings))
+    if found.token_budget_min is not None:
+        output.note(output.faint(answer.budget_hint(found)))
+    output.note(*answer.warning_lines(found.warnings), *answer.model_lines(found, options))
     receipt = None if found.receipt is None else str(found.receipt.cid)
     lines = answer.summary_lines(found, summary)
     lines += packs.packs_lines(found, receipt, explain=explain, names=names)

@@ -101,7 +101,7 @@ def command(
         return
     has_facts = "sources" in options
     warnings = [one for one in found.warnings if not has_facts or _is_of_caller(one, given)]
-    output.note(*answer.warning_lines(warnings))
+    output.note(*answer.warning_lines(warnings), *answer.model_lines(found, options))
     if not cited:
         output.note(output.faint("the prompt has no sources: no pack was found, or none fits"))
     output.say(*made.system.splitlines(), "", *made.user.splitlines())

@@ -89,7 +89,7 @@ def command(
             },
         )
         return
-    output.note(*answer.warning_lines(result.warnings))
+    output.note(*answer.warning_lines(result.warnings), *answer.model_lines(result, options))
     output.say(*lines)
     if found.is_escalated or disclosure in ("section", "raw"):
         output.say("", output.strong(f"disclosure: {found.disclosure}"))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +19,10 @@ from ibidem.cli.session import (
     pass_session,
     receipt_options,
 )
+
+if TYPE_CHECKING:
+    from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.item import Item
 
 
 @click.command("retrieve", cls=GroupedCommand)
@@ -102,11 +105,11 @@ def command(
     if session.json:
         output.emit("retrieve", found)
         return
-    output.note(*answer.warning_lines(result.warnings))
+    output.note(*answer.warning_lines(result.warnings), *answer.model_lines(result, options))
     if erased:
         output.note(f"left out because they were erased: {', '.join(sorted(set(erased)))}")
     if not result.items:
-        output.note(output.faint(_why_nothing(result.dropped_counts)))
+        output.note(output.faint(_why_nothing(result)))
     if explain:
         from ibidem.cli.render.chart import terminal_chart
 
@@ -117,9 +120,9 @@ def command(
     output.page([*answer.summary_lines(result, summary), *lines], pager=pager)
 
 
-def _why_nothing(dropped_counts: Mapping[str, int]) -> str:
-    if dropped_counts["budget"]:
-        return "nothing fits: allow more tokens with --budget"
-    if dropped_counts["limit"]:
+def _why_nothing(result: Answer[Item]) -> str:
+    if result.token_budget_min is not None:
+        return answer.budget_hint(result)
+    if result.dropped_counts["limit"]:
         return "the limit is 0: allow more items with --limit"
     return "nothing matches: try other words or fewer filters"

@@ -4,6 +4,8 @@ A file is written under a temporary name that no other writer uses, and gets its
 step; readers find the old bytes or the new ones. Durable means durable in the strict sense of
 POSIX: the bytes are synced before the rename, and the folder after it, since a power cut may undo a
 rename alone. If a step fails, the temporary file is removed and an error of this library is raised.
+A killed process leaves its temporary file behind; the next one that durably writes a file of the
+same name removes it.
 
 Reading, changing and replacing a file happens under the lock of its folder; otherwise two writers
 could undo each other's changes. The lock is the file `lock` in the folder; the kernel releases it
@@ -52,30 +54,33 @@ def whole_file(
             failed: then a file that replaced another one stays, and may not survive a power cut.
     """
     draft: Path | None = None
-    try:
-        if is_new and os.path.lexists(path):
-            raise _taken(path)
-        draft, descriptor = _draft(path, mode)
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-            file.flush()
+    with ExitStack() as owned:
+        try:
+            if is_new and os.path.lexists(path):
+                raise _taken(path)
             if is_durable:
-                os.fsync(descriptor)
-        if is_new:
-            _name_new(draft, path, is_durable=is_durable)
-        else:
-            draft.replace(path)
-            if is_durable:
-                sync_folder(path.parent)
-    except OSError as error:
-        # A StorageError is also an OSError: one that passes through is not wrapped again.
-        if isinstance(error, StorageError):
-            raise
-        raise medium_error(path, error) from error
-    finally:
-        if draft is not None:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
+                _remove_abandoned(path)
+            draft, descriptor = _draft(path, mode, owned)
+            with os.fdopen(descriptor, "wb") as file:
+                yield file
+                file.flush()
+                if is_durable:
+                    os.fsync(descriptor)
+            if is_new:
+                _name_new(draft, path, is_durable=is_durable)
+            else:
+                draft.replace(path)
+                if is_durable:
+                    sync_folder(path.parent)
+        except OSError as error:
+            # A StorageError is also an OSError: one that passes through is not wrapped again.
+            if isinstance(error, StorageError):
+                raise
+            raise medium_error(path, error) from error
+        finally:
+            if draft is not None:
+                with suppress(OSError):
+                    draft.unlink(missing_ok=True)
 
 
 def write_file(
@@ -213,25 +218,18 @@ def built_whole(target: Path) -> Iterator[Path]:
 def _new_folder(target: Path, owned: ExitStack) -> Path:
     """Creates the temporary folder of a target, under a name that no other has, and locks it."""
     while True:
-        building = target.with_name(f".{target.name}.{os.getpid()}.{next(_drafts)}.new")
-        try:
+        building = _draft_name(target)
+        with suppress(FileExistsError):
             building.mkdir()
-        except FileExistsError:
-            continue
-        try:
-            owned.enter_context(_owned(building))
-        except BlockingIOError:
-            continue  # another builder takes it for an abandoned one, and removes it
-        except OSError:
-            pass  # a system that cannot lock a folder cannot remove it either
-        if building.exists():
-            return building
+            if _is_own(building, owned):
+                return building
 
 
 @contextmanager
-def _owned(folder: Path) -> Iterator[None]:
-    """Holds the lock of a folder that is being built; raises an `OSError` if it is held."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def _owned(draft: Path) -> Iterator[None]:
+    """Holds the lock of a file or folder that is being written; raises an `OSError` if another
+    process does."""
+    descriptor = os.open(draft, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     held.add(descriptor)
     try:
         try_lock(descriptor)
@@ -242,11 +240,14 @@ def _owned(folder: Path) -> Iterator[None]:
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Removes the folders that killed processes were building for a target."""
-    name = re.compile(rf"\.{re.escape(target.name)}\.\d+\.\d+\.new")
+    """Removes the files and folders that killed processes were writing for a target."""
+    name = re.compile(rf"\.{re.escape(target.name[:_NAME_CHARACTERS])}\.\d+\.\d+\.new")
     with suppress(OSError):  # nothing is there yet, or it is for somebody else to remove
         for path in filter(lambda path: name.fullmatch(path.name), target.parent.iterdir()):
             with suppress(OSError), _owned(path):
+                if not path.is_dir():
+                    path.unlink()
+                    continue
                 import shutil  # imports every compressor
 
                 shutil.rmtree(path)
@@ -285,24 +286,45 @@ def file_system_time(folder: Path) -> int:
     Raises:
         OSError: nothing can be written into the folder.
     """
-    probe, descriptor = _draft(folder / "time", 0o600)
-    try:
-        return os.fstat(descriptor).st_mtime_ns
-    finally:
-        os.close(descriptor)
-        probe.unlink()
+    with ExitStack() as owned:
+        probe, descriptor = _draft(folder / "time", 0o600, owned)
+        try:
+            return os.fstat(descriptor).st_mtime_ns
+        finally:
+            os.close(descriptor)
+            probe.unlink()
 
 
-def _draft(path: Path, mode: int) -> tuple[Path, int]:
-    """Opens a new temporary file next to `path`; names that other processes left behind are
-    skipped."""
+def _draft(path: Path, mode: int, owned: ExitStack) -> tuple[Path, int]:
+    """Opens a new temporary file next to `path`, and locks it; names that other processes left
+    behind are skipped."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     while True:
-        name = f".{path.name[:_NAME_CHARACTERS]}.{os.getpid()}.{next(_drafts)}"
-        draft = path.with_name(name)
-        with suppress(FileExistsError):
-            return draft, os.open(draft, flags, mode)
+        draft = _draft_name(path)
+        try:
+            descriptor = os.open(draft, flags, mode)
+        except FileExistsError:
+            continue
+        if _is_own(draft, owned):
+            return draft, descriptor
+        os.close(descriptor)
+
+
+def _draft_name(target: Path) -> Path:
+    name = f".{target.name[:_NAME_CHARACTERS]}.{os.getpid()}.{next(_drafts)}.new"
+    return target.with_name(name)
+
+
+def _is_own(draft: Path, owned: ExitStack) -> bool:
+    """Locks a draft; returns False if another process took it for an abandoned one."""
+    try:
+        owned.enter_context(_owned(draft))
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass  # a system that cannot lock it cannot remove it either
+    return os.path.lexists(draft)
 
 
 def _name_new(draft: Path, path: Path, *, is_durable: bool) -> None:

@@ -107,7 +107,13 @@ def _sources_text(
     cited = "" if receipt is None or not blocks else f" Receipt {receipt}."
     omitted = f" {answer.dropped_total} more left out." if answer.dropped_total else ""
     if not blocks:
-        none = "Nothing fits the budget." if omitted else "Nothing was found."
+        least = answer.token_budget_min
+        enough = 0 if least is None else -(-(least + _LINES_TOKENS) * 7 // 6)
+        none = (
+            f"Nothing fits the budget; {enough} tokens are enough."
+            if enough
+            else "Nothing was found."
+        )
         return f"{none}{omitted}"
     count = f"{len(blocks)} {'source' if len(blocks) == 1 else 'sources'}"
     return written(f"{count} found.{omitted}{cited}", blocks)

@@ -152,7 +152,8 @@ def weights(texts: Iterable[str]) -> dict[str, float]:
 
 
 def moment(text: str | None) -> int | None:
-    """Returns a time written as ISO 8601 with an offset, or as microseconds since 1970 UTC.
+    """Returns a time written as a date, as ISO 8601 with an offset, or as microseconds since 1970
+    UTC.
 
     Raises:
         InvalidInputError: it is neither.
@@ -160,7 +161,9 @@ def moment(text: str | None) -> int | None:
     if text is None:
         return None
     if re.fullmatch(r"-?[0-9]{1,19}", text):
-        return int(text)
+        from ibidem.repo.retrieval.given_time import given_time
+
+        return given_time(int(text), "time")
     from ibidem.repo.revspec import time_of
 
     return time_of(text)

@@ -190,6 +190,21 @@ def _facts_line(item: Item) -> str:
     return faint(f"    {name}, score {item.score:.6g}, {plural(item.tokens, 'token')}")
 
 
+def model_lines(result: Answer[AnswerItem], options: Mapping[str, Any]) -> list[str]:
+    """Returns a warning if words alone may rank without the model, but no model is named: then they
+    always do."""
+    has_model = result.query.vector is not None or result.query.degraded is not None
+    if has_model or not options.get("degrade"):
+        return []
+    named = "--model or 'repo config set model'"
+    return [f"warning: degrade: words alone rank in any case: no model is named, see {named}"]
+
+
+def budget_hint(result: Answer[AnswerItem]) -> str:
+    """Returns which budget something would fit, for an answer that nothing fitted."""
+    return f"nothing fits: allow more tokens, such as --budget {result.token_budget_min}"
+
+
 def warning_lines(warnings: Iterable[AnswerWarning]) -> list[str]:
     """Returns the warnings, for standard error."""
     lines = []

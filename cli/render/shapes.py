@@ -71,11 +71,16 @@ def edge_lines(edge: Edge) -> list[str]:
     return [output.strong(output.one_line(edge.etype)), *output.pairs(rows)]
 
 
-def commit_lines(commit: Commit) -> list[str]:
-    """Returns a commit as lines for people."""
-    rows = [
-        ("root", str(commit.root)),
-        *(("parent", str(parent)) for parent in commit.parents),
+def commit_lines(commit: Commit, *, is_whole: bool = True) -> list[str]:
+    """Returns a commit as lines for people; unless it is whole, of its links only what a merge
+    merged."""
+    rows = []
+    if is_whole:
+        rows.append(("root", str(commit.root)))
+        rows += [("parent", str(parent)) for parent in commit.parents]
+    elif len(commit.parents) > 1:
+        rows.append(("merge", " ".join(short(parent) for parent in commit.parents)))
+    rows += [
         ("author", output.one_line(commit.author)),
         ("time", output.moment(commit.time, seconds_only=True)),
     ]

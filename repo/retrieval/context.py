@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from ibidem.objects.errors import InvalidInputError, NotFoundError
-from ibidem.repo.arguments import checked_time
 from ibidem.repo.retrieval import retrieve
+from ibidem.repo.retrieval.given_time import given_time
 from ibidem.repo.retrieval.newest import newest_time
 from ibidem.repo.retrieval.pack_stream import PackStream
 from ibidem.repo.retrieval.retrieve import WRITTEN, answered, ask
@@ -188,8 +188,11 @@ def _dated(revision: Graph, sources: object, options: Mapping[str, Any]) -> Mapp
     if not isinstance(sources, Mapping):
         raise InvalidInputError(f"sources: got {sources!r:.80}, expected a map of options")
     if sources.get("as_of") is not None:
-        return {**sources, "as_of": checked_time(sources["as_of"], "as_of")}
-    moment = checked_time(options.get("as_of"), "as_of")
+        return {
+            **sources,
+            "as_of": given_time(sources["as_of"], "sources.as_of", revision),
+        }
+    moment = given_time(options.get("as_of"), "as_of", revision)
     if moment is None:
         graph = revision.seen_by(options.get("viewer")) if revision.viewer is None else revision
         moment = max(newest_time(graph, name) or 0 for name in ("time", "created_at"))

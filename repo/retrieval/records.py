@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.errors import InvalidInputError
-from ibidem.repo.arguments import checked_time
 from ibidem.repo.event_log import SPACE_DEFAULT
 from ibidem.repo.retrieval.feedback import notes_head, notes_time
+from ibidem.repo.retrieval.given_time import given_time
 from ibidem.repo.retrieval.newest import newest_time
 from ibidem.repo.retrieval.retrieve import answered, ask
 from ibidem.retrieve.answer.answer import Answer, AnswerKind
@@ -117,7 +117,7 @@ def moment_of(
     """Returns the time of a query: the given one, else the later of the commit and the notes; never
     the clock's. For a restricted caller, only visible records and events count.
     """
-    given = checked_time(as_of, "as_of")
+    given = given_time(as_of, "as_of", graph)
     if given is not None:
         return given
     return max(newest_time(graph, TIME) or 0, notes_time(core, graph, notes))

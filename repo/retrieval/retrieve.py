@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
-from ibidem.repo.arguments import checked_time
 from ibidem.repo.graph import Graph
 from ibidem.repo.retrieval.answer_cache import Lookup
+from ibidem.repo.retrieval.given_time import given_time
 from ibidem.repo.retrieval.rerank_timeout import limited
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.repo.slow_log import Timer, note_slow
@@ -219,7 +219,8 @@ def ask(
     model, embedder = options.pop("model", None), options.pop("embedder", None)
     degrade, degraded = options.pop("degrade", False), None
     rerank, timeout = options.pop("rerank", None), options.pop("rerank_timeout", None)
-    strict, as_of = options.pop("strict", False), checked_time(options.pop("as_of", None), "as_of")
+    strict = options.pop("strict", False)
+    as_of = given_time(options.pop("as_of", None), "as_of", revision)
     if revision.viewer is not None:
         revision.seen_by(options.get("viewer"))
         options["viewer"] = revision.viewer

@@ -26,7 +26,7 @@ from ibidem.objects.notebook import Drawn
 from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
 from ibidem.retrieve.answer.cbor_writer import NULL, array_of, count_of, link_of, map_of, text_of
-from ibidem.retrieve.answer.drops import Drop, Drops
+from ibidem.retrieve.answer.drops import Drop, DropReason, Drops
 from ibidem.retrieve.answer.item import AnswerItem
 from ibidem.retrieve.answer.protocol import json_text, page
 from ibidem.retrieve.answer.receipt import Receipt, ReceiptItem
@@ -69,6 +69,8 @@ _ITEMS = {
     AnswerKind.RECORDS: "records",
 }
 """The field of the block that holds the items."""
+_ROOT_CHARACTERS = 21
+"""Of a CID in tables. The first nine are the same in all our CIDs."""
 NOUNS = {AnswerKind.NODES: "item", AnswerKind.PACKS: "pack", AnswerKind.RECORDS: "record"}
 
 
@@ -109,6 +111,21 @@ class Answer(Drawn, TupleSequence[AnyItem]):
     @property
     def _listed(self) -> tuple[AnyItem, ...]:
         return self.items
+
+    @property
+    def token_budget_min(self) -> int | None:
+        """If nothing fitted the budget, one that the smallest of what was tried fits; otherwise
+        None."""
+        if self.items:
+            return None
+        return min(
+            (
+                one.tokens
+                for one in self.dropped
+                if one.reason is DropReason.BUDGET and one.tokens is not None
+            ),
+            default=None,
+        )
 
     @property
     def kind(self) -> AnswerKind:
@@ -213,10 +230,12 @@ class Answer(Drawn, TupleSequence[AnyItem]):
 
     def __str__(self) -> str:
         blocks = [
-            (title, item.rendered.removeprefix(f"{item.title}\n"))
+            (_origin(item.root) + title, item.rendered.removeprefix(f"{item.title}\n"))
             for title, item in zip(self.titles(), self.items, strict=True)
         ]
-        return page(self, NOUNS[self.kind], blocks)
+        text = page(self, NOUNS[self.kind], blocks)
+        least = self.token_budget_min
+        return text if least is None else f"{text}\nnothing fits: a budget of {least} tokens does"
 
     def titles(self) -> list[str]:
         """Returns what stands above each item for a person: the location of a node, or the title
@@ -412,6 +431,11 @@ def _reordering(answer: Answer[AnswerItem]) -> Iterator[str]:
     if direct is not None:
         node = "" if direct.node is None else f" {direct.node}"
         yield f"direct answer: {direct.reason}{node}"
+
+
+def _origin(root: RootCid | None) -> str:
+    """Returns what stands before the title of an item of a union: the beginning of its root."""
+    return "" if root is None else f"root {str(root)[:_ROOT_CHARACTERS]}: "
 
 
 def _drop_line(drop: Drop) -> str:

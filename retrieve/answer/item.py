@@ -89,6 +89,10 @@ class AnswerItem(Protocol):
     def title(self) -> str:
         """What stands above its text, on one line; empty for nothing."""
 
+    @property
+    def root(self) -> RootCid | None:
+        """The root that it is of, in an answer over several; None in one over one root."""
+
     def encode(self) -> bytes:
         """Returns the canonical bytes."""
 

@@ -198,6 +198,9 @@ def test_log_show_and_diff_agree_on_an_edit(notes: Run, data: Data, tmp_path: Pa
     notes("diff", "main~1", "--exit-code", code=1)
     notes("diff", "main", "--exit-code")
     assert commit[:12] in notes("log", "--oneline").stdout
+    first, author, time, empty, subject = notes("log", "-n", "1").stdout.splitlines()
+    assert (first, empty) == (f"commit {commit}", "")
+    assert (author.split()[0], time.split()[0], subject[:2]) == ("author", "time", "  ")
     assert "no difference" in notes("diff").stdout
 
 

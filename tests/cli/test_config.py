@@ -154,6 +154,8 @@ def test_the_author_of_this_copy(notes: Run, data: Data, monkeypatch: pytest.Mon
         (["set", "weights", '{"dance": 1}'], "got the lane 'dance'"),
         (["set", "fusion", "best"], "fusion: got 'best', expected one of"),
         (["set", "model", "m"], "the graph has no vectors of 'm'"),
+        (["fusion", "rrf"], "run 'repo config set fusion rrf'"),
+        (["limit"], "run 'repo config get limit'"),
         (["get", "colour"], "unknown setting 'colour'"),
         (["unset", "colour"], "unknown setting 'colour'"),
     ],

@@ -225,6 +225,12 @@ def test_a_configured_model_that_is_missing_is_named_or_words_rank(
         assert data("replay", answer["receipt"])["is_identical"] is True
 
 
+def test_degrade_says_that_no_model_is_named(notes: Run):
+    for command in ("retrieve", "packs", "prompt"):
+        assert "no model is named" in notes(command, "retries", "--degrade").stderr
+        assert "no model is named" not in notes(command, "retries").stderr
+
+
 def test_a_commit_fills_in_the_vectors_of_the_configured_model(
     notes: Run, data: Callable[..., dict[str, Any]], models: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -267,3 +273,12 @@ def test_a_model_is_installed_from_what_holds_it(run: Run, models: Path):
         *("embed", "install", "base", "--from", str(models / "encoder")), code=exits.UNSUPPORTED
     ).stderr
     assert "config.json: model_type" in error
+
+
+def test_a_budget_that_nothing_fits_names_one_that_something_fits(
+    notes: Run, data: Callable[..., dict[str, Any]]
+):
+    for command in ("retrieve", "packs"):
+        said = notes(command, "retries", "--budget", "1").stderr
+        enough = said.partition("such as --budget ")[2].split()[0]
+        assert data(command, "retries", "--budget", enough)["items"]

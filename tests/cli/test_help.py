@@ -48,6 +48,7 @@ def test_every_command_stands_once_in_the_help(run: Run):
         (["fetch"], "did you mean remote fetch?"),
         (["integrate", "zed"], "did you mean mcp integrate?"),
         (["settings"], "did you mean config?"),
+        (["key", "ada"], "the commands are generate, list, require, revoke, trust, verify; see"),
         (["help", "serch"], "no such command: serch"),
         (["help", "log", "all"], "repo log has no commands, got 'all'"),
         (["retrieve", "x", "--limt", "3"], "--limt'. Did you mean '--limit'?\n"),

@@ -61,6 +61,9 @@ def test_query_lists_what_is_new(folder: Path) -> None:
     assert asked(folder, "query", "--created-after", "1970-01-02", "--count")["count"] == 0
     assert asked(folder, "query", "--updated-before", "now", "--count")["count"] == 5
     assert asked(folder, "retrieve", "retry", "--created-after", "yesterday")["items"] == []
+    for option in ("--as-of", "--created-after"):
+        asked(folder, "query", option, "1767225600", code=2)
+        asked(folder, "retrieve", "retry", option, "1767225600000", code=2)
     for option in ("--order-by", "--after"):
         asked(folder, "query", "--newest", "created", option, "year", code=2)
 

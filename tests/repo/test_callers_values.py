@@ -161,3 +161,37 @@ def test_a_mistake_is_named(
     with pytest.raises(InvalidInputError, match=message) as raised:
         mistake(repo)
     assert hint is None or hint in str(raised.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("unit", "number"),
+    [
+        ("seconds", 1_767_225_600),
+        ("milliseconds", 1_767_225_600_000),
+        ("nanoseconds", 1_767_225_600_000_000_000),
+    ],
+)
+@pytest.mark.parametrize("name", ["as_of", "created_after", "updated_before"])
+def test_a_time_in_another_unit_is_refused_by_that_unit(
+    filled: Repository, name: str, unit: str, number: int
+):
+    with filled.transaction(time=DAY, author="ada") as tx:
+        tx.add_node("Gate", summary="a real clock")
+    expected = rf"^{name}: got {number}, expected microseconds .*; as {unit}, it is 2026-01-01T"
+    options: Any = {name: number}
+    with pytest.raises(InvalidInputError, match=expected):
+        filled.retrieve("gate", **options)
+    with pytest.raises(InvalidInputError, match=expected) as caught:
+        filled.query(**options)
+    assert caught.value.hint == "in microseconds, that is 1767225600000000"
+
+
+def test_a_clock_in_another_unit_goes_on_working():
+    seconds = 1_767_225_600
+    repo = ibidem.init("memory:", clock=lambda: seconds)
+    with repo.transaction(author="ada") as tx:
+        tx.add_node("Gate", summary="the gate")
+    moment = repo.at().moment()
+    assert moment == seconds
+    assert len(repo.retrieve("gate", as_of=moment)) == 1
+    assert len(repo.query(created_before=moment + 1)) == 1

@@ -344,3 +344,17 @@ def test_links_come_after_bytes_and_nothing_is_lost():
         found = [type(node.props["p"]) for node in repo.at().query(order_by="p")]
         assert found[:3] == [str, bytes, Cid]
         assert len(found) == 4
+
+
+def test_an_answer_that_nothing_fits_knows_a_budget_that_something_fits():
+    repo = ibidem.init("memory:")
+    with repo.transaction(author="a") as tx:
+        for count in (30, 20, 10):
+            tx.add_node("Note", summary="tea " * count)
+    none = repo.retrieve("tea", token_budget=1)
+    least = none.token_budget_min
+    assert f"a budget of {least} tokens" in str(none)
+    found = repo.retrieve("tea", token_budget=least)
+    assert (len(found.items), found.token_budget_min) == (1, None)
+    assert not repo.retrieve("tea", token_budget=least - 1).items
+    assert repo.retrieve("coffee", token_budget=1).token_budget_min is None

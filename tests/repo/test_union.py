@@ -52,6 +52,18 @@ def test_the_order_of_the_list_and_the_layout_of_the_indexes_do_not_matter():
     assert again.to_bytes() == expected.to_bytes()
 
 
+def test_a_printed_answer_of_a_union_names_the_root_of_each_item():
+    rng = random.Random(3)
+    repos = [filled(rng, 5) for _ in range(2)]
+    union = ibidem.union(repos)
+    for answer in (union.retrieve("retry", limit=None), union.packs("retry", limit=None)):
+        lines = str(answer).splitlines()
+        for rank, item in enumerate(answer.items, 1):
+            (line,) = [one for one in lines if one.startswith(f"[{rank}] ")]
+            assert f"root {str(item.root)[:20]}" in line
+    assert "root" not in str(repos[0].retrieve("retry"))
+
+
 def test_a_union_answers_as_one_repository_with_all_facts():
     rng = random.Random(5)
     one, other = filled(rng, 40, name="a"), filled(rng, 40, name="b")

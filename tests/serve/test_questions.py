@@ -284,6 +284,7 @@ def test_a_damaged_registry_lets_nobody_in(server: Server, repo: Repository):
         ({"limit": -1}, "limit"),
         ({"where": {"a": {"b": 1}}}, "where"),
         ({"as_of": "soon"}, "time"),
+        ({"as_of": 1_767_225_600_000}, "milliseconds"),
         ({"at": "main~1"}, "revision"),
         ({"at": 7}, "revision"),
     ],

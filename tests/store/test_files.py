@@ -151,12 +151,34 @@ def test_what_another_process_left_behind_is_passed_over(tmp_path: Path) -> None
     with whole_file(tmp_path / "file") as file:
         file.write(b"one")
         (draft,) = names(tmp_path)
-    head, _, number = draft.rpartition(".")
+    head, number, _ = draft.rsplit(".", 2)
     for later in range(1, 5):
-        (tmp_path / f"{head}.{int(number) + later}").write_bytes(b"left behind")
-    write_file(tmp_path / "file", b"two")
+        (tmp_path / f"{head}.{int(number) + later}.new").write_bytes(b"left behind")
+    write_file(tmp_path / "file", b"two", is_durable=False)
     assert read_file(tmp_path / "file") == b"two"
     assert len(names(tmp_path)) == 5
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no kill, and no lock of a file")
+@pytest.mark.parametrize("name", ["all.car", "k" * 60])
+def test_the_file_of_a_killed_writer_is_removed_and_that_of_a_living_one_stays(
+    tmp_path: Path, name: str
+) -> None:
+    target, other = tmp_path / name, tmp_path / ".other.1.2.new"
+    other.touch()
+    worker = os.fork()
+    if not worker:
+        with whole_file(target, is_new=True) as file:
+            file.write(b"a secret")
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(worker, 0)
+    assert len(names(tmp_path)) == 2
+    with whole_file(target) as file:
+        file.write(b"one")
+        assert len(names(tmp_path)) == 2
+        write_file(target, b"two")
+    assert read_file(target) == b"one"
+    assert set(tmp_path.iterdir()) == {target, other}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no kill, and no lock of a folder")

@@ -67,6 +67,15 @@ def test_the_text_keeps_to_its_budget(repo, token_budget: int):
         assert replies[0].structured["sources"]
 
 
+def test_a_budget_that_nothing_fits_names_one_that_something_fits(repo):
+    access = Access(repo)
+    none = questions.retrieve(access, query="parcel arrives", token_budget=100)
+    assert not none.structured["sources"]
+    (enough,) = re.findall(r"Nothing fits the budget; (\d+) tokens are enough", none.text)
+    found = questions.retrieve(access, query="parcel arrives", token_budget=int(enough))
+    assert found.structured["sources"]
+
+
 def test_a_long_text_is_read_in_parts(repo):
     access = owner(repo)
     [document] = [node for node in repo.at().nodes() if node.ntype == "Document"]
