@@ -18,9 +18,10 @@ MARKDOWN = "text/markdown"
 RST = "text/x-rst"
 PLAIN = "text/plain"
 NDJSON = "application/x-ndjson"
+_OPEN = "application/vnd.oasis.opendocument"
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 
-EXTRACTOR_VERSION = "4"
+EXTRACTOR_VERSION = "5"
 """Version of the extractors in this package; it changes whenever their text would change."""
 
 SOURCE_PROPS = frozenset(

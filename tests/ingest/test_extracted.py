@@ -89,7 +89,7 @@ def test_what_is_stored_is_the_text_with_extractor_version_and_digest(reading):
     read = reading("a.html", PAGE)
     props = document(read).props
     assert props["media_type"] == "text/html"
-    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "4")
+    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "5")
     assert props["source_sha256"] == hashlib.sha256(PAGE.encode()).hexdigest()
     text = source_text(document(read).id, nodes_of(read.drafts).__getitem__)
     assert text.startswith("# Retries\n\nA failed call")
@@ -978,9 +978,30 @@ def test_headings_and_footnotes_with_the_numbers_of_their_pages_are_text():
     assert without_margins(pages, ["I", "II", "III"]) == pages
 
 
+def test_headings_that_count_with_the_pages_are_text():
+    pages = pages_of(*(f"Lesson {at}/about {at * 'x'}/{at}" for at in range(1, 5)))
+    assert without_margins(pages, list("1234")) == [page[:-2] for page in pages]
+    pages = pages_of(*(f"Seite {at}/about {at * 'x'}" for at in range(1, 5)))
+    assert without_margins(pages, list("1234")) == [
+        "about x",
+        "about xx",
+        "about xxx",
+        "about xxxx",
+    ]
+    heads = ("Ways 1/a", "2 Ways/b", "Ways 3/c", "4 Ways/d")
+    assert without_margins(pages_of(*heads), list("1234")) == list("abcd")
+
+
+def test_lines_that_differ_in_their_marks_alone_are_text():
+    pages = pages_of("C/by hand", "C++/by destructors", "C#/by a collector")
+    assert without_margins(pages, list("123")) == pages
+    pages = pages_of("- 1 -/a", "- 2 -/b", "- 3 -/c")
+    assert without_margins(pages, list("123")) == ["a", "b", "c"]
+
+
 def test_margins_of_a_pdf_are_left_out(reading):
     pytest.importorskip("pypdf")
-    read = reading("a.pdf", pdf(["Guide 1", "Guide 2", "Guide 3", "One."]))
+    read = reading("a.pdf", pdf(["The Guide 1", "The Guide 2", "The Guide 3", "One."]))
     assert parts(read) == [(1, "Page 4"), ("paragraph", "One.")]
     assert read.warnings == ["3 of 4 pages have no text"]
 
