@@ -18,7 +18,7 @@ from ibidem.ingest.sandbox import Sandbox
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.location import source_text
 
-from .samples import docx, epub, paragraph, pdf, pptx, shape
+from .samples import chart_ex, docx, epub, paragraph, pdf, pptx, shape
 from .trees import nodes_of
 
 PAGE = """\
@@ -666,7 +666,7 @@ CHART = (
 )
 CHART_TEXT = (
     "Calls, Thousands\n\n| Month | 007 | lost |\n|---|---|---|\n"
-    "| 2024-01-01 | 5 |  |\n| 2024-02-01 | 2.3 | 7 |"
+    "| 2024-01-01 | 5 |  |\n| 2024-02-01 | 2.3 | 7.0 |"
 )
 
 
@@ -717,6 +717,23 @@ def chart_text(reading, inner):
     frame = '<p:graphicFrame><c:chart r:id="c"/></p:graphicFrame>'
     files = {"ppt/slides/_rels/slide0.xml.rels": DRAWINGS, "ppt/charts/c.xml": inner}
     return parts(reading("a.pptx", pptx([frame], **files)))[1:]
+
+
+def test_newer_charts_are_tables_with_the_levels_of_their_labels(reading):
+    above = (
+        '<cx:lvl><cx:pt idx="0">Fields</cx:pt><cx:pt idx="2">Wood</cx:pt><cx:pt idx="x"/></cx:lvl>'
+    )
+    inner = chart_ex("Land", ["Rye", "Oats", "Oak"], [3, -1.5, "2.2999999999999998"], more=above)
+    frame = '<p:graphicFrame><cx:chart r:id="c"/></p:graphicFrame>'
+    slide = f"<mc:AlternateContent><mc:Choice>{frame}</mc:Choice><mc:Fallback>{shape('no')}"
+    files = {"ppt/slides/_rels/slide0.xml.rels": DRAWINGS, "ppt/charts/c.xml": inner}
+    data = pptx([f"{slide}</mc:Fallback></mc:AlternateContent>"], **files)
+    rows = "| Fields Rye | 3 |\n| Fields Oats | -1.5 |\n| Wood Oak | 2.3 |"
+    table = f"Land\n\n|  | Amount |\n|---|---|\n{rows}"
+    assert parts(reading("a.pptx", data)) == [(1, "Slide 1"), ("table", table)]
+    files["ppt/charts/c.xml"] = inner.replace('dataId val="0"', 'dataId val="9"')
+    data = pptx([frame], **files)
+    assert parts(reading("a.pptx", data)) == [(1, "Slide 1"), ("paragraph", "Land")]
 
 
 def test_every_title_of_a_chart_is_read(reading):
