@@ -355,7 +355,7 @@ def test_a_page_is_read_where_the_plain_text_beside_it_says_little(reading, plai
     assert parts(reading("a.eml", source)) == [("paragraph", found)]
 
 
-def test_all_texts_of_a_message_are_read_and_no_attachment(reading):
+def test_all_texts_of_a_message_are_read_and_no_picture(reading):
     picture = "Content-Type: image/png\nContent-Disposition: inline; filename=a.png", "AAAA"
     log = f"{PLAIN}\nContent-Disposition: attachment; filename=a.log", "a line"
     inner = "Content-Type: message/rfc822", "Subject: Inner\nFrom: Ada\n\nForwarded text."
@@ -368,6 +368,8 @@ def test_all_texts_of_a_message_are_read_and_no_attachment(reading):
         (1, "Inner"),
         ("paragraph", "From: Ada"),
         ("paragraph", "Forwarded text."),
+        (1, "a.log"),
+        ("paragraph", "a line"),
     ]
     assert list(document(read).props["attachments"]) == ["a.png", "a.png", "a.log"]
 
@@ -400,6 +402,48 @@ def test_a_forwarded_message_is_read_however_it_is_encoded(reading, head, text):
         ("paragraph", "From: Ada"),
         ("paragraph", "Forwarded = text."),
     ]
+
+
+def attached(kind, name, data):
+    head = f"Content-Type: {kind}\nContent-Transfer-Encoding: base64\nContent-Disposition: "
+    return f'{head}attachment; filename="{name}"', b64encode(data).decode()
+
+
+def test_attached_texts_are_sections_under_their_names(reading):
+    source = message(
+        *mixed(
+            "mixed",
+            (PLAIN, "See below."),
+            attached("text/csv", "list.csv", b"Name;No\nAda;1\n"),
+            attached("text/html", "page.html", b"<h1>Offer</h1><p>It ends."),
+            attached("application/octet-stream", "B.TSV", b"k\tv\na\t2\n"),
+            attached("text/plain; charset=latin-1", "", "Gr\u00fc\u00dfe".encode("latin-1")),
+            attached("application/octet-stream", "a.bin", b"unknown"),
+            attached("text/plain", "nul.txt", b"a\0b"),
+            attached("text/calendar", "a.ics", b"BEGIN:VCALENDAR"),
+            (PLAIN, "Sent to the list."),
+        )
+    )
+    assert parts(reading("a.eml", source)) == [
+        ("paragraph", "See below."),
+        ("paragraph", "Sent to the list."),
+        (1, "list.csv"),
+        ("table", "| Name | No |\n|---|---|\n| Ada | 1 |"),
+        (1, "page.html"),
+        (2, "Offer"),
+        ("paragraph", "It ends."),
+        (1, "B.TSV"),
+        ("table", "| k | v |\n|---|---|\n| a | 2 |"),
+        (1, "(no name)"),
+        ("paragraph", "Gr\u00fc\u00dfe"),
+    ]
+
+
+def test_attached_secrets_are_not_read(reading):
+    key = b"-----BEGIN PRIVATE KEY-----\n" + b"A" * 64 + b"\n-----END PRIVATE KEY-----\n"
+    for name, data in (("id_rsa", b"key"), (".env", b"A=1"), ("x/.env", b"A=1"), ("a.txt", key)):
+        source = message(*mixed("mixed", (PLAIN, "See."), attached("text/plain", name, data)))
+        assert parts(reading("a.eml", source)) == [("paragraph", "See.")]
 
 
 def test_a_forwarded_message_that_is_falsely_called_encoded_is_read(reading):
