@@ -152,16 +152,30 @@ FORMATS = (
     Format(
         "DOCX",
         f"{_OFFICE}.wordprocessingml.document",
-        (".docx",),
+        (".docx", ".docm"),
         None,
         "ibidem.ingest.office:extract_docx",
     ),
     Format(
         "PPTX",
         f"{_OFFICE}.presentationml.presentation",
-        (".pptx",),
+        (".pptx", ".pptm"),
         None,
         "ibidem.ingest.office:extract_pptx",
+    ),
+    Format(
+        "XLSX",
+        f"{_OFFICE}.spreadsheetml.sheet",
+        (".xlsx", ".xlsm"),
+        None,
+        "ibidem.ingest.workbook:extract",
+    ),
+    Format("ODT", f"{_OPEN}.text", (".odt",), None, "ibidem.ingest.opendocument:extract_odt"),
+    Format(
+        "ODS", f"{_OPEN}.spreadsheet", (".ods",), None, "ibidem.ingest.opendocument:extract_ods"
+    ),
+    Format(
+        "ODP", f"{_OPEN}.presentation", (".odp",), None, "ibidem.ingest.opendocument:extract_odp"
     ),
     Format(
         "PDF",

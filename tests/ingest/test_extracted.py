@@ -1074,7 +1074,11 @@ def test_a_pdf_of_one_endless_word_takes_bounded_time(reading):
 
 
 @pytest.mark.parametrize(
-    "path", ["a.ipynb", "a.eml", "a.mbox", "a.epub", "a.docx", "a.pptx", "a.pdf"]
+    "path",
+    [
+        *("a.ipynb", "a.eml", "a.mbox", "a.epub", "a.docx", "a.pptx", "a.xlsx", "a.odt", "a.ods"),
+        *("a.odp", "a.pdf"),
+    ],
 )
 @pytest.mark.parametrize("data", [b"", b"\x00\xff" * 100, b"PK\x03\x04", b"[" * 100_000, b"{}"])
 def test_what_is_not_of_its_format_is_an_error(reading, path, data):
