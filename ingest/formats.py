@@ -214,6 +214,19 @@ FORMATS = (
     _code("YAML", "yaml", ".yaml .yml"),
     _code("Zig", "zig", ".zig"),
 )
+CONVERTED = {
+    ".doc": "docx",
+    ".dot": "docx",
+    ".pages": "docx",
+    ".rtf": "docx",
+    ".wpd": "docx",
+    ".numbers": "xlsx",
+    ".xls": "xlsx",
+    ".xlsb": "xlsx",
+    ".pps": "pptx",
+    ".ppt": "pptx",
+}
+"""Suffixes of documents that are not read, and the format that LibreOffice converts them to."""
 TEXT = next(each for each in FORMATS if each.name == "plain text")
 """The format of files with any other suffix."""
 
