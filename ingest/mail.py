@@ -19,7 +19,7 @@ from ibidem.ingest.extraction import Extraction, Writer, clean, one_line
 from ibidem.ingest.html import decode, write_html
 from ibidem.ingest.secret import has_private_key, is_secret_name
 from ibidem.ingest.table import write_table
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import ErrorKind, InvalidInputError
 
 HEADER_CHARS_MAX = 2000
 DEPTH_MAX = 16
@@ -41,6 +41,8 @@ _ATTACHED = {
 }
 """The types of attached texts that are read; the suffix of the name says which, if the type of the
 attachment is one of `_UNTYPED`."""
+_TABLES = {"text/csv": "", "text/tab-separated-values": "\t"}
+"""The separator of tables; "" where the first line tells it."""
 _UNTYPED = frozenset(
     {"application/octet-stream", "application/csv", "application/vnd.ms-excel", "text/markdown"}
 )
@@ -175,10 +177,13 @@ def _write_attachment(writer: Writer, part: EmailMessage, level: int) -> None:
     writer.heading(level + 1, name or "(no name)")
     if kind == "text/html":
         write_html(writer, text, level + 1)
-    elif kind == "text/csv":
-        write_table(writer, text)
-    elif kind == "text/tab-separated-values":
-        write_table(writer, text, "\t")
+    elif kind in _TABLES:
+        try:
+            write_table(writer, text, _TABLES[kind])
+        except InvalidInputError as error:
+            if error.kind is ErrorKind.LIMIT_EXCEEDED:
+                raise
+            _write_plain(writer, text)
     else:
         _write_plain(writer, text)
 

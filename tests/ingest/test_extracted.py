@@ -439,6 +439,12 @@ def test_attached_texts_are_sections_under_their_names(reading):
     ]
 
 
+def test_an_attached_table_that_is_broken_is_read_as_text(reading):
+    data = b"Name,No\n" + b'"' + b"a " * (1 << 19) + b"a\n"
+    source = message(*mixed("mixed", (PLAIN, "See."), attached("text/csv", "a.csv", data)))
+    assert parts(reading("a.eml", source))[2][1].startswith('Name,No\n"a a')
+
+
 def test_attached_secrets_are_not_read(reading):
     key = b"-----BEGIN PRIVATE KEY-----\n" + b"A" * 64 + b"\n-----END PRIVATE KEY-----\n"
     for name, data in (("id_rsa", b"key"), (".env", b"A=1"), ("x/.env", b"A=1"), ("a.txt", key)):
