@@ -27,6 +27,9 @@ _PART = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\]-]*)[^\]]*\]|\[[^\]]*\]|[_*].|(.)'
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
 _SHOWN = " $€£¥+-()%"
 _DIGITS_MAX = 15
+_DECIMALS_MAX = 10
+_WHOLE_MAX = 40
+"""The most characters of a format before its point."""
 
 
 def number_text(text: str, code: str, *, is_1904: bool = False) -> str:
@@ -89,7 +92,7 @@ def _decimal(number: float, code: str) -> str | None:
     whole, point, decimals = pattern.partition(".")
     if not pattern or "." in decimals or "," in decimals or whole.endswith(","):
         return None
-    if abs(number) >= 10**_DIGITS_MAX:
+    if abs(number) >= 10**_DIGITS_MAX or len(decimals) > _DECIMALS_MAX or len(whole) > _WHOLE_MAX:
         return None
     exact = Decimal(f"{number:.{_DIGITS_MAX}g}") * (100 if "%" in before + after else 1)
     rounded = abs(exact).quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP)

@@ -9,7 +9,7 @@ are pictures, comments and macros.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ibidem.ingest.archive import Archive, resolved
 from ibidem.ingest.extraction import Extraction, Writer, one_line
@@ -60,7 +60,7 @@ def extract(data: bytes) -> Extraction:
         for part in root.walk()
         if local(part) == "workbookpr"
     )
-    book = _Book(_texts(archive), _formats(archive), is_1904)
+    book = _Book(_texts(archive, targets), _formats(archive), is_1904)
     writer = Writer()
     for sheet in root.walk():
         if local(sheet) != "sheet":
@@ -94,9 +94,10 @@ def _each(source: str, name: str) -> Iterator[Element]:
         start = stop
 
 
-def _texts(archive: Archive) -> list[str]:
+def _texts(archive: Archive, targets: Mapping[str, str]) -> list[str]:
     """Returns the texts that cells share."""
-    name = "xl/sharedStrings.xml"
+    names = (resolved(_WORKBOOK, target) for target in targets.values())
+    name = next((one for one in names if one.lower().endswith("/sharedstrings.xml")), "")
     if name not in archive:
         return []
     return [_plain(part) for part in _each(archive.text(name), "si")]

@@ -48,6 +48,8 @@ def lines(rows, **others):
         ("61", "yyyy-mm-dd", "1900-03-01"),
         ("-5", "yyyy-mm-dd", "-5"),
         ("9999999", "yyyy-mm-dd", "9999999"),
+        ("123456789012345", "0." + "0" * 20, "123456789012345"),
+        ("1.5", "0" * 1000, "1.5"),
         ("nan", "0", "nan"),
         ("inf", "yyyy", "inf"),
         ("text", "0", "text"),
@@ -181,6 +183,17 @@ def test_a_file_with_a_password_is_an_error_that_says_so(path):
 def test_a_shared_text_that_is_missing_is_an_error(rows):
     with pytest.raises(InvalidInputError, match="expected one of 0"):
         text(rows)
+
+
+def test_shared_texts_are_found_by_whatever_name_they_have():
+    data = {
+        "xl/workbook.xml": '<workbook><sheet name="S" r:id="r"/></workbook>',
+        "xl/_rels/workbook.xml.rels": '<Relationships><Relationship Id="r" Target="s.xml"/>'
+        '<Relationship Id="t" Target="/xl/SharedStrings.xml"/></Relationships>',
+        "xl/s.xml": '<worksheet><row r="1"><c r="A1" t="s"><v>0</v></c></row></worksheet>',
+        "xl/SharedStrings.xml": "<sst><si><t>text</t></si></sst>",
+    }
+    assert extract(archive(data)).text == "# S\n\ntext"
 
 
 def test_positions_that_no_sheet_has_are_read_in_order():
