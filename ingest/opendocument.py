@@ -176,9 +176,8 @@ class _Reader:
         if part.tag in ("text:h", "text:p", "text:list", "table:table"):
             self.flush()
         if part.tag == "text:h" or (part.tag == "text:p" and style.is_title):
-            level = part.attributes.get("text:outline-level", "1")
-            heading = self._text(part, links=False)
-            self.writer.heading(int(level) if level in "123456789" else 1, heading)
+            level = max(1, _count(part, "text:outline-level", _LEVEL_MAX))
+            self.writer.heading(level, self._text(part, links=False))
         elif part.tag == "text:p":
             text = self._text(part).strip()
             self.writer.block("paragraph", "\n".join([text, *self._notes]))

@@ -66,6 +66,12 @@ def test_a_text_becomes_its_headings_paragraphs_lists_notes_and_links():
     )
 
 
+@pytest.mark.parametrize(("written", "level"), [("", 1), ("0", 1), ("x", 1), ("3", 3), ("10", 9)])
+def test_a_heading_has_a_level_whatever_is_written(written, level):
+    (heading,) = odt(f'<text:h text:outline-level="{written}">A</text:h>').marks
+    assert heading.level == level
+
+
 def test_code_is_one_block_and_text_boxes_stand_below_their_paragraph():
     box = f"<draw:frame><draw:text-box>{p('In the box.')}</draw:text-box></draw:frame>"
     styles = '<style:style style:name="P1" style:parent-style-name="Preformatted_20_Text"/>'
