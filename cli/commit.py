@@ -55,7 +55,8 @@ def command(
     names a model, the vectors that nodes lack follow in a commit of their own.
 
     Reads Markdown, reStructuredText, plain text, Python and other source, HTML, notebook, CSV, TSV,
-    e-mail, mailbox, EPUB, DOCX, PPTX, JSON lines; PDF with pip install 'ibidem[pdf]'.
+    e-mail, mailbox, EPUB, DOCX, PPTX, XLSX, ODT, ODS, ODP, JSON lines; PDF with
+    pip install 'ibidem[pdf]'.
 
     \b
     Examples:

@@ -22,6 +22,8 @@ PARTS_MAX = 20_000
 UNPACKED_BYTES_MAX = 128 << 20
 """Limit on the unpacked bytes read from one archive; the text of a thick book has some 5 MB."""
 
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""How files of Office before 2007 begin, and newer ones that need a password."""
 _BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
@@ -54,6 +56,13 @@ class Archive:
         Raises:
             InvalidInputError: the bytes are not an archive, or it has more than `PARTS_MAX` parts.
         """
+        if data.startswith(OLE):
+            is_encrypted = "EncryptedPackage".encode("utf-16-le") in data
+            raise InvalidInputError(
+                "needs a password; save the file without one"
+                if is_encrypted
+                else "is a file of an older program (OLE), expected a zip file"
+            )
         try:
             archive = zipfile.ZipFile(io.BytesIO(data))
         except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
@@ -99,6 +108,14 @@ class Archive:
         """Returns an XML part as a tree.
 
         Raises:
+            InvalidInputError: as for `text`.
+        """
+        return parse(self.text(name), xml=True)
+
+    def text(self, name: str) -> str:
+        """Returns the source of an XML part.
+
+        Raises:
             InvalidInputError: as for `read`; or the part declares entities, which no valid part
                 needs.
         """
@@ -111,7 +128,7 @@ class Archive:
                 f"archive: part {name!r:.200} declares entities, expected none",
                 hint="they can grow without bound, and no such document needs them",
             )
-        return parse(text.removeprefix("\ufeff"), xml=True)
+        return text.removeprefix("\ufeff")
 
 
 def resolved(base: str, target: str) -> str:

@@ -1,31 +1,24 @@
 """Charts and diagrams (SmartArt) of Word and PowerPoint to text: a table each, and a nested list.
 
 A chart keeps a copy of the numbers that it shows, a diagram its texts and which of them are parts
-of which. Their layout is not read, nor are the newer kinds of chart, such as a waterfall.
+of which. The newer kinds of chart, such as a waterfall or a treemap, keep them in another form: the
+levels of a hierarchy are one label, outermost first. Layout is not read.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from datetime import date, timedelta
 from itertools import chain
 
 from ibidem.ingest.archive import Archive, resolved
 from ibidem.ingest.extraction import Writer, one_line
-from ibidem.ingest.html_tree import Element
+from ibidem.ingest.html_tree import Element, child, local
+from ibidem.ingest.number_format import number_text
 
-TAGS = frozenset({"c:chart", "dgm:relids"})
+TAGS = frozenset({"c:chart", "cx:chart", "dgm:relids"})
 """The elements by which a document refers to a chart or a diagram."""
 _DEPTH_MAX = 9
 _TITLED = frozenset({"chart", "catax", "dateax", "valax"})
-_DATE_FORMAT = re.compile(r"(?<![a-z])[mhs]*[dy][dmyhs]*(?![a-z])", re.IGNORECASE)
-_NO_DATE = re.compile(r"\"[^\"]*\"|\[[^\]]*\]|\\.")
-_DAY_ZERO = date(1899, 12, 30)
-_DAYS_TO_1904 = 1462
-"""Files of older programs for the Mac count from the first day of 1904."""
-_DAY_MAX = 2_958_465
-"""The last day of the year 9999."""
 
 
 def write_drawing(
@@ -37,33 +30,34 @@ def write_drawing(
         name: the part of the archive that has the element.
         links: the targets of its relations.
     """
-    key = "r:id" if part.tag == "c:chart" else "r:dm"
+    key = "r:dm" if part.tag == "dgm:relids" else "r:id"
     target = resolved(name, links.get(part.attributes.get(key, ""), ""))
     if target not in archive:
         writer.warnings.append(f"drawing {target!r:.200} is not in the archive, left out")
     elif part.tag == "c:chart":
         _write_chart(writer, archive.xml(target))
+    elif part.tag == "cx:chart":
+        _write_newer_chart(writer, archive.xml(target))
     else:
         writer.block("list", "\n".join(_items(archive.xml(target))))
 
 
 def _write_chart(writer: Writer, chart: Element) -> None:
-    series = [part for part in chart.walk() if _local(part) == "ser"]
+    series = [part for part in chart.walk() if local(part) == "ser"]
     is_1904 = any(
-        _local(part) == "date1904" and part.attributes.get("val", "1") in ("1", "true")
+        local(part) == "date1904" and part.attributes.get("val", "1") in ("1", "true")
         for part in chart.walk()
     )
-    days = _DAYS_TO_1904 if is_1904 else 0
     titles: dict[str, list[str]] = {}
     for part in chart.walk():
-        if _local(part) in _TITLED and (title := _title(part)):
-            titles.setdefault(_local(part), []).append(title)
+        if local(part) in _TITLED and (title := _title(part)):
+            titles.setdefault(local(part), []).append(title)
     rows: dict[tuple[int, str], dict[int, str]] = {}
     for column, one in enumerate(series):
-        labels = _points(_child(one, "cat", "xval"), days)
-        for at, value in _points(_child(one, "val", "yval"), days).items():
+        labels = _points(child(one, "cat", "xval"), is_1904=is_1904)
+        for at, value in _points(child(one, "val", "yval"), is_1904=is_1904).items():
             rows.setdefault((at, labels.get(at, str(at + 1))), {})[column] = value
-    names = [" ".join(_points(_child(one, "tx")).values()) for one in series]
+    names = [" ".join(_points(child(one, "tx")).values()) for one in series]
     header = [", ".join(titles.get("catax", titles.get("dateax", []))), *names]
     cells = (
         [label, *(values.get(column, "") for column in range(len(series)))]
@@ -76,54 +70,95 @@ def _write_chart(writer: Writer, chart: Element) -> None:
         writer.block("paragraph", caption)
 
 
-def _points(part: Element | None, days: int = 0) -> dict[int, str]:
-    """Returns the texts or numbers that a chart keeps, by their index. `days` is from the first
-    day of most files to the day from which its dates are counted."""
+def _write_newer_chart(writer: Writer, chart: Element) -> None:
+    kept = {part.attributes.get("id", ""): part for part in chart.walk() if local(part) == "data"}
+    captions = [
+        title for part in chart.walk() if local(part) == "chart" and (title := _title(part))
+    ]
+    is_written = False
+    for one in (part for part in chart.walk() if local(part) == "series"):
+        link = child(one, "dataid")
+        data = kept.get("" if link is None else link.attributes.get("val", ""))
+        if data is None:
+            continue
+        labels: dict[int, str] = {}
+        values: dict[int, str] = {}
+        for dimension in data.children:
+            if isinstance(dimension, Element) and local(dimension) == "strdim":
+                labels = labels or _levels(dimension)
+            elif isinstance(dimension, Element) and local(dimension) == "numdim":
+                values = values or _levels(dimension)
+        name = "" if (named := child(one, "tx")) is None else _title_text(named)
+        rows = [[labels.get(at, ""), values.get(at, "")] for at in sorted({*labels, *values})]
+        if rows:
+            writer.table(chain([["", name]], rows), caption=", ".join(captions))
+            is_written = True
+    if not is_written:
+        writer.block("paragraph", ", ".join(captions))
+
+
+def _levels(dimension: Element) -> dict[int, str]:
+    """Returns the labels or numbers of a newer chart by their index. Levels go from the innermost
+    outwards; a label of an outer one holds up to the next."""
     found: dict[int, str] = {}
-    if part is None:
-        return found
-    is_number = is_date = False
-    for each in part.walk():
-        if _local(each) in ("numref", "numlit"):
-            is_number = True
-        elif _local(each) == "formatcode":
-            is_date = _DATE_FORMAT.search(_NO_DATE.sub("", each.text())) is not None
-        elif _local(each) == "pt":
-            index = each.attributes.get("idx", "")
-            value = _child(each, "v")
-            if value is not None and index.isdecimal() and len(index) < 8:
-                text = one_line(value.text())
-                text = _number(text, days if is_date else None) if is_number else text
-                at = int(index)
-                found[at] = f"{text} {found[at]}" if at in found else text
-    if not found and (value := _child(part, "v")) is not None:
-        found[0] = one_line(value.text())
+    is_number = local(dimension) == "numdim"
+    for depth, level in enumerate(one for one in dimension.walk() if local(one) == "lvl"):
+        code = level.attributes.get("formatcode", "")
+        points = {
+            int(index): one_line(point.text())
+            for point in level.children
+            if isinstance(point, Element)
+            and (index := point.attributes.get("idx", "")).isdecimal()
+            and len(index) < 8
+        }
+        above = ""
+        for at in sorted({*points, *found}):
+            text = points.get(at, "")
+            if depth:
+                above = text or above
+                found[at] = f"{above} {found.get(at, '')}".strip()
+            else:
+                found[at] = number_text(text, code) if is_number else text
     return found
 
 
-def _number(text: str, days: int | None) -> str:
-    """Returns a number as it is shown, as a date if `days` are given; any other text unchanged."""
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    if days is not None and 1 <= number + days <= _DAY_MAX:
-        return (_DAY_ZERO + timedelta(days=int(number + days))).isoformat()
-    return f"{number:.15g}"
+def _points(part: Element | None, *, is_1904: bool = False) -> dict[int, str]:
+    """Returns the texts or numbers that a chart keeps, by their index."""
+    found: dict[int, str] = {}
+    if part is None:
+        return found
+    is_number = False
+    code = ""
+    for each in part.walk():
+        if local(each) in ("numref", "numlit"):
+            is_number = True
+        elif local(each) == "formatcode":
+            code = each.text()
+        elif local(each) == "pt":
+            index = each.attributes.get("idx", "")
+            value = child(each, "v")
+            if value is not None and index.isdecimal() and len(index) < 8:
+                text = one_line(value.text())
+                text = number_text(text, code, is_1904=is_1904) if is_number else text
+                at = int(index)
+                found[at] = f"{text} {found[at]}" if at in found else text
+    if not found and (value := child(part, "v")) is not None:
+        found[0] = one_line(value.text())
+    return found
 
 
 def _items(diagram: Element) -> Iterator[str]:
     """Yields the texts of a diagram, each indented below the one that it is a part of."""
     texts: dict[str, str] = {}
     for part in diagram.walk():
-        if _local(part) == "pt" and part.attributes.get("type", "node") in ("node", "asst"):
-            body = _child(part, "t")
+        if local(part) == "pt" and part.attributes.get("type", "node") in ("node", "asst"):
+            body = child(part, "t")
             lines = () if body is None else (one_line(line) for line in paragraphs(body))
             texts[part.attributes.get("modelid", "")] = " ".join(filter(None, lines))
     links = [
         part.attributes
         for part in diagram.walk()
-        if _local(part) == "cxn" and part.attributes.get("type", "parOf") == "parOf"
+        if local(part) == "cxn" and part.attributes.get("type", "parOf") == "parOf"
     ]
     below: dict[str, list[str]] = {}
     for link in sorted(links, key=_order):
@@ -160,18 +195,14 @@ def paragraphs(part: Element) -> Iterator[str]:
 
 def _title(part: Element) -> str:
     """Returns the title of a chart or an axis, which may be that of a cell."""
-    title = _child(part, "title")
-    if title is None:
-        return ""
+    title = child(part, "title")
+    return "" if title is None else _title_text(title)
+
+
+def _title_text(title: Element) -> str:
     text = one_line(" ".join(paragraphs(title)))
-    return text or " ".join(_points(_child(title, "tx")).values())
-
-
-def _child(part: Element, *names: str) -> Element | None:
-    """Returns the first child of some name, without its prefix."""
-    children = (one for one in part.children if isinstance(one, Element))
-    return next((one for one in children if _local(one) in names), None)
-
-
-def _local(part: Element) -> str:
-    return part.tag.rpartition(":")[2]
+    if text:
+        return text
+    tx = title if local(title) == "tx" else child(title, "tx")
+    data = None if tx is None else child(tx, "txdata")
+    return " ".join(_points(tx if data is None else data).values())

@@ -184,4 +184,4 @@ def _look(folder: WorkingFolder, entry: Found) -> None:
                 return
     except ValueError as error:  # replaced by something else since it was listed
         raise OSError(str(error)) from error
-    folder.saw(entry.path, stat, data, reason=skip_reason(data, format_of(entry.path)))
+    folder.saw(entry.path, stat, data, reason=skip_reason(entry.path, data, format_of(entry.path)))

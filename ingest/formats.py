@@ -18,9 +18,10 @@ MARKDOWN = "text/markdown"
 RST = "text/x-rst"
 PLAIN = "text/plain"
 NDJSON = "application/x-ndjson"
+_OPEN = "application/vnd.oasis.opendocument"
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 
-EXTRACTOR_VERSION = "4"
+EXTRACTOR_VERSION = "5"
 """Version of the extractors in this package; it changes whenever their text would change."""
 
 SOURCE_PROPS = frozenset(
@@ -151,16 +152,30 @@ FORMATS = (
     Format(
         "DOCX",
         f"{_OFFICE}.wordprocessingml.document",
-        (".docx",),
+        (".docx", ".docm"),
         None,
         "ibidem.ingest.office:extract_docx",
     ),
     Format(
         "PPTX",
         f"{_OFFICE}.presentationml.presentation",
-        (".pptx",),
+        (".pptx", ".pptm"),
         None,
         "ibidem.ingest.office:extract_pptx",
+    ),
+    Format(
+        "XLSX",
+        f"{_OFFICE}.spreadsheetml.sheet",
+        (".xlsx", ".xlsm"),
+        None,
+        "ibidem.ingest.workbook:extract",
+    ),
+    Format("ODT", f"{_OPEN}.text", (".odt",), None, "ibidem.ingest.opendocument:extract_odt"),
+    Format(
+        "ODS", f"{_OPEN}.spreadsheet", (".ods",), None, "ibidem.ingest.opendocument:extract_ods"
+    ),
+    Format(
+        "ODP", f"{_OPEN}.presentation", (".odp",), None, "ibidem.ingest.opendocument:extract_odp"
     ),
     Format(
         "PDF",
@@ -199,6 +214,19 @@ FORMATS = (
     _code("YAML", "yaml", ".yaml .yml"),
     _code("Zig", "zig", ".zig"),
 )
+CONVERTED = {
+    ".doc": "docx",
+    ".dot": "docx",
+    ".pages": "docx",
+    ".rtf": "docx",
+    ".wpd": "docx",
+    ".numbers": "xlsx",
+    ".xls": "xlsx",
+    ".xlsb": "xlsx",
+    ".pps": "pptx",
+    ".ppt": "pptx",
+}
+"""Suffixes of documents that are not read, and the format that LibreOffice converts them to."""
 TEXT = next(each for each in FORMATS if each.name == "plain text")
 """The format of files with any other suffix."""
 

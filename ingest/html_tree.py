@@ -91,6 +91,17 @@ class Element:
         return "".join(pieces)
 
 
+def local(part: Element) -> str:
+    """Returns the name of an element without its prefix."""
+    return part.tag.rpartition(":")[2]
+
+
+def child(part: Element, *names: str) -> Element | None:
+    """Returns the first child of some name, without its prefix."""
+    children = (one for one in part.children if isinstance(one, Element))
+    return next((one for one in children if local(one) in names), None)
+
+
 def parse(source: str, *, xml: bool = False) -> Element:
     """Returns an unnamed root that contains all of `source`.
 

@@ -404,7 +404,7 @@ class _Ingest:
             )
         media_type = self.options.media_type
         source_format = format_of(entry.path, media_type)
-        reason = skip_reason(data, source_format)
+        reason = skip_reason(entry.path, data, source_format)
         folder = self.folder if stat is not None else None
         is_new = False
         if folder is not None and stat is not None:

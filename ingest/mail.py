@@ -2,7 +2,8 @@
 
 In a mailbox each message is a section under its subject, with sender and date as its first lines;
 so is a message that is forwarded as a part of another, or attached as a file. What a message quotes
-is in passages of its own. Other attachments are named but not read.
+is in passages of its own. So is a text that is attached (plain, HTML, CSV or TSV): it is a section
+under its name, unless it looks like a secret. Other attachments are named but not read.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from email.parser import BytesParser
 from itertools import groupby
 
 from ibidem.ingest.extraction import Extraction, Writer, clean, one_line
-from ibidem.ingest.html import write_html
-from ibidem.objects.errors import InvalidInputError
+from ibidem.ingest.html import decode, write_html
+from ibidem.ingest.secret import has_private_key, is_secret_name
+from ibidem.ingest.table import write_table
+from ibidem.objects.errors import ErrorKind, InvalidInputError
 
 HEADER_CHARS_MAX = 2000
 DEPTH_MAX = 16
@@ -27,6 +30,22 @@ says that the message is in HTML."""
 _BLANK_LINES = re.compile(r"(?:^|(?<=\n))[>\s]*(?:\n|\Z)")
 """Lines of nothing but marks of quotation."""
 _MESSAGES = frozenset({"message/rfc822", "message/global"})
+_ATTACHED = {
+    ".csv": "text/csv",
+    ".htm": "text/html",
+    ".html": "text/html",
+    ".log": "text/plain",
+    ".md": "text/plain",
+    ".tsv": "text/tab-separated-values",
+    ".txt": "text/plain",
+}
+"""The types of attached texts that are read; the suffix of the name says which, if the type of the
+attachment is one of `_UNTYPED`."""
+_TABLES = {"text/csv": "", "text/tab-separated-values": "\t"}
+"""The separator of tables; "" where the first line tells it."""
+_UNTYPED = frozenset(
+    {"application/octet-stream", "application/csv", "application/vnd.ms-excel", "text/markdown"}
+)
 _ENCODINGS = frozenset({"base64", "quoted-printable"})
 _UNCHANGED = policy.default.clone(refold_source="none")
 _SHOWN = ("from", "to", "date")
@@ -53,7 +72,7 @@ def extract_message(data: bytes) -> Extraction:
     if attachments:
         props["attachments"] = attachments
     writer = Writer()
-    _write_body(writer, message, 0)
+    _write_message(writer, message, 0)
     return writer.finish(str(props.get("subject", "")), props)
 
 
@@ -77,7 +96,15 @@ def _write_section(writer: Writer, message: EmailMessage, level: int, depth: int
         "paragraph",
         "\n".join(f"{name.title()}: {headers[name]}" for name in _SHOWN if name in headers),
     )
-    _write_body(writer, message, level, depth)
+    _write_message(writer, message, level, depth)
+
+
+def _write_message(writer: Writer, message: EmailMessage, level: int, depth: int = 0) -> None:
+    """Writes the texts of a message, and below them what is attached."""
+    attached: list[EmailMessage] = []
+    _write_body(writer, message, level, depth, attached)
+    for part in attached:
+        _write_attachment(writer, part, level)
 
 
 def _parsed(data: bytes) -> EmailMessage:
@@ -104,8 +131,11 @@ def _attachments(message: EmailMessage) -> list[str]:
     return [one_line(name)[:HEADER_CHARS_MAX] for name in names if name]
 
 
-def _write_body(writer: Writer, part: EmailMessage, level: int, depth: int = 0) -> None:
-    """Writes what a reader sees of a message, or of a part of one, in order."""
+def _write_body(
+    writer: Writer, part: EmailMessage, level: int, depth: int, attached: list[EmailMessage]
+) -> None:
+    """Writes what a reader sees of a message, or of a part of one, in order; adds the rest to
+    `attached`."""
     kind = part.get_content_type()
     parts = [one for one in part.iter_parts() if isinstance(one, EmailMessage)]
     if depth > DEPTH_MAX:
@@ -121,13 +151,41 @@ def _write_body(writer: Writer, part: EmailMessage, level: int, depth: int = 0) 
             named = [one for one in parts if root and one["content-id"] == root]
             parts = (named or parts)[:1]
         for one in parts:
-            _write_body(writer, one, level, depth + 1)
+            _write_body(writer, one, level, depth + 1, attached)
     elif part.is_attachment():
-        pass
+        attached.append(part)
     elif kind == "text/html":
         write_html(writer, _content(part), level)
     elif kind == "text/plain":
         _write_plain(writer, _content(part))
+
+
+def _write_attachment(writer: Writer, part: EmailMessage, level: int) -> None:
+    """Writes a text that is attached, if it is of a known form by its type or its name."""
+    name = one_line(part.get_filename() or "")[:HEADER_CHARS_MAX]
+    kind = part.get_content_type()
+    if kind not in _ATTACHED.values():
+        if kind not in _UNTYPED:
+            return
+        kind = _ATTACHED.get(name.lower()[name.rfind(".") :], "")
+    data = part.get_payload(decode=True)
+    if not kind or not isinstance(data, bytes) or b"\0" in data:
+        return
+    if is_secret_name(name.replace("\\", "/").rpartition("/")[2]) or has_private_key(data):
+        return
+    text = _content(part) if part.get_content_maintype() == "text" else clean(decode(data))
+    writer.heading(level + 1, name or "(no name)")
+    if kind == "text/html":
+        write_html(writer, text, level + 1)
+    elif kind in _TABLES:
+        try:
+            write_table(writer, text, _TABLES[kind])
+        except InvalidInputError as error:
+            if error.kind is ErrorKind.LIMIT_EXCEEDED:
+                raise
+            _write_plain(writer, text)
+    else:
+        _write_plain(writer, text)
 
 
 def _forwarded(part: EmailMessage, parts: list[EmailMessage]) -> list[EmailMessage]:

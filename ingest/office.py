@@ -48,7 +48,7 @@ def extract_docx(data: bytes) -> Extraction:
         raise InvalidInputError(f"DOCX: {_DOCUMENT} has no body")
     writer = Writer()
     styles = _styles(archive)
-    links = _relations(archive, _DOCUMENT)
+    links = relations(archive, _DOCUMENT)
     notes = _notes(archive)
     items: list[str] = []
     code: list[str] = []
@@ -98,14 +98,14 @@ def extract_docx(data: bytes) -> Extraction:
         for drawing in drawings:
             write_drawing(writer, archive, _DOCUMENT, links, drawing)
     flush()
-    title, props = _properties(archive)
+    title, props = properties(archive)
     return writer.finish(title or writer.first_heading(), props)
 
 
 def extract_pptx(data: bytes) -> Extraction:
     """Returns the text of a presentation: one section per slide, with its notes."""
     archive = Archive.open(data)
-    slides = _relations(archive, _PRESENTATION)
+    slides = relations(archive, _PRESENTATION)
     order = [
         slides.get(element.attributes.get("r:id", ""), "")
         for element in archive.xml(_PRESENTATION).walk()
@@ -118,12 +118,12 @@ def extract_pptx(data: bytes) -> Extraction:
             writer.warnings.append(f"slide {number}: {name!r:.200} is not in the archive, left out")
             continue
         _slide(writer, archive, name, number)
-    return writer.finish(*_properties(archive))
+    return writer.finish(*properties(archive))
 
 
 def _slide(writer: Writer, archive: Archive, name: str, number: int) -> None:
     shapes = list(_outermost(archive.xml(name), frozenset({"p:sp", "p:graphicframe"})))
-    links = _relations(archive, name)
+    links = relations(archive, name)
     title = next((shape for shape in shapes if _placeholder(shape) in ("title", "ctrtitle")), None)
     text = "" if title is None else " ".join(paragraphs(title))
     writer.heading(1, f"Slide {number}: {text}" if text.strip() else f"Slide {number}")
@@ -328,19 +328,21 @@ def _styles(archive: Archive) -> dict[str, _Style]:
     return found
 
 
-def _relations(archive: Archive, name: str) -> dict[str, str]:
+def relations(archive: Archive, name: str) -> dict[str, str]:
+    """Returns the targets to which a part of an archive refers, by their ids."""
     folder, _, base = name.rpartition("/")
-    relations = f"{folder}/_rels/{base}.rels"
-    if relations not in archive:
+    source = f"{folder}/_rels/{base}.rels"
+    if source not in archive:
         return {}
     return {
         element.attributes.get("id", ""): element.attributes.get("target", "")
-        for element in archive.xml(relations).walk()
+        for element in archive.xml(source).walk()
         if element.tag == "relationship"
     }
 
 
-def _properties(archive: Archive) -> tuple[str | None, dict[str, str]]:
+def properties(archive: Archive) -> tuple[str | None, dict[str, str]]:
+    """Returns the title and the properties of a file."""
     if "docProps/core.xml" not in archive:
         return None, {}
     core = archive.xml("docProps/core.xml")

@@ -2,15 +2,19 @@
 
 Such a line is at the edge of its page and repeats on other pages, with the numbers of the pages or
 without. Of lines that repeat without one, the first stays. A line that has the number of its page
-and words of its own is text: it may be a numbered heading or a footnote.
+and words of its own is text: it may be a numbered heading or a footnote. So is one of a single word
+and the number, such as "Lesson 3", unless the word means a page or stands on another page alone or
+after the number, as the title in a header does.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import islice, pairwise
+
+from ibidem.ingest.html_tree import words
 
 EDGE_LINES_MAX = 3
 """The most lines that a header or a footer has."""
@@ -18,8 +22,14 @@ PAGES_MIN = 3
 """A line that is on fewer pages is ordinary text."""
 _DISTANCE_MAX = 2
 """In pages, to the next page with the same line: left and right pages have headers of their own."""
-_WORD = re.compile(r"[^\W_](?:\S*[^\W_])?")
+_LETTER = re.compile(r"[^\W_]")
+_BARE = re.compile(r"[^\W_](?:\S*[^\W_])?")
+"""A word without the marks around it."""
 _NUMBER = re.compile(r"[0-9]{1,5}")
+_PAGE = words(
+    "oldal p pag page pages pagina página pg s sayfa seite sida side sivu str strana stránka strona"
+)
+"""Words for a page, in lower case."""
 _HERE = "#"
 """In the words of a line: the number of its page."""
 
@@ -33,12 +43,12 @@ def without_margins(texts: Sequence[str], labels: Sequence[str]) -> list[str]:
     pages = [text.split("\n") for text in texts]
     for from_end in (False, True):
         edges = [_edge(lines, from_end=from_end) for lines in pages]
-        words = [
-            [_WORD.findall(lines[at]) for at in edge]
+        found = [
+            [[word for word in lines[at].split() if _LETTER.search(word)] for at in edge]
             for lines, edge in zip(pages, edges, strict=True)
         ]
-        _mark_numbers(words, labels)
-        for lines, edge, running in zip(pages, edges, _running(words), strict=True):
+        _mark_numbers(found, labels)
+        for lines, edge, running in zip(pages, edges, _running(found), strict=True):
             for at in sorted((edge[depth] for depth in running), reverse=True):
                 del lines[at]
     return ["\n".join(lines) for lines in pages]
@@ -47,7 +57,7 @@ def without_margins(texts: Sequence[str], labels: Sequence[str]) -> list[str]:
 def _edge(lines: Sequence[str], *, from_end: bool) -> list[int]:
     """Returns the indices of the first lines with a word, or of the last, outermost first."""
     order = range(len(lines))
-    found = (at for at in (reversed(order) if from_end else order) if _WORD.search(lines[at]))
+    found = (at for at in (reversed(order) if from_end else order) if _LETTER.search(lines[at]))
     return list(islice(found, EDGE_LINES_MAX))
 
 
@@ -57,7 +67,10 @@ def _mark_numbers(pages: Sequence[list[list[str]]], labels: Sequence[str]) -> No
         shift
         for index, lines in enumerate(pages)
         for shift in {
-            int(word) - index for words in lines for word in words if _NUMBER.fullmatch(word)
+            int(bare) - index
+            for line in lines
+            for bare in map(_bare, line)
+            if _NUMBER.fullmatch(bare)
         }
     )
     shift, count = max(shifts.items(), key=lambda item: (item[1], -item[0]), default=(0, 0))
@@ -66,15 +79,34 @@ def _mark_numbers(pages: Sequence[list[list[str]]], labels: Sequence[str]) -> No
         numbers = {str(index + shift)} if is_numbered else set()
         if not labels[index].isdecimal():
             numbers.add(labels[index])
-        for words in lines:
-            words[:] = [_HERE if word in numbers else word for word in words]
+        for line in lines:
+            line[:] = [_HERE if _bare(word) in numbers else word for word in line]
+
+
+def _bare(word: str) -> str:
+    """Returns a word without the marks around it.
+
+    >>> _bare("(3)"), _bare("2.1."), _bare("C++")
+    ('3', '2.1', 'C')
+    """
+    match = _BARE.search(word)
+    return "" if match is None else match[0]
+
+
+def _is_heading(key: tuple[str, ...], where: Container[tuple[str, ...]]) -> bool:
+    """Returns whether a line is the heading of a numbered part: "Lesson 3" on page 3."""
+    if len(key) != 2 or key[0] == _HERE or key[1] != _HERE:
+        return False
+    word = key[0]
+    is_title = (word,) in where or (_HERE, word) in where
+    return not is_title and _bare(word).lower() not in _PAGE and _bare(word).isalpha()
 
 
 def _running(pages: Sequence[list[list[str]]]) -> Iterator[list[int]]:
     """Yields for each page which of its lines are running ones that are removed."""
     where: dict[tuple[str, ...], list[int]] = {}
     for index, lines in enumerate(pages):
-        for key in {tuple(words) for words in lines}:
+        for key in set(map(tuple, lines)):
             where.setdefault(key, []).append(index)
     repeated = {
         key
@@ -85,9 +117,11 @@ def _running(pages: Sequence[list[list[str]]]) -> Iterator[list[int]]:
     for index, lines in enumerate(pages):
         removed: list[int] = []
         has_number = False
-        for depth, words in enumerate(lines):
-            key = tuple(words)
-            is_number = _HERE in (words[0], words[-1]) and not has_number
+        for depth, line in enumerate(lines):
+            key = tuple(line)
+            if _is_heading(key, where):
+                break
+            is_number = _HERE in (line[0], line[-1]) and not has_number
             if not is_number and key not in repeated:
                 break
             has_number = has_number or is_number

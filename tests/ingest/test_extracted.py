@@ -18,7 +18,7 @@ from ibidem.ingest.sandbox import Sandbox
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.location import source_text
 
-from .samples import docx, epub, paragraph, pdf, pptx, shape
+from .samples import chart_ex, docx, epub, paragraph, pdf, pptx, shape
 from .trees import nodes_of
 
 PAGE = """\
@@ -89,7 +89,7 @@ def test_what_is_stored_is_the_text_with_extractor_version_and_digest(reading):
     read = reading("a.html", PAGE)
     props = document(read).props
     assert props["media_type"] == "text/html"
-    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "4")
+    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "5")
     assert props["source_sha256"] == hashlib.sha256(PAGE.encode()).hexdigest()
     text = source_text(document(read).id, nodes_of(read.drafts).__getitem__)
     assert text.startswith("# Retries\n\nA failed call")
@@ -355,7 +355,7 @@ def test_a_page_is_read_where_the_plain_text_beside_it_says_little(reading, plai
     assert parts(reading("a.eml", source)) == [("paragraph", found)]
 
 
-def test_all_texts_of_a_message_are_read_and_no_attachment(reading):
+def test_all_texts_of_a_message_are_read_and_no_picture(reading):
     picture = "Content-Type: image/png\nContent-Disposition: inline; filename=a.png", "AAAA"
     log = f"{PLAIN}\nContent-Disposition: attachment; filename=a.log", "a line"
     inner = "Content-Type: message/rfc822", "Subject: Inner\nFrom: Ada\n\nForwarded text."
@@ -368,6 +368,8 @@ def test_all_texts_of_a_message_are_read_and_no_attachment(reading):
         (1, "Inner"),
         ("paragraph", "From: Ada"),
         ("paragraph", "Forwarded text."),
+        (1, "a.log"),
+        ("paragraph", "a line"),
     ]
     assert list(document(read).props["attachments"]) == ["a.png", "a.png", "a.log"]
 
@@ -400,6 +402,54 @@ def test_a_forwarded_message_is_read_however_it_is_encoded(reading, head, text):
         ("paragraph", "From: Ada"),
         ("paragraph", "Forwarded = text."),
     ]
+
+
+def attached(kind, name, data):
+    head = f"Content-Type: {kind}\nContent-Transfer-Encoding: base64\nContent-Disposition: "
+    return f'{head}attachment; filename="{name}"', b64encode(data).decode()
+
+
+def test_attached_texts_are_sections_under_their_names(reading):
+    source = message(
+        *mixed(
+            "mixed",
+            (PLAIN, "See below."),
+            attached("text/csv", "list.csv", b"Name;No\nAda;1\n"),
+            attached("text/html", "page.html", b"<h1>Offer</h1><p>It ends."),
+            attached("application/octet-stream", "B.TSV", b"k\tv\na\t2\n"),
+            attached("text/plain; charset=latin-1", "", "Gr\u00fc\u00dfe".encode("latin-1")),
+            attached("application/octet-stream", "a.bin", b"unknown"),
+            attached("text/plain", "nul.txt", b"a\0b"),
+            attached("text/calendar", "a.ics", b"BEGIN:VCALENDAR"),
+            (PLAIN, "Sent to the list."),
+        )
+    )
+    assert parts(reading("a.eml", source)) == [
+        ("paragraph", "See below."),
+        ("paragraph", "Sent to the list."),
+        (1, "list.csv"),
+        ("table", "| Name | No |\n|---|---|\n| Ada | 1 |"),
+        (1, "page.html"),
+        (2, "Offer"),
+        ("paragraph", "It ends."),
+        (1, "B.TSV"),
+        ("table", "| k | v |\n|---|---|\n| a | 2 |"),
+        (1, "(no name)"),
+        ("paragraph", "Gr\u00fc\u00dfe"),
+    ]
+
+
+def test_an_attached_table_that_is_broken_is_read_as_text(reading):
+    data = b"Name,No\n" + b'"' + b"a " * (1 << 19) + b"a\n"
+    source = message(*mixed("mixed", (PLAIN, "See."), attached("text/csv", "a.csv", data)))
+    assert parts(reading("a.eml", source))[2][1].startswith('Name,No\n"a a')
+
+
+def test_attached_secrets_are_not_read(reading):
+    key = b"-----BEGIN PRIVATE KEY-----\n" + b"A" * 64 + b"\n-----END PRIVATE KEY-----\n"
+    for name, data in (("id_rsa", b"key"), (".env", b"A=1"), ("x/.env", b"A=1"), ("a.txt", key)):
+        source = message(*mixed("mixed", (PLAIN, "See."), attached("text/plain", name, data)))
+        assert parts(reading("a.eml", source)) == [("paragraph", "See.")]
 
 
 def test_a_forwarded_message_that_is_falsely_called_encoded_is_read(reading):
@@ -666,7 +716,7 @@ CHART = (
 )
 CHART_TEXT = (
     "Calls, Thousands\n\n| Month | 007 | lost |\n|---|---|---|\n"
-    "| 2024-01-01 | 5 |  |\n| 2024-02-01 | 2.3 | 7 |"
+    "| 2024-01-01 | 5 |  |\n| 2024-02-01 | 2.3 | 7.0 |"
 )
 
 
@@ -717,6 +767,23 @@ def chart_text(reading, inner):
     frame = '<p:graphicFrame><c:chart r:id="c"/></p:graphicFrame>'
     files = {"ppt/slides/_rels/slide0.xml.rels": DRAWINGS, "ppt/charts/c.xml": inner}
     return parts(reading("a.pptx", pptx([frame], **files)))[1:]
+
+
+def test_newer_charts_are_tables_with_the_levels_of_their_labels(reading):
+    above = (
+        '<cx:lvl><cx:pt idx="0">Fields</cx:pt><cx:pt idx="2">Wood</cx:pt><cx:pt idx="x"/></cx:lvl>'
+    )
+    inner = chart_ex("Land", ["Rye", "Oats", "Oak"], [3, -1.5, "2.2999999999999998"], more=above)
+    frame = '<p:graphicFrame><cx:chart r:id="c"/></p:graphicFrame>'
+    slide = f"<mc:AlternateContent><mc:Choice>{frame}</mc:Choice><mc:Fallback>{shape('no')}"
+    files = {"ppt/slides/_rels/slide0.xml.rels": DRAWINGS, "ppt/charts/c.xml": inner}
+    data = pptx([f"{slide}</mc:Fallback></mc:AlternateContent>"], **files)
+    rows = "| Fields Rye | 3 |\n| Fields Oats | -1.5 |\n| Wood Oak | 2.3 |"
+    table = f"Land\n\n|  | Amount |\n|---|---|\n{rows}"
+    assert parts(reading("a.pptx", data)) == [(1, "Slide 1"), ("table", table)]
+    files["ppt/charts/c.xml"] = inner.replace('dataId val="0"', 'dataId val="9"')
+    data = pptx([frame], **files)
+    assert parts(reading("a.pptx", data)) == [(1, "Slide 1"), ("paragraph", "Land")]
 
 
 def test_every_title_of_a_chart_is_read(reading):
@@ -978,9 +1045,30 @@ def test_headings_and_footnotes_with_the_numbers_of_their_pages_are_text():
     assert without_margins(pages, ["I", "II", "III"]) == pages
 
 
+def test_headings_that_count_with_the_pages_are_text():
+    pages = pages_of(*(f"Lesson {at}/about {at * 'x'}/{at}" for at in range(1, 5)))
+    assert without_margins(pages, list("1234")) == [page[:-2] for page in pages]
+    pages = pages_of(*(f"Seite {at}/about {at * 'x'}" for at in range(1, 5)))
+    assert without_margins(pages, list("1234")) == [
+        "about x",
+        "about xx",
+        "about xxx",
+        "about xxxx",
+    ]
+    heads = ("Ways 1/a", "2 Ways/b", "Ways 3/c", "4 Ways/d")
+    assert without_margins(pages_of(*heads), list("1234")) == list("abcd")
+
+
+def test_lines_that_differ_in_their_marks_alone_are_text():
+    pages = pages_of("C/by hand", "C++/by destructors", "C#/by a collector")
+    assert without_margins(pages, list("123")) == pages
+    pages = pages_of("- 1 -/a", "- 2 -/b", "- 3 -/c")
+    assert without_margins(pages, list("123")) == ["a", "b", "c"]
+
+
 def test_margins_of_a_pdf_are_left_out(reading):
     pytest.importorskip("pypdf")
-    read = reading("a.pdf", pdf(["Guide 1", "Guide 2", "Guide 3", "One."]))
+    read = reading("a.pdf", pdf(["The Guide 1", "The Guide 2", "The Guide 3", "One."]))
     assert parts(read) == [(1, "Page 4"), ("paragraph", "One.")]
     assert read.warnings == ["3 of 4 pages have no text"]
 
@@ -992,7 +1080,11 @@ def test_a_pdf_of_one_endless_word_takes_bounded_time(reading):
 
 
 @pytest.mark.parametrize(
-    "path", ["a.ipynb", "a.eml", "a.mbox", "a.epub", "a.docx", "a.pptx", "a.pdf"]
+    "path",
+    [
+        *("a.ipynb", "a.eml", "a.mbox", "a.epub", "a.docx", "a.pptx", "a.xlsx", "a.odt", "a.ods"),
+        *("a.odp", "a.pdf"),
+    ],
 )
 @pytest.mark.parametrize("data", [b"", b"\x00\xff" * 100, b"PK\x03\x04", b"[" * 100_000, b"{}"])
 def test_what_is_not_of_its_format_is_an_error(reading, path, data):

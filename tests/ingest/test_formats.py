@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ibidem.cli import commit
-from ibidem.ingest.formats import FORMATS, MEDIA_TYPES, TEXT, format_of
+from ibidem.ingest.formats import CONVERTED, FORMATS, MEDIA_TYPES, TEXT, format_of
 from ibidem.ingest.ingest import ingest_text
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.location import source_text
@@ -83,6 +83,22 @@ def test_a_format_that_is_not_installed_is_an_error_with_the_command(without_ext
     with pytest.raises(InvalidInputError) as raised, graph.transaction() as tx:
         ingest_text(tx, "%PDF", path="a.pdf")
     assert raised.value.kind is ErrorKind.MISSING_PACKAGE
+
+
+def test_a_file_of_an_older_program_is_left_out_with_a_command_that_converts_it(tmp_path):
+    old = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+    for suffix in CONVERTED:
+        data = b"{\\rtf1 text}" if suffix == ".rtf" else old + b"\0"
+        (tmp_path / f"a{suffix}").write_bytes(data)
+    (tmp_path / "README.doc").write_text("Plain text.")
+    report = Graph().ingest(tmp_path)
+    assert report.errors == []
+    assert report.documents_added == 1
+    assert dict(report.skipped) == {
+        f"a{suffix}": f"{suffix} is not read: convert it, for example with "
+        f"soffice --headless --convert-to {target}"
+        for suffix, target in CONVERTED.items()
+    }
 
 
 def test_programs_are_read_without_their_extra_and_one_warning_names_it(without_extras, tmp_path):
