@@ -109,7 +109,7 @@ def _checked(repository: Core, *, deep: bool) -> FsckReport:
         operations, horizon = _check_cells(store, blocks, faults)
         blocks.run(Link(cid.raw, "operation", "", f"operation {cid}") for cid, _ in operations)
         if not blocks.faults and not blocks.erased:
-            workers.begin_history()
+            workers.begin_history(blocks.dim)
         faults += blocks.faults
         faults += _check_erased(repository, erased)
         refs: list[Ref] = []
@@ -271,6 +271,7 @@ def _check_roots(store: Store, blocks: BlockCheck, workers: Workers) -> list[Fau
         roots,
         lambda cid: cid.raw in blocks.erased,
         is_well_formed=is_well_formed,
+        dim=blocks.dim,
     )
 
 
