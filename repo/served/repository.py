@@ -27,6 +27,7 @@ from ibidem.repo.api.receipts import Receipts
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.history.log import Change, Position
 from ibidem.repo.receipts.kept import check_receipt
+from ibidem.repo.refs import Targets
 from ibidem.repo.repository import Repository
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD, no_revision
@@ -79,13 +80,15 @@ class ServedRepository(Repository):
         """The current branch."""
         return str(self._branches()["current"])
 
-    def branches(self) -> dict[str, CommitCid]:
+    def branches(self) -> Targets:
         """Returns the branches that have commits, by name."""
-        return {name: _commit_cid(cid) for name, cid in self._branches()["branches"].items()}
+        return Targets(
+            {name: _commit_cid(cid) for name, cid in self._branches()["branches"].items()}
+        )
 
-    def tags(self) -> dict[str, CommitCid]:
+    def tags(self) -> Targets:
         """Returns the tags, by name."""
-        return {name: _commit_cid(cid) for name, cid in self._branches()["tags"].items()}
+        return Targets({name: _commit_cid(cid) for name, cid in self._branches()["tags"].items()})
 
     def commit_at(self, rev: object = HEAD) -> Commit:
         """Returns the commit that a revision names."""
