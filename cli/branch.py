@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, at_option, author_option, common_options, pass_session
+
+if TYPE_CHECKING:
+    from ibidem.repo.refs import Targets
 
 
 @click.command("branch")
@@ -32,15 +37,18 @@ def command(
         return
     with session.open() as repository:
         current = repository.current_branch
-        branches = {branch: str(commit) for branch, commit in repository.branches().items()}
+        found = repository.branches()
+    branches = {branch: str(commit) for branch, commit in found.items()}
     if session.json:
+        refuse_damaged(found)
         output.emit("branch-list", {"current": current, "branches": rows(branches)})
         return
     for branch, target in branches.items():
         mark, shown = ("*", output.strong(branch)) if branch == current else (" ", branch)
         output.say(f"{mark} {shown}  {output.faint(target)}")
-    if current not in branches:
+    if current not in branches and not found.damaged:
         output.say(f"* {output.strong(current)}  {output.faint('no commit yet')}")
+    refuse_damaged(found)
 
 
 def is_changed(
@@ -70,6 +78,11 @@ def is_changed(
     else:
         output.say(f"{noun} {output.one_line(name)} is at {target}")
     return True
+
+
+def refuse_damaged(targets: Targets) -> None:
+    """Raises the error of a ref that could not be read, after the others were printed."""
+    targets.whole()
 
 
 def rows(targets: dict[str, str]) -> list[dict[str, str]]:

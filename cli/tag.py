@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ibidem.cli.branch import is_changed, rows
+from ibidem.cli.branch import is_changed, refuse_damaged, rows
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, at_option, author_option, common_options, pass_session
 
@@ -44,6 +44,8 @@ def command(
         found = repository.refs() if is_ref else repository.tags()
         targets = {one: str(commit) for one, commit in found.items()}
     if session.json:
+        refuse_damaged(found)
         output.emit(f"{noun}-list", {f"{noun}s": rows(targets)})
     else:
         output.say(*output.table([(output.one_line(one), to) for one, to in targets.items()]))
+        refuse_damaged(found)

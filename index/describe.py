@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from blake3 import blake3
+from xxhash import xxh3_64_intdigest
 
 from ibidem.index.arrays import Array, Bytes, contains_rows, to_ordinals
 from ibidem.index.families.edge_rows import ALWAYS, VALID
@@ -95,7 +95,7 @@ def _every(key: Any) -> bool:
 
 
 def _key_hash(key: Any) -> int:
-    return int.from_bytes(blake3(repr(key).encode()).digest(length=8), "little")
+    return xxh3_64_intdigest(repr(key).encode())
 
 
 def _group(section: str, key: Any) -> int:

@@ -23,7 +23,7 @@ from ibidem.repo.graph import Graph
 from ibidem.repo.local_settings import LocalSettings, LogQuestions
 from ibidem.repo.operation_log import OperationLog
 from ibidem.repo.receipts.log import ReceiptLog
-from ibidem.repo.refs import HEADS, OWN, TAGS
+from ibidem.repo.refs import HEADS, OWN, TAGS, Targets
 from ibidem.repo.retrieval.answer_cache import AnswerCache
 from ibidem.repo.search_index import SearchIndex
 from ibidem.repo.state import ERASING_CELL, State
@@ -273,16 +273,16 @@ class Core(Closing):
         """Gives the index of the head to other machines; returns how many bytes were put."""
         return self.of_head(lambda head: self.search_index.share(head.root_cid, key))
 
-    def branches(self) -> dict[str, CommitCid]:
-        """Returns the branches that have commits, by name."""
+    def branches(self) -> Targets:
+        """Returns the branches that have commits and can be read, by name."""
         return self.operation_log.targets(HEADS)
 
-    def tags(self) -> dict[str, CommitCid]:
-        """Returns the tags, by name."""
+    def tags(self) -> Targets:
+        """Returns the tags that can be read, by name."""
         return self.operation_log.targets(TAGS)
 
-    def refs(self) -> dict[str, CommitCid]:
-        """Returns the refs under `refs/`, by name without that prefix."""
+    def refs(self) -> Targets:
+        """Returns the refs under `refs/` that can be read, by name without that prefix."""
         return self.operation_log.targets(OWN)
 
     def commit_at(self, rev: object = revspec.HEAD) -> Commit:

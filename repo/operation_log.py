@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ibidem.objects.blocks import LayeredBlocks, WriteBatch
 from ibidem.objects.cid import (
@@ -174,9 +174,18 @@ class OperationLog:
         """Returns the current ref of that full name, None if there is none."""
         return self.retry_if_collected(lambda state: refs.read(self.store, state.view, full_name))
 
-    def targets(self, prefix: str) -> dict[str, Any]:
-        """Returns the short names under a prefix with their current targets, by name."""
-        return self.retry_if_collected(lambda state: refs.listed(self.store, state.view, prefix))
+    def targets(self, prefix: str) -> refs.Targets:
+        """Returns the short names under a prefix with their current targets, by name, of the refs
+        that can be read."""
+
+        def read(state: State) -> refs.Targets:
+            found = refs.readable(self.store, state.view, prefix)
+            for error in found.damaged:
+                if isinstance(error, NotFoundError) and self.is_overtaken(state, error):
+                    raise error
+            return found
+
+        return self.retry_if_collected(read)
 
     def time(self, given: int | None) -> int:
         """Returns the time of a change: the one given, else the clock's, in microseconds UTC."""

@@ -8,12 +8,19 @@ of them look alike on any system. A ref contains the number of its moves and its
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import Cid, TreeCid
 from ibidem.objects.derive import ref_key
-from ibidem.objects.errors import CorruptError, InvalidInputError
+from ibidem.objects.errors import (
+    UNREADABLE,
+    CorruptError,
+    FormatError,
+    InvalidInputError,
+    NotFoundError,
+)
 from ibidem.objects.tree import Tree, diff, mutate
 from ibidem.objects.view import RECEIPTS, RUNS, Ref, View
 
@@ -67,13 +74,64 @@ def read(source: Source, view: View, full_name: str) -> Ref | None:
     return ref
 
 
+class Targets(dict[str, Any]):
+    """Short names of refs with their targets, by name."""
+
+    def __init__(
+        self,
+        targets: Mapping[str, Any],
+        damaged: Sequence[CorruptError | FormatError | NotFoundError] = (),
+    ) -> None:
+        super().__init__(targets)
+        self.damaged = tuple(damaged)
+        """For each ref of any prefix that cannot be read, why: its block is damaged or missing, or
+        a newer program wrote it. Its key does not tell its name, so the error names its block where
+        the name is not found elsewhere."""
+
+    def whole(self) -> dict[str, Any]:
+        """Returns the targets as a plain `dict`; raises the first error of `damaged`."""
+        for error in self.damaged:
+            raise error
+        return dict(self)
+
+
 def listed(source: Source, view: View, prefix: str) -> dict[str, Any]:
     """Returns the short names under a prefix, such as `heads/` or `runs/`, with their targets, by
-    name.
+    name; raises if any ref of the view cannot be read.
     """
-    found = [Ref.decode(source.get(cid)) for _, cid in Tree(source, view.refs).items()]
-    targets = {ref.name: ref.target for ref in found if ref.name.startswith(prefix)}
-    return {name[len(prefix) :]: targets[name] for name in sorted(targets)}
+    return readable(source, view, prefix).whole()
+
+
+def readable(source: Source, view: View, prefix: str) -> Targets:
+    """Returns the same of the refs that can be read, and why the others cannot."""
+    targets: dict[str, Any] = {}
+    damaged: list[CorruptError | FormatError | NotFoundError] = []
+    for key, cid in Tree(source, view.refs).items():
+        try:
+            ref = Ref.decode(source.get(cid))
+        except UNREADABLE as error:
+            shown = name_at(source, view, key) or cid
+            damaged.append(type(error)(f"ref {shown}: {error}", kind=error.kind, hint=error.hint))
+            continue
+        if ref.name.startswith(prefix):
+            targets[ref.name] = ref.target
+    return Targets({name[len(prefix) :]: targets[name] for name in sorted(targets)}, damaged)
+
+
+def name_at(source: Source, view: View, key: bytes) -> str | None:
+    """Returns the full name of a ref whose block cannot be read, by its key; None if it is neither
+    the current branch nor read in an older view, where it had another target."""
+    if ref_key(view.head) == key:
+        return view.head
+    with suppress(*UNREADABLE):
+        while view.previous is not None:
+            view = View.decode(source.get(view.previous))
+            cid = Tree(source, view.refs).get(key)
+            if cid is None:
+                break
+            with suppress(*UNREADABLE):
+                return Ref.decode(source.get(cid)).name
+    return None
 
 
 def changed(view: View, moves: Mapping[str, Cid | None], buffer: WriteBatch) -> TreeCid:

@@ -22,7 +22,7 @@ from ibidem.repo.argument_checks import check_id
 from ibidem.repo.core import Core
 from ibidem.repo.layers import Ingesting, Layers, Recalling
 from ibidem.repo.questions import Questions
-from ibidem.repo.refs import HEADS, OWN, TAGS
+from ibidem.repo.refs import HEADS, OWN, TAGS, Targets
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
 from ibidem.retrieve.access.policy import ALL
@@ -187,16 +187,18 @@ class Repository(Layers, Recalling, Ingesting, Questions, Closing):
         """The current branch."""
         return self.core.current_branch
 
-    def branches(self) -> dict[str, CommitCid]:
-        """Returns the branches that have commits, by name."""
+    def branches(self) -> Targets:
+        """Returns the branches that have commits, by name; `damaged` of the result has the errors
+        of refs that cannot be read, which are not among them."""
         return self.core.branches()
 
-    def tags(self) -> dict[str, CommitCid]:
-        """Returns the tags, by name."""
+    def tags(self) -> Targets:
+        """Returns the tags, by name, with `damaged` as that of branches."""
         return self.core.tags()
 
-    def refs(self) -> dict[str, CommitCid]:
-        """Returns the refs under `refs/`, by name without that prefix."""
+    def refs(self) -> Targets:
+        """Returns the refs under `refs/`, by name without that prefix, with `damaged` as that of
+        branches."""
         return self.core.refs()
 
     def resolve(self, rev: object, *, missing_ok: bool = False) -> CommitCid | None:

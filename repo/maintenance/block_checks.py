@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
-from operator import lt
 from struct import Struct
 from typing import TYPE_CHECKING
 
@@ -31,6 +30,7 @@ from ibidem.objects.progress import STEP, Progress, silent
 from ibidem.objects.receipt import ReceiptBlock
 from ibidem.objects.step import Step
 from ibidem.objects.tree.block import decode
+from ibidem.objects.vector import Vector
 from ibidem.objects.verify import read_foreign
 from ibidem.objects.walk import (
     BATCH_BLOCKS,
@@ -99,6 +99,7 @@ class BlockCheck:
         self.whole_count = 0
         """Blocks that were read and are valid."""
         self.erased: set[bytes] = set()
+        self._dims: set[int] = set()
         self.counts: Counter[str] = Counter()
         self.size_bytes = 0
 
@@ -113,6 +114,12 @@ class BlockCheck:
                 self._start_values(kind)
             self._finish_values(0)
         self._progress(_WORK, self._total, self._total)
+
+    @property
+    def dim(self) -> int | None:
+        """The dimension of all vectors that were read, None if they have several or there is no
+        vector."""
+        return next(iter(self._dims)) if len(self._dims) == 1 else None
 
     def end(self) -> None:
         """Forgets which blocks were met, 48 bytes each; nothing can be checked after that."""
@@ -163,6 +170,7 @@ class BlockCheck:
             self.whole_count += count
             self.counts[links[0].kind] += count
             self.size_bytes += found.size_bytes
+            self._dims.update(found.dims)
             self._progress(_WORK, min(self.whole_count, self._total), self._total)
         self._is_ending = False
 
@@ -213,6 +221,8 @@ class BlockCheck:
             self.whole_count += 1
             if isinstance(value, Node) and value.children:
                 self.parts[link.raw] = Part.of(value)
+            if isinstance(value, Vector):
+                self._dims.add(value.dim)
             kind = link.kind if value is None else value.KIND
             self.counts[kind] += 1
             if kind in self.by_kind:
@@ -251,8 +261,8 @@ class BlockCheck:
         except (CorruptError, FormatError):
             read_foreign(block)  # a fault of the block itself comes before one of its place
             raise
-        keys = tree.key_list
-        if not all(map(lt, keys, keys[1:])):
+        keys = np.frombuffer(tree.keys, f"S{tree.width or 1}")
+        if not (keys[:-1] < keys[1:]).all():  # of one width, so their order is that of the bytes
             raise CorruptError("tree: its keys do not ascend")
         if link.key and (tree.level != link.level or not tree.size or tree.last != link.key):
             raise CorruptError(
@@ -318,8 +328,8 @@ def _uses_below(link: Link, tree: TreeBlock) -> NDArray[np.uint64]:
         return np.frombuffer(b"".join(map(_use, links_below(link, tree))), "<u8")
     words = np.frombuffer(tree.keys, "<u4").reshape(-1, ID_BYTES // 4).astype(np.uint64)
     factors = np.array(_FACTORS, np.uint64)
-    high = (words * factors[:4]).sum(1) + factors[4]
-    low = (words * factors[5:9]).sum(1) + factors[9]
+    high = words @ factors[:4] + factors[4]
+    low = words @ factors[5:9] + factors[9]
     shift = np.uint64(32)
     mixed: NDArray[np.uint64] = role ^ high >> shift << shift ^ low >> shift
     return mixed

@@ -144,7 +144,7 @@ def check_history(core: Core) -> Finding:
     try:
         commits = {
             commit.cid
-            for head in core.branches().values()
+            for head in core.branches().whole().values()
             for commit in log.commits(core.store, head)
         }
     except IbidemError as error:

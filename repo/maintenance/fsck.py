@@ -14,11 +14,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid, OperationCid, RootCid, TreeCid
-from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
+from ibidem.objects.errors import (
+    UNREADABLE,
+    CorruptError,
+    FormatError,
+    IbidemError,
+    NotFoundError,
+)
 from ibidem.objects.ids import NodeId
 from ibidem.objects.root import Root
 from ibidem.objects.second_reader import disagreement
-from ibidem.objects.tree import EMPTY_TREE
+from ibidem.objects.tree import EMPTY_TREE, Tree
 from ibidem.objects.tree.cache import TreeCache
 from ibidem.objects.view import View
 from ibidem.objects.walk import Link, read_blocks
@@ -39,6 +45,7 @@ from ibidem.repo.maintenance.history_checks import check_roots, in_order
 from ibidem.repo.maintenance.report import Fault, FaultKind, FsckReport
 from ibidem.repo.maintenance.source_check import SourceCheck
 from ibidem.repo.maintenance.workers import Workers
+from ibidem.repo.refs import name_at
 from ibidem.repo.state import ERASING_CELL
 from ibidem.repo.view_check import check_log, check_view
 from ibidem.store.protocol import SupportsFileCheck
@@ -109,11 +116,12 @@ def _checked(repository: Core, *, deep: bool) -> FsckReport:
         operations, horizon = _check_cells(store, blocks, faults)
         blocks.run(Link(cid.raw, "operation", "", f"operation {cid}") for cid, _ in operations)
         if not blocks.faults and not blocks.erased:
-            workers.begin_history()
+            workers.begin_history(blocks.dim)
         faults += blocks.faults
         faults += _check_erased(repository, erased)
         refs: list[Ref] = []
         faults += _check_views(store, operations, horizon, refs)
+        faults = _with_ref_names(store, operations, faults)
         unreachable = list(_check_rest(store, blocks, look))
         blocks.end()
         faults += _check_roots(store, blocks, workers)
@@ -187,6 +195,26 @@ def _check_views(
             check_view(source, view, before, faults.append, refs.append, owner=f"operation {cid}")
     check_log(readable, horizon, faults.append)
     return faults
+
+
+def _with_ref_names(
+    store: Store, operations: list[tuple[OperationCid, Operation]], faults: list[Fault]
+) -> list[Fault]:
+    """Returns the faults; those of blocks of current refs say the names of the refs, where these
+    are found elsewhere."""
+    unnamed = {fault.cid for fault in faults if fault.where == f"ref {fault.cid}"}
+    names: dict[Cid | None, str] = {}
+    with suppress(*UNREADABLE):
+        if unnamed and operations:
+            view = View.decode(store.get(operations[0][1].view))
+            for key, cid in Tree(store, view.refs).items():
+                name = name_at(store, view, key) if cid in unnamed else None
+                if name is not None:
+                    names[cid] = name
+    return [
+        replace(fault, where=f"ref {names[fault.cid]}") if fault.cid in names else fault
+        for fault in faults
+    ]
 
 
 def _unfinished(repository: Core, erased: Erased, here: list[Cid]) -> Iterator[Fault]:
@@ -271,6 +299,7 @@ def _check_roots(store: Store, blocks: BlockCheck, workers: Workers) -> list[Fau
         roots,
         lambda cid: cid.raw in blocks.erased,
         is_well_formed=is_well_formed,
+        dim=blocks.dim,
     )
 
 

@@ -103,7 +103,12 @@ def build_heads(core: Core, names: Iterable[str] | None) -> None:
         raise type(problem)(
             f"{name}: {problem}",
             kind=problem.kind,
-            hint=f"not built: {', '.join(problems)}; 'repo index verify --all' says why",
+            hint="; ".join(
+                (
+                    *filter(None, (problem.hint,)),
+                    f"not built: {', '.join(problems)}; 'repo index verify --all' says why",
+                )
+            ),
         ) from problem
 
 
@@ -130,7 +135,7 @@ def verify_heads(core: Core, names: Iterable[str] | None) -> tuple[str, ...]:
         ErasedError: such a head was named.
     """
     found = _full_names(core, names)
-    problems = []
+    problems = [] if names is not None else [str(error) for error in core.branches().damaged]
     for name in found:
         try:
             differences = core.search_index.verify(core.graph(name).root_cid)
@@ -139,7 +144,7 @@ def verify_heads(core: Core, names: Iterable[str] | None) -> tuple[str, ...]:
                 raise
             continue
         except UNREADABLE as error:
-            differences = [str(error)]
+            differences = [f"{error}; {error.hint}" if error.hint else str(error)]
         prefix = "" if len(found) == 1 else f"{name}: "
         problems += [f"{prefix}{difference}" for difference in differences]
     return tuple(problems)

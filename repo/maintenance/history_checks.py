@@ -7,21 +7,23 @@ blocks are reported by the walk over all blocks and skipped here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from blake3 import blake3
 
 from ibidem.objects import codec
 from ibidem.objects.block import in_version
 from ibidem.objects.cid import Cid, CommitCid, RootCid
+from ibidem.objects.conflict import NODE
 from ibidem.objects.errors import CorruptError, FormatError, IbidemError, NotFoundError
 from ibidem.objects.links import check_kind
 from ibidem.objects.root import VALUE_KINDS, Root
-from ibidem.objects.tree import EMPTY_TREE
+from ibidem.objects.tree import EMPTY_TREE, Change
 from ibidem.objects.tree.block import decode
-from ibidem.objects.vector import VECTORS
+from ibidem.objects.vector import VECTORS, Vector
 from ibidem.objects.verify import VALUES
 from ibidem.objects.walk import (
     BATCH_BLOCKS,
@@ -54,14 +56,22 @@ class HistoryCheck:
     """Checks roots, each against one that was checked before it."""
 
     def __init__(
-        self, source: Source, is_erased: Callable[[Cid], bool], *, is_well_formed: bool
+        self,
+        source: Source,
+        is_erased: Callable[[Cid], bool],
+        *,
+        is_well_formed: bool,
+        dim: int | None = None,
     ) -> None:
         """Checks nothing yet.
 
         Args:
             is_well_formed: whether all blocks were found well-formed in their places, so that a
                 value need not be checked by itself again.
+            dim: the dimension of every vector there is, if they have one and the same; then they
+                are not read again.
         """
+        self._dim = dim
         self._source = source
         self._is_erased = is_erased
         self._is_well_formed = is_well_formed
@@ -92,13 +102,37 @@ class HistoryCheck:
         before = {} if old is None else old.trees()
         for tree_name, tree in root.trees().items():
             kind = VALUE_KINDS[tree_name[0]]
-            if kind not in _READ:
+            if kind not in _READ and kind != NODE:
                 continue
             changes = self._check.changes(self._source, before.get(tree_name, EMPTY_TREE), tree)
+            if kind == NODE:
+                self._tell_nodes(changes)
+                continue
+            known = self._known_fields(kind)
             for batch in _batches((key, cid) for key, _, cid in changes if cid is not None):
+                if known is not None:
+                    for key, cid in batch:
+                        self._check.value(kind, key, tree_name[1], cid, known)
+                    continue
                 blocks = read_many(self._source, [cid for _, cid in batch])
                 for (key, cid), block in zip(batch, blocks, strict=True):
                     self._tell_value(kind, key, tree_name[1], cid, block)
+
+    def _tell_nodes(self, changes: Iterable[Change]) -> None:
+        """Passes on which nodes are new, so that they are not looked up for what refers to them."""
+        with suppress(*_UNREADABLE):  # the end of the root reads the same blocks
+            for key, _, cid in islice(changes, self._check.nodes_max):
+                if cid is not None:
+                    self._check.value(NODE, key, "", cid, None)
+
+    def _known_fields(self, kind: str) -> Mapping[str, Any] | None:
+        """Returns the fields that the check of a root needs of every value of a kind, None if it
+        has to read them."""
+        if not self._is_well_formed or kind not in VECTORS:
+            return None
+        if kind != Vector.KIND:
+            return {"kind": kind}
+        return None if self._dim is None else {"kind": kind, "dim": self._dim}
 
     def _tell_value(
         self, kind: str, key: bytes, name: str, cid: Cid, block: bytes | IbidemError
@@ -150,9 +184,16 @@ def check_roots(
     is_erased: Callable[[Cid], bool],
     *,
     is_well_formed: bool,
+    dim: int | None = None,
 ) -> list[Fault]:
-    """Returns the faults of all roots: those of the commits, and others."""
-    check = HistoryCheck(source, is_erased, is_well_formed=is_well_formed)
+    """Returns the faults of all roots: those of the commits, and others.
+
+    Args:
+        source, is_erased, is_well_formed, dim: as for `HistoryCheck`.
+        commits: CIDs of the commits.
+        roots: CIDs of all roots.
+    """
+    check = HistoryCheck(source, is_erased, is_well_formed=is_well_formed, dim=dim)
     of_commit: dict[bytes, RootCid] = {}
     for cid, commit in in_order(source, commits):
         before = of_commit.get(commit.parents[0].raw) if commit.parents else None
@@ -164,8 +205,12 @@ def check_roots(
     return check.faults
 
 
-def valid_history(store: Store) -> bytes:
+def valid_history(store: Store, dim: int | None = None) -> bytes:
     """Checks the roots of a store whose blocks are believed to be well-formed and complete.
+
+    Args:
+        store: has the blocks.
+        dim: as for `HistoryCheck`.
 
     Returns:
         `history_digest` of its commits and roots if no root has a fault; empty if there is any
@@ -180,7 +225,9 @@ def valid_history(store: Store) -> bytes:
 
     try:
         walk(store, start_links(store, store.cells()), found)
-        faults = check_roots(store, found.commits, found.roots, is_erased, is_well_formed=True)
+        faults = check_roots(
+            store, found.commits, found.roots, is_erased, is_well_formed=True, dim=dim
+        )
     except IbidemError:
         return b""
     return b"" if faults or lost or found.lost else history_digest(found.commits, found.roots)

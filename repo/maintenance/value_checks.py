@@ -16,11 +16,12 @@ from ibidem.objects.errors import CorruptError, FormatError, InvalidInputError
 from ibidem.objects.ids import ID_BYTES
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
-from ibidem.objects.vector import VECTORS
+from ibidem.objects.vector import VECTORS, Vector
 from ibidem.objects.verify import read_foreign
 from ibidem.objects.walk import BATCH_BLOCKS, read_many
 
 if TYPE_CHECKING:
+    from ibidem.objects.block import Block
     from ibidem.objects.blocks import Source
 
 PLAIN = frozenset(("node", "edge", "tombstone", *VECTORS))
@@ -48,6 +49,8 @@ class PlainValues:
     """Total size of their blocks."""
     others: list[int]
     """Indexes of the values that are not, or whose block cannot be read."""
+    dims: list[int]
+    """The dimensions of the vectors among them, each once, ascending."""
 
 
 CheckValues = Callable[[Values], Callable[[], PlainValues]]
@@ -57,25 +60,28 @@ CheckValues = Callable[[Values], Callable[[], PlainValues]]
 def plain_values(source: Source, values: Values) -> PlainValues:
     """Reads some values, and returns which of them are plain."""
     raws = [values.cids[at : at + CID_BYTES] for at in range(0, len(values.cids), CID_BYTES)]
-    size, others = 0, []
+    size, others, dims = 0, [], set()
     for start in range(0, len(raws), BATCH_BLOCKS):
         blocks = read_many(source, [Cid(raw) for raw in raws[start : start + BATCH_BLOCKS]])
         for index, block in enumerate(blocks, start):
             key = values.keys[index * ID_BYTES : (index + 1) * ID_BYTES]
-            if isinstance(block, bytes) and _is_plain(values.kind, key, block):
-                size += len(block)
-            else:
+            if not isinstance(block, bytes) or (value := _plain(values.kind, key, block)) is None:
                 others.append(index)
-    return PlainValues(size, others)
+                continue
+            size += len(block)
+            if isinstance(value, Vector):
+                dims.add(value.dim)
+    return PlainValues(size, others, sorted(dims))
 
 
-def _is_plain(kind: str, key: bytes, block: bytes) -> bool:
+def _plain(kind: str, key: bytes, block: bytes) -> Block | None:
+    """Returns the value in a block, None if it is not plain."""
     try:
         value = read_foreign(block)
     except (CorruptError, FormatError, InvalidInputError):
-        return False
+        return None
     if value is None or kind != value.KIND or (isinstance(value, Node) and value.children):
-        return False
+        return None
     if isinstance(value, (Node, Edge)) and value.id.raw != key:
-        return False
-    return _LINK not in block
+        return None
+    return None if _LINK in block else value

@@ -71,15 +71,19 @@ class Workers(Closing):
             answer = reply()
             if answer is None:
                 return plain_values(self._store, values)
-            return PlainValues(answer["size"], answer["others"])
+            return PlainValues(answer["size"], answer["others"], answer["dims"])
 
         return result
 
-    def begin_history(self) -> None:
+    def begin_history(self, dim: int | None) -> None:
         """Starts to check the roots; all blocks have been found well-formed. No values can be
-        checked after that."""
+        checked after that.
+
+        Args:
+            dim: of all vectors, None if they have several.
+        """
         if self._children:
-            self._well = self._children[0].ask({"history": True})
+            self._well = self._children[0].ask({"history": True, "dim": dim})
 
     def is_history_valid(self, commits: Iterable[bytes], roots: Iterable[bytes]) -> bool:
         """Returns whether a child has found all roots of a history valid.
@@ -152,10 +156,11 @@ def main(address: str) -> None:
     with location.backend.open(location.address, location.folder) as store:
         while request := _receive(sys.stdin.buffer):
             if "history" in request:
-                _send(sys.stdout.buffer, {"well": valid_history(store)})
+                _send(sys.stdout.buffer, {"well": valid_history(store, request["dim"])})
                 return
             found = plain_values(store, Values(**request))
-            _send(sys.stdout.buffer, {"size": found.size_bytes, "others": found.others})
+            reply = {"size": found.size_bytes, "others": found.others, "dims": found.dims}
+            _send(sys.stdout.buffer, reply)
 
 
 def _send(pipe: IO[bytes], message: dict[str, Any]) -> None:

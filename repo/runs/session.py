@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 RECORDED: Mapping[str, Callable[..., Any]] = {
     "now": Core.now,
     "current_branch": lambda core: core.current_branch,
-    "branches": Core.branches,
-    "tags": Core.tags,
+    "branches": lambda core: core.branches().whole(),
+    "tags": lambda core: core.tags().whole(),
     "branch": lambda core, **request: branches.create(core, HEADS, **request),
     "tag": lambda core, **request: branches.create(core, TAGS, **request),
     "switch": branches.switch,

@@ -31,6 +31,7 @@ from ibidem.repo.history.log import Change, Position
 from ibidem.repo.layers import Layer
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.receipts.kept import check_receipt
+from ibidem.repo.refs import Targets
 from ibidem.repo.repository import Repository
 from ibidem.repo.retrieval.listing import Page
 from ibidem.repo.revision import Revision
@@ -86,13 +87,15 @@ class ServedRepository(Behind, Repository):
         """The current branch."""
         return str(self._branches()["current"])
 
-    def branches(self) -> dict[str, CommitCid]:
+    def branches(self) -> Targets:
         """Returns the branches that have commits, by name."""
-        return {name: _commit_cid(cid) for name, cid in self._branches()["branches"].items()}
+        return Targets(
+            {name: _commit_cid(cid) for name, cid in self._branches()["branches"].items()}
+        )
 
-    def tags(self) -> dict[str, CommitCid]:
+    def tags(self) -> Targets:
         """Returns the tags, by name."""
-        return {name: _commit_cid(cid) for name, cid in self._branches()["tags"].items()}
+        return Targets({name: _commit_cid(cid) for name, cid in self._branches()["tags"].items()})
 
     def commit_at(self, rev: object = HEAD) -> Commit:
         """Returns the commit that a revision names."""

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import ibidem
+from ibidem.cli.main import cli
 from ibidem.objects.cid import CommitCid
-from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError, NotFoundError
 from ibidem.repo.refs import check_name
 from ibidem.repo.repository import Repository
 
@@ -180,3 +182,51 @@ def test_pruned_history_takes_refs_of_ones_own_along(repo: Repository, commit: C
     repo.set_ref("there", at=commit)
     repo.history.prune("main")
     assert repo.refs() == {"here": repo.head, "there": commit}
+
+
+@pytest.mark.parametrize("has_moved", [False, True])
+def test_a_damaged_ref_is_named_and_leaves_the_others_usable(
+    tmp_path: Path, has_moved: bool
+) -> None:
+    with ibidem.init(tmp_path / "kb") as repo:
+        with repo.transaction() as tx:
+            tx.add_node("Note", key=1)
+        repo.branch("side")
+        repo.branch("other")
+        repo.tag("first")
+        if has_moved:
+            with repo.transaction(branch="side") as tx:
+                tx.add_node("Note", key=2)
+        ref = repo.core.operation_log.ref("heads/side")
+        assert ref is not None
+        flip(tmp_path / "kb", ref.encode())
+    name = "heads/side" if has_moved else str(ref.cid)
+    with ibidem.open(tmp_path / "kb") as repo:
+        assert list(repo.branches()) == ["main", "other"]
+        assert list(repo.tags()) == ["first"]
+        (error,) = repo.branches().damaged
+        assert type(error) is CorruptError
+        assert error.kind is ErrorKind.HASH_MISMATCH
+        assert str(error).startswith(f"ref {name}: ")
+        with repo.transaction(branch="other") as tx:
+            tx.add_node("Note", key=3)
+        repo.branch("new", at="other")
+        repo.switch("other")
+        assert not repo.maintenance.verify_index()
+        with pytest.raises(CorruptError):
+            repo.at("side")
+        fault, *_ = repo.maintenance.fsck().faults
+        assert (fault.where, fault.cid) == (f"ref {name}", ref.cid)
+        history = [one for one in repo.maintenance.checkup() if one.check == "history"]
+        assert [one.outcome for one in history] == ["failed"]
+    done = CliRunner().invoke(cli, ["branch", "-R", str(tmp_path / "kb")])
+    assert [line.split()[-2] for line in done.stdout.splitlines()] == ["main", "new", "other"]
+    assert f"ref {name}: " in done.stderr
+
+
+def flip(folder: Path, block: bytes) -> None:
+    """Changes a bit in every copy of a block in the store's file."""
+    (path,) = folder.rglob("data.mdb")
+    data = path.read_bytes()
+    assert block in data
+    path.write_bytes(data.replace(block, block[:-1] + bytes((block[-1] ^ 1,))))

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from ibidem.objects import codec
-from ibidem.objects.blocks import Source
-from ibidem.objects.cid import Cid, TreeCid
+from ibidem.objects.blocks import Source, WriteBatch
+from ibidem.objects.cid import Cid, CommitCid, RootCid, TreeCid
 from ibidem.objects.config import Config
 from ibidem.objects.links import check_kind
+from ibidem.objects.root import Root
 from ibidem.objects.tree import Change, diff
+from ibidem.objects.view import View
 from ibidem.objects.walk import Link
-from ibidem.repo import root_check
+from ibidem.repo import refs, root_check
 from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.core import Core
 from ibidem.repo.maintenance.block_checks import BlockCheck
 from ibidem.repo.maintenance.fsck import fsck
 from ibidem.repo.repository import Repository
+from ibidem.repo.state import State
 from ibidem.store.memory import MemoryStore
 
 
@@ -71,6 +75,60 @@ def test_every_block_is_read_about_twice_and_entered_once(monkeypatch: pytest.Mo
         assert store.read_count <= 2.15 * report.block_count
         # Not once for each entry of each tree block, which are ten times as many.
         assert entered <= 1.1 * report.block_count
+
+
+def test_each_vector_is_read_once_and_new_nodes_are_not_looked_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    repo, store = grown(200, batch=20)
+    read: Counter[Cid] = Counter()
+    get = store.get
+
+    def counted(cid: Cid) -> bytes:
+        read[cid] += 1
+        return get(cid)
+
+    looked_up = 0
+    find = root_check._looked_up
+
+    def watched(source: Source, tree: TreeCid, keys: list[bytes]) -> Iterator[Cid | None]:
+        nonlocal looked_up
+        looked_up += len(keys)
+        return find(source, tree, keys)
+
+    monkeypatch.setattr(store, "get", counted)
+    monkeypatch.setattr(root_check, "_looked_up", watched)
+    assert fsck(repo.core).is_clean
+    vectors = [cid for cid in read if check_kind(codec.decode(get(cid))) == "vector"]
+    assert len(vectors) == 200
+    assert {read[cid] for cid in vectors} == {1}
+    assert looked_up == 9  # the hub, which edges of nine later commits point to
+
+
+@pytest.mark.parametrize("has_other", [False, True])
+def test_vectors_of_another_dimension_than_their_model_are_found(has_other: bool) -> None:
+    repo, _ = grown(40, batch=20)
+    with repo.transaction() as tx:
+        node = tx.add_node("Note", key="other")
+        vector = np.ones(3 if has_other else 2, np.float32)
+        tx.set_vector(node, model="n", vector=vector)
+    assert fsck(repo.core).is_clean
+
+    def make(state: State, buffer: WriteBatch) -> View:
+        commit = repo.commit_at()
+        root = Root.decode(repo.core.store.get(commit.root))
+        models = dict(root.config["models"])
+        models["m"] = {**models["m"], "dim": 3}
+        block = replace(root, config={**root.config, "models": models}).encode()
+        buffer.put(RootCid.of(block), block)
+        forged = replace(commit, root=RootCid.of(block), parents=()).encode()
+        buffer.put(CommitCid.of(forged), forged)
+        moved = refs.changed(state.view, {"heads/forged": CommitCid.of(forged)}, buffer)
+        return replace(state.view, refs=moved)
+
+    repo.core.operation_log.change(make, author="", time=None, description="forge")
+    details = [fault.detail for fault in fsck(repo.core).faults]
+    assert details == ["got dimension 2, expected 3 as model 'm' has"] * 40
 
 
 def test_differences_between_two_trees_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
