@@ -27,7 +27,7 @@ from ibidem.objects.block import EMPTY
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
-from ibidem.repo.retrieval.given_time import given_time
+from ibidem.repo.arguments import checked_time
 from ibidem.retrieve.access.policy import policy_of
 from ibidem.retrieve.answer.warning import AnswerWarning, WarningCode, capped
 from ibidem.retrieve.query import checks
@@ -410,7 +410,7 @@ class Scope:
 def now_of(revision: Revision, as_of: int | datetime | None) -> int:
     """Returns a time in microseconds: the one given, else that of the commit; for a restricted
     caller, that of the newest message that he sees."""
-    moment = given_time(as_of, "as_of", revision.graph)
+    moment = checked_time(as_of, "as_of")
     return (revision.newest("created_at") or 0) if moment is None else moment
 
 

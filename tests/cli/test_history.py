@@ -50,7 +50,7 @@ def test_the_log_is_drawn(told, notes, data):
     assert drawing[4:] == ["|/", "*", "*"]
     full = notes("log", "--graph").stdout.splitlines()
     assert full[0].startswith("*  commit bafy")
-    assert full[1].startswith("|  root")
+    assert full[1].startswith("|  merge   bafy")
     assert len(data("log", "--graph")["commits"]) == 5
 
 
