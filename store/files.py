@@ -228,7 +228,9 @@ def _new_folder(target: Path, owned: ExitStack) -> Path:
 @contextmanager
 def _owned(draft: Path) -> Iterator[None]:
     """Holds the lock of a file or folder that is being written; raises an `OSError` if another
-    process does."""
+    process does, or the system cannot rename what is open."""
+    if os.name == "nt":
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
     descriptor = os.open(draft, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     held.add(descriptor)
     try:

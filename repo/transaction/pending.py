@@ -489,8 +489,9 @@ class PendingGraph:
         for tree_name, cids in self._encoded.items():
             if raw in cids and (tree_name, raw) not in self._dated:
                 cls = Vector if tree_name[0] == "vectors" else Sparse
-                block = self._buffer.get(cids.pop(raw))
-                self._pending.setdefault(tree_name, {})[raw] = cls.decode(block)
+                value = cls.decode(self._buffer.get(cids.pop(raw)))
+                self._pending.setdefault(tree_name, {})[raw] = value
+                self.held_bytes += _size_bytes(value) + ENTRY_BYTES
 
     def _put_vector(self, tree_name: TreeName, raw: bytes, value: NodeVector) -> Cid:
         """Keeps the block of a vector instead of the vector, with the digest that was given for it,

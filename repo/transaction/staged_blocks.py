@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid
 from ibidem.objects.cid_table import CidTable
+from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.root import EDGES, NODES
 from ibidem.store.files import medium_error
 
@@ -49,6 +50,7 @@ class StagingFile:
         self._source = source
         self._where = CidTable()
         self._size = 0
+        self._process = os.getpid()
         try:
             file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
         except OSError as error:
@@ -61,7 +63,14 @@ class StagingFile:
 
         Raises:
             StorageError: the disk is full or fails; none of the blocks is here.
+            InvalidInputError: in a forked process, where it would overwrite what the other adds.
         """
+        if os.getpid() != self._process:
+            raise InvalidInputError(
+                f"transaction: got more changes in process {os.getpid()}, expected them in process "
+                f"{self._process}, which began it",
+                hint="begin another one in the forked process",
+            )
         notes: list[int] = []
         at, waiting = self._size, iter(blocks.values())
         while some := list(islice(waiting, _WRITTEN_TOGETHER)):

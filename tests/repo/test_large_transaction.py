@@ -166,6 +166,19 @@ def test_memory_is_bounded_by_the_limit_and_little_for_each_block(
     assert max(added) < 2 * LIMIT
 
 
+def test_vectors_that_wait_again_for_a_changed_text_count_as_held(
+    disk: Callable[[str], Repository],
+) -> None:
+    with limited(disk("one")) as tx:
+        ids = [note(tx, number) for number in range(10 * COUNT)]
+        for id_ in ids:
+            tx.set_vector(id_, model="m", vector=np.ones(256, np.float32))
+        for id_ in ids:
+            tx.update_node(id_, summary="changed")
+            waiting = tx._draft._pending[("vectors", "m")]
+            assert len(waiting) * 256 * 4 <= LIMIT + 1_024 * 2
+
+
 def test_nothing_is_stored_before_the_commit_and_a_collection_changes_nothing(
     disk: Callable[[str], Repository], tmp_path: Path
 ) -> None:
@@ -334,6 +347,29 @@ with ibidem.open(sys.argv[1]) as repo, repo.transaction() as tx:
     assert repo.maintenance.fsck().is_clean
     with limited(repo) as tx:
         everything(tx)
+    assert repo.maintenance.fsck().is_clean
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_process_does_not_overwrite_what_is_staged(
+    disk: Callable[[str], Repository],
+) -> None:
+    repo = disk("one")
+    with limited(repo) as tx:
+        ids = [note(tx, number) for number in range(COUNT)]
+        assert tx._draft._file is not None
+        child = os.fork()
+        if not child:
+            try:
+                for number in range(COUNT, 3 * COUNT):
+                    note(tx, number, "of the child")
+            except InvalidInputError as error:
+                os._exit("which began it" not in str(error))
+            finally:
+                os._exit(1)
+        ids += [note(tx, number) for number in range(COUNT, 2 * COUNT)]
+        assert os.waitpid(child, 0)[1] == 0
+    assert {node.id for node in repo.at().nodes()} == set(ids)
     assert repo.maintenance.fsck().is_clean
 
 
