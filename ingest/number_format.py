@@ -30,6 +30,8 @@ _DIGITS_MAX = 15
 _DECIMALS_MAX = 10
 _WHOLE_MAX = 40
 """The most characters of a format before its point."""
+_CODE_MAX = 1000
+"""The most characters of a format that is read; Excel writes 255 at most."""
 
 
 def number_text(text: str, code: str, *, is_1904: bool = False) -> str:
@@ -46,6 +48,7 @@ def number_text(text: str, code: str, *, is_1904: bool = False) -> str:
         return text
     if number - number != 0:  # infinite, or no number
         return text
+    code = code if len(code) <= _CODE_MAX else ""
     shown = _date(number, code, is_1904=is_1904) or _decimal(number, code)
     return shown or (text if _INTEGER.fullmatch(text) else f"{number:.{_DIGITS_MAX}g}")
 

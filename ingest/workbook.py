@@ -22,6 +22,8 @@ from ibidem.objects.record import record
 
 _WORKBOOK = "xl/workbook.xml"
 _CELL = re.compile(r"([A-Za-z]{1,3})([0-9]{1,7})")
+_ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
+"""A character as its code, such as the end of a line."""
 _BUILT_IN = {
     **dict.fromkeys((*range(14, 18), *range(27, 32), 36, *range(50, 59)), "yyyy-mm-dd"),
     **dict.fromkeys((18, 19, 20, 21, 32, 33, 34, 35, 45, 47), "h:mm:ss"),
@@ -106,7 +108,22 @@ def _texts(archive: Archive, targets: Mapping[str, str]) -> list[str]:
 def _plain(part: Element) -> str:
     """Returns a text without its formats and its pronunciation."""
     inner = (one for one in part.children if isinstance(one, Element) and local(one) != "rph")
-    return "".join(one.text() if local(one) == "t" else _plain(one) for one in inner)
+    return "".join(_unescaped(one.text()) if local(one) == "t" else _plain(one) for one in inner)
+
+
+def _unescaped(text: str) -> str:
+    """Returns a text with the characters that the file has as codes, a space for one that does not
+    print.
+
+    >>> _unescaped("a_x000D_b_x005F_c")
+    'a b_c'
+    """
+
+    def character(code: re.Match[str]) -> str:
+        found = chr(int(code[1], 16))
+        return found if found.isprintable() else " "
+
+    return _ESCAPED.sub(character, text)
 
 
 def _formats(archive: Archive) -> list[str]:

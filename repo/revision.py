@@ -181,7 +181,7 @@ class Revision(Questions):
         """Returns the time of the commit, None for a root without one; for a restricted caller, the
         greatest time in the property `name` of a visible node.
         """
-        from ibidem.repo.retrieval.newest import newest_time
+        from ibidem.repo.retrieval.given_time import newest_time
 
         return newest_time(self.graph, name)
 

@@ -1,5 +1,7 @@
 """Workbooks and sheets: what each cell, table and sheet becomes, and what is left out."""
 
+from time import process_time
+
 import pytest
 
 from ibidem.ingest.document import read_document
@@ -57,6 +59,18 @@ def lines(rows, **others):
 )
 def test_a_number_reads_as_its_format_shows_it(number, code, shown):
     assert number_text(number, code) == shown
+
+
+def test_a_format_longer_than_any_program_writes_is_not_read():
+    start = process_time()
+    assert [number_text("5.5", code * 100_000) for code in ("[", "[h", "0")] == ["5.5"] * 3
+    assert process_time() - start < 1
+
+
+def test_characters_that_xml_cannot_have_are_read_from_their_codes():
+    shared = "<si><t>two_x000D_\nlines_x0009_x_x005F_y</t></si>"
+    cells = '<row r="1"><c r="A1" t="s"><v>0</v></c></row>'
+    assert text(cells, **{"xl/sharedStrings.xml": f"<sst>{shared}</sst>"}) == "two lines x_y"
 
 
 def test_dates_count_from_1904_where_the_file_says_so():

@@ -13,6 +13,7 @@ import pytest
 import ibidem
 from ibidem.objects.errors import InvalidInputError, StorageError
 from ibidem.repo.repository import Repository
+from ibidem.retrieve.access.policy import TrustPolicy, Viewer
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001
@@ -195,3 +196,42 @@ def test_a_clock_in_another_unit_goes_on_working():
     assert moment == seconds
     assert len(repo.retrieve("gate", as_of=moment)) == 1
     assert len(repo.query(created_before=moment + 1)) == 1
+
+
+@pytest.mark.parametrize(
+    "number", [1_767_225_600, 1_767_225_600_000, 1_767_225_600_000_000_000], ids=str
+)
+def test_a_time_that_nobody_gave_is_not_refused(number: int):
+    """A restricted caller's default time is that of the newest visible node, in any unit."""
+    repo = ibidem.init("memory:")
+    with repo.transaction(author="ada") as tx:
+        tx.set_trust_policy(TrustPolicy())
+    low = repo.as_viewer(Viewer(level="low", scopes=()))
+    low.conversations.append("a", [("user", "the gate is red")], time=number)
+    with repo.transaction(time=DAY, author="ada") as tx:
+        tx.add_node("Semantic", summary="the gate", props={"time": number})
+    moment = low.at().moment()
+    assert moment == number
+    assert [one.node.summary for one in low.at().records("gate")] == ["the gate"]
+    assert len(low.retrieve("gate", as_of=moment)) > 0
+    assert [one.text for one in low.conversations.select("gate").messages] == ["the gate is red"]
+    assert "the gate is red" in low.context("gate", thread="a", token_budget=500).text
+
+
+def test_a_restricted_caller_is_told_of_another_unit_too():
+    repo = ibidem.init("memory:")
+    with repo.transaction(time=DAY, author="ada") as tx:
+        tx.set_trust_policy(TrustPolicy())
+        tx.add_node("Semantic", summary="the gate", props={"time": 1_767_225_600_000_000})
+    low = repo.as_viewer(Viewer(level="low", scopes=()))
+    with pytest.raises(InvalidInputError, match=r"^as_of: .*as seconds"):
+        low.retrieve("gate", as_of=1_767_225_600)
+
+
+def test_the_default_time_of_a_root_without_a_commit_is_not_refused():
+    seconds = 1_767_225_600
+    repo = ibidem.init("memory:", clock=lambda: seconds)
+    with repo.transaction(author="ada") as tx:
+        gate = tx.add_node("Semantic", summary="the gate")
+    repo.feedback.outcome(gate, True)
+    assert len(repo.at(repo.at().root_cid).records("gate")) == 1
