@@ -284,6 +284,14 @@ def test_a_warning_has_its_code_and_its_text(sides: Sides):
     assert [len(one.warnings) for one in prompts] == [1, 1]
 
 
+@pytest.mark.parametrize("method", ["retrieve", "packs"])
+def test_an_answer_that_nothing_fits_names_a_budget(sides: Sides, method: str):
+    here, there = (getattr(one, method)("parcel", token_budget=1) for one in sides)
+    assert "nothing fits: a budget of " in str(here)
+    assert str(there) == str(here)
+    assert there.token_budget_min == here.token_budget_min
+
+
 def test_answers_of_every_kind_are_replayed_by_the_server(sides: Sides):
     for method in ("retrieve", "packs", "prompt", "context"):
         assert shown(receipt(sides.there, method)) == shown(receipt(sides.here, method))
@@ -381,7 +389,13 @@ def test_pages_are_of_one_root_and_end_where_the_limit_is(sides: Sides):
             Server(repo, token=TOKEN, port=0) as server,
             ibidem.open(server.start().url, token=TOKEN) as there,
         ):
-            for options in ({}, {"limit": 1001, "order_by": "-n", "offset": 3}, {"limit": 0}):
+            dated = {"created_after": NOW - 1, "offset": 1}
+            for options in (
+                {},
+                {"limit": 1001, "order_by": "-n", "offset": 3},
+                {"limit": 0},
+                dated,
+            ):
                 assert there.query(**options) == repo.query(**options)
                 assert there.at().page(**options) == repo.at().page(**options)
             nodes = there.at().nodes()
