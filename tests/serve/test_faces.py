@@ -14,6 +14,7 @@ import ibidem
 from ibidem import aio
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.conversation.served import ServedConversations
+from ibidem.objects.cid import RootCid
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.plain import fields_of
 from ibidem.repo.api.history import History
@@ -321,6 +322,16 @@ def test_an_answer_of_a_restricted_viewer_has_the_nodes_that_he_sees(tmp_path: A
                 assert there.at().root_cid == mine.at().root_cid
                 assert there.prompt("vault").to_json() == mine.prompt("vault").to_json()
                 assert there.at().count() == 1
+                errors = []
+                hidden = repo.at(viewer=ibidem.ALL).query(where={"level": 3})[0].cid
+                for cid in (hidden, RootCid.of(b"not there")):
+                    for repository, rev in ((there, str(cid)), (mine, RootCid(cid.raw))):
+                        with pytest.raises(NotFoundError) as missing:
+                            repository.at(rev).query()
+                        errors.append(
+                            (str(missing.value).replace(str(cid), ""), missing.value.kind)
+                        )
+                assert errors[:2] == errors[2:]
                 for refused in (
                     lambda: there.history.compare("vault", before="HEAD"),
                     lambda: there.conversations.append("home", [("user", "x")]),
