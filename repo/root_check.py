@@ -252,7 +252,7 @@ class RootCheck:
         """
         dims: dict[str, int] = {}
         try:
-            dims = {name: model.dim for name, model in checked_config(root).models.items()}
+            dims = _dims(root)
         except CorruptError as error:
             self._report(Fault(FaultKind.MALFORMED, f"root {cid}", str(error), cid, owner))
         self._changes.clear()
@@ -278,9 +278,7 @@ class RootCheck:
             return
         problem = place_problem(kind, key, fields)
         if problem is None and kind == "vector":
-            dim = at.dims.get(name)
-            if dim is not None and fields["dim"] != dim:
-                problem = f"got dimension {fields['dim']}, expected {dim} as model {name!r:.80} has"
+            problem = _dim_problem(name, fields["dim"], at.dims.get(name))
         elif problem is None and kind == "conflict":
             conflict = Conflict.from_map(dict(fields))
             problem = conflict_problem(self._source, key, conflict)
@@ -313,6 +311,7 @@ class RootCheck:
         if removed:
             self._check_removed(at, removed)
         self._check_conflicts(at, bases.values(), removed)
+        self._check_dims(at, bases.values())
 
     def finish(self) -> None:
         """Reports edges that a root has kept although it removed one of their nodes."""
@@ -388,6 +387,20 @@ class RootCheck:
                 detail = f"there is no {what} {key.hex()} in the graph that it could be about"
                 where = f"conflict {key.hex()}"
                 self._report(Fault(FaultKind.MALFORMED, where, detail, None, at.owner))
+
+    def _check_dims(self, at: _Open, bases: Iterable[Root]) -> None:
+        """Checks the vectors that a base has, and that were not passed, against a dimension that
+        the config of the base does not have."""
+        for name in sorted({name for base in bases for name in _redefined(base, at.dims)}):
+            passed = set(_split(bytes(at.attached.get(("vector", name), b""))))
+            for key, cid in Tree(self._source, at.root.vectors.get(name, EMPTY_TREE)).items():
+                fields = None if key in passed else _fields(self._source, cid)
+                if fields is None or fields.get("kind") != "vector":
+                    continue
+                problem = _dim_problem(name, fields["dim"], at.dims[name])
+                if problem is not None:
+                    where = f"vector {key.hex()} in {name!r:.80}"
+                    self._report(Fault(FaultKind.MALFORMED, where, problem, cid, at.owner))
 
     def _removed(self, root: Root, bases: Iterable[Root], field: str) -> list[bytes]:
         """Returns the keys of a tree that one of the bases has and the root does not, ascending."""
@@ -507,6 +520,26 @@ def _looked_up(source: Source, tree: TreeCid, keys: Sequence[bytes]) -> Iterator
     for start in range(0, len(keys), _BATCH_KEYS):
         batch = keys[start : start + _BATCH_KEYS]
         yield from [None] * len(batch) if tree == EMPTY_TREE else found.get_many(batch)
+
+
+def _dims(root: Root) -> dict[str, int]:
+    """Returns the dimensions in the config of a root, by model."""
+    return {name: model.dim for name, model in checked_config(root).models.items()}
+
+
+def _redefined(base: Root, dims: Mapping[str, int]) -> list[str]:
+    """Returns the models of which a base has vectors, but not the same dimension."""
+    try:
+        known = _dims(base)
+    except CorruptError:
+        known = {}
+    return [name for name, dim in dims.items() if name in base.vectors and known.get(name) != dim]
+
+
+def _dim_problem(model: str, dim: object, expected: int | None) -> str | None:
+    if expected is None or dim == expected:
+        return None
+    return f"got dimension {dim}, expected {expected} as model {model!r:.80} has"
 
 
 def _fields(source: Source, cid: Cid) -> Fields | None:

@@ -69,10 +69,13 @@ class Call:
         """Returns the graph at a revision, or of a root, as the viewer of the token sees it."""
         try:
             found = self._at(at)
-        except NotFoundError:
+        except NotFoundError as missing:
             if not is_cid(at):
                 raise
-            found = self._at(RootCid.parse(str(at)))
+            try:
+                found = self._at(RootCid.parse(str(at)))
+            except NotFoundError:
+                raise missing from None
         self.subject.root = found.root_cid
         return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,11 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.location import Location
 from ibidem.objects.record import record
 from ibidem.repo.served.members import serves
-from ibidem.retrieve.answer.answer import NOUNS, Answer, AnswerKind
+from ibidem.retrieve.answer.answer import Answer, AnswerKind, printed
+from ibidem.retrieve.answer.drops import DropReason
 from ibidem.retrieve.answer.item import Item
 from ibidem.retrieve.answer.lane_score import LaneScore, LaneScores
-from ibidem.retrieve.answer.protocol import json_text, page
+from ibidem.retrieve.answer.protocol import json_text
 from ibidem.retrieve.answer.tuple_sequence import TupleSequence
 from ibidem.retrieve.context.pack import Hit, Pack, title_of
 from ibidem.retrieve.context.prompt import Citation, Prompt
@@ -145,6 +146,8 @@ class ServedAnswer(TupleSequence[Any]):
     token_budget: int | None
     candidates_seen: int
     dropped_counts: Mapping[str, int]
+    token_budget_min: int | None
+    """If nothing fitted the budget, one that the smallest of what was tried fits."""
     warnings: tuple[ServedWarning, ...]
     fields: Mapping[str, Any]
     """The answer as plain data."""
@@ -181,12 +184,7 @@ class ServedAnswer(TupleSequence[Any]):
         return ["" if one is None else str(one) for one in self.locations]
 
     def __str__(self) -> str:
-        blocks = [
-            (title, item.rendered.removeprefix(f"{item.title}\n"))
-            for title, item in zip(self.titles(), self.items, strict=True)
-        ]
-        shown: Any = self
-        return page(shown, NOUNS[self.kind], blocks)
+        return printed(self)
 
     def explain(self) -> str:
         """Returns for a person how the answer came about."""
@@ -228,11 +226,17 @@ class ServedAnswer(TupleSequence[Any]):
                 found["token_budget"],
                 found["candidates_seen"],
                 found["dropped_counts"],
+                None if items else _least(found["dropped"]),
                 _warnings(found),
                 found,
             )
         except (KeyError, TypeError, ValueError, AttributeError, IbidemError) as error:
             raise RemoteError("remote: its answer has another form than an answer") from error
+
+
+def _least(dropped: Iterable[Mapping[str, Any]]) -> int | None:
+    costs = (one["tokens"] for one in dropped if one["reason"] == DropReason.BUDGET)
+    return min((cost for cost in costs if cost is not None), default=None)
 
 
 def _warnings(found: Mapping[str, Any]) -> tuple[ServedWarning, ...]:

@@ -44,6 +44,7 @@ from ibidem.repo.served.transaction import ServedTransaction
 from ibidem.repo.sync.wire import CBOR
 from ibidem.retrieve.answer.answer import AnswerKind
 from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.options import TIMES_OF_RECORDS
 
 if TYPE_CHECKING:
     from ibidem.repo.retrieval.signature import QuestionOptions
@@ -313,8 +314,12 @@ class ServedRevision(Behind, Revision):
             yield from page.nodes
 
     def _pages(self, options: Mapping[str, Any]) -> Iterator[Page]:
-        """Yields the pages of a query, all of the root that the first was read from."""
+        """Yields the pages of a query, all of the root that the first was read from; of its commit
+        where times are found in the history."""
         sent, at = plain(options), self._rev
+        is_dated = not sent.keys().isdisjoint(TIMES_OF_RECORDS)
+        if is_dated:
+            at = str(self.commit_cid or at)
         limit = sent.get("limit")
         rest = None if limit is None else checks.count("limit", limit)
         while True:
@@ -325,7 +330,9 @@ class ServedRevision(Behind, Revision):
             if page.next is None or rest == 0:
                 return
             sent.pop("offset", None)
-            at, sent["after"] = str(root), page.next
+            sent["after"] = page.next
+            if not is_dated:
+                at = str(root)
 
 
 @serves(Receipts)

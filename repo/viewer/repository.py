@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import Cid, CommitCid, RootCid
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import UNREADABLE, ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.api.notes import NoteSpaces
 from ibidem.repo.arguments import check_no_request
@@ -122,12 +122,24 @@ class ViewerRepository(Layers, Recalling, Questions, Proxy, Closing):
 
         Raises:
             InvalidInputError: kind `not-permitted`: another revision, or another viewer.
+            NotFoundError: there is no such commit or root; a block of another kind, which may be a
+                hidden node, is as one that is missing.
         """
         if viewer not in (None, self.viewer):
             raise not_permitted("another viewer")
         if allow_erased:
             raise not_permitted("allow_erased")
-        return ViewerRevision(Revision(self._core.graph(self._nameable(rev), viewer=self.viewer)))
+        named = self._nameable(rev)
+        try:
+            graph = self._core.graph(named, viewer=self.viewer)
+        except UNREADABLE as error:
+            if not isinstance(named, RootCid):
+                raise
+            raise NotFoundError(
+                f"revision {str(named)!r}: no such root is in this repository",
+                kind=ErrorKind.REVISION_NOT_FOUND,
+            ) from error
+        return ViewerRevision(Revision(graph))
 
     def _answer(self, method: str, **options: Any) -> Any:
         return getattr(self.at(), method)(**options)

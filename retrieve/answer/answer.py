@@ -229,13 +229,7 @@ class Answer(Drawn, TupleSequence[AnyItem]):
         return "\n".join(_lines(self)) + "\n"
 
     def __str__(self) -> str:
-        blocks = [
-            (_origin(item.root) + title, item.rendered.removeprefix(f"{item.title}\n"))
-            for title, item in zip(self.titles(), self.items, strict=True)
-        ]
-        text = page(self, NOUNS[self.kind], blocks)
-        least = self.token_budget_min
-        return text if least is None else f"{text}\nnothing fits: a budget of {least} tokens does"
+        return printed(self)
 
     def titles(self) -> list[str]:
         """Returns what stands above each item for a person: the location of a node, or the title
@@ -306,6 +300,17 @@ class Answer(Drawn, TupleSequence[AnyItem]):
         if self.graph is not None:
             fields["graph"] = codec.encode(self.graph.form())
         return map_of(fields)
+
+
+def printed(answer: Any) -> str:
+    """Returns an answer, computed here or by a server, as a page for a person."""
+    blocks = [
+        (_origin(item.root) + title, item.rendered.removeprefix(f"{item.title}\n"))
+        for title, item in zip(answer.titles(), answer.items, strict=True)
+    ]
+    text = page(answer, NOUNS[answer.kind], blocks)
+    least = answer.token_budget_min
+    return text if least is None else f"{text}\nnothing fits: a budget of {least} tokens does"
 
 
 def best_ids(answer: Answer[AnswerItem]) -> list[NodeId]:

@@ -14,6 +14,7 @@ import ibidem
 from ibidem import aio
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.conversation.served import ServedConversations
+from ibidem.objects.cid import RootCid
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.plain import fields_of
 from ibidem.repo.api.history import History
@@ -284,6 +285,14 @@ def test_a_warning_has_its_code_and_its_text(sides: Sides):
     assert [len(one.warnings) for one in prompts] == [1, 1]
 
 
+@pytest.mark.parametrize("method", ["retrieve", "packs"])
+def test_an_answer_that_nothing_fits_names_a_budget(sides: Sides, method: str):
+    here, there = (getattr(one, method)("parcel", token_budget=1) for one in sides)
+    assert "nothing fits: a budget of " in str(here)
+    assert str(there) == str(here)
+    assert there.token_budget_min == here.token_budget_min
+
+
 def test_answers_of_every_kind_are_replayed_by_the_server(sides: Sides):
     for method in ("retrieve", "packs", "prompt", "context"):
         assert shown(receipt(sides.there, method)) == shown(receipt(sides.here, method))
@@ -313,6 +322,16 @@ def test_an_answer_of_a_restricted_viewer_has_the_nodes_that_he_sees(tmp_path: A
                 assert there.at().root_cid == mine.at().root_cid
                 assert there.prompt("vault").to_json() == mine.prompt("vault").to_json()
                 assert there.at().count() == 1
+                errors = []
+                hidden = repo.at(viewer=ibidem.ALL).query(where={"level": 3})[0].cid
+                for cid in (hidden, RootCid.of(b"not there")):
+                    for repository, rev in ((there, str(cid)), (mine, RootCid(cid.raw))):
+                        with pytest.raises(NotFoundError) as missing:
+                            repository.at(rev).query()
+                        errors.append(
+                            (str(missing.value).replace(str(cid), ""), missing.value.kind)
+                        )
+                assert errors[:2] == errors[2:]
                 for refused in (
                     lambda: there.history.compare("vault", before="HEAD"),
                     lambda: there.conversations.append("home", [("user", "x")]),
@@ -381,7 +400,13 @@ def test_pages_are_of_one_root_and_end_where_the_limit_is(sides: Sides):
             Server(repo, token=TOKEN, port=0) as server,
             ibidem.open(server.start().url, token=TOKEN) as there,
         ):
-            for options in ({}, {"limit": 1001, "order_by": "-n", "offset": 3}, {"limit": 0}):
+            dated = {"created_after": NOW - 1, "offset": 1}
+            for options in (
+                {},
+                {"limit": 1001, "order_by": "-n", "offset": 3},
+                {"limit": 0},
+                dated,
+            ):
                 assert there.query(**options) == repo.query(**options)
                 assert there.at().page(**options) == repo.at().page(**options)
             nodes = there.at().nodes()

@@ -105,8 +105,11 @@ def test_each_vector_is_read_once_and_new_nodes_are_not_looked_up(
     assert looked_up == 9  # the hub, which edges of nine later commits point to
 
 
+@pytest.mark.parametrize("has_parent", [False, True])
 @pytest.mark.parametrize("has_other", [False, True])
-def test_vectors_of_another_dimension_than_their_model_are_found(has_other: bool) -> None:
+def test_vectors_of_another_dimension_than_their_model_are_found(
+    has_other: bool, has_parent: bool
+) -> None:
     repo, _ = grown(40, batch=20)
     with repo.transaction() as tx:
         node = tx.add_node("Note", key="other")
@@ -121,7 +124,8 @@ def test_vectors_of_another_dimension_than_their_model_are_found(has_other: bool
         models["m"] = {**models["m"], "dim": 3}
         block = replace(root, config={**root.config, "models": models}).encode()
         buffer.put(RootCid.of(block), block)
-        forged = replace(commit, root=RootCid.of(block), parents=()).encode()
+        parents = (commit.cid,) if has_parent else ()
+        forged = replace(commit, root=RootCid.of(block), parents=parents).encode()
         buffer.put(CommitCid.of(forged), forged)
         moved = refs.changed(state.view, {"heads/forged": CommitCid.of(forged)}, buffer)
         return replace(state.view, refs=moved)

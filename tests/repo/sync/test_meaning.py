@@ -16,7 +16,7 @@ import ibidem
 from ibidem.objects import codec
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.child import Child
-from ibidem.objects.cid import Cid, CommitCid
+from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.config import Config, Model
 from ibidem.objects.conflict import Conflict
@@ -490,6 +490,18 @@ def test_vectors_of_a_model_that_the_configuration_does_not_name_are_named_by_fs
     vectors = {"m": forge.tree([(node.id.raw, put_vector(forge))])}
     commit = forge.commit(forge.root(nodes=nodes, vectors=vectors))
     assert "root.vectors" in str(refused_and_named(repo, forge, commit))
+
+
+def test_a_commit_that_gives_the_same_vectors_another_dimension_is_refused(
+    repo: Repository, forge: Forge
+):
+    root, head = head_root(repo), repo.commit_at().cid
+    ((name, model),) = root.config["models"].items()
+    models = {name: {**model, "dim": model["dim"] + 1}}
+    forged = replace(root, config={**root.config, "models": models}).encode()
+    commit = forge.commit(RootCid(put(forge.blocks, forged).raw), head)
+    said = f"got dimension {model['dim']}, expected {model['dim'] + 1} as model {name!r} has"
+    assert said in str(refused_and_named(repo, forge, commit))
 
 
 def test_a_clone_of_a_repository_that_began_with_a_policy_is_whole(tmp_path):
