@@ -11,7 +11,7 @@ import re
 from datetime import date, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
-_DAY = re.compile(r"(?<![a-z])[mhs]*[dy][dmyhs]*(?![a-z])", re.IGNORECASE)
+_DAY = re.compile(r"(?<![a-z])(?:[mhs]*[dy][dmyhs]*|m{3,})(?![a-z])", re.IGNORECASE)
 _TIME = re.compile(r"(?<![a-z])(?:[hs]+|m+:s+)(?![a-z])", re.IGNORECASE)
 _ELAPSED = re.compile(r"\[[hms]+\]", re.IGNORECASE)
 _NO_DATE = re.compile(r"\"[^\"]*\"|\[[^\]]*\]|\\.|AM/PM|A/P", re.IGNORECASE)
