@@ -400,6 +400,7 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
             "tail": tail,
         }
         changes = {name: value for name, value in changes.items() if value is not UNCHANGED}
+        parts: Mapping[BlobCid, bytes] = {}
         if children is not UNCHANGED:
             changes["children"] = tuple(children)
         properties = before.props if props is UNCHANGED else check_mapping("props", props)
@@ -408,8 +409,8 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
             changes["props"].pop(name, None)
         if content is not UNCHANGED:
             changes["content"], parts = split_content(check_content(content))
-            self._draft.put_contents(parts)
         self._draft.stage(NODES, id.raw, changed(before, **changes))
+        self._draft.put_contents(parts)
 
     def remove_node(self, id: NodeId | str) -> None:  # noqa: A002
         """Stages the removal of a node with its edges and vectors.
