@@ -17,9 +17,8 @@ from ibidem.objects.derive import ref_key
 from ibidem.objects.errors import (
     UNREADABLE,
     CorruptError,
-    FormatError,
+    IbidemError,
     InvalidInputError,
-    NotFoundError,
 )
 from ibidem.objects.tree import Tree, diff, mutate
 from ibidem.objects.view import RECEIPTS, RUNS, Ref, View
@@ -80,7 +79,7 @@ class Targets(dict[str, Any]):
     def __init__(
         self,
         targets: Mapping[str, Any],
-        damaged: Sequence[CorruptError | FormatError | NotFoundError] = (),
+        damaged: Sequence[IbidemError] = (),
     ) -> None:
         super().__init__(targets)
         self.damaged = tuple(damaged)
@@ -105,7 +104,7 @@ def listed(source: Source, view: View, prefix: str) -> dict[str, Any]:
 def readable(source: Source, view: View, prefix: str) -> Targets:
     """Returns the same of the refs that can be read, and why the others cannot."""
     targets: dict[str, Any] = {}
-    damaged: list[CorruptError | FormatError | NotFoundError] = []
+    damaged: list[IbidemError] = []
     for key, cid in Tree(source, view.refs).items():
         try:
             ref = Ref.decode(source.get(cid))

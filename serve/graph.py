@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from ibidem.objects.block_json import block_json, location_json
 from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.history.diff_json import change_json
 from ibidem.repo.revspec import HEAD
+from ibidem.repo.sync import wire
 from ibidem.repo.sync.wire import CBOR
 from ibidem.serve.exchange import Answer, Call, count_in, is_cid
 from ibidem.serve.question import parsed, read_object, served, written
@@ -26,20 +28,23 @@ _HINT_WHERE = 'write a JSON object, such as {"source": "notes/a.md"}'
 
 
 def branches(call: Call) -> Answer:
-    """Returns the current branch, and the commits of branches and tags."""
+    """Returns the current branch, the commits of branches and tags, and why others cannot be
+    read."""
     call.options()
     repository = call.served.repository
     head = repository.head
-    return Answer(
-        written(
-            {
-                "current": repository.current_branch,
-                "head": None if head is None else str(head),
-                "branches": {name: str(cid) for name, cid in repository.branches().items()},
-                "tags": {name: str(cid) for name, cid in repository.tags().items()},
-            }
-        )
-    )
+    found = repository.branches()
+    body: dict[str, Any] = {
+        "current": repository.current_branch,
+        "head": None if head is None else str(head),
+        "branches": {name: str(cid) for name, cid in found.items()},
+        "tags": {name: str(cid) for name, cid in repository.tags().items()},
+    }
+    if found.damaged:
+        body["damaged"] = [
+            json.loads(wire.write_problem(error, wire.status_of(error))) for error in found.damaged
+        ]
+    return Answer(written(body))
 
 
 def node(call: Call) -> Answer:

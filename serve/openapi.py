@@ -343,13 +343,19 @@ def _result(path: str) -> tuple[str, Schema | None]:
         "/v1/nodes/{id}": _required(root=_CID, node=_OBJECT, edges=_LIST),
         "/v1/log": _required(commits=_LIST),
         "/v1/diff": _required(changes=_LIST, is_complete={"type": "boolean"}),
-        "/v1/branches": _required(current=_TEXT, branches=_OBJECT, tags=_OBJECT),
+        "/v1/branches": _branches_schema(),
         **dict.fromkeys(_CHANGES, _required(branch=_TEXT)),
     }.get(path, _OBJECT)
 
 
 def _required(**properties: Schema) -> Schema:
     return {"type": "object", "required": list(properties), "properties": properties}
+
+
+def _branches_schema() -> Schema:
+    found = _required(current=_TEXT, branches=_OBJECT, tags=_OBJECT)
+    damaged = {**_LIST, "description": "A problem for each ref that cannot be read, if any."}
+    return {**found, "properties": {**found["properties"], "damaged": damaged}}
 
 
 def _problem_schema() -> Schema:

@@ -6,6 +6,7 @@ offer is one typed error; a clone has it.
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -41,6 +42,7 @@ from ibidem.repo.served.client import Client, in_path, plain
 from ibidem.repo.served.comparison import ServedComparison
 from ibidem.repo.served.members import Behind, not_served, serves
 from ibidem.repo.served.transaction import ServedTransaction
+from ibidem.repo.sync import wire
 from ibidem.repo.sync.wire import CBOR
 from ibidem.retrieve.answer.answer import AnswerKind
 from ibidem.retrieve.query import checks
@@ -90,13 +92,11 @@ class ServedRepository(Behind, Repository):
 
     def branches(self) -> Targets:
         """Returns the branches that have commits, by name."""
-        return Targets(
-            {name: _commit_cid(cid) for name, cid in self._branches()["branches"].items()}
-        )
+        return self._targets("branches")
 
     def tags(self) -> Targets:
         """Returns the tags, by name."""
-        return Targets({name: _commit_cid(cid) for name, cid in self._branches()["tags"].items()})
+        return self._targets("tags")
 
     def commit_at(self, rev: object = HEAD) -> Commit:
         """Returns the commit that a revision names."""
@@ -202,6 +202,12 @@ class ServedRepository(Behind, Repository):
 
     def _branches(self) -> dict[str, Any]:
         return self.client.get("/v1/branches").json()
+
+    def _targets(self, name: str) -> Targets:
+        found = self._branches()
+        problems = found.get("damaged", ())
+        damaged = [wire.read_problem(0, json.dumps(one).encode()) for one in problems]
+        return Targets({name: _commit_cid(cid) for name, cid in found[name].items()}, damaged)
 
 
 @serves(Revision, *_QUESTIONS)

@@ -15,6 +15,7 @@ from ibidem.objects.cid import CommitCid
 from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError, NotFoundError
 from ibidem.repo.refs import check_name
 from ibidem.repo.repository import Repository
+from ibidem.serve.server import Server
 
 GOOD = ["main", "a", "0", "feature/retries", "v1.0", "a-b_c.d/e", "x" * 255, "2026-01-01", "con"]
 
@@ -222,6 +223,14 @@ def test_a_damaged_ref_is_named_and_leaves_the_others_usable(
     done = CliRunner().invoke(cli, ["branch", "-R", str(tmp_path / "kb")])
     assert [line.split()[-2] for line in done.stdout.splitlines()] == ["main", "new", "other"]
     assert f"ref {name}: " in done.stderr
+    token = "x" * 40
+    with ibidem.open(tmp_path / "kb") as repo, Server(repo, token=token, port=0) as server:
+        server.start()
+        with ibidem.open(server.url, token=token) as there:
+            assert list(there.branches()) == ["main", "new", "other"]
+            (error,) = there.branches().damaged
+            assert (type(error), error.kind) == (CorruptError, ErrorKind.HASH_MISMATCH)
+            assert f"ref {name}: " in str(error)
 
 
 def flip(folder: Path, block: bytes) -> None:
