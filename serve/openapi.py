@@ -11,6 +11,7 @@ import inspect
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ibidem.repo.questions import Questions
@@ -292,11 +293,12 @@ def _may_be_null(parameter: inspect.Parameter) -> bool:
 
 def _schema(option: Option, *, is_nullable: bool) -> Schema:
     """Returns the schema of the values of an option; inside a mapping, of each of its keys."""
-    inner = {
-        one.key: _schema(one, is_nullable=bool(one.none))
-        for one in OPTIONS.values()
-        if one.name.rpartition(".")[0] == option.name
-    }
+    inner = {}
+    for one in OPTIONS.values():
+        if one.name.rpartition(".")[0] == option.name:
+            # A time is given in several forms, of which the table has the resolved one.
+            form = replace(OPTIONS["as_of"], help=one.help) if one.key == "as_of" else one
+            inner[one.key] = _schema(form, is_nullable=bool(form.none))
     kinds = [_schema_of_type(kind, option, inner) for kind in _ALTERNATIVES.split(option.type)]
     unique = list({json.dumps(one, sort_keys=True): one for one in kinds if one}.values())
     if is_nullable:

@@ -224,6 +224,12 @@ def _queries(value: Any) -> Any:
     ]
 
 
+def _sources(value: Any) -> Any:
+    if not isinstance(value, dict) or "as_of" not in value:
+        return value
+    return {**value, "as_of": _moment(value["as_of"])}
+
+
 def _moment(value: Any) -> Any:
     return time_of(value) if isinstance(value, str) else value
 
@@ -233,6 +239,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "sparse": _tuple,
     "queries": _queries,
     "order_by": _tuple,
+    "sources": _sources,
     "as_of": _moment,
     **dict.fromkeys(TIMES_OF_RECORDS, _moment),
 }

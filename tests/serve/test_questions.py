@@ -296,6 +296,17 @@ def test_a_bad_question_is_a_typed_error(shared: Server, token: str, body: Any, 
     assert names in found["detail"]
 
 
+def test_a_time_of_sources_has_the_forms_of_any_time(shared: Server):
+    body = {"text": "printers", "as_of": "2026-01-31T12:00:00Z"}
+    moments = (None, "2026-01-31T12:00:00Z", 1_769_860_800_000_000)
+    found = [
+        asked(shared, TOKEN, {**body, "sources": {"as_of": one}}, path="/v1/prompt")
+        for one in moments
+    ]
+    assert [status for status, _ in found] == [200, 200, 200]
+    assert len({answer["receipt"] for _, answer in found}) == 1
+
+
 def test_every_option_is_served_or_says_why_not():
     plain_options = {name for name in OPTIONS if "." not in name} - OF_PACKS.keys()
     assert set(served("retrieve")) | NOT_SERVED == plain_options
