@@ -181,7 +181,7 @@ class Revision(Questions):
         """Returns the time of the commit, None for a root without one; for a restricted caller, the
         greatest time in the property `name` of a visible node.
         """
-        from ibidem.repo.retrieval.given_time import newest_time
+        from ibidem.repo.retrieval.newest import newest_time
 
         return newest_time(self.graph, name)
 
@@ -426,9 +426,11 @@ class Revision(Questions):
         after: str | None = None,
     ) -> Page:
         """Returns the result of `query` with the total count and the cursor of the next page."""
+        options = changed_options(locals(), Questions.query)
         from ibidem.repo.retrieval import listing
+        from ibidem.repo.retrieval.given_time import given_times
 
-        return listing.page(self.graph, **changed_options(locals(), Questions.query))
+        return listing.page(self.graph, **given_times(options, self.graph))
 
     def count(
         self,
@@ -444,9 +446,11 @@ class Revision(Questions):
         include_tombstoned: bool = False,
     ) -> int:
         """Returns how many nodes `query` would return without a limit; reads no nodes."""
+        options = changed_options(locals(), Questions.query)
         from ibidem.repo.retrieval import listing
+        from ibidem.repo.retrieval.given_time import given_times
 
-        return listing.count(self.graph, **changed_options(locals(), Questions.query))
+        return listing.count(self.graph, **given_times(options, self.graph))
 
     def navigate(self, id: NodeId | str) -> Navigation | None:  # noqa: A002
         """Returns what is before, after, above and beside a passage or section, None for a node
@@ -569,6 +573,7 @@ class Revision(Questions):
             include_tombstoned: whether paths may pass hidden nodes.
         """
         from ibidem.repo.retrieval import listing
+        from ibidem.repo.retrieval.given_time import given_time
 
         return listing.paths(
             self.graph,
@@ -576,6 +581,6 @@ class Revision(Questions):
             path,
             limit=limit,
             repeats=repeats,
-            as_of=as_of,
+            as_of=given_time(as_of, "as_of", self.graph),
             include_tombstoned=include_tombstoned,
         )

@@ -304,11 +304,12 @@ class History:
         """
         conditions = changed_options(locals(), Questions.query, but=("limit",))
         from ibidem.repo.history.newest_nodes import newest_nodes
+        from ibidem.repo.retrieval.given_time import given_times
 
         graph = self._core.graph(at, viewer=viewer)
         if graph.is_restricted:
             raise not_permitted("History.newest_nodes")
-        return newest_nodes(graph, by=by, limit=limit, **conditions)
+        return newest_nodes(graph, by=by, limit=limit, **given_times(conditions, graph))
 
     def blame(self, node: NodeId | str, at: object = HEAD) -> list[Blame]:
         """Returns, for each field and property of a node, the commit that last set it.

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.repo.retrieval import retrieve
-from ibidem.repo.retrieval.given_time import given_time, newest_time
+from ibidem.repo.retrieval.given_time import given_time
+from ibidem.repo.retrieval.newest import newest_time
 from ibidem.repo.retrieval.pack_stream import PackStream
 from ibidem.repo.retrieval.retrieve import WRITTEN, answered, ask
 from ibidem.repo.retrieval.token_estimators import estimator_of

@@ -17,7 +17,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.repo import refs
 from ibidem.repo.event_log import SPACE_DEFAULT, read_log
 from ibidem.repo.events import NOT_USEFUL, NOTES, QUESTION, VOTE, WORDS, Event, Log
-from ibidem.repo.retrieval.given_time import newest_time
+from ibidem.repo.retrieval.newest import newest_time
 from ibidem.retrieve.query.options import default
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.recall.factors import Opinions

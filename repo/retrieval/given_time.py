@@ -1,22 +1,21 @@
-"""The time of a question: the given one, or that of the commit or the newest visible node, never
-the clock's.
+"""The time of a question as a caller gives it; a number that is not in microseconds is refused.
 
-A given number that is not in microseconds is refused. Seconds read as microseconds are a time of
-January 1970: every answer would be empty or whole, and nothing would say why. A time that a
-question has by default is not refused, whatever its clock counts.
-
-Spec: trust 6.
+Seconds read as microseconds are a time of January 1970: every answer would be empty or whole, and
+nothing would say why. A time that a question has by default (`newest.py`) is not refused, whatever
+its clock counts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.printable import moment as shown
 from ibidem.repo.arguments import checked_time
-from ibidem.retrieve.access.policy import members
+from ibidem.repo.retrieval.newest import newest_time
+from ibidem.retrieve.query.options import TIMES_OF_RECORDS
 
 if TYPE_CHECKING:
     from ibidem.repo.graph import Graph
@@ -50,24 +49,14 @@ def given_time(time: int | datetime | None, name: str, graph: Graph | None = Non
     return found
 
 
-def newest_time(graph: Graph, name: str) -> int | None:
-    """Returns the time of the commit, None if the graph is a root without one. For a restricted
-    caller, returns the greatest time of a visible node, 0 without one: the commit may be about
-    hidden nodes. Of several graphs it is the latest of their times.
-
-    Args:
-        name: the property with the time of a node.
-    """
-    if len(graph.parts) > 1:
-        times = [newest_time(one, name) for one in graph.parts]
-        return max((time for time in times if time is not None), default=None)
-    if not graph.is_restricted:
-        return None if graph.commit is None else graph.commit.time
-    from ibidem.repo.retrieval import listing
-
-    page = listing.page(graph, where={name: {"gte": 0}}, order_by=f"-{name}", limit=1)
-    values = [value for node in page.nodes for value in members(node.props, name, 0)]
-    return max((value for value in values if type(value) is int), default=0)
+def given_times(options: Mapping[str, Any], graph: Graph) -> dict[str, Any]:
+    """Returns the options of a question with its times as `given_time` returns them."""
+    times = {
+        name: given_time(options[name], name, graph)
+        for name in ("as_of", *TIMES_OF_RECORDS)
+        if name in options
+    }
+    return {**options, **times}
 
 
 def _is_dated(graph: Graph) -> bool:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.tree import EMPTY_TREE
+from ibidem.repo.arguments import checked_time
 from ibidem.repo.history.ancestry import first_parents, read_ends
-from ibidem.repo.retrieval.given_time import given_time
 from ibidem.repo.viewer.exposure import not_permitted
 from ibidem.retrieve.access.policy import checked_viewer, policy_of
 from ibidem.retrieve.query import option_checks
@@ -56,10 +56,7 @@ def _bases(
     revision: Graph, times: Iterable[tuple[str, int | datetime]]
 ) -> dict[str, RootCid | None]:
     """Returns the base of each condition; the history is read once."""
-    pending = sorted(
-        ((_moment(name, time, revision), name) for name, time in times),
-        key=lambda one: -one[0],
-    )
+    pending = sorted(((_moment(name, time), name) for name, time in times), key=lambda one: -one[0])
     found: dict[str, RootCid | None] = {}
     if revision.commit is None:
         _check_empty(revision, pending[0][1])
@@ -80,8 +77,8 @@ def _bases(
     return found | {name: None for _, name in pending}
 
 
-def _moment(name: str, time: int | datetime, revision: Graph) -> int:
-    moment: int = option_checks.present(name, given_time(time, name, revision))
+def _moment(name: str, time: int | datetime) -> int:
+    moment: int = option_checks.present(name, checked_time(time, name))
     return moment
 
 

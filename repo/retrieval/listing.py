@@ -15,7 +15,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.repo.argument_checks import check_ids
-from ibidem.repo.retrieval.given_time import given_time
+from ibidem.repo.arguments import checked_time
 from ibidem.repo.retrieval.history import with_history
 from ibidem.retrieve.access.restricted_snapshot import CallerSnapshot
 from ibidem.retrieve.answer.tuple_sequence import TupleSequence
@@ -166,7 +166,7 @@ def paths(
     nodes = check_ids("starts", starts)
     hidden = checks.flag("include_tombstoned", include_tombstoned)
     steps = parse_steps(path)
-    moment = _checked_moment(revision, as_of)
+    moment = _checked_moment(as_of)
 
     def found(snapshot: Snapshot) -> list[GraphPath]:
         view = view_of(snapshot, include_tombstoned=hidden)
@@ -181,10 +181,10 @@ def paths(
     return _answer(revision, found)
 
 
-def _checked_moment(revision: Graph, as_of: int | datetime | None) -> int | None:
+def _checked_moment(as_of: int | datetime | None) -> int | None:
     if as_of is None:
         return None
-    moment: int = option_checks.present("as_of", given_time(as_of, "as_of", revision))
+    moment: int = option_checks.present("as_of", checked_time(as_of, "as_of"))
     return moment
 
 
@@ -212,7 +212,7 @@ def _scope(
         viewer=revision.viewer,
         label=label,
         where=where or None,
-        as_of=_checked_moment(revision, as_of),
+        as_of=_checked_moment(as_of),
         valid_missing=valid_missing,
         history=history,
         include_tombstoned=include_tombstoned,

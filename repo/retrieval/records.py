@@ -14,7 +14,8 @@ from ibidem.objects.cid import CommitCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.event_log import SPACE_DEFAULT
 from ibidem.repo.retrieval.feedback import notes_head, notes_time
-from ibidem.repo.retrieval.given_time import given_time, newest_time
+from ibidem.repo.retrieval.given_time import given_time
+from ibidem.repo.retrieval.newest import newest_time
 from ibidem.repo.retrieval.retrieve import answered, ask
 from ibidem.retrieve.answer.answer import Answer, AnswerKind
 from ibidem.retrieve.query.options import members

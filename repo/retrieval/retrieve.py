@@ -16,7 +16,7 @@ from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.repo.graph import Graph
 from ibidem.repo.retrieval.answer_cache import Lookup
-from ibidem.repo.retrieval.given_time import given_time
+from ibidem.repo.retrieval.given_time import given_times
 from ibidem.repo.retrieval.rerank_timeout import limited
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.repo.slow_log import Timer, note_slow
@@ -200,7 +200,7 @@ def ask(
         given: some of `retrieve.query.options`, without those of packs. A vector computed by
             `model`, `embedder` or an encoder is in the receipt, so a replay needs no model.
     """
-    options: dict[str, Any] = {**given}
+    options = given_times(given, revision)
     if not options.keys().isdisjoint(TIMES_OF_RECORDS):
         from ibidem.repo.retrieval.history import with_history
 
@@ -219,8 +219,7 @@ def ask(
     model, embedder = options.pop("model", None), options.pop("embedder", None)
     degrade, degraded = options.pop("degrade", False), None
     rerank, timeout = options.pop("rerank", None), options.pop("rerank_timeout", None)
-    strict = options.pop("strict", False)
-    as_of = given_time(options.pop("as_of", None), "as_of", revision)
+    strict, as_of = options.pop("strict", False), options.pop("as_of", None)
     if revision.viewer is not None:
         revision.seen_by(options.get("viewer"))
         options["viewer"] = revision.viewer
