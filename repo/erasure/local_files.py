@@ -184,20 +184,20 @@ def _sweep_derived(repository: Core, folder: Path) -> None:
 
 
 def _concerns(
-    data: bytes, block: bytes | None, *, copies: Copies, ids: Substrings, texts: Substrings
+    data: bytes, block: bytes, *, copies: Copies, ids: Substrings, texts: Substrings
 ) -> bool:
     """Returns whether a receipt names one of the nodes or quotes their text.
 
     Args:
-        data: a part of a log.
-        block: the receipt in it if it is whole.
+        data: the frame of the receipt.
+        block: the receipt.
         copies: of the nodes.
         ids: theirs.
         texts: theirs, as `Copies.quotations`.
     """
     if ids.is_any_in(data):
         try:
-            rows = codec.decode(block or b"").get("items", ())
+            rows = codec.decode(block).get("items", ())
         except IbidemError:
             return True
         if any(row and row[0] in copies.cids for row in rows):
@@ -223,12 +223,12 @@ def _files(folder: Path, rule: Rule) -> list[Path]:
     return [path for path, row in _rows(folder) if row.rule is rule]
 
 
-def _blank_receipts(folder: Path, is_gone: Callable[[bytes, bytes | None], bool]) -> None:
-    """Overwrites the chosen receipts, including remains of them from an earlier attempt or a
-    crash.
+def _blank_receipts(folder: Path, is_gone: Callable[[bytes, bytes], bool]) -> None:
+    """Overwrites the chosen receipts, and all remains of an earlier attempt or a crash: a writer
+    that truncated them would take the sign of this erasure away with them.
 
     Args:
-        is_gone: takes a part of a log, and the receipt in it if it is whole.
+        is_gone: takes the frame of a receipt, and the receipt.
     """
     make_folder(folder / RECEIPTS)
     with folder_lock(folder / RECEIPTS):  # prevents appending and rotation meanwhile
@@ -243,7 +243,7 @@ def _blank_receipts(folder: Path, is_gone: Callable[[bytes, bytes | None], bool]
             spans = [
                 (start, stop)
                 for start, stop, block in log_frames(data)
-                if is_gone(data[start:stop], block)
+                if block is None or is_gone(data[start:stop], block)
             ]
             if spans:
                 blank(path, spans)

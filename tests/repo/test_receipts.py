@@ -17,7 +17,7 @@ import ibidem
 from ibidem.objects.cid import ReceiptCid
 from ibidem.objects.codec import encode
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
-from ibidem.repo.erasure.local_files import remove_derived
+from ibidem.repo.erasure.local_files import _blank_receipts, remove_derived
 from ibidem.repo.receipts.log import HEAD_BYTES, LOG_FILE, OLDER_FILE, ReceiptLog
 from ibidem.retrieve.answer.receipt import Receipt
 from ibidem.store.lock import writer_lock
@@ -322,6 +322,20 @@ def test_a_zero_of_an_erasure_outlasts_what_a_killed_writer_leaves(tmp_path: Pat
     data = (tmp_path / LOG_FILE).read_bytes()
     assert data[size : size + 5] == b"\x00\x00IbR"
     assert [block for _, block in first.blocks()] == BLOCKS[:2]
+
+
+def test_an_erasure_leaves_no_torn_receipt_whose_removal_hides_it(tmp_path: Path) -> None:
+    with ibidem.init(tmp_path) as repo:
+        first = repo.core.receipts
+        first.append(BLOCKS[0])
+        whole = log_file(tmp_path).stat().st_size
+        with log_file(tmp_path).open("ab") as file:
+            file.write(b"\x00IbR\x07")
+        _blank_receipts(tmp_path / ".ibidem", lambda _frame, _block: False)
+        other = ReceiptLog(log_file(tmp_path).parent, log_bytes_max=whole + 1)
+        other.append(BLOCKS[1], generation=1)
+        first.append(BLOCKS[2], generation=0)
+        assert [block for _, block in other.blocks()] == BLOCKS[:2]
 
 
 def log_file(folder: Path) -> Path:
