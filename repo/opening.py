@@ -56,8 +56,12 @@ def open_core(
     if not location.is_folder:
         from ibidem.repo.erasure.shared import catch_up
 
-        state = opened.operation_log.state()
-        catch_up(opened, state)
+        try:
+            state = opened.operation_log.state()
+            catch_up(opened, state)
+        except BaseException:
+            opened.close()
+            raise
     if finish_erasing:
         opened.erasing_finisher = _finish_erasing
         if state is not None:

@@ -14,7 +14,7 @@ from ibidem.objects.cid import Cid
 from ibidem.objects.tree import EMPTY_TREE
 from ibidem.repo.erasure.guard import read_erased
 from ibidem.repo.erasure.local_files import remove_derived
-from ibidem.store.files import read_file, write_file
+from ibidem.store.files import medium_error, read_file, write_file
 from ibidem.store.protocol import SupportsLocalCopies
 
 if TYPE_CHECKING:
@@ -40,11 +40,14 @@ def catch_up(repository: Core, state: State) -> None:
     known = read_file(folder / _FILE)
     if known == erasures.raw or (known is None and erasures == EMPTY_TREE):
         return
-    remove_derived(repository)
     store = repository.store
-    if isinstance(store, SupportsLocalCopies):
-        store.forget_copies(Cid(raw) for raw in read_erased(store, erasures).cids)
-    note(folder, erasures.raw)
+    try:
+        remove_derived(repository)
+        if isinstance(store, SupportsLocalCopies):
+            store.forget_copies(Cid(raw) for raw in read_erased(store, erasures).cids)
+        note(folder, erasures.raw)
+    except OSError as error:
+        raise medium_error(folder, error) from error
 
 
 def note(folder: Path, erasures: bytes) -> None:

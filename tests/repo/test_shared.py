@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import urllib.request
 from pathlib import Path
 
@@ -136,6 +137,26 @@ def test_a_collection_deletes_blocks(address: str) -> None:
         assert repository.head is None
         fill(repository)
     assert fsck_folder(address).is_clean
+
+
+def test_files_that_cannot_follow_an_erasure_elsewhere_are_a_typed_error(
+    s3_prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ibidem.init(s3_prefix) as first, first.transaction(author="a") as tx:
+        node = tx.add_node("Note", summary="the name is Rumpelstiltskin")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "other"))
+    with ibidem.open(s3_prefix) as second:
+        folder = second.folder
+    assert folder is not None
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    with ibidem.open(s3_prefix) as first:
+        first.maintenance.erase([node], reason="asked", author="a")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "other"))
+    (folder / "receipts").symlink_to("nowhere")
+    with pytest.raises(StorageError, match=re.escape(str(folder))):
+        ibidem.open(s3_prefix)
+    (folder / "receipts").unlink()
+    ibidem.open(s3_prefix).close()
 
 
 def test_an_erasure_in_a_bucket_that_keeps_versions_is_refused(s3_prefix: str) -> None:
