@@ -157,7 +157,7 @@ class ReceiptLog:
             return
         digest = blake3(block).digest()
         with self._threads:
-            if digest == self._last:
+            if digest == self._last and self._has_files():
                 return
             frame = _frame(digest, block)
             if self._path is None:
@@ -176,6 +176,12 @@ class ReceiptLog:
                 return
             if is_written:
                 self._last = digest
+
+    def _has_files(self) -> bool:
+        """Returns whether our last frame is in the log, which another process may have cleared."""
+        if self._path is None:
+            return True
+        return self._log is not None and os.fstat(self._log).st_nlink > 0
 
     def _append(self, path: Path, frame: bytes, generation: int) -> bool:
         lock = self._locked(path)

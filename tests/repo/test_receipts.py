@@ -324,6 +324,18 @@ def test_a_zero_of_an_erasure_outlasts_what_a_killed_writer_leaves(tmp_path: Pat
     assert [block for _, block in first.blocks()] == BLOCKS[:2]
 
 
+def test_a_repeated_receipt_is_appended_after_another_process_cleared_the_log(
+    tmp_path: Path,
+) -> None:
+    first, other = ReceiptLog(tmp_path), ReceiptLog(tmp_path)
+    for _ in range(2):
+        first.append(BLOCKS[0])
+    assert [block for _, block in first.blocks()] == BLOCKS[:1]
+    other.clear()
+    first.append(BLOCKS[0])
+    assert [block for _, block in other.blocks()] == BLOCKS[:1]
+
+
 def test_an_erasure_leaves_no_torn_receipt_whose_removal_hides_it(tmp_path: Path) -> None:
     with ibidem.init(tmp_path) as repo:
         first = repo.core.receipts
