@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from ibidem.serve.question import read_object, written
 if TYPE_CHECKING:
     from ibidem.repo.repository import Repository
     from ibidem.repo.transaction.transaction import Transaction
+    from ibidem.serve.request_keys import RequestKey
 
 TRANSACTIONS = "/v1/transactions"
 MESSAGES = "/v1/messages"
@@ -75,24 +77,33 @@ def _changed(call: Call, body: dict[str, Any], change: Change) -> Answer:
     branch = body.get("branch") or repository.current_branch
     text = call.headers.get("idempotency-key")
     key = None if text is None else keys.read(text, call.token.name, call.body)
+
+    def made() -> CommitCid | None:
+        """Returns the commit that the same request has made, if any."""
+        return None if key is None else keys.find(key, repository.branches().get(branch))
+
     with nullcontext() if key is None else keys.claim(key):
-        if key is not None:
-            found = keys.find(key, repository.branches().get(branch))
-            if found is not None:
-                return _answer(repository, branch, found, is_repeated=True)
-        trailers = () if key is None else (key.trailer,)
-        body.setdefault("author", call.token.name)
-        commit = _committed(repository, branch, change, trailers, call, body)
-    return _answer(repository, branch, commit)
+        found = made()
+        if found is None:
+            body.setdefault("author", call.token.name)
+            try:
+                commit = _committed(repository, branch, change, call, body, key)
+            except ConflictError:
+                found = made()  # by another server, since
+                if found is None:
+                    raise
+            else:
+                return _answer(repository, branch, commit)
+        return _answer(repository, branch, found, is_repeated=True)
 
 
 def _committed(
     repository: Repository,
     branch: str,
     change: Change,
-    trailers: tuple[str, ...],
     call: Call,
     fields: dict[str, Any],
+    key: RequestKey | None,
 ) -> CommitCid | None:
     is_conditional, expected = _expected(call)
     choice = "unmoved" if is_conditional else "record"
@@ -104,7 +115,9 @@ def _committed(
                 hint="read the newer state, and send the change for it",
             )
         change(tx)
-        tx.add_trailers(trailers)
+        if key is not None:
+            check = partial(call.served.keys.check_unused, key)
+            tx.add_trailers([key.trailer], check_head=check)
     return None if tx.commit is None else tx.commit.cid
 
 

@@ -104,6 +104,13 @@ class RequestKeys:
             raise InvalidInputError("idempotency-key: it was used for another transaction")
         return found
 
+    def check_unused(self, key: RequestKey, head: CommitCid | None) -> None:
+        """Raises `ConflictError` if a key has made a commit on a branch: another server was sent
+        the request too."""
+        found = self.find(key, head)
+        if found is not None:
+            raise ConflictError(f"idempotency-key: commit {found} was made with it meanwhile")
+
     def _unread(self, head: CommitCid) -> Iterator[Commit]:
         """Yields a commit and its ancestors, newest first, without those that were read before and
         their ancestors."""

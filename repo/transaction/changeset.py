@@ -6,7 +6,7 @@ CIDs, and the same edits can be applied to another root after a lost race.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -49,6 +49,9 @@ class ChangeSet:
     """Changed fields of the configuration by name, without the models; None removes a field."""
     trailers: list[str] = field(default_factory=list)
     """Lines at the end of the commit's message."""
+    check_head: Callable[[CommitCid | None], object] | None = None
+    """Called with the head of the branch that the changes are to be published on; refuses them by
+    raising."""
 
     def of(self, tree_name: TreeName) -> dict[bytes, Cid | None]:
         """Returns the changes of one tree; the map is mutable."""

@@ -146,17 +146,17 @@ class BranchPublisher:
         self._signature = self._signature.with_trailers(edits.trailers)
         reconciliation = Reconciliation(self.source, self.begun.root_cid, edits, blocks)
         return self._operations.retry(
-            lambda state: self._attempt(state, reconciliation, edits.events),
+            lambda state: self._attempt(state, reconciliation, edits),
             state=self.state,
             is_lost=self._is_lost,
         )
 
-    def _attempt(
-        self, state: State, reconciliation: Reconciliation, events: Mapping[str, list[Event]]
-    ) -> Published:
+    def _attempt(self, state: State, reconciliation: Reconciliation, edits: ChangeSet) -> Published:
         now = self._tip
         if state.cid != self.state.cid:
             now = tip(self.source, state, self._full_name)
+        if edits.check_head is not None:
+            edits.check_head(now.commit)
         if now.commit is None and self._base_commit is not None:
             raise ConflictError(
                 f"{self._full_name}: the branch was deleted since the transaction began",
@@ -173,7 +173,7 @@ class BranchPublisher:
             on_conflict=self._on_conflict,
             erased=lambda: self._erased(state),
         )
-        return self._publish_on(state, now, reconciled, events)
+        return self._publish_on(state, now, reconciled, edits.events)
 
     def _publish_on(
         self, state: State, now: Tip, reconciled: Reconciled, events: Mapping[str, list[Event]]

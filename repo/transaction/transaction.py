@@ -203,15 +203,27 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
 
         return new_conflicts(self._draft.source, self.commit)
 
-    def add_trailers(self, lines: Iterable[str]) -> None:
+    def add_trailers(
+        self,
+        lines: Iterable[str],
+        *,
+        check_head: Callable[[CommitCid | None], object] | None = None,
+    ) -> None:
         """Adds lines `Name: value` to the end of the commit's message, as Git's trailers; the stage
         does not keep them.
+
+        Args:
+            check_head: called with the head of the branch that the commit is to be published on,
+                again if another writer moves it first; refuses the commit by raising. So a line can
+                be one that no other commit has.
         """
         self._check_open()
         for line in lines:
             if "\n" in line or ": " not in line:
                 raise InvalidInputError(f"trailer: got {line!r:.80}, expected a line 'Name: value'")
             self._draft.edits.trailers.append(line)
+        if check_head is not None:
+            self._draft.edits.check_head = check_head
 
     def rollback(self) -> None:
         """Discards all staged changes and ends the transaction."""

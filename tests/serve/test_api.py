@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -476,6 +477,53 @@ def test_two_requests_with_one_key_do_not_run_at_once(repo: Repository):
     assert error.value.kind is ErrorKind.LOCKED
     with keys.claim(key):
         pass
+
+
+def test_two_servers_that_are_sent_one_request_do_it_once(tmp_path: Path):
+    """Spec: trust [7-h]."""
+    path = tmp_path / "kb"
+    ibidem.init(path).close()
+    body = {"thread": "talk", "messages": [{"role": "user", "content": "once"}]}
+    ready = threading.Barrier(2)
+    with ibidem.open(path) as one, ibidem.open(path) as two:
+        with Server(one, token=TOKEN, port=0) as first, Server(two, token=TOKEN, port=0) as second:
+            servers = [first.start(), second.start()]
+
+            def send(server: Server, key: str) -> Any:
+                ready.wait()
+                return asked(server, "/v1/messages", body, Idempotency_Key=key)
+
+            with ThreadPoolExecutor(2) as pool:
+                for number in range(10):
+                    found = list(pool.map(send, servers, [f"k-{number}"] * 2))
+                    assert [status for status, _, _ in found] == [200, 200]
+                    assert found[0][2]["commit"] == found[1][2]["commit"]
+        assert len(list(one.history.log())) == 10
+
+
+def test_a_listener_is_not_disturbed_by_a_damaged_ref(tmp_path: Path):
+    with ibidem.init(tmp_path / "kb") as repo:
+        with repo.transaction() as tx:
+            tx.add_node("Note", key=1)
+        repo.branch("side")
+        cid, heads = events._now(repo.core)
+        ref = repo.core.operation_log.ref("heads/side")
+        assert ref is not None
+        with repo.transaction() as tx:
+            tx.add_node("Note", key=2)
+        repo.core.store.delete([ref.cid])
+        listeners = Listeners()
+
+        async def read() -> list[bytes]:
+            found = []
+            async for part in events._moves(repo.core, listeners, cid, heads):
+                found.append(part)
+                if b"moved" in part:
+                    break
+            return found
+
+        (event,) = (part for part in asyncio.run(read()) if b"moved" in part)
+        assert json.loads(event.split(b"data: ")[1])["branch"] == "main"
 
 
 def test_a_listener_beyond_the_limit_is_told_to_come_again(repo: Repository):
