@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from asyncio import sleep
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from anyio import to_thread
@@ -18,7 +18,7 @@ from anyio import to_thread
 from ibidem.objects.cid import Cid, CommitCid, OperationCid
 from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError, StorageError
 from ibidem.repo import refs
-from ibidem.repo.refs import HEADS
+from ibidem.repo.refs import HEADS, Targets
 from ibidem.serve.exchange import Answer
 
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ FULL = b"retry: 5000\n\n"
 QUIET_SECONDS = 15.0
 """Seconds after which a comment shows that the server is still there."""
 
-Heads = Mapping[str, CommitCid]
-
 
 def events(call: Call) -> Answer:
     """Returns the moves of branches, from now on or since the last event seen."""
@@ -50,7 +48,7 @@ def events(call: Call) -> Answer:
 
 
 async def _moves(
-    core: Core, listeners: Listeners, cid: OperationCid, heads: Heads
+    core: Core, listeners: Listeners, cid: OperationCid, heads: Targets
 ) -> AsyncIterator[bytes]:
     """Yields the moves of branches as they are found.
 
@@ -67,6 +65,8 @@ async def _moves(
         while not listeners.is_closing():
             now, later = await to_thread.run_sync(_now, core)
             if now != cid:
+                if later.damaged:  # a branch that cannot be read has not moved, as far as is known
+                    later = Targets({**heads, **later}, later.damaged)
                 for name in sorted(heads.keys() | later.keys()):
                     if heads.get(name) != later.get(name):
                         yield _event(now, name, heads.get(name), later.get(name))
@@ -89,23 +89,23 @@ def _event(
     return f"id: {cid}\nevent: moved\ndata: {data}\n\n".encode()
 
 
-def _now(core: Core) -> tuple[OperationCid, Heads]:
+def _now(core: Core) -> tuple[OperationCid, Targets]:
     state = core.operation_log.state()
     return state.cid, _heads(core, state.view)
 
 
-def _since(core: Core, text: str) -> tuple[OperationCid, Heads]:
+def _since(core: Core, text: str) -> tuple[OperationCid, Targets]:
     """Returns an operation and the branches then; none if it is not kept any more."""
     try:
         cid = OperationCid(Cid.parse(text).raw)
         return cid, _heads(core, core.operation_log.at(cid).view)
     except NotFoundError:
-        return cid, {}
+        return cid, Targets({})
     except (CorruptError, InvalidInputError) as error:
         raise InvalidInputError(
             f"last-event-id: got {text!r:.80}, expected the id of an event"
         ) from error
 
 
-def _heads(core: Core, view: View) -> Heads:
-    return refs.listed(core.store, view, HEADS)
+def _heads(core: Core, view: View) -> Targets:
+    return refs.readable(core.store, view, HEADS)

@@ -58,16 +58,20 @@ def offers_receipts(access: Access) -> bool:
 
 
 def status(access: Access) -> dict[str, Any]:
-    """Returns the head, the branches and the tags."""
+    """Returns the head, the branches and the tags, and why others cannot be read."""
     repository = access.repository
     head = repository.head
-    return {
+    branches = repository.branches()
+    body: dict[str, Any] = {
         "branch": repository.current_branch,
         "commit": None if head is None else str(head),
-        "branches": {name: str(cid) for name, cid in repository.branches().items()},
+        "branches": {name: str(cid) for name, cid in branches.items()},
         "tags": {name: str(cid) for name, cid in repository.tags().items()},
         "is_read_only": access.is_read_only,
     }
+    if branches.damaged:
+        body["damaged"] = [str(error) for error in branches.damaged]
+    return body
 
 
 def receipt(access: Access, cid: str) -> dict[str, Any]:

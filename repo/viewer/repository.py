@@ -34,6 +34,7 @@ from ibidem.store.closing import Closing
 if TYPE_CHECKING:
     from ibidem.repo.core import Core
     from ibidem.repo.merge.conflicts import OpenConflict
+    from ibidem.repo.refs import Targets
     from ibidem.repo.retrieval.retriever import Retriever
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item
@@ -94,11 +95,11 @@ class ViewerRepository(Layers, Recalling, Questions, Proxy, Closing):
         """The current branch."""
         return self._core.current_branch
 
-    def branches(self) -> dict[str, CommitCid]:
+    def branches(self) -> Targets:
         """Returns the branches that have commits, by name."""
         return self._core.branches()
 
-    def tags(self) -> dict[str, CommitCid]:
+    def tags(self) -> Targets:
         """Returns the tags, by name."""
         return self._core.tags()
 

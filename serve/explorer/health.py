@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import htpy as h
 
+from ibidem.objects.printable import one_line
 from ibidem.pages import health as health_page
 from ibidem.pages.html import facts, linked
 from ibidem.serve.explorer.visit import Page, Visit
@@ -23,10 +24,12 @@ def health(visit: Visit) -> Page:
     repository, links = visit.owned, visit.links
     maintenance = repository.maintenance
     stats = maintenance.stats(visit.at)
+    branches = repository.branches()
     body = [
         health_page.sizes(stats),
-        health_page.refs(repository.branches(), "branch", links=links),
+        health_page.refs(branches, "branch", links=links),
         health_page.refs(repository.tags(), "tag", links=links),
+        [h.p[one_line(str(error))] for error in branches.damaged],
         h.section[
             h.h2["Conflicts"],
             health_page.conflicts(

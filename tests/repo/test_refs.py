@@ -10,6 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 import ibidem
+from ibidem.adapters.mcp import resources
+from ibidem.adapters.mcp.access import Access
 from ibidem.cli.main import cli
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.errors import CorruptError, ErrorKind, InvalidInputError, NotFoundError
@@ -231,6 +233,9 @@ def test_a_damaged_ref_is_named_and_leaves_the_others_usable(
             (error,) = there.branches().damaged
             assert (type(error), error.kind) == (CorruptError, ErrorKind.HASH_MISMATCH)
             assert f"ref {name}: " in str(error)
+    with ibidem.open(tmp_path / "kb") as repo:
+        (problem,) = resources.status(Access(repo, author="ada"))["damaged"]
+    assert f"ref {name}: " in problem
 
 
 def flip(folder: Path, block: bytes) -> None:
