@@ -21,7 +21,7 @@ from ibidem.objects.verify import read_foreign
 from ibidem.repo.maintenance.report import Fault, FaultKind
 from ibidem.repo.receipts.log import HEAD_BYTES, MARK, frame_at
 from ibidem.repo.signing import keyring
-from ibidem.store.files import folder_lock, read_file
+from ibidem.store.files import folder_lock, medium_error, read_file
 from ibidem.store.lock import writer_lock
 
 if TYPE_CHECKING:
@@ -59,18 +59,24 @@ def check_receipts(folder: Path) -> tuple[list[Fault], list[str], int]:
 def blank_damaged(folder: Path) -> list[str]:
     """Overwrites the damaged parts of the receipt logs with zeros; returns the names of those
     files.
+
+    Raises:
+        StorageError: a file cannot be written.
     """
     changed = []
     with folder_lock(folder / "receipts"):
         for path in sorted((folder / "receipts").glob("log*")):
-            spans = [
-                (start, stop)
-                for start, stop, problem in _log_parts(path.read_bytes())
-                if problem is not None
-            ]
-            if spans:
-                blank(path, spans)
-                changed.append(path.name)
+            try:
+                spans = [
+                    (start, stop)
+                    for start, stop, problem in _log_parts(path.read_bytes())
+                    if problem is not None
+                ]
+                if spans:
+                    blank(path, spans)
+                    changed.append(path.name)
+            except OSError as error:
+                raise medium_error(path, error) from error
     return changed
 
 

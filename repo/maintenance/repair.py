@@ -8,7 +8,6 @@ removed. A damaged layout of the store's file cannot be repaired in place.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from ibidem.repo.erasure.destroy import finish
 from ibidem.repo.maintenance.file_checks import blank_damaged
 from ibidem.repo.maintenance.fsck import fsck
 from ibidem.repo.maintenance.report import FETCHED, Fault, FaultKind, FsckReport
+from ibidem.store.files import medium_error
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import BlockReader
@@ -86,8 +86,13 @@ def _let_go(repository: Core, report: FsckReport) -> list[str]:
         repository.drop_derived()
         mended += [f"index/{file}: removed, to be made again" for file in index]
     for fault in _of(report, FaultKind.CACHE):
-        with suppress(FileNotFoundError):
-            (repository.folder / fault.where).unlink()
+        path = repository.folder / fault.where
+        try:
+            path.unlink()
+        except OSError as error:
+            if not isinstance(error, FileNotFoundError):
+                raise medium_error(path, error) from error
+        else:
             mended.append(f"{fault.where}: removed")
     if _of(report, FaultKind.RECEIPT):
         mended += [f"receipts/{name}: blanked" for name in blank_damaged(repository.folder)]

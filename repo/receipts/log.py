@@ -345,8 +345,10 @@ class ReceiptLog:
         """
         if self._path is None:
             return [self._older, bytes(self._kept)]
-        paths = (self._path.with_name(OLDER_FILE), self._path)
-        return [read_file(path) or b"" for path in paths]
+        newer = read_file(self._path) or b""
+        older = read_file(self._path.with_name(OLDER_FILE)) or b""
+        # In this order, a file that another process renames meanwhile is read twice, not never.
+        return [older, b"" if newer and older.startswith(newer) else newer]
 
 
 def generation_in(path: str) -> int:
