@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import lzma
 import posixpath
+import re
 import zipfile
 import zlib
 from dataclasses import field
@@ -24,6 +25,22 @@ UNPACKED_BYTES_MAX = 128 << 20
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """How files of Office before 2007 begin, and newer ones that need a password."""
+_OFFICE = "http://schemas.openxmlformats.org"
+_USUAL = {
+    f"{_OFFICE}/wordprocessingml/2006/main": "w",
+    f"{_OFFICE}/presentationml/2006/main": "p",
+    f"{_OFFICE}/drawingml/2006/main": "a",
+    f"{_OFFICE}/drawingml/2006/chart": "c",
+    f"{_OFFICE}/drawingml/2006/diagram": "dgm",
+    f"{_OFFICE}/officeDocument/2006/relationships": "r",
+    f"{_OFFICE}/markup-compatibility/2006": "mc",
+    "http://schemas.microsoft.com/office/drawing/2014/chartex": "cx",
+}
+"""The prefixes that Office gives to the names of its elements, by name space; other programs may
+choose their own."""
+_DECLARED = re.compile(r"""xmlns:([\w.-]+)\s*=\s*["']([^"']*)""")
+_MARKUP = re.compile(r"<[^<>]*>")
+_PREFIX = re.compile(r"(?<=[</\s])[\w.-]+(?=:)")
 _BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
@@ -119,16 +136,37 @@ class Archive:
             InvalidInputError: as for `read`; or the part declares entities, which no valid part
                 needs.
         """
-        data = self.read(name)
-        text = data.decode(
-            "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8", "replace"
+        return xml_text(self.read(name), f"archive: part {name!r:.200}")
+
+
+def xml_text(data: bytes, name: str) -> str:
+    """Returns the source of XML, with the prefixes that Office uses.
+
+    Args:
+        name: what it is, for an error.
+
+    Raises:
+        InvalidInputError: it declares entities.
+    """
+    text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8", "replace")
+    if "<!ENTITY" in text[: 1 << 16]:
+        raise InvalidInputError(
+            f"{name} declares entities, expected none",
+            hint="they can grow without bound, and no such document needs them",
         )
-        if "<!ENTITY" in text[: 1 << 16]:
-            raise InvalidInputError(
-                f"archive: part {name!r:.200} declares entities, expected none",
-                hint="they can grow without bound, and no such document needs them",
-            )
-        return text.removeprefix("\ufeff")
+    return _with_usual_prefixes(text.removeprefix("\ufeff"))
+
+
+def _with_usual_prefixes(text: str) -> str:
+    """Returns XML with the prefixes of `_USUAL`."""
+    names = {name: _USUAL.get(space, name) for name, space in _DECLARED.findall(text)}
+    if all(name == usual for name, usual in names.items()):
+        return text
+
+    def usual(tag: re.Match[str]) -> str:
+        return _PREFIX.sub(lambda found: names.get(found[0], found[0]), tag[0])
+
+    return _MARKUP.sub(usual, text)
 
 
 def resolved(base: str, target: str) -> str:

@@ -2,8 +2,8 @@
 
 Footnotes and endnotes stand below the paragraph that refers to them, text boxes below the paragraph
 that they are anchored to, charts and diagrams below the paragraph that has them. Paragraphs of code
-that follow each other are one block. Pictures, page headers and footers, comments and tracked
-deletions are left out. Linked and embedded files are not opened.
+that follow each other are one block. Pictures, page headers and footers, comments, hidden
+text and tracked deletions are left out. Linked and embedded files are not opened.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from ibidem.ingest.archive import Archive, resolved
 from ibidem.ingest.drawing import TAGS, paragraphs, write_drawing
 from ibidem.ingest.extraction import Extraction, Writer, one_line
-from ibidem.ingest.html_tree import Element
+from ibidem.ingest.html_tree import Element, local
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 
@@ -235,7 +235,7 @@ def _text(part: Element, links: dict[str, str]) -> str:
     are given."""
     pieces: list[str] = []
     for child in part.children:
-        if isinstance(child, str) or child.tag in _SKIPPED:
+        if isinstance(child, str) or child.tag in _SKIPPED or _is_hidden(child):
             continue
         if child.tag == "w:t":
             pieces.append(child.text())
@@ -243,6 +243,8 @@ def _text(part: Element, links: dict[str, str]) -> str:
             pieces.append("\t")
         elif child.tag in ("w:br", "w:cr"):
             pieces.append("\n")
+        elif child.tag == "w:nobreakhyphen":
+            pieces.append("-")
         elif child.tag in _REFERENCES:
             pieces.append(_mark(child) if links else "")
         elif child.tag == "w:hyperlink":
@@ -251,6 +253,13 @@ def _text(part: Element, links: dict[str, str]) -> str:
         else:
             pieces.append(_text(child, links))
     return "".join(pieces)
+
+
+def _is_hidden(run: Element) -> bool:
+    """Returns whether a run of text has the format "hidden"."""
+    own = next((one for one in run.children if isinstance(one, Element)), None)
+    mark = own.find("w:vanish") if own is not None and own.tag == "w:rpr" else None
+    return mark is not None and mark.attributes.get("w:val", "1") not in ("0", "false", "off")
 
 
 def _layout(part: Element) -> Element:
@@ -337,7 +346,7 @@ def relations(archive: Archive, name: str) -> dict[str, str]:
     return {
         element.attributes.get("id", ""): element.attributes.get("target", "")
         for element in archive.xml(source).walk()
-        if element.tag == "relationship"
+        if local(element) == "relationship"
     }
 
 

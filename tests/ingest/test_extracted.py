@@ -18,7 +18,7 @@ from ibidem.ingest.sandbox import Sandbox
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.location import source_text
 
-from .samples import chart_ex, docx, epub, paragraph, pdf, pptx, shape
+from .samples import archive, chart_ex, docx, epub, paragraph, pdf, pptx, shape
 from .trees import nodes_of
 
 PAGE = """\
@@ -89,7 +89,7 @@ def test_what_is_stored_is_the_text_with_extractor_version_and_digest(reading):
     read = reading("a.html", PAGE)
     props = document(read).props
     assert props["media_type"] == "text/html"
-    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "5")
+    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "6")
     assert props["source_sha256"] == hashlib.sha256(PAGE.encode()).hexdigest()
     text = source_text(document(read).id, nodes_of(read.drafts).__getitem__)
     assert text.startswith("# Retries\n\nA failed call")
@@ -623,6 +623,25 @@ def test_each_text_in_a_table_of_a_word_document_is_read_once(reading):
     assert parts(reading("a.docx", docx(f"<w:tbl>{body}</w:tbl>"))) == [
         ("table", "| a | b c d |\n|---|---|\n| e f | g |\n| h |  |")
     ]
+
+
+def test_hidden_text_of_a_word_document_is_left_out(reading):
+    body = (
+        "<w:p><w:r><w:rPr><w:vanish/></w:rPr><w:t>SECRET</w:t></w:r><w:r><w:rPr>"
+        '<w:vanish w:val="0"/></w:rPr><w:t>e</w:t><w:noBreakHyphen/><w:t>mail</w:t></w:r></w:p>'
+    )
+    assert parts(reading("a.docx", docx(body))) == [("paragraph", "e-mail")]
+
+
+def test_a_word_document_with_other_prefixes_is_read(reading):
+    space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    document = (
+        f'<ns0:document xmlns:ns0="{space}"><ns0:body><ns0:p><ns0:r>'
+        "<ns0:t>ns0: one</ns0:t></ns0:r></ns0:p>"
+        "<ns0:p><ns0:r><ns0:t>two</ns0:t></ns0:r></ns0:p></ns0:body></ns0:document>"
+    )
+    read = reading("a.docx", archive({"word/document.xml": document}))
+    assert parts(read) == [("paragraph", "ns0: one"), ("paragraph", "two")]
 
 
 def test_no_deleted_or_moved_text_of_a_word_document_is_read(reading):

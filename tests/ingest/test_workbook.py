@@ -179,6 +179,20 @@ def test_parts_with_prefixes_are_read():
     assert extract(archive(data)).text == "# S\n\n5"
 
 
+@pytest.mark.parametrize("space", ["ns1", "d3p1", "w"])
+def test_relations_are_read_whatever_their_prefix(space):
+    office = "http://schemas.openxmlformats.org"
+    data = {
+        "xl/workbook.xml": f'<workbook xmlns:{space}="{office}/officeDocument/2006/relationships">'
+        f'<sheet name="S" sheetId="1" {space}:id="x"/></workbook>',
+        "xl/_rels/workbook.xml.rels": f'<ns0:Relationships xmlns:ns0="{office}/package/2006/'
+        'relationships"><ns0:Relationship Id="x" Target="s.xml"/></ns0:Relationships>',
+        "xl/s.xml": '<worksheet><row r="1"><c r="A1"><v>5</v></c></row></worksheet>',
+    }
+    read = extract(archive(data))
+    assert (read.text, read.warnings) == ("# S\n\n5", ())
+
+
 @pytest.mark.parametrize("path", ["a.xlsx", "a.docx", "a.pptx"])
 def test_a_file_with_a_password_is_an_error_that_says_so(path):
     with Sandbox() as sandbox:
