@@ -260,10 +260,12 @@ class _Reader:
 
     def rows(self, table: Element) -> Iterator[Row]:
         """Yields the rows of a table or a sheet that have text."""
-        merged: dict[tuple[int, int], int] = {}
+        merged: dict[tuple[int, int], tuple[int, int]] = {}
         return filled(self._rows(table, merged), merged)
 
-    def _rows(self, table: Element, merged: dict[tuple[int, int], int]) -> Iterator[Row]:
+    def _rows(
+        self, table: Element, merged: dict[tuple[int, int], tuple[int, int]]
+    ) -> Iterator[Row]:
         number = 0
         for row in _rows_in(table):
             cells: dict[int, str] = {}
@@ -278,7 +280,8 @@ class _Reader:
                     has_number |= cell.attributes.get("office:value-type", "") in _NUMBERS
                     cells.update(zip(range(column + 1, column + 1 + count), repeat(text)))
                     spanned = _count(cell, "table:number-rows-spanned", _REPEATED_ROWS_MAX)
-                    merged[number + 1, column + 1] = number + spanned
+                    wide = _count(cell, "table:number-columns-spanned", _REPEATED_COLUMNS_MAX)
+                    merged[number + 1, column + 1] = number + spanned, column + wide
                 column += count
             count = _count(row, "table:number-rows-repeated", _REPEATED_ROWS_MAX)
             if cells:

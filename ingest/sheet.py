@@ -5,18 +5,24 @@ rows. Rows that follow each other with at most one cell each are lines of text, 
 above a table its caption. After an empty row another table begins if its first row has only text
 and the one before had numbers, other columns, or the new one a title; otherwise the table goes on.
 Columns without a cell are left out. A cell that is merged over several rows is in each of them, as
-a row is read without the ones above; one that is merged over columns is in the first.
+a row is read without the ones above; one that is merged over columns is in the first. In the header
+it names a group of columns: "Q1" above "Plan" and "Actual" makes "Q1 Plan" and "Q1 Actual". Where
+nearly all cells are empty, a row is a line of its texts, each with that of its header.
 """
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
 from ibidem.ingest.extraction import Writer, one_line
 from ibidem.objects.record import record
 
 _CAPTION_CHARS_MAX = 200
+_HEADER_ROWS_MAX = 3
+_SPARSE = 20
+"""A table with this many cells for each that has text is written as lines."""
 
 
 @record
@@ -29,29 +35,34 @@ class Row:
     """The texts that are not blank by their column, ascending."""
     has_number: bool = False
     """Whether a cell has a number or a date."""
+    spans: Mapping[int, int] = field(default_factory=dict)
+    """The last column of each cell that is merged over columns, by its first."""
 
 
-def filled(rows: Iterable[Row], merged: Mapping[tuple[int, int], int]) -> Iterator[Row]:
+def filled(rows: Iterable[Row], merged: Mapping[tuple[int, int], tuple[int, int]]) -> Iterator[Row]:
     """Yields rows with the text of each merged cell in all of its rows that have any text.
 
     Args:
-        merged: the last row of cells that are merged over several rows, by their row and column.
+        merged: the last row and column of merged cells, by their first.
     """
     open_cells: dict[int, tuple[str, int]] = {}
     for row in rows:
+        spans: dict[int, int] = {}
         for column, text in row.cells.items():
-            last = merged.get((row.number, column), 0)
+            last, right = merged.get((row.number, column), (0, 0))
             if last > row.number:
                 open_cells[column] = text, last
+            if right > column:
+                spans[column] = right
         missing = {
             column: text
             for column, (text, last) in open_cells.items()
             if row.number <= last and column not in row.cells
         }
         open_cells = {key: value for key, value in open_cells.items() if value[1] > row.number}
-        if missing:
+        if missing or spans:
             cells = sorted({**row.cells, **missing}.items())
-            yield replace(row, cells=dict(cells))
+            yield replace(row, cells=dict(cells), spans=spans)
         else:
             yield row
 
@@ -67,7 +78,10 @@ def write_sheet(writer: Writer, rows: Iterable[Row]) -> None:
         """Writes the table that has been read."""
         nonlocal table
         columns = sorted({column for row in table for column in row.cells})
-        if table:
+        if len(columns) * len(table) > _SPARSE * sum(len(row.cells) for row in table):
+            _write_lines(writer, [caption] if caption else [])
+            _write_lines(writer, list(_named_cells(table)))
+        elif table:
             shown = ([row.cells.get(column, "") for column in columns] for row in table)
             writer.table(shown, caption=caption)
         table = []
@@ -75,7 +89,7 @@ def write_sheet(writer: Writer, rows: Iterable[Row]) -> None:
     for block in _blocks(rows):
         at = next((at for at, row in enumerate(block) if len(row.cells) > 1), len(block))
         lead = [text for row in block[:at] for text in row.cells.values()]
-        body = block[at:]
+        body = _with_one_header(block[at:])
         if header and body and not _begins_table(body[0], header, table, has_lead=bool(lead)):
             table += block if table else [header, *block]
             continue
@@ -111,6 +125,46 @@ def _begins_table(first: Row, header: Row, table: Sequence[Row], *, has_lead: bo
     has_numbers = any(row.has_number for row in table[1:])
     is_other = has_lead or has_numbers or not first.cells.keys() <= header.cells.keys()
     return not first.has_number and is_other
+
+
+def _with_one_header(rows: list[Row]) -> list[Row]:
+    """Returns the rows of a table, those of a header with groups of columns joined to one.
+
+    A header is told from rows of text by the numbers that follow it, and by its groups, which have
+    two names or more each below them, while the other columns have none.
+    """
+    size = next((at for at, row in enumerate(rows) if row.has_number), 0)
+    header = rows[0] if 1 < size <= _HEADER_ROWS_MAX else None
+    for row in rows[1:size]:
+        header = None if header is None else _with_names_below(header, row)
+    return rows if header is None else [header, *rows[size:]]
+
+
+def _with_names_below(above: Row, below: Row) -> Row | None:
+    """Returns a header that has names below its groups, None if `below` is no part of it."""
+    firsts = list(above.spans)
+    named = dict.fromkeys(firsts, 0)
+    cells = dict(above.cells)
+    for column, text in below.cells.items():
+        first = firsts[bisect(firsts, column) - 1] if firsts else column
+        if first <= column <= above.spans.get(first, 0):
+            named[first] += 1
+            cells[column] = f"{above.cells[first]} {text}"
+        elif cells.setdefault(column, text) != text:
+            return None
+    is_header = min(named.values(), default=0) > 1
+    return replace(below, cells=dict(sorted(cells.items()))) if is_header else None
+
+
+def _named_cells(table: Sequence[Row]) -> Iterator[str]:
+    """Yields the rows of a table, each text after that of its column in the header."""
+    header = table[0].cells
+    yield " | ".join(header.values())
+    for row in table[1:]:
+        yield " | ".join(
+            f"{header[column]}: {text}" if column in header else text
+            for column, text in row.cells.items()
+        )
 
 
 def _write_lines(writer: Writer, lines: Sequence[str]) -> None:

@@ -147,14 +147,14 @@ def _rows(archive: Archive, name: str, book: _Book) -> Iterator[Row]:
     source = archive.text(name)
     rest = re.compile(r"</(?:\w+:)?sheetData\s*>").search(source)
     after = parse(source[rest.end() :] if rest else "", xml=True)
-    merged: dict[tuple[int, int], int] = {}
+    merged: dict[tuple[int, int], tuple[int, int]] = {}
     links: dict[tuple[int, int], str] = {}
     targets = relations(archive, name)
     for part in after.walk():
         first, _, last = part.attributes.get("ref", "").partition(":")
         start, stop = _position(first), _position(last)
         if local(part) == "mergecell" and start and stop:
-            merged[start] = stop[0]
+            merged[start] = stop
         elif local(part) == "hyperlink" and start:
             links[start] = targets.get(part.attributes.get("r:id", ""), "")
     return filled(_cells(source[: rest.start()] if rest else source, book, links), merged)

@@ -1,5 +1,6 @@
 """Workbooks and sheets: what each cell, table and sheet becomes, and what is left out."""
 
+from string import ascii_uppercase as LETTERS
 from time import process_time
 
 import pytest
@@ -147,6 +148,76 @@ def test_a_cell_that_is_merged_over_rows_is_in_each_of_them():
         "| 2025 | H2 | 2 |",
         "| 2026 | H1 | 3 |",
     ]
+
+
+def test_groups_of_columns_are_part_of_the_names_of_their_columns():
+    rows = row(1, "Team", "2025", None, "2026", None) + row(
+        2, None, "Plan", "Spent", "Plan", "Spent"
+    )
+    rows += row(3, "Sales", 1, 2, 3, 4) + row(4, "Legal", 5, 6, 7, 8)
+    merged = "".join(f'<mergeCell ref="{cells}"/>' for cells in ("A1:A2", "B1:C1", "D1:E1"))
+    read = lines(f"<sheetData>{rows}</sheetData><mergeCells>{merged}</mergeCells>")
+    assert read == [
+        "| Team | 2025 Plan | 2025 Spent | 2026 Plan | 2026 Spent |",
+        "|---|---|---|---|---|",
+        "| Sales | 1 | 2 | 3 | 4 |",
+        "| Legal | 5 | 6 | 7 | 8 |",
+    ]
+
+
+def test_groups_of_groups_of_columns_are_named_too():
+    rows = (
+        row(1, None, "2025", None, None, None)
+        + row(2, "Team", "H1", None, "H2", None)
+        + row(3, None, "Plan", "Spent", "Plan", "Spent")
+        + row(4, "Sales", 1, 2, 3, 4)
+    )
+    head = row(1, "Team", "2025") + rows[rows.index('<row r="2"') :]
+    merged = "".join(f'<mergeCell ref="{cells}"/>' for cells in ("B1:E1", "B2:C2", "D2:E2"))
+    merged = f"<mergeCells>{merged}</mergeCells>"
+    assert lines(f"<sheetData>{rows}</sheetData>{merged}")[:3] == [
+        "2025",
+        "",
+        "| Team | H1 Plan | H1 Spent | H2 Plan | H2 Spent |",
+    ]
+    assert lines(f"<sheetData>{head}</sheetData>{merged}")[0] == (
+        "| Team | 2025 H1 Plan | 2025 H1 Spent | 2025 H2 Plan | 2025 H2 Spent |"
+    )
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("Ada", "Lovelace", "London"), ("Bo", "X", "Y")],
+        [("Ada", "Lovelace", "London"), ("Bo", "X", 5)],
+        [("Ada", None, None), ("Bo", "X", 5)],
+        [(2025, 2026, None), ("Bo", "X", 5)],
+        [("Ada", "Lovelace", "City")] * 3 + [("Bo", "X", 5)],
+    ],
+)
+def test_a_merged_cell_in_a_header_takes_no_row_of_the_table_along(rows):
+    sheet = "".join(row(at, *cells) for at, cells in enumerate(rows, 2))
+    merged = '<mergeCells><mergeCell ref="A1:B1"/></mergeCells>'
+    read = lines(f"<sheetData>{row(1, 'Name', None, 'City')}{sheet}</sheetData>{merged}")
+    assert read[0] == "| Name |  | City |"
+    assert len(read) == 2 + len(rows)
+
+
+def test_a_sheet_of_nearly_empty_cells_is_written_as_lines():
+    head = row(1, *(f"Size {at}" for at in range(26)))
+    rows = "".join(
+        f'<row r="{at}"><c r="{chr(64 + at % 26 + 1)}{at}"><v>{at}</v></c></row>'
+        for at in range(2, 600)
+    )
+    read = lines(head + rows)
+    assert (read[1], len(read)) == ("- Size 2: 2", 599)
+    columns = [f"{a}{b}{c}" for a in "ABCD" for b in LETTERS for c in LETTERS]
+    diagonal = "".join(
+        f'<row r="{at}"><c r="{columns[at]}{at}"><v>{at}</v></c>'
+        f'<c r="{columns[at + 1]}{at}"><v>{at}</v></c></row>'
+        for at in range(1, 2000)
+    )
+    assert len(text(diagonal)) < 40_000
 
 
 def test_links_of_cells_have_their_targets():
