@@ -170,12 +170,22 @@ FORMATS = (
         None,
         "ibidem.ingest.workbook:extract",
     ),
-    Format("ODT", f"{_OPEN}.text", (".odt",), None, "ibidem.ingest.opendocument:extract_odt"),
     Format(
-        "ODS", f"{_OPEN}.spreadsheet", (".ods",), None, "ibidem.ingest.opendocument:extract_ods"
+        "ODT", f"{_OPEN}.text", (".odt", ".fodt"), None, "ibidem.ingest.opendocument:extract_odt"
     ),
     Format(
-        "ODP", f"{_OPEN}.presentation", (".odp",), None, "ibidem.ingest.opendocument:extract_odp"
+        "ODS",
+        f"{_OPEN}.spreadsheet",
+        (".ods", ".fods"),
+        None,
+        "ibidem.ingest.opendocument:extract_ods",
+    ),
+    Format(
+        "ODP",
+        f"{_OPEN}.presentation",
+        (".odp", ".fodp"),
+        None,
+        "ibidem.ingest.opendocument:extract_odp",
     ),
     Format(
         "PDF",

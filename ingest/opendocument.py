@@ -1,21 +1,22 @@
 """ODT, ODS and ODP to text: the text, sheets and presentations of LibreOffice and others.
 
 Headings, lists, tables, code and links are read; notes stand below the paragraph that refers to
-them, text boxes below the one that they are anchored to. A sheet is a section with its tables
-(`sheet.py`), with dates in ISO form and numbers as the file shows them; a slide is a section, with
-its notes. Deleted text, comments, pictures, charts, page headers and tables of contents are left
-out, as are hidden sheets, with a warning.
+them, text boxes and charts, as tables, below the one that they are anchored to. A sheet is a
+section with its tables (`sheet.py`), with dates in ISO form and numbers as the file shows them; a
+slide is a section, with its notes. Deleted and hidden text, comments, pictures, charts of sheets,
+which repeat cells, page headers and tables of contents are left out, as are hidden sheets, with a
+warning. A flat file is one part of XML instead of an archive.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import repeat
 
-from ibidem.ingest.archive import Archive
+from ibidem.ingest.archive import Archive, resolved, xml_text
 from ibidem.ingest.extraction import Extraction, Writer, one_line
-from ibidem.ingest.html_tree import Element, words
+from ibidem.ingest.html_tree import Element, parse, words
 from ibidem.ingest.sheet import Row, filled, write_sheet
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
@@ -23,9 +24,9 @@ from ibidem.objects.record import record
 _CONTENT = "content.xml"
 _DROPPED = words(
     """
-    office:annotation office:annotation-end office:forms table:shapes text:alphabetical-index
-    text:bibliography text:illustration-index text:ruby-text text:table-index text:table-of-content
-    text:tracked-changes text:user-index
+    draw:object office:annotation office:annotation-end office:binary-data office:forms
+    table:shapes text:alphabetical-index text:bibliography text:illustration-index text:ruby-text
+    text:table-index text:table-of-content text:tracked-changes text:user-index
     """
 )
 _ANCHORED = frozenset({"draw:frame", "draw:custom-shape", "draw:g"})
@@ -43,37 +44,35 @@ _REPEATED_ROWS_MAX = 1 << 20
 
 def extract_odt(data: bytes) -> Extraction:
     """Returns the text of a text document."""
-    archive, body = _opened(data, "office:text")
-    reader = _Reader(Writer(), _styles(archive))
-    reader.blocks(body)
+    file = _opened(data, "office:text")
+    reader = _Reader(Writer(), file)
+    reader.blocks(file.body)
     reader.flush()
-    title, props = _meta(archive)
+    title, props = _meta(file)
     return reader.writer.finish(title or reader.writer.first_heading(), props)
 
 
 def extract_ods(data: bytes) -> Extraction:
     """Returns the text of a spreadsheet: one section per sheet."""
-    archive, body = _opened(data, "office:spreadsheet")
-    styles = _styles(archive)
-    reader = _Reader(Writer(), styles)
-    for sheet in body.children:
+    file = _opened(data, "office:spreadsheet")
+    reader = _Reader(Writer(), file)
+    for sheet in file.body.children:
         if isinstance(sheet, str) or sheet.tag != "table:table":
             continue
         name = one_line(sheet.attributes.get("table:name", ""))[:200]
-        style = styles.get(sheet.attributes.get("table:style-name", ""))
-        if style is not None and style.is_hidden:
+        if reader.is_hidden(sheet):
             reader.writer.warnings.append(f"sheet {name!r} is hidden, left out")
             continue
         reader.writer.heading(1, name)
         write_sheet(reader.writer, reader.rows(sheet))
-    return reader.writer.finish(*_meta(archive))
+    return reader.writer.finish(*_meta(file))
 
 
 def extract_odp(data: bytes) -> Extraction:
     """Returns the text of a presentation: one section per slide, with its notes."""
-    archive, body = _opened(data, "office:presentation")
-    reader = _Reader(Writer(), _styles(archive))
-    slides = (part for part in body.walk() if part.tag == "draw:page")
+    file = _opened(data, "office:presentation")
+    reader = _Reader(Writer(), file)
+    slides = (part for part in file.body.walk() if part.tag == "draw:page")
     for number, slide in enumerate(slides, 1):
         parts = [part for part in slide.children if isinstance(part, Element)]
         titles = [part for part in parts if part.attributes.get("presentation:class") == "title"]
@@ -83,18 +82,37 @@ def extract_odp(data: bytes) -> Extraction:
             if part not in titles[:1]:
                 reader.block(part)
                 reader.flush()
-    return reader.writer.finish(*_meta(archive))
+    return reader.writer.finish(*_meta(file))
 
 
-def _opened(data: bytes, kind: str) -> tuple[Archive, Element]:
+@record
+class _File:
+    """A file that is open for reading."""
+
+    body: Element
+    parts: list[Element]
+    """What may have styles and properties: those of `body` come last."""
+    archive: Archive | None = None
+
+
+def _opened(data: bytes, kind: str) -> _File:
+    if data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<"):
+        root = parse(xml_text(data, "the file"), xml=True)
+        return _File(_body(root, kind, "the file"), [root])
     archive = Archive.open(data)
     manifest = "META-INF/manifest.xml"
     if manifest in archive and archive.xml(manifest).find("manifest:encryption-data") is not None:
         raise InvalidInputError("needs a password; save the file without one")
-    body = archive.xml(_CONTENT).find(kind)
+    content = archive.xml(_CONTENT)
+    others = (archive.xml(name) for name in ("meta.xml", "styles.xml") if name in archive)
+    return _File(_body(content, kind, _CONTENT), [*others, content], archive)
+
+
+def _body(root: Element, kind: str, name: str) -> Element:
+    body = root.find(kind)
     if body is None:
-        raise InvalidInputError(f"{_CONTENT} has no {kind}")
-    return archive, body
+        raise InvalidInputError(f"{name} has no {kind}")
+    return body
 
 
 @record
@@ -104,15 +122,14 @@ class _Style:
     is_title: bool = False
     is_code: bool = False
     is_hidden: bool = False
-    """Whether a sheet of this style is hidden."""
+    """Whether a sheet or text of this style is hidden."""
 
 
-def _styles(archive: Archive) -> dict[str, _Style]:
+def _styles(parts: Iterable[Element]) -> dict[str, _Style]:
     elements = {
         style.attributes.get("style:name", ""): style
-        for name in ("styles.xml", _CONTENT)
-        if name in archive
-        for style in archive.xml(name).walk()
+        for part in parts
+        for style in part.walk()
         if style.tag == "style:style"
     }
     found: dict[str, _Style] = {}
@@ -120,20 +137,21 @@ def _styles(archive: Archive) -> dict[str, _Style]:
         names = [key]
         while len(names) < _STYLES_MAX and (one := elements.get(names[-1])) is not None:
             names.append(one.attributes.get("style:parent-style-name", ""))
-        table = style.find("style:table-properties")
         found[key] = _Style(
             "Title" in names,
             any(_CODE.search(name.replace("_20_", " ")) for name in names),
-            table is not None and table.attributes.get("table:display") == "false",
+            any(
+                one.attributes.get("table:display") == "false"
+                or one.attributes.get("text:display") == "none"
+                for one in style.walk()
+            ),
         )
     found.setdefault("Title", _Style(is_title=True))
     return found
 
 
-def _meta(archive: Archive) -> tuple[str | None, dict[str, str]]:
-    if "meta.xml" not in archive:
-        return None, {}
-    meta = archive.xml("meta.xml")
+def _meta(file: _File) -> tuple[str | None, dict[str, str]]:
+    meta = next(filter(None, (part.find("office:meta") for part in file.parts)), Element(""))
 
     def text(*tags: str) -> str:
         found = (element for tag in tags if (element := meta.find(tag)) is not None)
@@ -146,9 +164,10 @@ def _meta(archive: Archive) -> tuple[str | None, dict[str, str]]:
 class _Reader:
     """Writes the blocks of a document in order."""
 
-    def __init__(self, writer: Writer, styles: dict[str, _Style]) -> None:
+    def __init__(self, writer: Writer, file: _File) -> None:
         self.writer = writer
-        self._styles = styles
+        self._archive = file.archive
+        self._styles = _styles(file.parts)
         self._code: list[str] = []
         self._notes: list[str] = []
         self._anchored: list[Element] = []
@@ -166,9 +185,11 @@ class _Reader:
 
     def block(self, part: Element) -> None:
         """Writes a block, or those in it."""
-        if part.tag in _DROPPED:
+        if part.tag == "draw:object":
+            self._chart(part)
+        if part.tag in _DROPPED or self.is_hidden(part):
             return
-        style = self._styles.get(part.attributes.get("text:style-name", ""), _Style())
+        style = self._style(part)
         if part.tag == "text:p" and style.is_code:
             self._code.append(self._text(part).rstrip())
             self._write_rest()
@@ -185,12 +206,43 @@ class _Reader:
         elif part.tag == "text:list" and part.find("text:h") is None:
             self.writer.block("list", "\n".join(self._items(part, 0)))
         elif part.tag == "table:table":
-            rows = list(self.rows(part))
-            columns = range(1, 1 + max((max(row.cells, default=0) for row in rows), default=0))
-            self.writer.table([[row.cells.get(at, "") for at in columns] for row in rows])
+            self._table(part)
         else:
             self.blocks(part)
         self._write_rest()
+
+    def is_hidden(self, part: Element) -> bool:
+        """Returns whether readers do not see a sheet or a text."""
+        inner = (one for one in part.children if isinstance(one, Element))
+        fields = (one for one in inner if one.tag == "text:hidden-paragraph")
+        return self._style(part).is_hidden or any(
+            one.attributes.get("text:is-hidden") == "true"
+            or one.attributes.get("text:display") == "none"
+            for one in (part, *fields)
+        )
+
+    def _style(self, part: Element) -> _Style:
+        name = part.attributes.get("table:style-name", part.attributes.get("text:style-name", ""))
+        return self._styles.get(name, _Style())
+
+    def _chart(self, part: Element) -> None:
+        """Writes the chart that is in an element, or to which it refers; other objects are not
+        read."""
+        root, href = part, part.attributes.get("xlink:href", "")
+        if href and self._archive is not None:
+            name = resolved(_CONTENT, f"{href}/{_CONTENT}")
+            root = self._archive.xml(name) if name in self._archive else part
+        chart = root.find("chart:chart")
+        if chart is not None:
+            titles = (self.text_of(one) for one in chart.walk() if one.tag == "chart:title")
+            self.flush()
+            self._table(chart.find("table:table"), ", ".join(filter(None, titles)))
+
+    def _table(self, part: Element | None, caption: str = "") -> None:
+        rows = [] if part is None else list(self.rows(part))
+        columns = range(1, 1 + max((max(row.cells, default=0) for row in rows), default=0))
+        cells = [[row.cells.get(at, "") for at in columns] for row in rows]
+        self.writer.table(cells, caption=caption)
 
     def _write_rest(self) -> None:
         """Writes the notes and text boxes of the block before."""
@@ -222,10 +274,12 @@ class _Reader:
 
     def text_of(self, part: Element) -> str:
         """Returns all paragraphs in an element as one line."""
+        if part.tag in _DROPPED or self.is_hidden(part):
+            return ""
         if part.tag in ("text:p", "text:h"):
             return one_line(self._text(part))
         inner = (each for each in part.children if isinstance(each, Element))
-        return one_line(" ".join(self.text_of(each) for each in inner if each.tag not in _DROPPED))
+        return one_line(" ".join(map(self.text_of, inner)))
 
     def _text(self, part: Element, *, links: bool = True) -> str:
         """Returns the text of a paragraph; its notes and text boxes are kept for later."""
@@ -243,7 +297,7 @@ class _Reader:
                 pieces.append(self._note(child))
             elif child.tag in _ANCHORED:
                 self._anchored.append(child)
-            elif child.tag not in _DROPPED:
+            elif child.tag not in _DROPPED and not self.is_hidden(child):
                 text = self._text(child, links=links)
                 target = child.attributes.get("xlink:href", "") if child.tag == "text:a" else ""
                 is_link = links and text.strip() and target and not target.startswith("#")

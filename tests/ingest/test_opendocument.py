@@ -126,6 +126,76 @@ def test_a_hidden_sheet_is_left_out():
     assert (read.text, read.warnings) == ("", ("sheet 'S' is hidden, left out",))
 
 
+def test_hidden_text_is_left_out():
+    styles = (
+        '<style:style style:name="H"><style:text-properties text:display="none"/></style:style>'
+    )
+    read = odt(
+        p("All see <text:span text:style-name='H'>SECRET</text:span>this.")
+        + p("SECRET", "H")
+        + p("<text:hidden-paragraph text:is-hidden='true'/>SECRET")
+        + p("One<text:hidden-text text:is-hidden='true'>SECRET</text:hidden-text>.")
+        + p("Two<text:hidden-text text:is-hidden='false'> three</text:hidden-text>.")
+        + f"<text:section text:display='none'>{p('SECRET')}</text:section>"
+        + f"<text:section text:display='true'>{p('Four.')}</text:section>"
+        + items(p("five") + p("SECRET", "H"))
+        + f"<table:table>{cells('six', 'seven')}{cells(p('x', 'H'), 'nine')}</table:table>",
+        styles=styles,
+    )
+    assert "SECRET" not in read.text
+    assert [line for line in read.text.split("\n") if line][:5] == [
+        "All see this.", "One.", "Two three.", "Four.", "- five"
+    ]  # fmt: skip
+
+
+CHART = (
+    "<chart:chart><chart:title><text:p>Rain by month</text:p></chart:title><chart:plot-area>"
+    "<chart:axis><chart:title><text:p>Millimetres</text:p></chart:title></chart:axis>"
+    "</chart:plot-area><table:table table:name='local-table'><table:table-header-rows>"
+    f"{cells('', 'Graz')}</table:table-header-rows><table:table-rows>{cells('May', '86')}"
+    "</table:table-rows></table:table></chart:chart>"
+)
+
+
+def test_charts_of_texts_and_slides_are_tables():
+    chart = f"<office:document-content>{CHART}</office:document-content>"
+    frame = '<draw:frame><draw:object xlink:href="./Object 1"/><draw:image/></draw:frame>'
+    parts = {"Object 1/content.xml": chart}
+    table = "Rain by month, Millimetres\n\n|  | Graz |\n|---|---|\n| May | 86 |"
+    assert odt(p(f"Below.{frame}") + p("After."), **parts).text == f"Below.\n\n{table}\n\nAfter."
+    slide = f"<draw:page>{frame}</draw:page>"
+    assert extract_odp(opendocument("presentation", slide, **parts)).text == f"# Slide 1\n\n{table}"
+    missing = '<draw:frame><draw:object xlink:href="./Object 2"/></draw:frame>'
+    assert odt(p(f"Alone.{missing}"), **parts).text == "Alone."
+
+
+def test_flat_files_are_read_like_archives():
+    def flat(kind, body):
+        return (
+            '<?xml version="1.0"?>\n<office:document><office:meta><dc:title>T</dc:title>'
+            f"</office:meta><office:body><office:{kind}>{body}</office:{kind}></office:body>"
+            "</office:document>"
+        ).encode()
+
+    inner = "<office:document><office:body><office:chart>{}</office:chart></office:body>"
+    chart = f"<draw:object>{inner.format(CHART)}</office:document></draw:object>"
+    image = "<draw:image><office:binary-data>iVBORw0KGgo=</office:binary-data></draw:image>"
+    read = extract_odt(flat("text", p(f"One.<draw:frame>{chart}{image}</draw:frame>")))
+    assert read.title == "T"
+    assert read.text.startswith("One.\n\nRain by month, Millimetres\n\n|  | Graz |")
+    assert "iVBOR" not in read.text
+    sheet = f'<table:table table:name="S">{cells("a", "b")}</table:table>'
+    assert extract_ods(flat("spreadsheet", sheet)).text == "# S\n\n| a | b |\n|---|---|"
+    slide = (
+        f"<draw:page><draw:frame><draw:text-box>{p('x')}</draw:text-box></draw:frame></draw:page>"
+    )
+    assert extract_odp(flat("presentation", slide)).text == "# Slide 1\n\nx"
+    with pytest.raises(InvalidInputError, match="has no office:text"):
+        extract_odt(b"<x/>")
+    with pytest.raises(InvalidInputError, match="entities"):
+        extract_odt(b'<!DOCTYPE x [<!ENTITY a "aaaa">]>')
+
+
 def test_a_slide_is_a_section_with_its_notes():
     def frame(text, kind=""):
         box = f"<draw:text-box>{text}</draw:text-box>"
