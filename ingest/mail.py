@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from email import policy
 from email.errors import MessageError
+from email.header import decode_header
 from email.message import EmailMessage
 from email.parser import BytesParser
 from itertools import groupby
@@ -32,10 +33,12 @@ _BLANK_LINES = re.compile(r"(?:^|(?<=\n))[>\s]*(?:\n|\Z)")
 _MESSAGES = frozenset({"message/rfc822", "message/global"})
 _ATTACHED = {
     ".csv": "text/csv",
+    ".diff": "text/plain",
     ".htm": "text/html",
     ".html": "text/html",
     ".log": "text/plain",
     ".md": "text/plain",
+    ".patch": "text/plain",
     ".tsv": "text/tab-separated-values",
     ".txt": "text/plain",
 }
@@ -46,7 +49,22 @@ _TABLES = {"text/csv": "", "text/tab-separated-values": "\t"}
 _UNTYPED = frozenset(
     {"application/octet-stream", "application/csv", "application/vnd.ms-excel", "text/markdown"}
 )
+_NO_TEXT = frozenset(
+    {"calendar", "css", "directory", "javascript", "rtf", "vcard", "x-amp-html", "x-vcard"}
+)
 _ENCODINGS = frozenset({"base64", "quoted-printable"})
+_WIDER = {
+    "euc-kr": "cp949",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "iso-8859-1": "windows-1252",
+    "iso-8859-8-i": "iso-8859-8",
+    "ks_c_5601-1987": "cp949",
+    "shift_jis": "cp932",
+}
+"""The character sets that are meant by the names of smaller ones, as in browsers."""
+_UNSURE = frozenset({"", "ascii", "us-ascii", "utf-8", "utf8"})
+"""Names that say nothing about a text which is not in that character set."""
 _UNCHANGED = policy.default.clone(refold_source="none")
 _SHOWN = ("from", "to", "date")
 _HEADERS = {
@@ -58,7 +76,10 @@ _HEADERS = {
     "message-id": "message_id",
     "in-reply-to": "in_reply_to",
 }
-_MESSAGE_START = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\r\n]*\r?\n")
+_MESSAGE_START = re.compile(
+    rb"\AFrom [^\r\n]*\r?\n|(?:(?<=\n\n)|(?<=\n\r\n))From [^\r\n]*\r?\n(?=[!-9;-~]+:|>From )"
+)
+"""The line before a message, whose header follows: a paragraph may begin with this word too."""
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
@@ -118,12 +139,24 @@ def _headers(message: EmailMessage) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, prop in _HEADERS.items():
         try:
-            text = one_line(str(message.get(name, "")))[:HEADER_CHARS_MAX]
+            text = str(message.get(name, ""))
+            text = one_line(_reread(message, name) if "\ufffd" in text else text)
         except (MessageError, ValueError, IndexError, AttributeError, TypeError):
             continue  # a header that the library cannot read is ignored
         if text:
-            found[prop] = text
+            found[prop] = text[:HEADER_CHARS_MAX]
     return found
+
+
+def _reread(message: EmailMessage, name: str) -> str:
+    """Returns a header with bytes that the library replaces: those of no encoding, and of a
+    character whose bytes are in two words."""
+    value = next(str(value) for key, value in message.raw_items() if key.lower() == name)
+    text = _decoded(value.encode("utf-8", "surrogateescape"), "")
+    return "".join(
+        _decoded(part, charset or "") if isinstance(part, bytes) else part
+        for part, charset in decode_header(text)
+    )
 
 
 def _attachments(message: EmailMessage) -> list[str]:
@@ -156,18 +189,23 @@ def _write_body(
         attached.append(part)
     elif kind == "text/html":
         write_html(writer, _content(part), level)
-    elif kind == "text/plain":
+    elif _is_text(part):
         _write_plain(writer, _content(part))
+
+
+def _is_text(part: EmailMessage) -> bool:
+    """Returns whether a part is a text for people; patches and source are."""
+    return part.get_content_maintype() == "text" and part.get_content_subtype() not in _NO_TEXT
 
 
 def _write_attachment(writer: Writer, part: EmailMessage, level: int) -> None:
     """Writes a text that is attached, if it is of a known form by its type or its name."""
     name = one_line(part.get_filename() or "")[:HEADER_CHARS_MAX]
     kind = part.get_content_type()
-    if kind not in _ATTACHED.values():
-        if kind not in _UNTYPED:
-            return
+    if kind in _UNTYPED:
         kind = _ATTACHED.get(name.lower()[name.rfind(".") :], "")
+    elif not _is_text(part):
+        return
     data = part.get_payload(decode=True)
     if not kind or not isinstance(data, bytes) or b"\0" in data:
         return
@@ -233,12 +271,24 @@ def _best(parts: list[EmailMessage]) -> EmailMessage:
 
 
 def _content(part: EmailMessage) -> str:
-    try:
-        content = part.get_content()
-    except (LookupError, ValueError):  # a charset that Python does not have
-        payload = part.get_payload(decode=True)
-        content = payload.decode("latin-1") if isinstance(payload, bytes) else ""
-    return clean(content) if isinstance(content, str) else ""
+    data = part.get_payload(decode=True)
+    return _decoded(data, part.get_content_charset() or "") if isinstance(data, bytes) else ""
+
+
+def _decoded(data: bytes, charset: str) -> str:
+    """Returns a text by its character set, or by another one if it cannot be in that."""
+    name = _WIDER.get(charset.lower(), charset.lower())
+    tries = [(name, "strict")]
+    if not data.isascii():  # of ASCII, the bytes of a character set with escapes are no UTF-8
+        tries.append(("utf-8", "strict"))
+    if name not in _UNSURE:
+        tries.append((name, "replace"))
+    for each, errors in tries:
+        try:
+            return clean(data.decode(each, errors).removeprefix("\ufeff"))
+        except (LookupError, ValueError):  # not of this set, or Python does not have it
+            continue
+    return clean(decode(data))
 
 
 def _write_plain(writer: Writer, text: str) -> None:

@@ -470,6 +470,68 @@ def test_a_message_is_read_also_if_one_that_it_forwards_cannot_be(reading):
     assert parts(reading("a.eml", source)) == [("paragraph", "One.")]
 
 
+@pytest.mark.parametrize(
+    ("charset", "data", "found"),
+    [
+        ("", "Grüße".encode("latin-1"), "Grüße"),
+        ("", "Grüße".encode(), "Grüße"),
+        ("us-ascii", "Grüße".encode(), "Grüße"),
+        ("utf-8", "Grüße".encode("latin-1"), "Grüße"),
+        ("utf-8", b"\xef\xbb\xbfText", "Text"),
+        ("iso-8859-1", "“so”".encode("cp1252"), "“so”"),
+        ("unknown-8bit", "Grüße".encode("latin-1"), "Grüße"),
+        ("x-nothing", "Grüße".encode(), "Grüße"),
+        ("base64", b"Text", "Text"),
+        ("gb2312", "漢字".encode("gb18030"), "漢字"),
+        ("iso-2022-jp", "日本語".encode("iso-2022-jp") + b"\x1b$B!!", "日本語"),
+        ("iso-2022-jp", "日本語".encode("iso-2022-jp") + b"\x1b$B!", "日本語"),
+        ("koi8-r", "Привет".encode("koi8-r"), "Привет"),
+    ],
+)
+def test_a_text_of_a_message_is_read_whatever_its_character_set(reading, charset, data, found):
+    head = f"Subject: S\nContent-Type: text/plain; charset={charset}\n\n".encode()
+    ((_, text),) = parts(reading("a.eml", head + data + b"\n"))
+    assert text.strip("\ufffd\u3000") == found
+
+
+@pytest.mark.parametrize(
+    ("raw", "found"),
+    [
+        ("Grüße".encode(), "Grüße"),
+        ("Grüße".encode("latin-1"), "Grüße"),
+        (b"=?utf-8?B?R3LD?= =?utf-8?B?vMOfZQ==?= an", "Grüße an"),
+        (b"=?utf-8?q?Gr=FC=DFe?=", "Grüße"),
+        (b"=?iso-2022-jp?B?GyRCRnxLXDhsGyhC?=", "日本語"),
+    ],
+)
+def test_a_header_is_read_whatever_its_encoding(reading, raw, found):
+    read = reading("a.eml", b"Subject: " + raw + b"\nFrom: " + raw + b" <a@example.org>\n\nText.\n")
+    props = document(read).props
+    assert (props["subject"], props["from"]) == (found, f"{found} <a@example.org>")
+
+
+def test_patches_and_source_in_a_message_are_read(reading):
+    patch = "Content-Type: text/x-patch", "--- a/mill.c\n+++ b/mill.c"
+    source = message(
+        *mixed("mixed", (PLAIN, "See."), patch, attached("text/x-python", "a.py", b"x = 1"))
+    )
+    assert parts(reading("a.eml", source)) == [
+        ("paragraph", "See."),
+        ("paragraph", "--- a/mill.c\n+++ b/mill.c"),
+        (1, "a.py"),
+        ("paragraph", "x = 1"),
+    ]
+
+
+def test_a_paragraph_of_a_mailbox_may_begin_like_a_message(reading):
+    box = "From a Mon\nSubject: One\n\nText.\n\nFrom now on we meet at noon.\nBring tea.\n"
+    assert parts(reading("a.mbox", box)) == [
+        (1, "One"),
+        ("paragraph", "Text."),
+        ("paragraph", "From now on we meet at noon.\nBring tea."),
+    ]
+
+
 def test_a_file_that_is_called_a_message_and_is_none_is_left_out(reading):
     for head, text in (
         ("application/octet-stream; name=a.eml\nContent-Transfer-Encoding: base64", "AAAA"),
