@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
 from ibidem.ingest.formats import SOURCE_PROPS
-from ibidem.ingest.mark import BLANK, Heading, Mark
+from ibidem.ingest.mark import BLANK, Heading, Mark, SectionEnd
 from ibidem.ingest.markdown import HEADING_CHARS_MAX, LANGUAGE_CHARS_MAX, markdown_marks
 from ibidem.ingest.plain import blocks, item_blocks, table_blocks
 from ibidem.ingest.split import CODE, PROSE, ROWS, Finder
@@ -127,12 +127,22 @@ class Writer:
         kind = "paragraph" if header is None else "table"
         self.block(kind, "\n".join(lines), has_links=has_links)
 
-    def markdown(self, text: str) -> None:
-        """Adds a text that is Markdown, with its own headings."""
+    def markdown(self, text: str, level: int = 0) -> None:
+        """Adds a text that is Markdown, with its own headings.
+
+        Args:
+            level: the level of the section that it is part of, whose other parts follow; 0 if its
+                sections may have what follows.
+        """
         text = clean(text).strip("\n")
         if text.strip(BLANK):
             start = self._append(text)
-            self.marks.extend(mark.moved(start) for mark in markdown_marks(text))
+            for mark in markdown_marks(text):
+                if isinstance(mark, Heading):
+                    mark = replace(mark, level=mark.level + level)
+                self.marks.append(mark.moved(start))
+            if level:
+                self.marks.append(SectionEnd(self._size, self._size, level + 1))
 
     def first_heading(self) -> str | None:
         """Returns the first heading of the first level, None if there is none."""

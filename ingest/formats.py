@@ -144,6 +144,9 @@ FORMATS = (
     Format(
         "notebook", "application/x-ipynb+json", (".ipynb",), None, "ibidem.ingest.notebook:extract"
     ),
+    Format(
+        "canvas", "application/x-jsoncanvas", (".canvas",), None, "ibidem.ingest.canvas:extract"
+    ),
     Format("CSV", "text/csv", (".csv",), None, "ibidem.ingest.table:extract_csv"),
     Format("TSV", "text/tab-separated-values", (".tsv",), None, "ibidem.ingest.table:extract_tsv"),
     Format("e-mail", "message/rfc822", (".eml",), None, "ibidem.ingest.mail:extract_message"),
