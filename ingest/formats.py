@@ -40,7 +40,7 @@ SOURCE_PROPS = frozenset(
 )
 """Every property that an extractor may give a document; a second ingest replaces them all."""
 
-READER_VERSION = "4"
+READER_VERSION = "5"
 """Version of the readers in this package; it changes whenever they would make other nodes of a
 text, so that unchanged files are ingested again."""
 
@@ -63,6 +63,9 @@ class Format:
     packages: tuple[str, ...] = ()
     """Distributions that the entry needs; the first one determines the extractor's version."""
     extra: str | None = None
+    is_named: bool = True
+    """Whether a word with such a suffix in a text is a file, rather than a number, the name of a
+    host or a class: `1.2`, `python.org`, `tkinter.Canvas`."""
 
     @property
     def is_extracted(self) -> bool:
@@ -104,7 +107,7 @@ class Format:
         return f"pip install 'ibidem[{self.extra}]'"
 
 
-# The expressions of these two take longer to compile than most documents take to read.
+# The expressions of these take longer to compile than most documents take to read.
 
 
 def _rst_marks(source: str, start: int) -> Iterator[Mark]:
@@ -117,6 +120,17 @@ def _python_marks(source: str, start: int) -> Iterator[Mark]:
     from ibidem.ingest.python import python_marks
 
     return python_marks(source, start)
+
+
+def _titled(name: str, form: str, suffixes: str) -> Format:
+    """Returns a format of plain text with headings."""
+
+    def read(source: str, start: int) -> Iterator[Mark]:
+        from ibidem.ingest.titled import titled_marks
+
+        return titled_marks(form, source, start)
+
+    return Format(name, PLAIN, tuple(suffixes.split()), read, is_named=False)
 
 
 def _code(name: str, language: str, suffixes: str, package: str = "") -> Format:
@@ -139,13 +153,23 @@ FORMATS = (
     Format("reStructuredText", RST, (".rst", ".rest"), _rst_marks),
     Format("Python", PLAIN, (".py", ".pyi"), _python_marks, None, "python"),
     Format("plain text", PLAIN, (".txt", ".text"), plain_marks),
+    _titled("AsciiDoc", "asciidoc", ".adoc .asciidoc"),
+    _titled("LaTeX", "latex", ".tex"),
+    _titled("Org", "org", ".org"),
+    _titled("POD", "pod", ".pod"),
+    _titled("manual page", "man", ".1 .2 .3 .4 .5 .6 .7 .8 .man"),
     Format("JSON lines", NDJSON, (".ndjson", ".jsonl")),
     Format("HTML", "text/html", (".html", ".htm", ".xhtml"), None, "ibidem.ingest.html:extract"),
     Format(
         "notebook", "application/x-ipynb+json", (".ipynb",), None, "ibidem.ingest.notebook:extract"
     ),
     Format(
-        "canvas", "application/x-jsoncanvas", (".canvas",), None, "ibidem.ingest.canvas:extract"
+        "canvas",
+        "application/x-jsoncanvas",
+        (".canvas",),
+        None,
+        "ibidem.ingest.canvas:extract",
+        is_named=False,
     ),
     Format("CSV", "text/csv", (".csv",), None, "ibidem.ingest.table:extract_csv"),
     Format("TSV", "text/tab-separated-values", (".tsv",), None, "ibidem.ingest.table:extract_tsv"),
@@ -260,8 +284,9 @@ def suffix_of(path: str) -> str:
 
 
 def has_suffix(path: str) -> bool:
-    """Returns whether the name of a file ends in the suffix of a format."""
-    return suffix_of(path) in _BY_SUFFIX
+    """Returns whether the name of a file ends in a suffix that only files have."""
+    found = _BY_SUFFIX.get(suffix_of(path))
+    return found is not None and found.is_named
 
 
 def format_of(path: str, media_type: str | None = None) -> Format:

@@ -28,7 +28,7 @@ from ibidem.ingest.split import (
     split,
 )
 
-_PARAGRAPH = re.compile(
+PARAGRAPH = re.compile(
     r"^[ \t\r\f\v]*+[^ \t\r\n\f\v][^\n]*(?:\n[ \t\r\f\v]*+[^ \t\r\n\f\v][^\n]*)*", re.MULTILINE
 )
 _CONTINUES = frozenset(" \t)]}")
@@ -50,7 +50,7 @@ _HEADER_BLOCKS_MAX = 4
 def plain_marks(source: str, start: int = 0) -> Iterator[Mark]:
     """Yields one mark per paragraph from `start`; one over the limit is cut at ends of
     sentences."""
-    for match in _PARAGRAPH.finditer(source, start):
+    for match in PARAGRAPH.finditer(source, start):
         yield from blocks(source, match.start(), match.end(), "paragraph", None, PROSE)
 
 
@@ -59,7 +59,7 @@ def code_marks(
 ) -> Iterator[Mark]:
     """Yields one mark per top-level piece of program source between `start` and `stop`."""
     begin = end = start
-    for match in _PARAGRAPH.finditer(source, start, len(source) if stop is None else stop):
+    for match in PARAGRAPH.finditer(source, start, len(source) if stop is None else stop):
         if source[match.start()] not in _CONTINUES:
             yield from source_blocks(source, begin, end, language)
             begin = match.start()
@@ -158,7 +158,7 @@ def _header_range(text: str) -> tuple[int, int]:
     table may have blank lines between its rows, and a border below the last one."""
     from ibidem.retrieve.context.excerpt import header_of
 
-    for block in islice(_PARAGRAPH.finditer(text), _HEADER_BLOCKS_MAX):
+    for block in islice(PARAGRAPH.finditer(text), _HEADER_BLOCKS_MAX):
         found = header_of(text, block.end() - 1, chars_max=HEADER_CHARS_MAX)
         if found is not None and text[found[1] :].strip(BLANK):
             return found

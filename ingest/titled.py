@@ -1,0 +1,64 @@
+"""AsciiDoc, LaTeX, Org, POD and manual pages to marks: plain text in which some lines are headings.
+
+A line in a listing is no heading, where the format does not forbid it to look like one. The text
+between two headings is cut as plain text is, and that of a manual page, which has few blank lines,
+also before the macros that begin a paragraph or an item.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ibidem.ingest.mark import Heading, Mark
+from ibidem.ingest.plain import PARAGRAPH, item_blocks
+from ibidem.ingest.split import PROSE
+
+_TEXT = r"(?P<text>[^\n]{1,300})$"
+_LISTING = r"(?P<listing>(?P<sign>[-./+`])(?P=sign){3,})[ \t\r]*$"
+_GROUP = r"(?:[^{}\n]|\{(?:[^{}\n]|\{[^{}\n]*\})*\})"
+_HEADINGS = {
+    "asciidoc": rf"^(?:{_LISTING}|(?P<mark>={{1,6}}) {_TEXT})",
+    "latex": r"\\(?:begin|end)\{(?P<listing>[vV]erbatim|lstlisting|minted|comment)\*?\}"
+    r"|^[ \t]*\\(?P<mark>part|chapter|(?:sub){0,2}section)\*?(?:\[[^\]\n]*\])?"
+    rf"\{{(?P<text>{_GROUP}{{1,300}})[^\n]*$",
+    "man": rf"^\.(?P<mark>S[HhSs])[ \t]+{_TEXT}",
+    "org": rf"^(?P<mark>\*{{1,8}} ){_TEXT}",
+    "pod": rf"^=(?P<mark>head[1-4])[ \t]+{_TEXT}",
+}
+"""For each form, a heading or the line that begins or ends a listing."""
+_LEVELS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4}
+_LEVELS |= {"SH": 2, "Sh": 2, "SS": 3, "Ss": 3, "head1": 2, "head2": 3, "head3": 4, "head4": 5}
+"""The levels of marks; that of others is their length. Level 1 gives a document its title."""
+_MARKUP = re.compile(r"\\f[BIPR]|\\[A-Za-z]+\*?|[{}\"\\]|[ \t]+:[\w:@]+:[ \t\r]*$")
+"""In headings: fonts, commands and tags."""
+_MACRO = re.compile(r"^\.(?:[HILPT]?P|Pp|It)\b", re.MULTILINE)
+"""What begins a paragraph or an item of a manual page."""
+
+
+def titled_marks(form: str, source: str, start: int) -> Iterator[Mark]:
+    """Yields the headings of a text and the passages between them.
+
+    Args:
+        form: a key of `_HEADINGS`.
+    """
+    at = start
+    listing: str | None = None
+    for match in re.compile(_HEADINGS[form], re.MULTILINE).finditer(source, start):
+        if edge := match.groupdict().get("listing"):
+            listing = edge if listing is None else None if edge == listing else listing
+            continue
+        text = " ".join(_MARKUP.sub("", match["text"]).split())
+        if text and listing is None:
+            yield from _passages(form, source, at, match.start())
+            at = match.start() + len(match[0].rstrip())
+            mark = match["mark"]
+            yield Heading(match.start(), at, _LEVELS.get(mark, len(mark)), text)
+    yield from _passages(form, source, at, len(source))
+
+
+def _passages(form: str, source: str, start: int, stop: int) -> Iterator[Mark]:
+    for match in PARAGRAPH.finditer(source, start, stop):
+        macros = _MACRO.finditer(source, *match.span()) if form == "man" else ()
+        items = [macro.start() for macro in macros]
+        yield from item_blocks(source, *match.span(), "paragraph", items, PROSE)
