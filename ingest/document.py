@@ -12,8 +12,9 @@ from dataclasses import field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from ibidem.ingest.decoded import decoded, is_utf16
 from ibidem.ingest.draft import Draft, drafts
-from ibidem.ingest.formats import MARKDOWN, RST, Format, format_of
+from ibidem.ingest.formats import EXTRACTOR_VERSION, MARKDOWN, RST, Format, format_of
 from ibidem.ingest.front_matter import FrontMatter, read_front_matter
 from ibidem.ingest.link import PATH_CHARS_MAX, document_links, written_targets
 from ibidem.ingest.mark import BOM, Heading, Mark, introduced, with_gaps
@@ -68,7 +69,8 @@ def read_document(
 
     Args:
         path: the document's name in the repository, POSIX, relative; it decides the document's id.
-        source: bytes, or decoded text with its line endings and byte order mark unchanged.
+        source: bytes, or decoded text with its line endings and byte order mark unchanged. Of bytes
+            in UTF-16, the text is stored as of a format that is extracted.
         media_type: by default derived from the name of `path`.
         sandbox: extracts sources that are not text; None uses a temporary one.
 
@@ -83,7 +85,10 @@ def read_document(
         props["language"] = source_format.language
     if source_format.is_extracted:
         return _extracted(path, source, source_format, props, sandbox)
-    text = source if isinstance(source, str) else source.decode("utf-8")
+    if isinstance(source, bytes) and is_utf16(source):
+        props["extractor"], props["extractor_version"] = "ibidem-utf-16", EXTRACTOR_VERSION
+        props["source_sha256"] = hashlib.sha256(source).hexdigest()
+    text = source if isinstance(source, str) else decoded(source)
     return _text(path, text, source_format, props, sandbox)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from ibidem.ingest.decoded import decoded, is_utf16
 from ibidem.ingest.formats import CONVERTED, suffix_of
 from ibidem.ingest.secret import has_private_key
 
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
     from ibidem.ingest.formats import Format
 
 _RTF = b"{\\rtf"
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+"""Bytes that no text has, in whatever encoding of single bytes."""
 
 GOLDEN = b"ibidem retrieval golden "
 """How files of recorded answers begin. They quote questions, so they would be the best answers."""
@@ -18,6 +22,11 @@ GOLDEN = b"ibidem retrieval golden "
 
 def skip_reason(path: str, data: bytes, source_format: Format) -> str | None:
     """Returns why these bytes cannot become a document, None if they can."""
+    if is_utf16(data) and source_format.read is not None:
+        try:
+            data = decoded(data).encode("utf-8")
+        except UnicodeDecodeError as error:
+            return f"binary (not UTF-16 at byte {error.start})"
     if has_private_key(data):
         return "holds a private key"
     if data.startswith(GOLDEN):
@@ -36,5 +45,6 @@ def skip_reason(path: str, data: bytes, source_format: Format) -> str | None:
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
-        return f"binary (not UTF-8 at byte {error.start})"
+        kind = "binary" if _CONTROL.search(data) else "text in another encoding"
+        return f"{kind} (not UTF-8 at byte {error.start})"
     return None

@@ -58,7 +58,8 @@ class Row(NamedTuple):
     base: bytes = ABSENT
     """Digest of the source that the file and the document last had in common."""
     reader: str = ""
-    """What made the parts of the document from this source; "" for unknown."""
+    """What made the parts of the document from this source, or left the file out; "" for
+    unknown."""
 
 
 @record

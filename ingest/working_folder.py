@@ -134,9 +134,12 @@ class WorkingFolder:
         return self.table.rows.get(path, Row())
 
     def is_read(self, path: str, stat: Stat) -> bool:
-        """Returns whether the bytes of a file with these numbers are known."""
+        """Returns whether the bytes of a file with these numbers are known, and if it is left out,
+        that it would be by the readers of this version too."""
         row = self.table.rows.get(path)
-        return row is not None and row.stat == stat != UNKNOWN
+        if row is None or (path in self.table.reasons and row.reader != self.reader(path)):
+            return False
+        return row.stat == stat != UNKNOWN
 
     def difference(self, path: str) -> Difference:
         """Returns how a file, as it was last read, differs from its document."""
@@ -170,12 +173,12 @@ class WorkingFolder:
         digest = hashlib.sha256(data).digest()
         base = digest if digest == row.head else row.base
         self._set(path, row._replace(stat=self._settled(stat), file=digest, base=base))
-        self._explain(path, reason)
+        self._leave_out(path, reason)
 
     def skipped(self, path: str, stat: Stat, reason: str) -> None:
         """Records that a file cannot be read as a document, for example by its size."""
         self._set(path, self.row(path)._replace(stat=self._settled(stat), file=ABSENT))
-        self._explain(path, reason)
+        self._leave_out(path, reason)
 
     def ingested(self, path: str) -> None:
         """Records that the document of a file now has the file's source."""
@@ -345,6 +348,13 @@ class WorkingFolder:
         if self.table.rows.get(path) != row:
             self.table.rows[path] = row
             self.is_dirty = True
+
+    def _leave_out(self, path: str, reason: str | None) -> None:
+        """Records why the readers of this version leave out a file, if they do."""
+        if reason is not None or path in self.table.reasons:
+            reader = "" if reason is None else self.reader(path)
+            self._set(path, self.row(path)._replace(reader=reader))
+        self._explain(path, reason)
 
     def _explain(self, path: str, reason: str | None) -> None:
         reasons = self.table.reasons

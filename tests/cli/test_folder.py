@@ -313,7 +313,7 @@ def test_odd_files_are_told_and_do_not_disturb(
     assert found == {"new": ["notes/Retries.md"]}
     assert reasons == {
         "notes/picture.png": "binary (NUL at byte 4)",
-        "notes/latin.txt": "binary (not UTF-8 at byte 3)",
+        "notes/latin.txt": "text in another encoding (not UTF-8 at byte 3)",
         "notes/link.md": "symbolic link, not followed",
         "notes/huge.txt": f"{(64 << 20) + 1} bytes, at most {64 << 20}",
         "notes/\\udcff.md": "name is not UTF-8",

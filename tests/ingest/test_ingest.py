@@ -173,7 +173,7 @@ def test_bad_files_are_reported_and_the_rest_is_ingested(tmp_path):
     report = graph.ingest(tmp_path, tmp_path / "absent", size_bytes_max=400)
     assert dict(report.skipped) == {
         "nul.md": "binary (NUL at byte 1)",
-        "latin.md": "binary (not UTF-8 at byte 0)",
+        "latin.md": "text in another encoding (not UTF-8 at byte 0)",
         "key.txt": "holds a private key",
         "large.md": "500 bytes, at most 400",
         "other.jsonl": "JSON lines of another form than node, edge, vector, ...",
