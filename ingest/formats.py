@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from ibidem.ingest.mark import Mark
 from ibidem.ingest.markdown import markdown_marks
-from ibidem.ingest.plain import code_marks, plain_marks
+from ibidem.ingest.plain import code_marks, plain_marks, subtitle_marks
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.record import record
 
@@ -153,6 +153,7 @@ FORMATS = (
     Format("reStructuredText", RST, (".rst", ".rest"), _rst_marks),
     Format("Python", PLAIN, (".py", ".pyi"), _python_marks, None, "python"),
     Format("plain text", PLAIN, (".txt", ".text"), plain_marks),
+    Format("subtitles", PLAIN, (".srt", ".vtt"), subtitle_marks),
     _titled("AsciiDoc", "asciidoc", ".adoc .asciidoc"),
     _titled("LaTeX", "latex", ".tex"),
     _titled("Org", "org", ".org"),

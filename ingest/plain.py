@@ -54,6 +54,12 @@ def plain_marks(source: str, start: int = 0) -> Iterator[Mark]:
         yield from blocks(source, match.start(), match.end(), "paragraph", None, PROSE)
 
 
+def subtitle_marks(source: str, start: int = 0) -> Iterator[Mark]:
+    """Yields passages of several cues, which blank lines separate: one cue has half a sentence."""
+    cues = [match.start() for match in PARAGRAPH.finditer(source, start)]
+    yield from item_blocks(source, start, len(source), "paragraph", cues, PROSE)
+
+
 def code_marks(
     source: str, language: str | None, start: int = 0, stop: int | None = None
 ) -> Iterator[Mark]:

@@ -17,7 +17,7 @@ from ibidem.objects.location import source_text
 from .strategies import SOURCES
 from .trees import nodes_of, read
 
-FORMATS = ["a.md", "a.txt", "a.py", "a.org", "a.tex", "a.1"]
+FORMATS = ["a.md", "a.txt", "a.py", "a.org", "a.tex", "a.1", "a.srt"]
 
 
 @pytest.mark.parametrize("path", FORMATS)
