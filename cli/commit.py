@@ -55,8 +55,8 @@ def command(
     names a model, the vectors that nodes lack follow in a commit of their own.
 
     Reads Markdown, reStructuredText, AsciiDoc, LaTeX, Org, POD, manual page, subtitles, plain text,
-    Python and other source, HTML, notebook, canvas, CSV, TSV, e-mail, mailbox, EPUB, DOCX, PPTX,
-    XLSX, ODT, ODS, ODP, JSON lines; PDF with pip install 'ibidem[pdf]'.
+    Python and other source, HTML, notebook, canvas, SVG, CSV, TSV, e-mail, mailbox, EPUB, DOCX,
+    PPTX, XLSX, ODT, ODS, ODP, JSON lines; PDF with pip install 'ibidem[pdf]'.
 
     \b
     Examples:

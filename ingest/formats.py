@@ -172,6 +172,7 @@ FORMATS = (
         "ibidem.ingest.canvas:extract",
         is_named=False,
     ),
+    Format("SVG", "image/svg+xml", (".svg",), None, "ibidem.ingest.svg:extract"),
     Format("CSV", "text/csv", (".csv",), None, "ibidem.ingest.table:extract_csv"),
     Format("TSV", "text/tab-separated-values", (".tsv",), None, "ibidem.ingest.table:extract_tsv"),
     Format("e-mail", "message/rfc822", (".eml",), None, "ibidem.ingest.mail:extract_message"),
