@@ -31,9 +31,9 @@ def command(
 ) -> None:
     """Restore files, or the files of folders, from a revision
 
-    A file with a change that no branch has is replaced only with --force. Documents whose text was
-    extracted, such as PDF, are left out: the file itself is not stored. No branch moves; to go to
-    another branch, use `repo switch`.
+    A file with a change that no branch has is replaced only with --force. The file of a document
+    whose text was extracted, such as PDF, is not stored: unless it is there as it was, it is
+    reported, and the exit code is 1. No branch moves; to go to another branch, use `repo switch`.
 
     \b
     Examples:
@@ -60,7 +60,9 @@ def command(
         for id_, document, read in source_texts(repository.core.store, revision.root, selected):
             path = selected[id_]
             try:
-                _check_text(path, document or revision.node(id_))
+                if _is_extracted(folder, path, document or revision.node(id_)):
+                    unchanged += 1
+                    continue
                 text = revision.document(id_) if read is None else read
                 if _restored(folder, path, text, others, is_forced=force):
                     restored.append(path)
@@ -113,10 +115,21 @@ def _restored(
         return restore(folder, path, text, overwrite=True)
 
 
-def _check_text(path: str, document: Node) -> None:
-    """Raises InvalidInputError if the text of a document is not that of its file."""
-    if "source_sha256" in document.props:
-        raise InvalidInputError(
-            f"path: {path!r} has only extracted text, expected a text format",
-            hint="'repo cat' prints the text",
-        )
+def _is_extracted(folder: WorkingFolder, path: str, document: Node) -> bool:
+    """Returns whether the text of a document was extracted from its file, which is there unchanged.
+
+    Raises:
+        InvalidInputError: it was extracted, and the file is another one, or gone.
+    """
+    from ibidem.ingest.restore import check_writable, has_source
+
+    digest = document.props.get("source_sha256")
+    if digest is None:
+        return False
+    check_writable(folder.path, path)
+    if has_source(folder, path, str(digest)):
+        return True
+    raise InvalidInputError(
+        f"path: {path!r} has only extracted text, expected a text format",
+        hint="'repo cat' prints the text",
+    )

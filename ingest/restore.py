@@ -65,6 +65,15 @@ def is_changed(folder: WorkingFolder, path: str) -> bool:
     return folder.difference(path) not in (Difference.SAME, Difference.BEHIND)
 
 
+def has_source(folder: WorkingFolder, path: str, digest: str) -> bool:
+    """Returns whether the file of a document is there, with bytes of this SHA-256."""
+    if not os.path.lexists(folder.path / path):
+        return False
+    folder.learn([path])
+    read_changed(folder, path)
+    return folder.row(path).file.hex() == digest
+
+
 def check_writable(folder: Path, path: str) -> None:
     """Raises InvalidInputError if a document may not be written to, or removed from, its path."""
     check_path(path)

@@ -121,8 +121,11 @@ class WorkingFolder:
         folder = self.core.folder
         if not self.is_dirty or self.started_ns == _NO_FILE or folder is None:
             return
+        # A document of which nothing but its head is known never had a file here.
+        rows = {path: row for path, row in self.table.rows.items() if row != Row(head=row.head)}
+        table = StatTable(self.table.root, self.table.commit, rows, self.table.reasons)
         try:
-            write_table(folder, self.table)
+            write_table(folder, table)
         except (StorageError, OSError):
             return
         self.is_dirty = False

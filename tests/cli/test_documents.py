@@ -62,7 +62,39 @@ def test_cat_of_an_extracted_document_says_so(notes: Run, tmp_path: Path) -> Non
     found = notes("cat", "page.html")
     assert found.stdout == "Hello you"
     assert "extracted" in found.stderr
+    (tmp_path / "page.html").unlink()
     assert "only extracted text" in notes("checkout", "page.html", code=2).stderr
+
+
+def test_checkout_leaves_the_unchanged_file_of_an_extracted_document(
+    notes: Run, data: Data, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("<p>Hello</p>", encoding="utf-8")
+    notes("commit", ".", "-m", "page")
+    assert data("checkout", ".")["unchanged_count"] == 3
+    assert data("checkout", "page.html")["unchanged_count"] == 1
+    page.write_text("<p>Bye</p>", encoding="utf-8")
+    assert [each["path"] for each in data("checkout", ".", code=1)["errors"]] == ["page.html"]
+    assert page.read_text(encoding="utf-8") == "<p>Bye</p>"
+
+
+def test_a_document_that_checkout_cannot_restore_does_not_count_as_deleted(
+    notes: Run, data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "page.html").write_text("<p>Hello</p>", encoding="utf-8")
+    notes("commit", ".", "-m", "page")
+    copy = tmp_path / "copy"
+    notes("clone", str(tmp_path), str(copy))
+    monkeypatch.chdir(copy)
+    assert [each["path"] for each in data("checkout", ".", code=1)["errors"]] == ["page.html"]
+    assert data("status")["folder"]["deleted"] == []
+    notes("switch", "-c", "other")
+    notes("node", "add", "Note", "--summary", "there")
+    notes("commit", ".", "-m", "a note")
+    notes("undo")
+    assert data("commit", ".", "-m", "the folder")["commit"] is None
+    assert notes("cat", "page.html").stdout == "Hello"
 
 
 def test_paths_are_relative_to_where_the_command_runs(
