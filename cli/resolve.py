@@ -24,11 +24,9 @@ if TYPE_CHECKING:
 
 @click.command("resolve")
 @click.argument("id_", metavar="ID|PATH")
-@click.option("--ours", "take", flag_value="ours", help="Use the values of the branch.")
-@click.option(
-    "--theirs", "take", flag_value="theirs", help="Use the values that were merged into it."
-)
-@click.option("--base", "take", flag_value="base", help="Use the values of the common ancestor.")
+@click.option("--ours", is_flag=True, help="Use the values of the branch.")
+@click.option("--theirs", is_flag=True, help="Use the values that were merged into it.")
+@click.option("--base", is_flag=True, help="Use the values of the common ancestor.")
 @click.option("--edit", is_flag=True, help="Edit both versions of the document PATH.")
 @click.option(
     "--file",
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
     type=click.File("rb"),
     help="Take the text of FILE, or of - for standard input, for the document PATH.",
 )
-@click.option("--keep", "take", flag_value="value", help="Keep the current values.")
+@click.option("--keep", is_flag=True, help="Keep the current values.")
 @click.option(
     "--value",
     "values",
@@ -52,7 +50,10 @@ def command(
     session: Session,
     *,
     id_: str,
-    take: str | None,
+    ours: bool,
+    theirs: bool,
+    base: bool,
+    keep: bool,
     edit: bool,
     file: BinaryIO | None,
     values: tuple[str, ...],
@@ -76,6 +77,11 @@ def command(
       repo resolve 804218a8 --theirs
       repo resolve 804218a8 --value summary="the queue retries twice" --value props.limit=2
     """
+    choices = {"ours": ours, "theirs": theirs, "base": base, "value": keep}
+    chosen = [name for name, is_chosen in choices.items() if is_chosen]
+    if len(chosen) > 1:
+        raise click.UsageError("expected one of --ours, --theirs, --base, --keep")
+    take = chosen[0] if chosen else None
     with session.open() as repository:
         document = _document(session, repository, id_)
         if document is not None:

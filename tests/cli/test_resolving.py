@@ -137,5 +137,9 @@ def test_options_of_the_other_kind_are_refused(meet: Callable[..., str], run: Ru
     meet(*BOTH_FIRST)
     run("resolve", "style.md", "--base", code=2)
     run("resolve", "style.md", "--ours", "--edit", code=2)
+    two = run("resolve", "style.md", "--ours", "--theirs", code=2).stderr
+    assert "expected one of --ours, --theirs" in two
+    two = run("resolve", "style.md", "--ours", "--theirs", code=2).stderr
+    assert "expected one of --ours, --theirs" in two
     run("resolve", "abcd1234", "--edit", code=2)
     run("resolve", "other.md", "--ours", code=2)
