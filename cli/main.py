@@ -255,6 +255,9 @@ def cli() -> None:
 def main() -> None:
     """Runs the program as the console script does."""
     gc.set_threshold(OBJECTS_MIN)
+    for stream, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, stream) is None:  # closed by the caller; a file of the store had its number
+            setattr(sys, stream, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
     name = Path(sys.argv[0]).stem
     try:
         cli(prog_name="repo" if name == "__main__" else name)

@@ -97,6 +97,19 @@ def test_a_closed_pipe_ends_quietly(notes: Run, tmp_path: Path):
     assert done.returncode == 0
 
 
+@pytest.mark.parametrize("closing", ["log >&-", "add - <&-", "log 2>&-"])
+def test_a_closed_stream_is_as_an_empty_one(run: Run, tmp_path: Path, closing: str) -> None:
+    run("init")
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'"$0" -m ibidem {closing}', sys.executable],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_an_interrupt_has_its_code(run: Run, monkeypatch: pytest.MonkeyPatch):
     from ibidem.cli import session
 
