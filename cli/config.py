@@ -174,7 +174,7 @@ def _change(session: Session, name: str, value: Any, local: bool, author: str | 
     if session.json:
         output.emit("config", {"commit": commit, "settings": [row]})
     else:
-        output.say(f"{name} = {_shown(row['value'])}  {output.faint(_origin(row))}")
+        output.say(f"{name} = {_shown(row['value'])}  {output.faint(_origin(row))}".rstrip())
 
 
 def _list(session: Session, at: str) -> None:

@@ -113,7 +113,7 @@ def _format_of(target: object, name: str | None) -> str:
     if name is None or name not in _WRITERS:
         raise InvalidInputError(
             f"format: got {name!r:.80}, expected one of {', '.join(FORMATS)}",
-            hint="name it: format=, or --format",
+            hint="car, with the history, is written by repo.sync.export, and by 'repo export'",
         )
     return name
 

@@ -56,7 +56,10 @@ def reader_of(name: str) -> Reader:
             hint="repo.sync.load reads it",
         )
     if name not in _READERS:
-        raise InvalidInputError(f"format: got {name!r:.80}, expected one of {', '.join(FORMATS)}")
+        raise InvalidInputError(
+            f"format: got {name!r:.80}, expected one of {', '.join(FORMATS)}",
+            hint="car, with the history, is read by repo.sync.load, and by 'repo import'",
+        )
     module = import_module(f"ibidem.adapters.importing.{_READERS[name]}")
     return cast("Reader", module.read)
 
@@ -76,7 +79,7 @@ def detect(path: Path) -> str:
         raise located(path, error) from error
     if found is None:
         raise InvalidInputError(
-            f"{path}: got an unknown format, expected one of {', '.join(FORMATS)}",
+            f"{path}: got an unknown format, expected one of {', '.join((BUNDLE, *FORMATS))}",
             hint="name it: format=, or --format",
         )
     return found

@@ -132,7 +132,7 @@ def strong(text: str) -> str:
 
 def faint(text: str) -> str:
     """Returns `text` dimmed, likewise."""
-    return f"{_FAINT}{text}{_PLAIN}"
+    return f"{_FAINT}{text}{_PLAIN}" if text else ""
 
 
 def good(text: str) -> str:

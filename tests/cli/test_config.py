@@ -166,6 +166,12 @@ def test_a_wrong_setting_changes_nothing(notes: Run, data: Data, arguments: list
     assert data("config") == before
 
 
+def test_no_line_of_the_settings_ends_with_blanks(notes: Run):
+    for arguments in ([], ["list"], ["set", "limit", "5"], ["unset", "limit"]):
+        lines = notes("config", *arguments).stdout.splitlines()
+        assert lines == [line.rstrip() for line in lines]
+
+
 def test_a_damaged_file_of_local_settings_is_named(notes: Run, tmp_path: Path):
     (tmp_path / ".ibidem" / "local").mkdir(exist_ok=True)
     (tmp_path / ".ibidem" / "local" / "settings.json").write_text("[1]")

@@ -52,7 +52,10 @@ def test_a_file_that_is_no_export_is_said_to_be_none(notes: Run):
         ("clone", "notes/retries.md", "copy"),
     ):
         assert "does not begin as a file of 'repo export'" in notes(*call, code=12).stderr
-    assert "unknown format, expected one of" in notes("import", "notes/retries.md", code=2).stderr
+    unknown = notes("import", "notes/retries.md", code=2).stderr
+    assert "unknown format, expected one of car, ndjson" in unknown
+    for call in (("export", "x", "--format", "zip"), ("import", "x", "--format", "zip")):
+        assert "hint: car" in notes(*call, code=2).stderr
 
 
 def test_an_export_is_imported_elsewhere(notes: Run, tmp_path: Path):
