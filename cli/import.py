@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ibidem.cli import exits
 from ibidem.cli.options.copies import show_report
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, commit_options, common_options, pass_session
@@ -44,7 +45,9 @@ BUNDLE = "car"
 @commit_options
 @common_options
 @pass_session
+@click.pass_context
 def command(
+    context: click.Context,
     session: Session,
     *,
     file: str,
@@ -58,10 +61,10 @@ def command(
     """Import a FILE of `repo export`, or the data of another program
 
     A CAR file of `repo export` has history: missing branches are created, branches that are behind
-    are fast-forwarded, and diverged ones are merged. The other formats become one commit: ndjson,
-    chatgpt, claude, mem0, mnem, parquet, chroma, lancedb, qdrant, graphml and rdf. What is imported
-    twice changes nothing the second time. Everything is checked first; if anything is invalid,
-    nothing changes. `-` reads standard input.
+    are fast-forwarded, and diverged ones are merged; if that leaves conflicts, the exit code is 1.
+    The other formats become one commit: ndjson, chatgpt, claude, mem0, mnem, parquet, chroma,
+    lancedb, qdrant, graphml and rdf. What is imported twice changes nothing the second time.
+    Everything is checked first; if anything is invalid, nothing changes. `-` reads standard input.
 
     \b
     Examples:
@@ -88,6 +91,7 @@ def command(
     with session.open() as repository:
         report = repository.sync.load(source, branch=branch, author=session.author(author))
     show_report(session, "import", report)
+    context.exit(exits.FAILED if report.conflict_count else exits.OK)
 
 
 def _records(

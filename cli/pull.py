@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ibidem.cli import exits
 from ibidem.cli.options.copies import include_option, show_report, token
 from ibidem.cli.session import Session, commit_options, common_options, pass_session
 
@@ -14,11 +15,19 @@ from ibidem.cli.session import Session, commit_options, common_options, pass_ses
 @commit_options
 @common_options
 @pass_session
-def command(session: Session, *, remote: str, include: tuple[str, ...], author: str | None) -> None:
+@click.pass_context
+def command(
+    context: click.Context,
+    session: Session,
+    *,
+    remote: str,
+    include: tuple[str, ...],
+    author: str | None,
+) -> None:
     """Fetch from REMOTE and merge into the current branch
 
     REMOTE defaults to origin. If the branches have diverged, a merge commit is created. Conflicts
-    are listed by `repo status`; the branch remains usable meanwhile.
+    are listed by `repo status`; the branch remains usable meanwhile, and the exit code is 1.
 
     \b
     Examples:
@@ -30,3 +39,4 @@ def command(session: Session, *, remote: str, include: tuple[str, ...], author: 
             remote, include=include, token=token(session), author=session.author(author)
         )
     show_report(session, "pull", report)
+    context.exit(exits.FAILED if report.conflict_count else exits.OK)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import ibidem
 
-from .conftest import Run
+from .conftest import TIMEOUTS, Run
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 
@@ -34,6 +34,22 @@ def test_a_clone_pulls_and_pushes(notes: Run, tmp_path: Path):
     notes("pull", "-R", "copy")
     assert summaries(tmp_path) == summaries(tmp_path / "copy")
     assert "nothing had to be copied" in notes("pull", "-R", "copy").output
+
+
+def test_conflicts_of_a_pull_and_of_an_import_have_the_exit_code_of_a_merge(
+    notes: Run, tmp_path: Path
+):
+    notes("clone", ".", "copy")
+    page = tmp_path / "notes" / "timeouts.md"
+    for text, folder in (("five", "."), ("nine", "copy")):
+        page.write_text(TIMEOUTS.replace("thirty", text), encoding="utf-8")
+        (tmp_path / "copy" / "notes").mkdir(exist_ok=True)
+        (tmp_path / "copy" / "notes" / "timeouts.md").write_bytes(page.read_bytes())
+        notes("commit", f"{folder}/notes/timeouts.md", "-m", text, "-R", folder)
+    notes("export", "all.car")
+    assert "1 conflict: repo status" in notes("pull", "-R", "copy", code=1).stderr
+    notes("undo", "-R", "copy")
+    assert "1 conflict: repo status" in notes("import", "all.car", "-R", "copy", code=1).stderr
 
 
 def test_a_push_that_is_not_what_was_meant_says_what_would_be(notes: Run):
