@@ -221,8 +221,10 @@ def _report_usage(session: Session, error: click.UsageError) -> int:
         output.note(*error.ctx.get_usage().splitlines())
     path = error.ctx.command_path if error.ctx else "repo"
     hint = f"see {path} --help"
-    if "unexpected extra argument" in message:
-        hint = f"put an argument of several words in quotes; {hint}"
+    if "unexpected extra argument" in message and error.ctx is not None:
+        has_at = any("--at" in option.opts for option in error.ctx.command.params)
+        at = ", and a revision after --at" if has_at else ""
+        hint = f"put an argument of several words in quotes{at}; {hint}"
     elif message.startswith("No such command") and error.ctx is not None:
         group = error.ctx.command
         assert isinstance(group, click.Group), "BUG: a command without subcommands looked for one"

@@ -56,7 +56,9 @@ def ingest_paths(
         InvalidInputError: neither or both of paths and text are given; or a path leads nowhere, or
             names one file that cannot be a document. Nothing was changed.
     """
-    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if isinstance(paths, str | os.PathLike) or not isinstance(paths, Iterable):
+        paths = [paths]
+    given = list(paths)
     if bool(given) == (text is not None) or (text is None) != (path is None):
         raise InvalidInputError(
             "paths: expected paths, or a text and the path of its document",

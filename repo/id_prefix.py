@@ -58,7 +58,7 @@ def resolve_prefix(
     if not found:
         raise NotFoundError(
             f"no {noun} {where} has an id that begins {text!r}",
-            hint=f"name the {noun} by its whole id, or where it is",
+            hint="look for it where it is, or give its whole id",
         )
     if len(found) > 1:
         shown = ", ".join(map(str, found[:CANDIDATES_SHOWN_MAX]))

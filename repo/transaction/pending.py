@@ -206,7 +206,7 @@ class PendingGraph:
             raise InvalidInputError(
                 f"{value.KIND} {raw.hex()} is there with another value",
                 kind=ErrorKind.ID_COLLISION,
-                hint=f"change it with update_{value.KIND}, or say replace=True",
+                hint="update it, or replace it: replace=True, --replace",
             )
         self.stage(tree_name, raw, value)
 
@@ -255,7 +255,7 @@ class PendingGraph:
             prefix,
             NodeId.parse,
             lambda first: map(NodeId, self._keys_from(NODES, first)),
-            where="as staged",
+            where="at HEAD with what is staged",
         )
 
     def edge_id(self, prefix: str) -> EdgeId:
@@ -265,7 +265,7 @@ class PendingGraph:
             EdgeId.parse,
             lambda first: map(EdgeId, self._keys_from(EDGES, first)),
             noun="edge",
-            where="as staged",
+            where="at HEAD with what is staged",
         )
 
     def edges_of(self, id: NodeId) -> list[EdgeId]:  # noqa: A002

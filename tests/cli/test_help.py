@@ -53,7 +53,9 @@ def test_every_command_stands_once_in_the_help(run: Run):
         (["help", "log", "all"], "repo log has no commands, got 'all'"),
         (["retrieve", "x", "--limt", "3"], "--limt'. Did you mean '--limit'?\n"),
         (["--limt", "3"], "No such option '--limt'.\n"),
-        (["memory", "add", "how", "often"], "put an argument of several words in quotes"),
+        (["memory", "add", "how", "often"], "put an argument of several words in quotes; see"),
+        (["log", "main"], "in quotes, and a revision after --at; see repo log --help"),
+        (["branch", "x", "main~1"], "and a revision after --at; see repo branch --help"),
     ],
 )
 def test_who_types_something_else_is_told_what_is_near(run: Run, arguments: list[str], told: str):

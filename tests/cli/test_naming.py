@@ -103,6 +103,13 @@ COMMANDS = (
 )
 
 
+def test_a_key_that_is_taken_says_how_to_replace_it(run):
+    run("init")
+    run("node", "add", "X", "--key", "k", "--summary", "one")
+    error = run("node", "add", "X", "--key", "k", "--summary", "two", code=2).stderr
+    assert error.endswith("hint: update it, or replace it: replace=True, --replace\n")
+
+
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_errors_are_the_same_everywhere(run, ids, command):
     run("memory", "recall", "tea", "--session", "s")

@@ -86,7 +86,7 @@ def test_what_is_staged_counts_and_what_is_removed_does_not(repo: Repository, id
         assert tx.node_id(str(new)[:12]) == new
         assert tx.node_id(ids[0][:12]) == NodeId.parse(ids[0])
         tx.remove_node(NodeId.parse(ids[0]))
-        with pytest.raises(NotFoundError, match="as staged"):
+        with pytest.raises(NotFoundError, match="what is staged"):
             tx.node_id(ids[0][:12])
         edge = tx.add_edge(new, "after", NodeId.parse(ids[1]))
         assert tx.edge_id(str(edge)[:12]) == edge

@@ -276,6 +276,7 @@ def test_ingest_takes_files_folders_and_text(repo: Repository, tmp_path: Path):
         lambda: repo.ingest(docs / "b.bin"),
         lambda: repo.ingest(tmp_path / "nowhere.md"),
         lambda: repo.ingest([]),
+        lambda: repo.ingest(3),  # type: ignore[arg-type]
         lambda: repo.ingest(docs, text="x", path="y.md"),
         lambda: repo.ingest(text="x"),
         lambda: repo.ingest(docs, prune=True),
