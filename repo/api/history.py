@@ -246,7 +246,8 @@ class History:
     ) -> Iterator[Commit]:
         """Yields the commits of a revision's history that touched a matching node, newest first.
 
-        A single node must match all given conditions.
+        A single node must match all given conditions; an erased one matches neither a label nor a
+        path.
 
         Args:
             node: that node, also under the ids that it had before its document was renamed.

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ibidem.objects.edge import Edge
+from ibidem.objects.errors import ErasedError
 from ibidem.objects.node import Node
 from ibidem.objects.printable import moment, one_line
 from ibidem.objects.root import NOUNS
@@ -34,7 +35,8 @@ class Described(NamedTuple):
     label: str
     """The label of a node, empty for anything else."""
     text: str | None
-    """The start of a node's summary, or the label and ends of an edge; None if it has neither."""
+    """The start of a node's summary, or the label and ends of an edge; None if it has neither, and
+    `(erased)` if it was erased."""
 
 
 def move_lines(moves: Sequence[Move]) -> list[str]:
@@ -127,14 +129,18 @@ def describe(source: Source, change: Change, *, width: int) -> Described:
 def _text(source: Source, change: Change, width: int) -> tuple[str, str | None]:
     cid = change.after or change.before
     assert cid is not None, "BUG: a change with neither side"
+    if change.family not in ("nodes", "edges"):
+        return "", None
+    try:
+        block = source.get(cid)
+    except ErasedError:
+        return "", "(erased)"
     if change.family == "nodes":
-        node = Node.decode(source.get(cid))
+        node = Node.decode(block)
         summary = one_line(node.summary, width=width) if node.summary else None
         return one_line(node.ntype), summary
-    if change.family == "edges":
-        edge = Edge.decode(source.get(cid))
-        return "", f"{edge.src} {one_line(edge.etype)} {edge.dst}"
-    return "", None
+    edge = Edge.decode(block)
+    return "", f"{edge.src} {one_line(edge.etype)} {edge.dst}"
 
 
 def _title(item: Placed) -> str:

@@ -14,7 +14,7 @@ from ibidem.objects import codec
 from ibidem.objects.block import Block
 from ibidem.objects.cid import Cid
 from ibidem.objects.edge import Edge
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import ErasedError, InvalidInputError
 from ibidem.objects.ids import ID_BYTES, EdgeId, NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
@@ -46,7 +46,8 @@ class Change:
     name: str = ""
     """The model or vocabulary of a vector."""
     fields: tuple[str, ...] = ()
-    """Of a changed node, edge or tombstone: the fields that differ, ascending."""
+    """Of a changed node, edge or tombstone: the fields that differ, ascending; none if a side was
+    erased."""
     properties: tuple[str, ...] = ()
     """Of a changed node or edge: the properties that differ, ascending."""
 
@@ -115,7 +116,10 @@ def _fields(
     classes: dict[str, type[Block]] = {"nodes": Node, "edges": Edge, "tombstones": Tombstone}
     if family not in classes or was is None or now is None:
         return (), ()
-    one, other = (classes[family].decode(source.get(cid)).to_map() for cid in (was, now))
+    try:
+        one, other = (classes[family].decode(source.get(cid)).to_map() for cid in (was, now))
+    except ErasedError:
+        return (), ()
     fields = _differing(one, other)
     if "props" not in fields:
         return fields, ()

@@ -14,7 +14,7 @@ from ibidem.objects.block import in_version
 from ibidem.objects.cid import Cid, CommitCid, RootCid, TreeCid
 from ibidem.objects.commit import Commit
 from ibidem.objects.derive import node_id
-from ibidem.objects.errors import CorruptError, InvalidInputError
+from ibidem.objects.errors import CorruptError, ErasedError, InvalidInputError
 from ibidem.objects.ids import ID_BYTES, NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.progress import STEP, Progress, silent
@@ -231,7 +231,10 @@ def _matches(states: NodeStates, touched: Touched, cid: Cid | None) -> bool:
         return False
     if touched.label is None and touched.path is None:
         return True
-    node = Node.decode(states.source.get(cid))
+    try:
+        node = Node.decode(states.source.get(cid))
+    except ErasedError:  # of which type and document it was is gone too
+        return False
     if touched.label is not None and node.ntype != touched.label:
         return False
     paths = () if touched.path is None else (touched.path, *touched.earlier)

@@ -110,3 +110,18 @@ def test_bisect_run_says_when_a_command_cannot_tell(notes):
     notes("bisect", "run", "--", "./not-there", code=2)
     notes("bisect", "run", code=2)
     notes("bisect", code=2)
+
+
+def test_the_history_can_be_read_after_an_erasure(notes, tmp_path):
+    page = tmp_path / "notes" / "timeouts.md"
+    page.write_text("# Timeouts\n\nEvery call has a deadline of nine seconds.\n", encoding="utf-8")
+    notes("commit", ".", "-m", "nine")
+    notes("erase", "notes/timeouts.md", "--yes")
+    assert "notes on failure" in notes("log", "--path", "notes/retries.md").stdout
+    assert "notes on failure" in notes("log", "--label", "Passage").stdout
+    assert notes("log", "--path", "notes/timeouts.md").stdout == ""
+    assert "(erased)" in notes("show", "main~1").stdout
+    assert "(erased)" in notes("diff", "main~2", "main~1", "--nodes").stdout
+    assert "(erased)" in notes("diff", "main~2", "main", "--nodes").stdout
+    notes("diff", "main~2", "main")
+    notes("diff", "main~2", "main~1", "--json")
