@@ -180,7 +180,7 @@ def erased_block(cid: Cid, erasure: Erasure) -> ErasedError:
     return ErasedError(
         f"block {cid} of node {erasure.node} was erased{reason}",
         hint="ask a revision after the erasure, or leave out what was erased: allow_erased=True, "
-        "--allow-erased",
+        "repo retrieve --allow-erased",
     )
 
 

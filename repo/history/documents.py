@@ -12,7 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from ibidem.objects.derive import node_id
-from ibidem.objects.errors import NotFoundError
+from ibidem.objects.errors import ErasedError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import DOCUMENT, document_of, source_text
 from ibidem.objects.node import Node
@@ -51,12 +51,13 @@ class DocumentChange:
 
 
 def document_paths(store: Store, root: Root) -> list[str]:
-    """Returns the paths of all documents of a root that have no tombstone, sorted."""
+    """Returns the paths of all documents of a root that have no tombstone and were not erased,
+    sorted."""
     hidden = set(Tree(store, root.tombstones).keys())
     found: list[str] = []
     cids = [cid for key, cid in Tree(store, root.nodes).items() if key not in hidden]
     for start in range(0, len(cids), _BATCH_COUNT):
-        for block in store.get_many(cids[start : start + _BATCH_COUNT]):
+        for block in _blocks(store, cids[start : start + _BATCH_COUNT], ErasedError):
             path = _path_of(Node.decode(block)) if b"document" in block else None
             if path is not None:
                 found.append(path)
@@ -193,13 +194,15 @@ def source_at(store: Store, root: Root, path: str, parts_max: int | None = None)
     return source_text(id_, node)
 
 
-def _blocks(store: Store, cids: list[Cid]) -> Iterator[bytes]:
+def _blocks(
+    store: Store, cids: list[Cid], ignored: type[NotFoundError] = NotFoundError
+) -> Iterator[bytes]:
     """Yields the blocks that are there: erased parts are found through those that list them."""
     try:
         yield from store.get_many(cids)
-    except NotFoundError:
+    except ignored:
         for cid in cids:
-            with suppress(NotFoundError):
+            with suppress(ignored):
                 yield store.get(cid)
 
 

@@ -125,3 +125,7 @@ def test_the_history_can_be_read_after_an_erasure(notes, tmp_path):
     assert "(erased)" in notes("diff", "main~2", "main", "--nodes").stdout
     notes("diff", "main~2", "main")
     notes("diff", "main~2", "main~1", "--json")
+    notes("checkout", ".", "--at", "main~2")
+    page.unlink()
+    assert "0 files restored, 1 unchanged" in notes("checkout", "notes", "--at", "main~1").stdout
+    assert not page.exists()
