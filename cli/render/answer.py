@@ -144,8 +144,10 @@ def receipt_line(receipt: str | None, *, is_partial: bool = False) -> str:
 def cost_line(result: Answer[AnswerItem], noun: str = "item", *, explain: bool = False) -> str:
     """Returns one line with the tokens used and the number of items that did not fit; `explain`
     adds the numbers of candidates and of all that was left out."""
-    budget = "" if result.token_budget is None else f" of {result.token_budget:,}"
-    cost = f"{plural(len(result), noun)}, {result.tokens_used:,}{budget} tokens"
+    tokens = plural(result.tokens_used, "token")
+    if result.token_budget is not None:
+        tokens = f"{result.tokens_used:,} of {plural(result.token_budget, 'token')}"
+    cost = f"{plural(len(result), noun)}, {tokens}"
     if not explain:
         unfit = result.dropped_counts["budget"]
         return cost + (f", {unfit:,} more did not fit" if unfit else "")

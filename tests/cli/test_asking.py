@@ -102,3 +102,10 @@ def test_strict_makes_a_warning_an_error(notes: Run):
     result = notes("retrieve", "request", "--label", "Nobody", "--strict", code=2)
     assert "label 'Nobody'" in result.stderr
     assert not result.stdout
+
+
+def test_one_token_is_no_tokens(notes: Run):
+    notes("node", "add", "Note", "--summary", "b")
+    notes("commit", "-m", "one letter")
+    assert "1 item, 1 token\n" in notes("retrieve", "b").stdout
+    assert "1 item, 1 of 1 token\n" in notes("retrieve", "b", "--budget", "1").stdout
