@@ -88,7 +88,7 @@ def _changed(call: Call, body: dict[str, Any], change: Change) -> Answer:
             body.setdefault("author", call.token.name)
             try:
                 commit = _committed(repository, branch, change, call, body, key)
-            except ConflictError:
+            except IbidemError:  # the change may be refused because it is made already
                 found = made()  # by another server, since
                 if found is None:
                     raise

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -20,12 +21,13 @@ from urllib.parse import quote
 import pytest
 
 import ibidem
+from ibidem.objects.cid import CommitCid
 from ibidem.objects.errors import ConflictError, ErrorKind, InvalidInputError
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.access.policy import TrustPolicy, Viewer
 from ibidem.retrieve.context import assemble
 from ibidem.serve import events, openapi
-from ibidem.serve.request_keys import RequestKeys
+from ibidem.serve.request_keys import RequestKey, RequestKeys
 from ibidem.serve.routes import ROUTES
 from ibidem.serve.served import Listeners
 from ibidem.serve.server import Server
@@ -499,6 +501,42 @@ def test_two_servers_that_are_sent_one_request_do_it_once(tmp_path: Path):
                     assert [status for status, _, _ in found] == [200, 200]
                     assert found[0][2]["commit"] == found[1][2]["commit"]
         assert len(list(one.history.log())) == 10
+
+
+class Late(RequestKeys):
+    """Keys of a server that looks for one just before another server commits with it."""
+
+    meanwhile: Any = None
+
+    def find(self, key: RequestKey, head: CommitCid | None) -> CommitCid | None:
+        found = super().find(key, head)
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+        return found
+
+
+def test_a_request_that_cannot_be_done_twice_is_answered_on_both_servers(tmp_path: Path):
+    """Spec: trust [7-h]."""
+    with ibidem.init(tmp_path / "kb") as one, ibidem.open(tmp_path / "kb") as two:
+        with one.transaction() as tx:
+            gone = tx.add_node("Note", key=1)
+        body = {"records": [{"remove": {"node": str(gone)}}]}
+        with Server(one, token=TOKEN, port=0) as first, Server(two, token=TOKEN, port=0) as second:
+            application, keys = second._application, Late(two)
+            application.served = replace(application.served, keys=keys)
+            for server in (first, second):
+                server.start()
+            found: list[Any] = []
+
+            def send(server: Server) -> None:
+                found.append(asked(server, "/v1/transactions", body, Idempotency_Key="k"))
+
+            keys.meanwhile = lambda: send(first)
+            send(second)
+            assert [status for status, _, _ in found] == [200, 200]
+            assert found[0][2] == found[1][2]
+            assert found[1][1]["idempotency-replayed"] == "true"
 
 
 def test_a_listener_is_not_disturbed_by_a_damaged_ref(tmp_path: Path):
