@@ -17,8 +17,9 @@ generation in which the graph of its answer was opened.
 Writers append one at a time, under a lock, and leave only whole frames: a frame that does not fit
 on the disk is truncated, and a partial frame of a killed writer is truncated by the next writer.
 Everybody who changes something that a writer has to know leaves another size of the log, or another
-log: another writer its frame, an erasure a zero byte, and what clears the log removes the file. So
-a writer that finds the size that it left needs to look at nothing else.
+log: another writer its frame, an erasure and a writer that renames the log a zero byte, and what
+clears the log removes the file. So a writer that finds the size that it left needs to look at
+nothing else.
 """
 
 from __future__ import annotations
@@ -201,8 +202,8 @@ class ReceiptLog:
                     return False
                 size = self._ready(path, status)
                 self._generation = generation
-            while size and size + len(frame) > self._log_bytes_max:
-                self._turn(path)
+            while size and size + len(frame) >= self._log_bytes_max:
+                self._turn(path, size)
                 size = self._ready(path, None)
             assert self._log is not None, "BUG: the log is open"
             append_whole(self._log, frame, size_bytes=size)
@@ -236,13 +237,13 @@ class ReceiptLog:
                 return self._lock
 
     def _ready(self, path: Path, status: os.stat_result | None) -> int:
-        """Opens the log if it is closed or was removed, and truncates a partial frame at its end;
-        returns its size.
+        """Opens the log if it is closed, or was removed or renamed, and truncates a partial frame
+        at its end; returns its size.
 
         Args:
             status: of the open file; None if none is open.
         """
-        if self._log is None or status is None or not status.st_nlink:
+        if self._log is None or status is None or not _is_at(path, status):
             self._close_log()
             flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
             mode = path.parent.stat().st_mode & 0o660
@@ -257,10 +258,11 @@ class ReceiptLog:
             os.ftruncate(self._log, whole)
         return whole
 
-    def _turn(self, path: Path) -> None:
+    def _turn(self, path: Path, size: int) -> None:
         """Replaces the older file by the full one, unless another process has done so."""
         assert self._log is not None, "BUG: a log that is not open was turned"
-        if os.path.samestat(os.fstat(self._log), path.stat()):
+        if _is_at(path, os.fstat(self._log)):
+            os.ftruncate(self._log, size + 1)  # other writers that have it open look where it is
             path.replace(path.with_name(OLDER_FILE))
         self._close_log()
 
@@ -349,6 +351,14 @@ class ReceiptLog:
         older = read_file(self._path.with_name(OLDER_FILE)) or b""
         # In this order, a file that another process renames meanwhile is read twice, not never.
         return [older, b"" if newer and older.startswith(newer) else newer]
+
+
+def _is_at(path: Path, status: os.stat_result) -> bool:
+    """Returns whether a path still names a file with a status."""
+    try:
+        return os.path.samestat(status, path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def generation_in(path: str) -> int:

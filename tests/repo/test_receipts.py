@@ -168,10 +168,12 @@ def test_a_log_that_is_taken_away_is_begun_again(tmp_path: Path) -> None:
 
 
 def count_whole(folder: Path) -> int:
-    """Returns how many receipts the logs in a folder have; there is nothing else in them."""
+    """Returns how many receipts the logs in a folder have; there is nothing else in them, but a
+    zero at the end of the older one."""
     found = list(ReceiptLog(folder).blocks())
     sizes = [path.stat().st_size for path in folder.glob("log*")]
-    assert sum(sizes) == sum(HEAD_BYTES + len(block) for _, block in found)
+    zeros = len(list(folder.glob(OLDER_FILE)))
+    assert sum(sizes) - zeros == sum(HEAD_BYTES + len(block) for _, block in found)
     return len(found)
 
 
@@ -380,6 +382,40 @@ def test_the_log_never_exceeds_its_bound_and_drops_the_oldest(
     if is_on_disk:
         sizes = [(tmp_path / name).stat().st_size for name in (LOG_FILE, OLDER_FILE)]
         assert max(sizes) <= 1000
+
+
+def test_a_receipt_goes_into_the_newer_file_after_another_process_renamed_the_log(
+    tmp_path: Path,
+) -> None:
+    here, elsewhere = (ReceiptLog(tmp_path, log_bytes_max=1000) for _ in range(2))
+    large = [encode({"number": number, "filling": "x" * 700}) for number in range(3)]
+    here.append(large[0])
+    elsewhere.append(large[1])
+    here.append(BLOCKS[0])
+    elsewhere.append(large[2])
+    assert [block for _, block in here.blocks()] == [large[1], BLOCKS[0], large[2]]
+    assert max(path.stat().st_size for path in tmp_path.glob("log*")) <= 1000
+
+
+def test_a_reader_misses_nothing_of_a_log_that_is_renamed_meanwhile(tmp_path: Path) -> None:
+    large = [encode({"number": number, "filling": "x" * 700}) for number in range(3)]
+    receipts, other = (ReceiptLog(tmp_path, log_bytes_max=1000) for _ in range(2))
+    for block in large[:2]:
+        other.append(block)
+    is_first = True
+
+    def rename(_: FrameType, event: str, function: Any) -> None:
+        nonlocal is_first
+        if event == "c_return" and function.__name__ == "read" and is_first:
+            is_first = False
+            other.append(large[2])
+
+    sys.setprofile(rename)
+    try:
+        found = [block for _, block in receipts.blocks()]
+    finally:
+        sys.setprofile(None)
+    assert found == large[1:2]
 
 
 WRITING = """
