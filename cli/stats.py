@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ibidem.cli.branch import refuse_damaged
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, at_option, common_options, pass_session
 
@@ -35,6 +36,7 @@ def command(session: Session, *, texts: bool, at: str) -> None:
     """
     with session.open() as repository:
         stats = repository.maintenance.stats(at)
+        branches = repository.branches()
         is_current = repository.core.search_index.current.is_remembered(repository.at(at).root_cid)
         labels = dict(sorted(repository.at(at).with_snapshot(lambda one: one.labels()).items()))
         index = repository.core.search_index.current.stats()
@@ -82,6 +84,7 @@ def command(session: Session, *, texts: bool, at: str) -> None:
                 },
             },
         )
+        refuse_damaged(branches)
         return
     rows = [
         ("commit", head or "none yet"),
@@ -120,6 +123,7 @@ def command(session: Session, *, texts: bool, at: str) -> None:
         ),
     ]
     output.say(*output.pairs(rows))
+    refuse_damaged(branches)
 
 
 def _texts_json(audit: TextAudit) -> dict[str, Any]:

@@ -85,7 +85,8 @@ def log_stats(repository: Core) -> LogStats:
 
 
 def repository_stats(repository: Core, rev: object) -> RepositoryStats:
-    """Returns the statistics of a revision; the cost does not grow with the repository."""
+    """Returns the statistics of a revision; the cost does not grow with the repository. Refs that
+    cannot be read are not counted."""
     return repository.operation_log.retry_if_collected(
         lambda state: _stats_in(repository, state, rev)
     )
@@ -112,8 +113,8 @@ def _stats_in(repository: Core, state: State, rev: object) -> RepositoryStats:
             }
             for family in VECTOR_FAMILIES
         },
-        branch_count=len(refs.listed(repository.store, state.view, HEADS)),
-        tag_count=len(refs.listed(repository.store, state.view, TAGS)),
+        branch_count=len(refs.readable(repository.store, state.view, HEADS)),
+        tag_count=len(refs.readable(repository.store, state.view, TAGS)),
         block_count=store.block_count,
         store_bytes=store.size_bytes,
     )

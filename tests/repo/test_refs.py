@@ -225,6 +225,9 @@ def test_a_damaged_ref_is_named_and_leaves_the_others_usable(
     done = CliRunner().invoke(cli, ["branch", "-R", str(tmp_path / "kb")])
     assert [line.split()[-2] for line in done.stdout.splitlines()] == ["main", "new", "other"]
     assert f"ref {name}: " in done.stderr
+    done = CliRunner().invoke(cli, ["index", "stats", "-R", str(tmp_path / "kb")])
+    assert "branches, tags" in done.stdout
+    assert f"ref {name}: " in done.stderr
     token = "x" * 40
     with ibidem.open(tmp_path / "kb") as repo, Server(repo, token=token, port=0) as server:
         server.start()

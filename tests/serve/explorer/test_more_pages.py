@@ -91,6 +91,21 @@ def test_health_says_what_failed(tmp_path: Path):
             assert str(cid) in page.all("table")[-1].words
 
 
+def test_pages_name_a_branch_that_cannot_be_read_beside_the_others():
+    with ibidem.init("memory:") as repo:
+        with repo.transaction() as tx:
+            tx.add_node("Note", summary="here")
+        repo.branch("side")
+        ref = repo.core.operation_log.ref("heads/side")
+        assert ref is not None
+        repo.core.store.delete([ref.cid])
+        with browsing(repo) as browser:
+            for path in ("/health", "/health?check=1", "/health?full=1"):
+                page = browser.page(path)
+                assert f"ref {ref.cid}: " in page.words
+                assert "main" in page.all("table")[0].words
+
+
 def test_an_open_conflict_is_listed():
     with ibidem.init("memory:") as repo:
         with repo.transaction(message="base", time=1) as tx:
