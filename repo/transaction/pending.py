@@ -2,7 +2,8 @@
 
 Reads see the staged state: an edit if there is one, else the tree of the base. If blocks and
 vectors exceed a limit, they move into a file, the vectors as made from the texts of that moment: a
-vector whose text changes afterwards waits for the commit again.
+vector whose text comes or changes afterwards waits for the commit again. Several threads may stage
+at once.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from ibidem.objects.errors import (
     InvalidInputError,
     NotFoundError,
 )
+from ibidem.objects.forking import ForkLock
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.location import Part
 from ibidem.objects.node import Node, join_content
@@ -86,6 +88,8 @@ class PendingGraph:
         """The most that blocks and vectors take in memory before they move into the file."""
         self.held_bytes = 0
         """What they take now."""
+        self._lock = ForkLock()
+        """Held while something is staged, or moves into the file."""
         self._folder = folder if hasattr(os, "pread") else None
         self._file: StagingFile | None = None
         self._parts: dict[Cid, Part] = {}
@@ -166,32 +170,33 @@ class PendingGraph:
         Raises:
             StorageError: there is no space for what is staged; nothing was changed.
         """
-        if self.held_bytes > self.staged_bytes_max:
-            self._make_room()
-        if (
-            tree_name == EDGES
-            and self.base.conflicts != EMPTY_TREE
-            and not self.cid(tree_name, raw)
-        ):
-            # A conflict about an edge that is not in the graph: restoring the edge resolves it.
-            self.settle(raw)
-        self.change_count += 1
-        if self.policy is not None and isinstance(value, Node):
-            self.policy.check_labels(value.props)
-        block = value.encode()
-        cid = value.CID.of(block)
-        self._buffer.new[cid] = block
-        self.held_bytes += len(block) + ENTRY_BYTES
-        self.edits.of(tree_name)[raw] = cid
-        if isinstance(value, Node):
-            if self._encoded:
-                self._decode_vectors(raw)
-            if len(self._nodes) >= _STAGED_NODES_MAX:
-                self._nodes.clear()
-            self._nodes[raw] = value
-            self._digests.pop(raw, None)
-        elif isinstance(value, Edge) and self._touching is not None:
-            self._touch(self._touching, value)
+        with self._lock:
+            if self.held_bytes > self.staged_bytes_max:
+                self._make_room()
+            if (
+                tree_name == EDGES
+                and self.base.conflicts != EMPTY_TREE
+                and not self.cid(tree_name, raw)
+            ):
+                # A conflict about an edge that is not in the graph: restoring the edge resolves it.
+                self.settle(raw)
+            self.change_count += 1
+            if self.policy is not None and isinstance(value, Node):
+                self.policy.check_labels(value.props)
+            block = value.encode()
+            cid = value.CID.of(block)
+            self._buffer.new[cid] = block
+            self.held_bytes += len(block) + ENTRY_BYTES
+            self.edits.of(tree_name)[raw] = cid
+            if isinstance(value, Node):
+                if self._encoded:
+                    self._decode_vectors(raw)
+                if len(self._nodes) >= _STAGED_NODES_MAX:
+                    self._nodes.clear()
+                self._nodes[raw] = value
+                self._digests.pop(raw, None)
+            elif isinstance(value, Edge) and self._touching is not None:
+                self._touch(self._touching, value)
 
     def stage_new(
         self, tree_name: TreeName, raw: bytes, value: Node | Edge, *, may_replace: bool
@@ -212,15 +217,16 @@ class PendingGraph:
 
     def remove(self, tree_name: TreeName, raw: bytes) -> None:
         """Removes the value at a key."""
-        self.change_count += 1
-        self._pending.get(tree_name, {}).pop(raw, None)
-        self._encoded.get(tree_name, {}).pop(raw, None)
-        if tree_name == NODES:
-            self._nodes.pop(raw, None)
-            self._digests.pop(raw, None)
-        if tree_name in (NODES, EDGES):
-            self.settle(raw)
-        self.edits.of(tree_name)[raw] = None
+        with self._lock:
+            self.change_count += 1
+            self._pending.get(tree_name, {}).pop(raw, None)
+            self._encoded.get(tree_name, {}).pop(raw, None)
+            if tree_name == NODES:
+                self._nodes.pop(raw, None)
+                self._digests.pop(raw, None)
+            if tree_name in (NODES, EDGES):
+                self.settle(raw)
+            self.edits.of(tree_name)[raw] = None
 
     def settle(self, raw: bytes) -> None:
         """Removes the conflict about a node or edge, if there is one."""
@@ -364,21 +370,22 @@ class PendingGraph:
 
     def attach(self, tree_name: TreeName, raw: bytes, value: NodeVector, of: bytes | None) -> None:
         """Sets a vector of any family; `of` is None for a vector of the text at commit."""
-        if self.held_bytes > self.staged_bytes_max:
-            self._make_room()
-        self.change_count += 1
-        self._pending.setdefault(tree_name, {})[raw] = value
-        if self._encoded:
-            self._encoded.get(tree_name, {}).pop(raw, None)
-        self.held_bytes += _size_bytes(value) + ENTRY_BYTES
-        if of is not None:
-            self._dated.add((tree_name, raw))
-            return
-        if self._dated:
-            self._dated.discard((tree_name, raw))
-        if raw in self._nodes:
-            self._digests[raw] = self._text_digest(raw)
-            del self._nodes[raw]
+        with self._lock:
+            if self.held_bytes > self.staged_bytes_max:
+                self._make_room()
+            self.change_count += 1
+            self._pending.setdefault(tree_name, {})[raw] = value
+            if self._encoded:
+                self._encoded.get(tree_name, {}).pop(raw, None)
+            self.held_bytes += _size_bytes(value) + ENTRY_BYTES
+            if of is not None:
+                self._dated.add((tree_name, raw))
+                return
+            if self._dated:
+                self._dated.discard((tree_name, raw))
+            if raw in self._nodes:
+                self._digests[raw] = self._text_digest(raw)
+                del self._nodes[raw]
 
     def has_vector(self, tree_name: TreeName, raw: bytes) -> bool:
         """Returns whether a node has a vector in a family."""
@@ -404,37 +411,41 @@ class PendingGraph:
 
     def finish(self) -> tuple[ChangeSet, Mapping[Cid, bytes]]:
         """Returns the edits and the blocks that they refer to, with digests of texts filled in."""
-        for tree_name, cids in self._encoded.items():
-            self.edits.of(tree_name).update(cids)
-        for tree_name, vectors in self._pending.items():
-            for raw in list(vectors):
-                value = vectors[raw]
-                self.edits.of(tree_name)[raw] = self._put_vector(tree_name, raw, value)
-                del vectors[raw]  # its block replaces it in memory
-        self._pending.clear()
-        self._encoded.clear()
-        self.edits.models = {
-            name: model
-            for name, model in self.edits.models.items()
-            if any(self.edits.of(("vectors", name)).values())
-        }
-        self._check_sources()
-        new = self._buffer.new
-        if self._file is not None:
-            return self.edits, StagedBlocks(self._buffer, self._file, self.edits, self._contents)
-        blocks: dict[Cid, bytes] = {cid: new[cid] for cid in self._contents}
-        for entries in self.edits.trees.values():
-            for cid in entries.values():
-                if cid is not None and (block := new.get(cid)) is not None:
-                    blocks[cid] = block
-        return self.edits, blocks
+        with self._lock:
+            for tree_name, cids in self._encoded.items():
+                self.edits.of(tree_name).update(cids)
+            for tree_name, vectors in self._pending.items():
+                for raw in list(vectors):
+                    value = vectors[raw]
+                    self.edits.of(tree_name)[raw] = self._put_vector(tree_name, raw, value)
+                    del vectors[raw]  # its block replaces it in memory
+            self._pending.clear()
+            self._encoded.clear()
+            self.edits.models = {
+                name: model
+                for name, model in self.edits.models.items()
+                if any(self.edits.of(("vectors", name)).values())
+            }
+            self._check_sources()
+            new = self._buffer.new
+            if self._file is not None:
+                return self.edits, StagedBlocks(
+                    self._buffer, self._file, self.edits, self._contents
+                )
+            blocks: dict[Cid, bytes] = {cid: new[cid] for cid in self._contents}
+            for entries in self.edits.trees.values():
+                for cid in entries.values():
+                    if cid is not None and (block := new.get(cid)) is not None:
+                        blocks[cid] = block
+            return self.edits, blocks
 
     def put_contents(self, parts: Mapping[BlobCid, bytes]) -> None:
         """Keeps raw blocks of content that a staged node refers to."""
         for cid, part in parts.items():
-            self._buffer.put(cid, part)
-            self._contents.append(cid)
-            self.held_bytes += len(part) + ENTRY_BYTES
+            with self._lock:
+                self._buffer.put(cid, part)
+                self._contents.append(cid)
+                self.held_bytes += len(part) + ENTRY_BYTES
 
     def release(self) -> None:
         """Drops what was staged, with the file unless a graph as staged still reads it."""
@@ -456,15 +467,14 @@ class PendingGraph:
     # -- memory --------------------------------------------------------------------------------
 
     def _make_room(self) -> None:
-        """Moves blocks and vectors into the file, but for vectors whose node is not staged yet."""
+        """Moves blocks and vectors into the file."""
         if self._folder is None:
             return
         for tree_name, vectors in self._pending.items():
             encoded = self._encoded.setdefault(tree_name, {})
             for raw in list(vectors):
-                if (tree_name, raw) in self._dated or self.cid(NODES, raw) is not None:
-                    encoded[raw] = self._put_vector(tree_name, raw, vectors[raw])
-                    del vectors[raw]
+                encoded[raw] = self._put_vector(tree_name, raw, vectors[raw])
+                del vectors[raw]
         self._digests.clear()
         self._spill()
 

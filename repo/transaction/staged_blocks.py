@@ -19,6 +19,7 @@ from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid
 from ibidem.objects.cid_table import CidTable
 from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.forking import ForkLock
 from ibidem.objects.root import EDGES, NODES
 from ibidem.store.files import medium_error
 
@@ -49,6 +50,8 @@ class StagingFile:
         self._folder = folder
         self._source = source
         self._where = CidTable()
+        self._lock = ForkLock()
+        """Held while the table is read or grows."""
         self._size = 0
         self._process = os.getpid()
         try:
@@ -79,7 +82,8 @@ class StagingFile:
                 notes.append(at << _SIZE_BITS | len(block))
                 at += len(block)
             self._write(b"".join(some), start)
-        self._where.add_all(b"".join([cid.raw for cid in blocks]), notes)
+        with self._lock:
+            self._where.add_all(b"".join([cid.raw for cid in blocks]), notes)
         self._size = at
 
     def _write(self, data: bytes, at: int) -> None:
@@ -92,7 +96,7 @@ class StagingFile:
             raise medium_error(self._folder, error) from error
 
     def __contains__(self, cid: Cid) -> bool:
-        return cid.raw in self._where
+        return self._notes((cid,)) != [None]
 
     def get(self, cid: Cid) -> bytes:
         """Returns a block; raises as the other source does for one that neither has."""
@@ -101,16 +105,20 @@ class StagingFile:
 
     def found(self, cid: Cid) -> bytes | None:
         """Returns a block that is in the file, None for any other."""
-        note = self._where.note(cid.raw)
+        (note,) = self._notes((cid,))
         return None if note is None else self._read(note)
 
     def get_many(self, cids: Iterable[Cid]) -> list[bytes]:
         """Returns the blocks in the order of `cids`; others are read together."""
         wanted = list(cids)
-        notes = [self._where.note(cid.raw) for cid in wanted]
+        notes = self._notes(wanted)
         absent = [cid for cid, note in zip(wanted, notes, strict=True) if note is None]
         others = iter(self._source.get_many(absent) if absent else ())
         return [next(others) if note is None else self._read(note) for note in notes]
+
+    def _notes(self, cids: Iterable[Cid]) -> list[int | None]:
+        with self._lock:
+            return [self._where.note(cid.raw) for cid in cids]
 
     def _read(self, note: int) -> bytes:
         try:

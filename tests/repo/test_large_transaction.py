@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -177,6 +178,48 @@ def test_vectors_that_wait_again_for_a_changed_text_count_as_held(
             tx.update_node(id_, summary="changed")
             waiting = tx._draft._pending[("vectors", "m")]
             assert len(waiting) * 256 * 4 <= LIMIT + 1_024 * 2
+
+
+def test_vectors_whose_nodes_come_later_do_not_stay_in_memory(
+    disk: Callable[[str], Repository],
+) -> None:
+    one, other = disk("one"), disk("other")
+    for repo, limit in ((one, LIMIT), (other, 1 << 30)):
+        with limited(repo, limit) as tx:
+            for number in range(10 * COUNT):
+                vector = np.full(16, number, np.float32)
+                tx.set_vector(node_id("", number), model="m", vector=vector)
+                waiting = tx._draft._pending[("vectors", "m")]
+                assert limit > LIMIT or len(waiting) <= LIMIT // ENTRY_BYTES
+            for number in range(10 * COUNT):
+                note(tx, number)
+    assert blocks(one) == blocks(other)
+
+
+def test_threads_that_stage_in_one_transaction_lose_nothing(
+    disk: Callable[[str], Repository],
+) -> None:
+    one, other = disk("one"), disk("other")
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with limited(one) as tx:
+
+            def work(thread: int) -> None:
+                for number in range(thread, 16 * COUNT, 4):
+                    id_ = note(tx, number)
+                    tx.set_vector(id_, model="m", vector=np.ones(16, np.float32))
+                    assert tx.node(id_).summary == f"note {number}"
+
+            with ThreadPoolExecutor(4) as pool:
+                list(pool.map(work, range(4)))
+    finally:
+        sys.setswitchinterval(interval)
+    with limited(other, 1 << 30) as tx:
+        for number in range(16 * COUNT):
+            id_ = note(tx, number)
+            tx.set_vector(id_, model="m", vector=np.ones(16, np.float32))
+    assert blocks(one) == blocks(other)
 
 
 def test_nothing_is_stored_before_the_commit_and_a_collection_changes_nothing(
