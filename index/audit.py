@@ -23,7 +23,9 @@ from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, IbidemError, StorageError
 from ibidem.objects.root import NOUNS, Root
 from ibidem.objects.tree import EMPTY_TREE, Tree
+from ibidem.store.files import medium_error
 
+_FOLDERS = ("snapshots", "segments")
 _HASH_DIGITS = 64
 
 
@@ -54,13 +56,19 @@ def audit(
 
 
 def forget(directory: Path, files: Collection[str]) -> None:
-    """Removes files that `audit` named, and the snapshots that need them."""
+    """Removes files that `audit` named, and the snapshots that need them.
+
+    Raises:
+        StorageError: one of them cannot be removed.
+    """
     registry = SnapshotRegistry(directory)
     names = {file.partition("/")[2] for file in files}
     registry.forget(found for found in registry.manifests() if found.names() & names)
-    for name in names:
-        (directory / "snapshots" / name).unlink(missing_ok=True)
-        (directory / "segments" / name).unlink(missing_ok=True)
+    for path in (directory / folder / name for name in names for folder in _FOLDERS):
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise medium_error(path, error) from error
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -16,6 +16,7 @@ from ibidem.objects import codec
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
+from ibidem.objects.errors import StorageError
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import EMPTY_TREE, Tree, mutate
@@ -224,6 +225,23 @@ def test_damage_beside_the_blocks_is_named_and_mended(
         assert mended.repaired
     with ibidem.open(folder) as repo:
         assert repo.retrieve("summary").items
+
+
+@pytest.mark.parametrize("name", ["index/segments", "index/snapshots", "receipts", "embeddings"])
+def test_a_damaged_file_that_cannot_be_removed_is_an_error_of_the_medium(
+    folder: Path, name: str
+) -> None:
+    with ibidem.open(folder) as repo:
+        repo.core.vector_cache.add(bytes(32), {bytes([7] * 32): np.ones(3, np.float32)})
+    path = min(one for one in (folder / ".ibidem" / name).rglob("*") if one.is_file())
+    path = path.with_name("log") if name == "receipts" else path
+    damage(path, 50)
+    report = fsck_folder(folder)
+    assert report.faults
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(StorageError, match=path.name):
+        repair_folder(folder, report, None)
 
 
 def test_a_receipt_that_a_crash_cut_off_is_a_note(folder: Path) -> None:
