@@ -208,7 +208,8 @@ class SnapshotRegistry:
         with self._lock(REMOVE_SECONDS):
             manifests = self.manifests()
             self._derived.remove(self._derived.roots() - {str(found.root) for found in manifests})
-            return self._unlink_unnamed(set(self.segment_store.names()), manifests)
+            names = {name for name in self.segment_store.names() if name[0] != "."}
+            return self._unlink_unnamed(names, manifests)
 
     def size_bytes(self) -> int:
         """Returns the size of all files."""

@@ -5,7 +5,7 @@ step; readers find the old bytes or the new ones. Durable means durable in the s
 POSIX: the bytes are synced before the rename, and the folder after it, since a power cut may undo a
 rename alone. If a step fails, the temporary file is removed and an error of this library is raised.
 A killed process leaves its temporary file behind; the next one that durably writes a file of the
-same name removes it.
+same name removes it, and so does a collection of garbage.
 
 Reading, changing and replacing a file happens under the lock of its folder; otherwise two writers
 could undo each other's changes. The lock is the file `lock` in the folder; the kernel releases it
@@ -59,7 +59,7 @@ def whole_file(
             if is_new and os.path.lexists(path):
                 raise _taken(path)
             if is_durable:
-                _remove_abandoned(path)
+                remove_abandoned(path.parent, path.name)
             draft, descriptor = _draft(path, mode, owned)
             with os.fdopen(descriptor, "wb") as file:
                 yield file
@@ -193,7 +193,7 @@ def built_whole(target: Path) -> Iterator[Path]:
         InvalidInputError: `target` exists and is not an empty folder.
         StorageError: the disk fails.
     """
-    _remove_abandoned(target)
+    remove_abandoned(target.parent, target.name)
     building: Path | None = None
     with ExitStack() as owned:
         try:
@@ -241,11 +241,13 @@ def _owned(draft: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _remove_abandoned(target: Path) -> None:
-    """Removes the files and folders that killed processes were writing for a target."""
-    name = re.compile(rf"\.{re.escape(target.name[:_NAME_CHARACTERS])}\.\d+\.\d+\.new")
+def remove_abandoned(folder: Path, target: str | None = None) -> None:
+    """Removes the files and folders that killed processes were writing in a folder: all, or those
+    for one name."""
+    start = ".*" if target is None else re.escape(target[:_NAME_CHARACTERS])
+    name = re.compile(rf"\.{start}\.\d+\.\d+\.new", re.DOTALL)
     with suppress(OSError):  # nothing is there yet, or it is for somebody else to remove
-        for path in filter(lambda path: name.fullmatch(path.name), target.parent.iterdir()):
+        for path in filter(lambda path: name.fullmatch(path.name), folder.iterdir()):
             with suppress(OSError), _owned(path):
                 if not path.is_dir():
                     path.unlink()

@@ -10,9 +10,11 @@ Spec: format 8, 9.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibidem.objects.block import empty
@@ -26,6 +28,7 @@ from ibidem.repo.maintenance.cells import HORIZON_CELL
 from ibidem.repo.maintenance.garbage import Marks, delete_garbage, list_garbage, mark_all
 from ibidem.repo.operation_log import OPERATIONS_KEPT
 from ibidem.repo.view_check import has_wrong_ref
+from ibidem.store.files import remove_abandoned
 
 if TYPE_CHECKING:
     from ibidem.objects.view import View
@@ -60,7 +63,7 @@ def collect(
     author: str = "",
     time: int | None = None,
 ) -> GcReport:
-    """Deletes all unreferenced blocks.
+    """Deletes all unreferenced blocks, and the files that killed processes were writing.
 
     Args:
         repository: other processes may read and write it at the same time.
@@ -88,6 +91,9 @@ def collect(
         dropped = _cut(repository, keep_operations, author=author, time=time)
         garbage = delete_garbage(marks, repository.progress)
     snapshot_count = _drop_snapshots(repository, garbage, dry_run=dry_run)
+    if repository.folder is not None and not dry_run:
+        for folder, _, _ in os.walk(repository.folder):
+            remove_abandoned(Path(folder))
     counts = Counter(kind for kind, _ in garbage.values())
     return GcReport(
         len(garbage),

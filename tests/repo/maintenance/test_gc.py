@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +29,37 @@ from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.core import Core
 from ibidem.repo.maintenance import garbage
 from ibidem.repo.repository import Repository
+from ibidem.store.files import whole_file
 from ibidem.store.memory import MemoryStore
 from ibidem.store.protocol import NO_CELLS
 
 from .conftest import fill
 
 SOURCE = str(Path(__file__).parents[3] / "src")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no kill, and no lock of a file")
+def test_files_of_killed_writers_go_and_those_of_living_ones_stay(folder: Path) -> None:
+    with ibidem.open(folder) as repo:
+        inner = folder / ".ibidem"
+        before = {path for path in inner.rglob("*") if path.is_file()}
+        folders = [inner / name for name in ("index", "index/segments", "index/snapshots", "keys")]
+        for one in folders:
+            one.mkdir(exist_ok=True)
+            worker = os.fork()
+            if not worker:
+                with whole_file(one / "uses", is_durable=False):
+                    os.kill(os.getpid(), signal.SIGKILL)
+            os.waitpid(worker, 0)
+        assert repo.maintenance.fsck().notes
+        with ExitStack() as living:
+            for one in folders:
+                file = living.enter_context(whole_file(one / "written", is_durable=False))
+                file.write(b"here")
+            repo.maintenance.gc(dry_run=True)
+            repo.maintenance.gc()
+        written = {one / "written" for one in folders}
+        assert {path for path in inner.rglob("*") if path.is_file()} == before | written
 
 
 def abandoned(repo: Repository) -> CommitCid:
