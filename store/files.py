@@ -59,7 +59,7 @@ def whole_file(
             if is_new and os.path.lexists(path):
                 raise _taken(path)
             if is_durable:
-                remove_abandoned(path.parent, path.name)
+                remove_stale(path.parent, path.name)
             draft, descriptor = _draft(path, mode, owned)
             with os.fdopen(descriptor, "wb") as file:
                 yield file
@@ -193,7 +193,7 @@ def built_whole(target: Path) -> Iterator[Path]:
         InvalidInputError: `target` exists and is not an empty folder.
         StorageError: the disk fails.
     """
-    remove_abandoned(target.parent, target.name)
+    remove_stale(target.parent, target.name)
     building: Path | None = None
     with ExitStack() as owned:
         try:
@@ -226,22 +226,27 @@ def _new_folder(target: Path, owned: ExitStack) -> Path:
 
 
 @contextmanager
-def _owned(draft: Path) -> Iterator[None]:
+def _owned(draft: Path, written: int | None = None) -> Iterator[int]:
     """Holds the lock of a file or folder that is being written; raises an `OSError` if another
-    process does, or the system cannot rename what is open."""
+    process does, or the system cannot rename what is open.
+
+    Args:
+        written: the file as it is open. Over SMB, what is locked can be written through no other.
+    """
     if os.name == "nt":
         raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
-    descriptor = os.open(draft, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
+    descriptor = os.open(draft, flags) if written is None else os.dup(written)
     held.add(descriptor)
     try:
         try_lock(descriptor)
-        yield
+        yield descriptor
     finally:
         held.discard(descriptor)
         os.close(descriptor)
 
 
-def remove_abandoned(folder: Path, target: str | None = None) -> None:
+def remove_stale(folder: Path, target: str | None = None) -> None:
     """Removes the files and folders that killed processes were writing in a folder: all, or those
     for one name."""
     start = ".*" if target is None else re.escape(target[:_NAME_CHARACTERS])
@@ -310,7 +315,7 @@ def _draft(path: Path, mode: int, owned: ExitStack) -> tuple[Path, int]:
             descriptor = os.open(draft, flags, mode)
         except FileExistsError:
             continue
-        if _is_own(draft, owned):
+        if _is_own(draft, owned, descriptor):
             return draft, descriptor
         os.close(descriptor)
 
@@ -320,15 +325,19 @@ def _draft_name(target: Path) -> Path:
     return target.with_name(name)
 
 
-def _is_own(draft: Path, owned: ExitStack) -> bool:
-    """Locks a draft; returns False if another process took it for an abandoned one."""
+def _is_own(draft: Path, owned: ExitStack, written: int | None = None) -> bool:
+    """Locks a draft; returns False if another process took it for an abandoned one, even if there
+    is another one of that name now."""
     try:
-        owned.enter_context(_owned(draft))
+        descriptor = owned.enter_context(_owned(draft, written))
     except BlockingIOError:
         return False
     except OSError:
-        pass  # a system that cannot lock it cannot remove it either
-    return os.path.lexists(draft)
+        return os.path.lexists(draft)  # a system that cannot lock it cannot remove it either
+    try:
+        return os.path.samestat(os.fstat(descriptor), draft.lstat())
+    except FileNotFoundError:
+        return False
 
 
 def _name_new(draft: Path, path: Path, *, is_durable: bool) -> None:

@@ -28,7 +28,7 @@ from ibidem.repo.maintenance.cells import HORIZON_CELL
 from ibidem.repo.maintenance.garbage import Marks, delete_garbage, list_garbage, mark_all
 from ibidem.repo.operation_log import OPERATIONS_KEPT
 from ibidem.repo.view_check import has_wrong_ref
-from ibidem.store.files import remove_abandoned
+from ibidem.store.files import remove_stale
 
 if TYPE_CHECKING:
     from ibidem.objects.view import View
@@ -93,7 +93,7 @@ def collect(
     snapshot_count = _drop_snapshots(repository, garbage, dry_run=dry_run)
     if repository.folder is not None and not dry_run:
         for folder, _, _ in os.walk(repository.folder):
-            remove_abandoned(Path(folder))
+            remove_stale(Path(folder))
     counts = Counter(kind for kind, _ in garbage.values())
     return GcReport(
         len(garbage),

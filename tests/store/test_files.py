@@ -246,6 +246,42 @@ def test_a_folder_that_is_removed_before_it_is_locked_is_built_under_another_nam
     assert len(calls) == 2
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no lock of a file")
+def test_a_file_is_locked_as_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over SMB, writing a locked file through any other opening of it is an error."""
+    locked: list[int] = []
+    monkeypatch.setattr(files, "try_lock", locked.append)
+    with whole_file(tmp_path / "file") as file:
+        file.write(b"seven b")
+        file.flush()
+        assert [os.lseek(one, 0, os.SEEK_CUR) for one in locked] == [7]
+    assert read_file(tmp_path / "file") == b"seven b"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no lock of a file")
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_a_draft_that_is_another_one_of_its_name_by_now_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_folder: bool
+) -> None:
+    theirs: list[Path] = []
+
+    def lock(descriptor: int) -> None:
+        if not theirs:
+            theirs.extend(tmp_path.iterdir())
+            theirs[0].rename(tmp_path / "removed")
+            theirs[0].mkdir() if is_folder else theirs[0].write_bytes(b"theirs")
+        try_lock(descriptor)
+
+    monkeypatch.setattr(files, "try_lock", lock)
+    if is_folder:
+        with built_whole(tmp_path / "kb") as building:
+            assert building not in theirs
+    else:
+        write_file(tmp_path / "kb", b"ours", is_durable=False)
+        assert read_file(tmp_path / "kb") == b"ours"
+    assert theirs[0].exists()
+
+
 def test_a_file_is_private_from_the_beginning(tmp_path: Path) -> None:
     with whole_file(tmp_path / "file", mode=0o600):
         (draft,) = tmp_path.iterdir()
