@@ -60,12 +60,12 @@ class WriteBatch:
     def get_many(self, cids: Iterable[Cid]) -> list[bytes]:
         """Returns the blocks in the order of `cids`; those from the source are read in one
         batch."""
-        wanted = list(cids)
+        wanted, new = list(cids), self.new
         if self.source is None:
             return [self.get(cid) for cid in wanted]
-        stored = [cid for cid in wanted if cid not in self.new]
+        stored = [cid for cid in wanted if cid not in new]
         found = dict(zip(stored, self.source.get_many(stored), strict=True)) if stored else {}
-        return [self.new[cid] if cid in self.new else found[cid] for cid in wanted]
+        return [new[cid] if cid in new else found[cid] for cid in wanted]
 
     def put(self, cid: Cid, block: bytes) -> None:
         """Keeps a block under its CID, which the caller computed from the block."""

@@ -3,7 +3,7 @@
 Reads see the staged state: an edit if there is one, else the tree of the base. If blocks and
 vectors exceed a limit, they move into a file, the vectors as made from the texts of that moment: a
 vector whose text comes or changes afterwards waits for the commit again. Several threads may stage
-at once.
+and read at once.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ class PendingGraph:
         """Yields the blocks of the nodes, by id."""
         staged = self.edits.of(NODES)
         cids = dict(self._tree(NODES).items())
-        cids.update((key, cid) for key, cid in staged.items() if cid is not None)
+        cids.update((key, cid) for key, cid in list(staged.items()) if cid is not None)
         ordered = sorted(cids)
         for start in range(0, len(ordered), BATCH_BLOCKS):
             keys = ordered[start : start + BATCH_BLOCKS]
@@ -278,11 +278,12 @@ class PendingGraph:
         """Returns the edges that begin or end at a node."""
         staged = self.edits.of(EDGES)
         stored = [edge.raw for edge in self._incident(self.base, id)]
-        if self._touching is None:
-            self._touching = {}
-            for cid in staged.values():
-                if cid is not None:
-                    self._touch(self._touching, Edge.decode(self._buffer.get(cid)))
+        with self._lock:
+            if self._touching is None:
+                self._touching = {}
+                for cid in staged.values():
+                    if cid is not None:
+                        self._touch(self._touching, Edge.decode(self._buffer.get(cid)))
         found = {*stored, *self._touching.get(id.raw, ())}
         return [EdgeId(raw) for raw in sorted(found) if staged.get(raw, _ABSENT) is not None]
 
@@ -304,10 +305,11 @@ class PendingGraph:
 
     def staged(self) -> tuple[Root, WriteBatch]:
         """Returns the root of the staged state, without staged vectors, and its new blocks."""
-        buffer = WriteBatch(self._buffer.source)
-        buffer.new.update(self._buffer.new)
-        edits = ChangeSet(dict(self.edits.trees), config=self.edits.config)
-        root = applied(self.base, edits, buffer)
+        with self._lock:
+            buffer = WriteBatch(self._buffer.source)
+            buffer.new.update(self._buffer.new)
+            edits = ChangeSet(dict(self.edits.trees), config=self.edits.config)
+            root = applied(self.base, edits, buffer)
         buffer.put(root.cid, root.encode())
         return root, buffer
 
@@ -332,7 +334,7 @@ class PendingGraph:
     def set_trust(self, policy: TrustPolicy | None) -> None:
         """Sets a trust policy, None for none; nodes staged from now on are checked against it."""
         if policy is not None:
-            for cid in self.edits.of(NODES).values():
+            for cid in list(self.edits.of(NODES).values()):
                 if cid is not None:
                     policy.check_labels(Node.decode(self._buffer.get(cid)).props)
         self.change_count += 1
@@ -491,7 +493,7 @@ class PendingGraph:
             if type(cid) is NodeCid and (part := part_in(block)) is not None
         )
         self._buffer.source = self._file
-        new.clear()
+        self._buffer.new = {}  # another thread may be reading from the other
         self.held_bytes = 0
 
     def _decode_vectors(self, raw: bytes) -> None:
@@ -589,7 +591,7 @@ class PendingGraph:
         """Yields the keys from a given one on, ascending."""
         staged = self.edits.of(tree_name)
         stored = (key for key, _ in self._tree(tree_name).range(first))
-        new = sorted(key for key in staged if key >= first)
+        new = sorted(key for key in list(staged) if key >= first)
         for key, _ in groupby(merge(stored, new)):
             if staged.get(key, _ABSENT) is not None:
                 yield key

@@ -196,7 +196,7 @@ def test_vectors_whose_nodes_come_later_do_not_stay_in_memory(
     assert blocks(one) == blocks(other)
 
 
-def test_threads_that_stage_in_one_transaction_lose_nothing(
+def test_threads_that_stage_and_read_in_one_transaction_lose_nothing(
     disk: Callable[[str], Repository],
 ) -> None:
     one, other = disk("one"), disk("other")
@@ -204,20 +204,33 @@ def test_threads_that_stage_in_one_transaction_lose_nothing(
     sys.setswitchinterval(1e-6)
     try:
         with limited(one) as tx:
+            hub = tx.add_node("Hub", key="hub")
 
             def work(thread: int) -> None:
                 for number in range(thread, 16 * COUNT, 4):
                     id_ = note(tx, number)
+                    tx.add_edge(hub, "has", id_)
                     tx.set_vector(id_, model="m", vector=np.ones(16, np.float32))
                     assert tx.node(id_).summary == f"note {number}"
 
-            with ThreadPoolExecutor(4) as pool:
-                list(pool.map(work, range(4)))
+            def look() -> None:
+                while not all(future.done() for future in working):
+                    list(tx.nodes())
+                    tx.at()
+                    tx.edges_of(hub)
+                    tx.node_id(str(hub))
+
+            with ThreadPoolExecutor(6) as pool:
+                working = [pool.submit(work, thread) for thread in range(4)]
+                for future in (*working, pool.submit(look), pool.submit(look)):
+                    future.result()
     finally:
         sys.setswitchinterval(interval)
     with limited(other, 1 << 30) as tx:
+        hub = tx.add_node("Hub", key="hub")
         for number in range(16 * COUNT):
             id_ = note(tx, number)
+            tx.add_edge(hub, "has", id_)
             tx.set_vector(id_, model="m", vector=np.ones(16, np.float32))
     assert blocks(one) == blocks(other)
 
