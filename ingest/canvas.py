@@ -25,9 +25,9 @@ def extract(data: bytes) -> Extraction:
     try:
         canvas = json.loads(data.strip() or b"{}")
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError(f"canvas: {error}, expected JSON") from error
+        raise InvalidInputError(f"{error}, expected JSON") from error
     if not isinstance(canvas, dict):
-        raise InvalidInputError("canvas: no object, expected one with a list of 'nodes'")
+        raise InvalidInputError("no object, expected one with a list of 'nodes'")
     nodes = sorted(_dicts(canvas.get("nodes")), key=lambda node: (_box(node)[1], _box(node)[0]))
     groups = [
         node for node in nodes if node.get("type") == "group" and one_line(_text(node, "label"))

@@ -37,7 +37,7 @@ def extract(data: bytes) -> Extraction:
         else:
             writer.warnings.append(f"chapter {name!r:.200} is not in the archive, left out")
     if not writer.marks:
-        raise InvalidInputError("EPUB: no chapter with text")
+        raise InvalidInputError("no chapter with text")
     props = {
         prop: text
         for tag, prop in _PROPS.items()

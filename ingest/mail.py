@@ -88,7 +88,7 @@ def extract_message(data: bytes) -> Extraction:
     message = _parsed(data)
     props: dict[str, str | tuple[str, ...]] = dict(_headers(message))
     if not props:
-        raise InvalidInputError("e-mail: no header, expected lines such as 'Subject: ...'")
+        raise InvalidInputError("no header, expected lines such as 'Subject: ...'")
     attachments = tuple(_attachments(message))
     if attachments:
         props["attachments"] = attachments
@@ -101,7 +101,7 @@ def extract_mailbox(data: bytes) -> Extraction:
     """Returns the text of all messages of a mailbox in the mbox form."""
     starts = [match.span() for match in _MESSAGE_START.finditer(data)]
     if not starts or starts[0][0] != 0:
-        raise InvalidInputError("mailbox: got another first line, expected 'From ...'")
+        raise InvalidInputError("got another first line, expected 'From ...'")
     writer = Writer()
     stops = [*(start for start, _ in starts[1:]), len(data)]
     for (_, start), stop in zip(starts, stops, strict=True):
@@ -132,7 +132,7 @@ def _parsed(data: bytes) -> EmailMessage:
     try:
         return BytesParser(EmailMessage, policy=policy.default).parsebytes(data)
     except (MessageError, ValueError, IndexError, RecursionError) as error:
-        raise InvalidInputError(f"e-mail: {error}") from error
+        raise InvalidInputError(str(error)) from error
 
 
 def _headers(message: EmailMessage) -> dict[str, str]:

@@ -17,7 +17,7 @@ def extract(data: bytes) -> Extraction:
     try:
         notebook = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError(f"notebook: {error}, expected JSON") from error
+        raise InvalidInputError(f"{error}, expected JSON") from error
     cells = _cells(notebook)
     language = _language(notebook)
     writer = Writer()
@@ -44,7 +44,7 @@ def _cells(notebook: Any) -> list[dict[str, Any]]:
             return _dicts(notebook.get("cells")) + [
                 cell for sheet in sheets for cell in _dicts(sheet.get("cells"))
             ]
-    raise InvalidInputError("notebook: no cells, expected an object with a list of 'cells'")
+    raise InvalidInputError("no cells, expected an object with a list of 'cells'")
 
 
 def _language(notebook: dict[str, Any]) -> str:

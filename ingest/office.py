@@ -45,7 +45,7 @@ def extract_docx(data: bytes) -> Extraction:
     archive = Archive.open(data)
     body = archive.xml(_DOCUMENT).find("w:body")
     if body is None:
-        raise InvalidInputError(f"DOCX: {_DOCUMENT} has no body")
+        raise InvalidInputError(f"{_DOCUMENT} has no body")
     writer = Writer()
     styles = _styles(archive)
     links = relations(archive, _DOCUMENT)

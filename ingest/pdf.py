@@ -51,10 +51,10 @@ def extract(data: bytes) -> Extraction:
     try:
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
-            raise InvalidInputError("PDF: needs a password", hint="save it without one")
+            raise InvalidInputError("needs a password", hint="save it without one")
         if len(reader.pages) > PAGES_MAX:
             raise InvalidInputError(
-                f"PDF: {len(reader.pages)} pages, expected at most {PAGES_MAX}",
+                f"{len(reader.pages)} pages, expected at most {PAGES_MAX}",
                 kind=ErrorKind.LIMIT_EXCEEDED,
             )
         add_spaces(reader)
@@ -83,7 +83,7 @@ def extract(data: bytes) -> Extraction:
     ) as error:
         if isinstance(error, InvalidInputError):
             raise
-        raise InvalidInputError(f"PDF: {type(error).__name__}: {error}") from error
+        raise InvalidInputError(f"{type(error).__name__}: {error}") from error
     return writer.finish(title, {"author": author} if author else {})
 
 

@@ -72,5 +72,11 @@ def test_a_canvas_without_cards_has_no_text(data):
 
 @pytest.mark.parametrize("data", [b"[]", b"{", b"\xff", b"[" * 100_000])
 def test_what_is_no_canvas_is_an_error(data):
-    with pytest.raises(InvalidInputError, match="canvas"):
+    with pytest.raises(InvalidInputError, match="expected"):
         extract(data)
+
+
+def test_an_error_names_the_format_once() -> None:
+    with pytest.raises(InvalidInputError) as error:
+        read_document("plan.canvas", b"[]")
+    assert str(error.value).startswith("canvas: no object")
