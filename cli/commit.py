@@ -100,6 +100,8 @@ def command(
             sources.note_trouble(report)
             output.say(*sources.report_lines(report))
         output.say("nothing to commit" if commit is None else f"commit {commit.cid}")
+        if commit is None and not paths:
+            output.note(output.faint("next: repo commit ., for changed files; nothing is staged"))
         if vectors is not None and vectors.embedded_count:
             made_now = output.plural(vectors.embedded_count, "vector")
             output.say(f"{made_now} of {vectors.model} in commit {vectors.commit}")
