@@ -15,6 +15,7 @@ import zlib
 from dataclasses import field
 from urllib.parse import unquote
 
+from ibidem.ingest.decoded import decoded
 from ibidem.ingest.html_tree import Element, parse
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.record import record
@@ -148,7 +149,7 @@ def xml_text(data: bytes, name: str) -> str:
     Raises:
         InvalidInputError: it declares entities.
     """
-    text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8", "replace")
+    text = decoded(data, "replace")
     if "<!ENTITY" in text[: 1 << 16]:
         raise InvalidInputError(
             f"{name} declares entities, expected none",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ibidem.ingest.decoded import decoded, is_utf16
+from ibidem.ingest.decoded import decoded
 from ibidem.ingest.folder_status import folder_status
 from ibidem.ingest.formats import format_of
 from ibidem.ingest.walk import opened, read
@@ -43,7 +43,7 @@ def folder_diff(folder: WorkingFolder, head: Root, staged: Root) -> FolderDiff:
         if path not in extracted:
             with opened(folder.path, path) as descriptor:
                 data = read(descriptor, DOCUMENT_BYTES_MAX)
-            texts[path] = decoded(data) if is_utf16(data) else data.decode("utf-8", "replace")
+            texts[path] = decoded(data, "replace")
     for path, after in texts.items():
         change = found.pop(moved.get(path, path), None)
         old = change.former if change and change.former else moved.get(path, path)
