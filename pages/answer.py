@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import htpy as h
 
-from ibidem.index.analysis import analyse, analyse_positions
+from ibidem.index.analysis import analyse, analyse_positions, symbol_words
+from ibidem.index.analysis.symbols import symbol_positions
 from ibidem.objects.printable import one_line
 from ibidem.pages import svg
 from ibidem.pages.html import (
@@ -105,11 +106,14 @@ def marked(text: str, question: str, analyser: str) -> list[h.Node]:
 
     >>> print(*marked("Retries back off.", "how to retry", "english-1"), sep="")
     <mark>Retries</mark> back off.
+    >>> print(*marked("a // b", "two slashes", "english-1"), sep="")
+    a <mark>//</mark> b
     """
-    wanted = set(analyse(question, analyser))
+    wanted = set(analyse(question, analyser)).union(*symbol_words(question))
+    terms = analyse_positions(text, analyser) + symbol_positions(text)
     found: list[h.Node] = []
     at = 0
-    for term, start, stop in analyse_positions(text, analyser):
+    for term, start, stop in sorted(terms, key=lambda one: one[1]):
         if term in wanted and start >= at:
             found += [text[at:start]] if start > at else []
             found.append(h.mark[text[start:stop]])

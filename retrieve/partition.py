@@ -34,7 +34,7 @@ from ibidem.retrieve.lexical.bm25 import frequency, weights
 from ibidem.retrieve.lexical.heading import containers_of, ranked_with_headings
 from ibidem.retrieve.lexical.statistics import Statistics, statistics_of
 from ibidem.retrieve.lexical.view import lexical_view_of
-from ibidem.retrieve.lexical.words import Word, words_of
+from ibidem.retrieve.lexical.words import Word, query_symbols, symbol_counts, words_of
 from ibidem.retrieve.numbers import Float64s, Ids
 from ibidem.retrieve.protocol import LexicalSegment, Ordinals, Segment, Snapshot, VectorSegment
 from ibidem.retrieve.query.query import Query
@@ -200,7 +200,8 @@ class Counts:
 
     def weights(self, universe: Universe) -> dict[str, float]:
         """Returns the weight of each term, as the lexical lane computes it."""
-        return weights(self.documents, self.frequencies, dict(self.words(universe)))
+        words = self.words(universe) + symbol_counts(universe.query)
+        return weights(self.documents, self.frequencies, dict(words))
 
 
 def _terms_of(query: Query, snapshot: Snapshot) -> Iterator[str]:
@@ -209,6 +210,7 @@ def _terms_of(query: Query, snapshot: Snapshot) -> Iterator[str]:
     found: set[str] = set()
     for name in {*ANALYSERS, snapshot.config.analyser}:
         found.update(term for term, _, _ in analyse_positions(query.text, name))
+    found |= query_symbols(query)
     yield from sorted(found)
 
 

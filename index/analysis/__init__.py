@@ -8,5 +8,15 @@ from ibidem.index.analysis.analyser import (
     analyse_positions,
     analyser_of,
 )
+from ibidem.index.analysis.symbols import symbol_words, symbols_of
 
-__all__ = ["ANALYSERS", "ENGLISH", "UNICODE", "analyse", "analyse_positions", "analyser_of"]
+__all__ = [
+    "ANALYSERS",
+    "ENGLISH",
+    "UNICODE",
+    "analyse",
+    "analyse_positions",
+    "analyser_of",
+    "symbol_words",
+    "symbols_of",
+]

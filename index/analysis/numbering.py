@@ -28,6 +28,7 @@ from ibidem.index.analysis.analyser import (
 )
 from ibidem.index.analysis.chunks import ChunkNumbers
 from ibidem.index.analysis.language import languages_by_word
+from ibidem.index.analysis.symbols import symbols_of
 from ibidem.index.analysis.words import folded_words
 from ibidem.index.arrays import ranges
 
@@ -99,6 +100,17 @@ class TermNumbering:
         else:
             numbers, counts = self._mixed(chunks, bounds, choices)
         return numbers, counts, choices
+
+    def symbols(self, texts: Sequence[str], lengths: Counts) -> tuple[Numbers, Counts]:
+        """Returns the numbers of the symbols of all texts, (s,) in order, and how many each text
+        has, (n,); those of texts without terms, whose `lengths` are 0, do not count."""
+        known = self._numbers
+        found = [
+            symbols_of(text) if length else []
+            for text, length in zip(texts, lengths.tolist(), strict=True)
+        ]
+        numbers = [known.setdefault(symbol, len(known)) for one in found for symbol in one]
+        return np.array(numbers, np.uint32), np.array([len(one) for one in found], np.int64)
 
     def _one_by_one(self, texts: Sequence[str]) -> tuple[Numbers, Counts, Choices]:
         """Does the same for a few texts, where numbering their chunks first would not pay off."""

@@ -57,6 +57,8 @@ class NodeRows:
         self._terms = terms or TermNumbering(analyser)
         self._term_numbers: list[Array] = []
         self._lengths: list[Array] = []
+        self._symbol_numbers: list[Array] = []
+        self._symbol_counts: list[Array] = []
         self._analysers: list[Array] = []
         self._pending: list[str] = []
         self._pending_chars = 0
@@ -114,6 +116,7 @@ class NodeRows:
         row[order] = np.arange(len(order), dtype=np.uint32)
         self.number_terms()
         lengths = np.concatenate(self._lengths).astype(np.uint32)
+        symbols = np.concatenate(self._symbol_counts).astype(np.uint32)
         columns: Columns = {
             "ordinals": ordinals[order],
             "cids": np.frombuffer(b"".join(self._digests), dtype=np.uint8).reshape(-1, 32)[order],
@@ -130,14 +133,15 @@ class NodeRows:
             np.repeat(row, _numbers(self._prop_counts)),
             is_counted=False,
         )
-        vocabulary, numbers = self._terms.vocabulary(np.concatenate(self._term_numbers))
+        every = np.concatenate(self._term_numbers + self._symbol_numbers)
+        vocabulary, numbers = self._terms.vocabulary(every)
         columns |= build_inverted(
             "term",
             vocabulary,
             numbers,
-            np.repeat(row, lengths),
+            np.concatenate([np.repeat(row, counts) for counts in (lengths, symbols)]),
             is_counted=True,
-            positions=_positions(lengths),
+            positions=np.concatenate([_positions(counts) for counts in (lengths, symbols)]),
         )
         columns |= self._child_columns(ordinals_of, row)
         return columns | derived_columns(columns)
@@ -145,10 +149,13 @@ class NodeRows:
     def number_terms(self) -> None:
         """Analyses the texts that have not been analysed yet."""
         numbers, lengths, analysers = self._terms.numbers(self._pending)
+        symbols, symbol_counts = self._terms.symbols(self._pending, lengths)
         self._term_numbers.append(numbers)
         self._lengths.append(lengths)
         self._analysers.append(analysers)
-        self.term_count += len(numbers)
+        self._symbol_numbers.append(symbols)
+        self._symbol_counts.append(symbol_counts)
+        self.term_count += len(numbers) + len(symbols)
         self._pending.clear()
         self._pending_chars = 0
 

@@ -50,6 +50,7 @@ from ibidem.retrieve.context.sources import (
 from ibidem.retrieve.context.spans import Matcher, Span
 from ibidem.retrieve.context.window import EXCERPT, decisions
 from ibidem.retrieve.filter import matches
+from ibidem.retrieve.lexical.words import query_symbols
 from ibidem.retrieve.node_source import Content, NodeSource
 from ibidem.retrieve.pipeline import Ranked, count_conflicted, coverage_warning, origins, ranked
 from ibidem.retrieve.protocol import Snapshot
@@ -389,7 +390,8 @@ class _Making:
         if self._options.overflow == EXCERPT and self._query.token_budget is not None:
             text = members[nearest_first(found)[0]].text
             home = self._snapshot.config.analyser
-            found = replace(found, focus=focus_of(text, self._query.text or "", home))
+            symbols = query_symbols(self._query)
+            found = replace(found, focus=focus_of(text, self._query.text or "", home, symbols))
         return replace(found, tokens=self.found.reader.estimator.estimate(found.rendered))
 
     def _members(self, group: Group) -> tuple[tuple[str, ...], tuple[Member, ...], str]:

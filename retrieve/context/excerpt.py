@@ -19,9 +19,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 
 from ibidem.index.analysis import analyse, analyse_positions, analyser_of
+from ibidem.index.analysis.symbols import symbol_positions
 
 _GOOD = re.compile(r"\n|(?<=[.!?:;])\s|(?<=[\u3002\uff01\uff1f])")
 _WORD = re.compile(r"\s")
@@ -158,17 +159,21 @@ def _cuts(line: str) -> Iterator[int]:
         at = end
 
 
-def focus_of(text: str, question: str, home: str) -> int:
+def focus_of(text: str, question: str, home: str, symbols: Container[str] = ()) -> int:
     """Returns the start of the piece of a text that a question is about.
 
     Args:
         text: any.
         question: its terms are those of the text's analyser.
         home: the analyser of the root, for texts of no other language.
+        symbols: those that the question is about.
     """
     analyser = analyser_of(text, home)
     wanted = set(analyse(question, analyser))
     found = [(at, term) for term, at, _ in analyse_positions(text, analyser) if term in wanted]
+    if symbols:
+        found += [(at, one) for one, at, _ in symbol_positions(text) if one in symbols]
+        found.sort()
     focus = _best(pieces_of(text), found)
     header = header_of(text, focus)
     if header is None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from functools import cache
 
 from ibidem.index.analysis import analyse, analyse_positions, analyser_of
-from ibidem.retrieve.lexical.words import phrases_of
+from ibidem.index.analysis.symbols import symbol_positions
+from ibidem.retrieve.lexical.words import phrases_of, query_symbols
 from ibidem.retrieve.query.query import Query
 
 SPANS_MAX = 64
@@ -18,10 +19,12 @@ Span = tuple[int, int]
 
 
 class Matcher:
-    """Finds the phrases of a query or, if it has none, its terms, by the analyser of each text."""
+    """Finds the phrases of a query or, if it has none, its terms, by the analyser of each text, and
+    its symbols."""
 
     def __init__(self, query: Query, home: str) -> None:
         self._home = home
+        self._symbols = query_symbols(query)
         text = query.text or ""
 
         @cache
@@ -47,4 +50,10 @@ class Matcher:
             for phrase in by_first.get(term, ())
             if terms[at : at + len(phrase)] == phrase
         }
+        if self._symbols:
+            spans |= {
+                (start, stop)
+                for symbol, start, stop in symbol_positions(text)
+                if symbol in self._symbols
+            }
         return tuple(sorted(spans)[:SPANS_MAX])

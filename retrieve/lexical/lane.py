@@ -41,7 +41,7 @@ from ibidem.retrieve.lexical.postings import MergedPostings, Slots
 from ibidem.retrieve.lexical.statistics import Statistics, statistics_of
 from ibidem.retrieve.lexical.tuning import TUNING, Tuning
 from ibidem.retrieve.lexical.view import LexicalView, lexical_view_of
-from ibidem.retrieve.lexical.words import Word, phrase_forms, words_of
+from ibidem.retrieve.lexical.words import Word, phrase_forms, symbol_counts, words_of
 from ibidem.retrieve.numbers import Float64s, kth_largest, rank
 from ibidem.retrieve.protocol import Bools
 from ibidem.retrieve.query.match import AND, Fuzzy
@@ -61,15 +61,16 @@ def rank_lexical(universe: Universe, tuning: Tuning = TUNING) -> LaneTop:
     statistics = statistics_of(view, include_tombstoned=flag)
     home = view.snapshot.config.analyser
     counts = words_of(query.text, home, statistics.analysers)
-    if not counts:
+    symbols = symbol_counts(query)
+    if not counts and not symbols:
         return empty_top(LANE, LaneStatus.NO_TERMS, floor=FLOOR)
     if statistics.documents == 0:
         return empty_top(LANE, LaneStatus.OK, floor=FLOOR)
     lexical_view = lexical_view_of(view, statistics, include_tombstoned=flag)
     frequencies = lexical_view.frequencies(
-        {text for word in counts for text in word}, statistics, query
+        {text for word in counts | symbols for text in word}, statistics, query
     )
-    factors: dict[Word, float] = dict(counts)
+    factors: dict[Word, float] = dict(counts + symbols)
     near: dict[Word, list[str]] = {}
     fuzzy = query.match.fuzzy
     if fuzzy is not None:

@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from ibidem.index.analysis import analyse, analyse_positions, analyser_of
+from ibidem.index.analysis import analyse, analyse_positions, analyser_of, symbol_words
 from ibidem.index.analysis.words import TERM_MAX
+from ibidem.retrieve.query.query import Query
 
 Word = tuple[str, ...]
 """The distinct forms of a word, ascending."""
@@ -37,6 +38,24 @@ def words_of(text: str, home: str, analysers: Sequence[str]) -> Counter[Word]:
     if len(analysers) == 1:
         return Counter(zip(analyse(text, analysers[0]), strict=True))
     return Counter(word for word, _, _ in _with_ranges(text, home, analysers))
+
+
+def query_symbols(query: Query) -> frozenset[str]:
+    """Returns every symbol that the symbols of a question stand for."""
+    if query.text is None:
+        return frozenset()
+    return frozenset(symbol for word in symbol_counts(query) for symbol in word)
+
+
+def symbol_counts(query: Query) -> Counter[Word]:
+    """Returns what the symbols of a question stand for, as words whose forms are symbols.
+
+    They add to a score and are never required: a text that explains `//` may do without it.
+
+    Spec: retrieval 4.1.7.
+    """
+    assert query.text is not None, "BUG: the lexical lane runs on a text"
+    return Counter(symbol_words(query.text)) if query.match.symbols else Counter()
 
 
 def shorter_terms(

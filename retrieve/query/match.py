@@ -4,15 +4,21 @@
     phrases    whether text in double quotes must occur exactly, term by term
     fuzzy      terms at edit distance 1 also count, with a lower weight: if not said otherwise,
                those of terms that no document has
+    symbols    whether symbols of the text count, and those that it names
 
-Spec: retrieval 4.1.2 to 4.1.4.
+The last one is no option: it holds for every question whose text has symbols or names of them.
+Questions of before symbols were terms do not have it, and are answered as they were.
+
+Spec: retrieval 4.1.2 to 4.1.4, 4.1.7.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
+from ibidem.index.analysis.symbols import symbol_words
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve.query import checks, option_checks
@@ -48,11 +54,18 @@ class Match:
     phrases: bool = default("phrases")
     fuzzy: Fuzzy | None = Fuzzy(rare=1)
     """By default only terms that no document has bring in others."""
+    symbols: bool = False
 
     def form(self) -> dict[str, Any]:
-        """Returns the canonical form."""
+        """Returns the canonical form, with `symbols` only if they count."""
         fuzzy = None if self.fuzzy is None else self.fuzzy.form()
-        return {"operator": self.operator, "phrases": self.phrases, "fuzzy": fuzzy}
+        form = {"operator": self.operator, "phrases": self.phrases, "fuzzy": fuzzy}
+        return {**form, "symbols": True} if self.symbols else form
+
+    def with_symbols_of(self, texts: Iterable[str | None]) -> Match:
+        """Returns the options of a question with some texts: symbols count if one has any."""
+        has_symbols = any(text is not None and symbol_words(text) for text in texts)
+        return replace(self, symbols=True) if has_symbols else self
 
 
 def resolve_match(operator: object, phrases: object, fuzzy: object) -> Match:
@@ -70,10 +83,13 @@ def resolve_match(operator: object, phrases: object, fuzzy: object) -> Match:
 
 def match_of_form(form: object) -> Match:
     """Returns the options of a canonical form."""
-    if not isinstance(form, dict) or set(form) != {"operator", "phrases", "fuzzy"}:
+    if not isinstance(form, dict) or set(form) - {"symbols"} != {"operator", "phrases", "fuzzy"}:
         raise InvalidInputError(f"match: got {checks.show(form)}, expected its three fields")
+    if form.get("symbols", True) is not True:
+        raise InvalidInputError(f"match.symbols: got {checks.show(form)}, expected true or nothing")
     fuzzy = False if form["fuzzy"] is None else form["fuzzy"]
-    return resolve_match(form["operator"], form["phrases"], fuzzy)
+    found = resolve_match(form["operator"], form["phrases"], fuzzy)
+    return replace(found, symbols="symbols" in form)
 
 
 def _fuzzy(fuzzy: object) -> Fuzzy | None:

@@ -246,6 +246,10 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
     has_ranker = lane_text is not None or bool(vectors)
     fusion = resolve_fusion(config, options["fusion"], options["rrf_k"], options["weights"])
     uses_scores = fusion.name not in DAMPED
+    queries = resolve_queries(options[QUERIES])
+    match = _MATCH
+    if not chosen.keys().isdisjoint(_OF_MATCH):
+        match = resolve_match(options["operator"], options["phrases"], options["fuzzy"])
     query = Query(
         text=lane_text,
         labels=_labels(options["label"]),
@@ -257,9 +261,7 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
             options["mentions"], is_apt=lane_text is not None and uses_scores
         ),
         fusion=fusion,
-        match=_MATCH
-        if chosen.keys().isdisjoint(_OF_MATCH)
-        else resolve_match(options["operator"], options["phrases"], options["fuzzy"]),
+        match=match.with_symbols_of([lane_text, *(one.text for one in queries or ())]),
         rerank=resolve_rerank(
             options["rerank"], lane_text, options["rerank_text"], options["rerank_depth"]
         ),
@@ -271,7 +273,7 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         records=_optional(_records, options["records"]),
         viewer=checked_viewer(policy_of(config), options["viewer"]),
         history=_optional(HistoryFilter.from_form, options["history"]),
-        queries=resolve_queries(options[QUERIES]),
+        queries=queries,
         coverage_min=option_checks.option("coverage_min", options["coverage_min"]),
         **vectors,
         **{
@@ -303,8 +305,8 @@ def _check_history(query: Query) -> None:
 def _check_seeds(query: Query) -> None:
     """Rejects lanes that walk edges without another lane to give them seeds, and lexical
     options without a text."""
-    if query.text is None and query.match != _MATCH:
-        match = query.match
+    match = query.match
+    if query.text is None and replace(match, symbols=False) != _MATCH:
         name = "operator" if match.operator != OR else "phrases" if match.phrases else "fuzzy"
         raise InvalidInputError(f"{name}: got it without a text, expected a text that it is about")
     if query.union is not None:

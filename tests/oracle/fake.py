@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from pyroaring import BitMap
 
-from ibidem.index.analysis import ANALYSERS, analyse, analyser_of
+from ibidem.index.analysis import ANALYSERS, analyse, analyser_of, symbols_of
 from ibidem.objects.ids import NodeId
 from ibidem.objects.root import Root
 from ibidem.objects.text import node_text
@@ -124,7 +124,9 @@ class FakeSnapshot:
         for node in self._node.values():
             text = node_text(node, self.config.fields, self.facts.content(node))
             analyser = analyser_of(text, self.config.analyser)
-            found[node.id] = Terms(analyse(text, analyser))
+            words = analyse(text, analyser)
+            found[node.id] = Terms(words + (symbols_of(text) if words else []))
+            found[node.id].length = len(words)
             found[node.id].analyser = ANALYSERS.index(analyser)
         return found
 
@@ -154,7 +156,7 @@ class FakeSnapshot:
 
     def _lexical(self, part: Any) -> Any:
         texts = list(part[0].values())
-        lengths = [len(terms) for terms in texts]
+        lengths = [terms.length for terms in texts]
         vocabulary = sorted(set(chain.from_iterable(texts)))
         return SimpleNamespace(
             **self._base(part),
@@ -186,8 +188,10 @@ class FakeSnapshot:
 
 
 class Terms(list[str]):
-    """The terms of a text, and its analyser's position in `ANALYSERS`."""
+    """The terms of a text, its symbols behind them, how many are words, and its analyser's position
+    in `ANALYSERS`."""
 
+    length: int
     analyser: int
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 import struct
+from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from pathlib import Path
 from typing import Any
@@ -24,19 +25,21 @@ from .graph_world import random_walk_options, set_edges, with_edges
 from .mention_world import named_facts, random_mention_options
 from .oracle import World, answer, exact, measure
 from .shown import contain, estimate, render
+from .symbol_world import random_symbol_options, signed_facts
 from .union_world import of_several, part, split
-from .world import WORDS, edited, random_facts, random_history, random_options, with_queries
+from .world import WORDS, Facts, edited, random_facts, random_history, random_options, with_queries
 
 FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "retrieval"
 STATE_BYTES_MAX = 12_000
 STATES, QUERIES_EACH = 14, 6
 WALK_STATES = 8
-MENTION_STATES = 6
+TOLD_STATES = 6
 HISTORY_STATES = 4
 UNION_STATES = 2
 UNION_BYTES_MAX = 24_000
 QUERIES_STATES = 4
 MENTION_ANCHORS = ["5.6-a", "5.6.1-a", "5.6.1-b", "5.6.2-a", "5.6.2-b", "5.6.2-c", "5.6.2-d"]
+SYMBOL_ANCHORS = ["4.1.7-a", "4.1.7-b", "8.1-a", "8.2-a", "8.2-b"]
 WALK_ANCHORS = [
     "5-a",
     "5-b",
@@ -63,7 +66,8 @@ def main() -> None:
     write("text", texts())
     write("answers", answers())
     write("walks", walks())
-    write("mentions", mentions())
+    write("mentions", told("mentions", MENTION_ANCHORS, named_facts, random_mention_options))
+    write("symbols", told("symbols", SYMBOL_ANCHORS, signed_facts, random_symbol_options))
     write("history", histories())
     write("queries", subqueries())
     write("union", unions())
@@ -367,30 +371,36 @@ def subqueries() -> list[dict[str, Any]]:
     return cases
 
 
-def mentions() -> list[dict[str, Any]]:
+def told(
+    name: str,
+    anchors: list[str],
+    facts_of: Callable[..., Facts],
+    options_of: Callable[[random.Random], dict[str, Any]],
+) -> list[dict[str, Any]]:
+    """Returns answers most of which depend on what is told of: a lane, or a part of `match`."""
     cases: list[dict[str, Any]] = []
     seed = 0
-    while len(cases) < MENTION_STATES:
+    while len(cases) < TOLD_STATES:
         seed += 1
         rng = random.Random(seed)
-        facts = named_facts(rng, node_count_max=9)
+        facts = facts_of(rng, node_count_max=9)
         blocks = {str(cid): block for cid, block in facts.buffer.new.items()}
         if sum(map(len, blocks.values())) > STATE_BYTES_MAX or len(facts.nodes) < 5:
             continue
         world = World(facts.buffer, facts.root)
         queries = []
         for _ in range(10 * QUERIES_EACH):
-            query = resolve(facts.config, **random_mention_options(rng))
+            query = resolve(facts.config, **options_of(rng))
             result = answer(world, query.form())
-            is_led = "mentions" in dag_cbor.decode(result)["status"]
+            is_led = name in dag_cbor.decode(result)["status"] or name in query.form()["match"]
             if len(queries) < QUERIES_EACH and (is_led or rng.random() < 0.05):
                 queries.append({"query": query.encode().hex(), "result": result.hex()})
         if len(queries) < QUERIES_EACH:
             continue
         cases.append(
             {
-                "name": f"mentions {len(cases)}",
-                "spec": MENTION_ANCHORS,
+                "name": f"{name} {len(cases)}",
+                "spec": anchors,
                 "input": {
                     "root": str(facts.root),
                     "blocks": {cid: block.hex() for cid, block in sorted(blocks.items())},

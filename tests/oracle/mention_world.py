@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import Any
 
 from ibidem.objects.node import Node
 
-from .world import Facts, finish, random_facts, random_options
+from .world import Facts, random_facts, random_options, with_texts
 
 NAMES = (
     "Ada Lovelace",
@@ -40,20 +39,13 @@ def named_facts(rng: random.Random, *, node_count_max: int = 30) -> Facts:
 def renamed(rng: random.Random, facts: Facts) -> Facts:
     """Returns a state with names in its texts."""
 
-    def text(node: Node) -> Node:
+    def text(node: Node) -> str | None:
         if rng.random() < 0.1:
-            return node
+            return node.summary
         title = rng.choice((*NAMES[:8], "")) if rng.random() < 0.5 else ""
-        return replace(node, summary=f"{title}\n{naming(rng, rng.randint(0, 6))}")
+        return f"{title}\n{naming(rng, rng.randint(0, 6))}"
 
-    return finish(
-        facts.config,
-        [text(node) for node in facts.nodes],
-        facts.vectors,
-        facts.sparse,
-        facts.tombstones,
-        facts.buffer,
-    )
+    return with_texts(facts, text)
 
 
 def random_mention_options(rng: random.Random) -> dict[str, Any]:

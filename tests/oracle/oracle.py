@@ -16,7 +16,14 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from ibidem.index.analysis import ANALYSERS, analyse, analyse_positions, analyser_of
+from ibidem.index.analysis import (
+    ANALYSERS,
+    analyse,
+    analyse_positions,
+    analyser_of,
+    symbol_words,
+    symbols_of,
+)
 from ibidem.objects.blocks import Source
 from ibidem.objects.cid import RootCid
 from ibidem.objects.config import Config
@@ -281,17 +288,19 @@ def lexical(
         text = world.indexed_text(world.nodes[key][1])
         terms = analyse(text, analyser_of(text, home))
         if terms:
-            documents[key], analysers[key] = terms, analyser_of(text, home)
+            documents[key], analysers[key] = terms + symbols_of(text), analyser_of(text, home)
     by = list(analysers.values())
     held = [one for one in ANALYSERS if one in by and 64 * by.count(one) >= len(by)] or [home]
     query = spoken(form["text"], home, held)
-    if not query:
+    symbols = symbol_words(form["text"]) if "symbols" in form["match"] else []
+    if not query + symbols:
         return [], "no_terms"
     if not documents:
         return [], "ok"
-    mean = float(Fraction(sum(map(len, documents.values())), len(documents)))
+    mean = float(Fraction(sum(map(length_of, documents.values())), len(documents)))
     k1, b = form["k1"], form["b"]
     counts, needed = asked(form, query, documents, home, held)
+    counts |= dict.fromkeys(symbols, 1.0)
     weights: dict[str, float] = {}
     for word in sorted(counts):
         frequency = held_by(word, documents)
@@ -308,7 +317,7 @@ def lexical(
             for key, terms in texts.items():
                 tf = float(terms.count(term))
                 if tf:
-                    length = float(len(terms)) / mean
+                    length = float(length_of(terms)) / mean
                     share = (length * b + (1.0 - b)) * k1 + tf
                     scores[key] = scores.get(key, 0.0) + tf * (k1 + 1.0) / share * weight
         return scores
@@ -341,6 +350,11 @@ def lexical(
         for key, score in scored(whole).items()
     }
     return top(final, universe, form["depth"]), "ok"
+
+
+def length_of(terms: list[str]) -> int:
+    """Returns how many of some terms are words: symbols have no length."""
+    return sum(not set(term) & set("!#$%&*+-/:<=>?@\\^|~") for term in terms)
 
 
 def parent_of(world: World, key: bytes, view: set[bytes]) -> bytes | None:
@@ -377,7 +391,7 @@ def surroundings(
                 is_open[side]
                 and 0 <= place < len(row)
                 and not is_container(world, row[place])
-                and len(found) + len(documents.get(row[place], [])) <= 100
+                and length_of(found) + length_of(documents.get(row[place], [])) <= 100
             )
             if is_open[side]:
                 found += documents.get(row[place], [])
@@ -386,7 +400,7 @@ def surroundings(
 
 def is_heading(world: World, key: bytes, documents: dict[bytes, list[str]]) -> bool:
     kind = world.nodes[key][1].ntype
-    return kind in ("Document", "Section") and len(documents.get(key, [])) <= 32
+    return kind in ("Document", "Section") and length_of(documents.get(key, [])) <= 32
 
 
 def headings(

@@ -77,7 +77,14 @@ class Says:
 
 @pytest.mark.parametrize(
     "case",
-    [*cases("answers"), *cases("walks"), *cases("mentions"), *cases("history"), *cases("queries")],
+    [
+        *cases("answers"),
+        *cases("walks"),
+        *cases("mentions"),
+        *cases("symbols"),
+        *cases("history"),
+        *cases("queries"),
+    ],
 )
 def test_answers(case):
     buffer = WriteBatch()

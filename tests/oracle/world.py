@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -224,6 +224,12 @@ def random_props(rng: random.Random) -> dict[str, Any]:
             value = rng.randint(0, 5)
             props[name] = rng.choice((value, value, float(value), [value, 9], None, "x"))
     return props
+
+
+def with_texts(facts: Facts, text: Callable[[Node], str | None]) -> Facts:
+    """Returns a state whose nodes have other summaries."""
+    nodes = [replace(node, summary=text(node)) for node in facts.nodes]
+    return finish(facts.config, nodes, facts.vectors, facts.sparse, facts.tombstones, facts.buffer)
 
 
 def random_text(rng: random.Random) -> str:
