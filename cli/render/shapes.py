@@ -47,7 +47,10 @@ def node_lines(node: Node, location: Location | None = None) -> list[str]:
         rows.append(("key", value_text([node.key[0], node.key[1]])))
     if node.context_sentence:
         rows.append(("context", output.one_line(node.context_sentence)))
-    rows += [(output.one_line(name), value_text(node.props[name])) for name in sorted(node.props)]
+    shown = dict(node.props)
+    if location is not None and shown.get("source") == location.source:
+        del shown["source"]  # the location begins with it
+    rows += [(output.one_line(name), value_text(shown[name])) for name in sorted(shown)]
     if node.children:
         rows.append(("parts", str(len(node.children))))
     lines = [output.strong(output.one_line(node.ntype)), *output.pairs(rows)]

@@ -125,7 +125,7 @@ def append(
         ords.append(position)
         if message.id is not None:
             known[message.id] = position
-    if fresh or state is None:
+    if fresh:
         _extend(tx, thread, state, next_ord, fresh)
     return tuple(ords)
 

@@ -111,7 +111,7 @@ class Conversations:
     def append(
         self, thread: str, messages: Iterable[object], *, time: int | datetime | None = None
     ) -> Written:
-        """Appends messages to a thread; creates the thread if necessary.
+        """Appends messages to a thread; creates the thread if necessary. No message is no change.
 
         Args:
             messages: maps with `role` and `content` as models take them (`wire`), (role, text) or

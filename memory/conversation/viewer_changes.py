@@ -61,7 +61,7 @@ def append(
         if message.id is not None:
             known[message.id] = next_ord
         next_ord += 1
-    if not _threads(tx, thread):
+    if messages and not _threads(tx, thread):
         _add_thread(tx, thread, messages, cleared=0)
     return tuple(ords)
 

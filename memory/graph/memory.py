@@ -121,6 +121,10 @@ class GraphMemory:
                 new one in `records`.
             time: of the commit, and of records without their own.
         """
+        if isinstance(records, (str, bytes, Mapping)):
+            raise InvalidInputError(
+                f"records: got {records!r:.80}, expected Records", hint="repo.add takes a text"
+            )
         given = [records] if isinstance(records, Record) else list(records)
         for index, one in enumerate(given):
             if not isinstance(one, Record):

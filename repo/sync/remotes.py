@@ -143,7 +143,7 @@ class Remotes:
 def _unknown(name: str) -> NotFoundError:
     hint = f"add it: repo remote add {name} LOCATION"
     if name != ORIGIN:
-        hint += f"; or if {name} is a branch, name the remote first: repo push {ORIGIN} {name}"
+        hint += f"; or if {name} is a branch, name the remote first: repo push {ORIGIN} {name}, repo pull {ORIGIN} {name}"
     return NotFoundError(f"remote {name!r} is not known here", hint=hint)
 
 

@@ -161,6 +161,7 @@ def test_cm10_saving_again_changes_nothing(repo):
     assert memory.save("a", said(3)).commit is None
     assert memory.save("a", said(2)).commit is None
     assert memory.append("a", []).commit is None
+    assert memory.append("new", []).commit is None
     assert repo.head == head
     with pytest.raises(InvalidInputError) as caught:
         memory.save("a", [*said(1), ("user", "another past")])
