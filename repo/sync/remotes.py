@@ -143,7 +143,8 @@ class Remotes:
 def _unknown(name: str) -> NotFoundError:
     hint = f"add it: repo remote add {name} LOCATION"
     if name != ORIGIN:
-        hint += f"; or if {name} is a branch, name the remote first: repo push {ORIGIN} {name}, repo pull {ORIGIN} {name}"
+        examples = (f"repo {verb} {ORIGIN} {name}" for verb in ("push", "pull"))
+        hint += f"; or if {name} is a branch, name the remote first: {', '.join(examples)}"
     return NotFoundError(f"remote {name!r} is not known here", hint=hint)
 
 
