@@ -49,6 +49,7 @@ def command(
     restored: list[str] = []
     unchanged = 0
     errors: list[tuple[str, str]] = []
+    hints: dict[str, None] = {}
     with session.open() as repository:
         revision = repository.at(at, viewer=ALL)
         names = [document_name(session, path) for path in paths]
@@ -72,6 +73,8 @@ def command(
                 if len(paths) == 1 and path in names:
                     raise
                 errors.append((path, str(error)))
+                if error.hint is not None:
+                    hints[error.hint] = None
             except OSError as error:
                 raise InvalidInputError(f"{path}: {error.strerror or error}") from error
         folder.save()
@@ -89,6 +92,7 @@ def command(
             output.note(f"{output.bad('failed:')} {output.one_line(path)}: {reason}")
         output.say(*(f"restored: {output.one_line(path)}" for path in restored))
         output.say(f"{output.plural(len(restored), 'file')} restored, {unchanged:,} unchanged")
+        output.note(*(output.faint(f"hint: {hint}") for hint in hints))
     context.exit(exits.FAILED if errors else exits.OK)
 
 
@@ -130,6 +134,6 @@ def _is_extracted(folder: WorkingFolder, path: str, document: Node) -> bool:
     if has_source(folder, path, str(digest)):
         return True
     raise InvalidInputError(
-        f"path: {path!r} has only extracted text, expected a text format",
-        hint="'repo cat' prints the text",
+        f"path: of {path!r} the repository has only extracted text, expected a text format",
+        hint="copy such files from where they were committed; 'repo cat PATH' prints their text",
     )

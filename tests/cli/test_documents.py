@@ -64,6 +64,9 @@ def test_cat_of_an_extracted_document_says_so(notes: Run, tmp_path: Path) -> Non
     assert "extracted" in found.stderr
     (tmp_path / "page.html").unlink()
     assert "only extracted text" in notes("checkout", "page.html", code=2).stderr
+    told = notes("checkout", ".", code=1).stderr
+    assert "only extracted text" in told
+    assert told.count("hint: copy such files from where they were committed") == 1
 
 
 def test_checkout_leaves_the_unchanged_file_of_an_extracted_document(
