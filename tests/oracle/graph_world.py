@@ -18,7 +18,7 @@ from ibidem.objects.tree import Tree, build
 
 from .fake import FakeSnapshot
 from .graph import edge_holds
-from .world import WORDS, Facts, random_options
+from .world import WORDS, Facts, wide_options
 
 NEAR = "near\n  has -> 00"
 ETYPES = ("cites", "has", NEAR)
@@ -73,12 +73,7 @@ def edges_in(facts: Facts) -> list[Edge]:
 
 def random_walk_options(rng: random.Random) -> dict[str, Any]:
     """Returns options for `resolve` with a lane that walks edges, or two."""
-    options = random_options(rng)
-    for name, share in (("where", 0.8), ("label", 0.7), ("as_of", 0.9), ("token_budget", 0.7)):
-        if rng.random() < share:
-            options.pop(name, None)
-    for name in ("rerank", "rerank_text", "rerank_depth", "valid_missing"):
-        options.pop(name, None)
+    options = wide_options(rng)
     if rng.random() < 0.7 or not {"text", "vector", "sparse"} & set(options):
         options["text"] = " ".join(rng.sample(WORDS, 3))
     options["limit"] = rng.choice((None, None, 3, 10))

@@ -7,7 +7,7 @@ from typing import Any
 
 from ibidem.objects.node import Node
 
-from .world import Facts, random_facts, random_options, with_texts
+from .world import Facts, random_facts, wide_options, with_texts
 
 NAMES = (
     "Ada Lovelace",
@@ -50,12 +50,7 @@ def renamed(rng: random.Random, facts: Facts) -> Facts:
 
 def random_mention_options(rng: random.Random) -> dict[str, Any]:
     """Returns options for `resolve` with the lane of mentions."""
-    options = random_options(rng)
-    for name, share in (("where", 0.8), ("label", 0.7), ("as_of", 0.9), ("token_budget", 0.7)):
-        if rng.random() < share:
-            options.pop(name, None)
-    for name in ("rerank", "rerank_text", "rerank_depth", "valid_missing"):
-        options.pop(name, None)
+    options = wide_options(rng)
     if rng.random() < 0.8 or not {"text", "vector", "sparse"} & set(options):
         options["text"] = naming(rng, rng.randint(1, 3)) + " lock"
     options["limit"] = rng.choice((None, None, 3, 10))

@@ -7,7 +7,7 @@ from typing import Any
 
 from ibidem.objects.node import Node
 
-from .world import Facts, random_facts, random_options, with_texts
+from .world import Facts, random_facts, wide_options, with_texts
 
 SIGNS = (":=", "`//`", "(@)", "'*'", "C++", "c#,", "/", "->", "a//b", "- ", "\n- x", "==.", "****")
 WORDS = ("retry", "lock", "the", "queue", "東京", "\n", "log_error", "häuser", "und", "die")
@@ -32,12 +32,7 @@ def signed(rng: random.Random, facts: Facts) -> Facts:
 
 def random_symbol_options(rng: random.Random) -> dict[str, Any]:
     """Returns options for `resolve` with symbols in the text, or in one of several."""
-    options = random_options(rng)
-    for name, share in (("where", 0.8), ("label", 0.7), ("as_of", 0.9), ("token_budget", 0.7)):
-        if rng.random() < share:
-            options.pop(name, None)
-    for name in ("rerank", "rerank_text", "rerank_depth", "valid_missing"):
-        options.pop(name, None)
+    options = wide_options(rng)
     if rng.random() < 0.9 or not {"text", "vector", "sparse"} & set(options):
         text = " ".join(rng.choices((*ASKED, *WORDS), k=rng.randint(1, 5)))
         options["text"] = text if text.strip() else "slash"

@@ -398,6 +398,17 @@ def add_match(rng: random.Random, options: dict[str, Any]) -> None:
     )
 
 
+def wide_options(rng: random.Random) -> dict[str, Any]:
+    """Returns options of which few narrow or rerank what the lanes find."""
+    options = random_options(rng)
+    for name, share in (("where", 0.8), ("label", 0.7), ("as_of", 0.9), ("token_budget", 0.7)):
+        if rng.random() < share:
+            options.pop(name, None)
+    for name in ("rerank", "rerank_text", "rerank_depth", "valid_missing"):
+        options.pop(name, None)
+    return options
+
+
 def random_where(rng: random.Random, depth: int = 0) -> dict[str, Any]:
     """Returns conditions in their public spelling."""
     where: dict[str, Any] = {}
