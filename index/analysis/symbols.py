@@ -20,9 +20,10 @@ from ibidem.index.analysis.fold import ASCII_LOWER
 SymbolWord = tuple[str, ...]
 """The symbols that one sign or name of a question stands for, ascending."""
 
-_RUN = re.compile(r"[!#$%&*+\-/:<=>?@\\^|~]++(?=[ \t\r\n`'\")\]},;.]|\Z)")
-"""A run with its end; most signs are between letters, and passed over here."""
 _RUN_MAX = 3
+_RUN = re.compile(rf"[!#$%&*+\-/:<=>?@\\^|~]{{1,{_RUN_MAX + 1}}}+(?=[ \t\r\n`'\")\]}},;.]|\Z)")
+"""A run with its end, or the last signs of a longer one, which is none. Most signs are between
+letters, and passed over here; each is looked at a few times at most."""
 _QUOTES = frozenset("`'\"")
 _BEFORE = _QUOTES | frozenset(" \t\r\n([{,;.")
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")

@@ -64,6 +64,8 @@ def test_symbols_equal_those_of_the_oracle(count: int) -> None:
         ("the prefix has no final `/`.", ["/"]),
         ("caf\u00e9# and ab#", []),
         ("", []),
+        ("=" * 300_000 + "x", []),
+        ("a " + "=" * 300_000 + " // b", ["//"]),
     ],
 )
 def test_symbols_stand_alone(text: str, wanted: list[str]) -> None:
