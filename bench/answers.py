@@ -25,6 +25,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -54,8 +55,9 @@ def span(text: str, lines: list[int]) -> str:
     return " ".join(" ".join(text.split("\n")[lines[0] - 1 : lines[1]]).split())
 
 
-def ibidem(texts: dict[str, str], folder: Path, suffix: str, budget: int) -> Ask:
-    """Returns what asks a repository of these files through the command line."""
+def ibidem(texts: dict[str, str], folder: Path, suffix: str) -> Callable[[str, int], str]:
+    """Returns what asks a repository of these files through the command line, given a question and
+    a budget."""
     for path, text in texts.items():
         file = folder / (path + suffix)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -69,7 +71,7 @@ def ibidem(texts: dict[str, str], folder: Path, suffix: str, budget: int) -> Ask
 
     run("init")
     run("commit", ".", "-m", "The files")
-    return lambda question: run("prompt", question, "--budget", str(budget))
+    return lambda question, budget: run("prompt", question, "--budget", str(budget))
 
 
 def chunks(text: str) -> list[tuple[str, str]]:
@@ -166,7 +168,7 @@ def main() -> None:
         asked = [question for question in questions if question["set"] == name]
         with tempfile.TemporaryDirectory() as folder:
             ways = {
-                "ibidem": ibidem(texts, Path(folder), suffix, arguments.budget),
+                "ibidem": partial(ibidem(texts, Path(folder), suffix), budget=arguments.budget),
                 "naive": naive(texts, arguments.budget),
             }
             for way, ask in ways.items():
