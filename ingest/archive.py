@@ -42,6 +42,8 @@ choose their own."""
 _DECLARED = re.compile(r"""xmlns:([\w.-]+)\s*=\s*["']([^"']*)""")
 _MARKUP = re.compile(r"<[^<>]*>")
 _PREFIX = re.compile(r"(?<=[</\s])[\w.-]+(?=:)")
+_DEFAULT = re.compile(r"""\sxmlns\s*=\s*["']([^"']*)""")
+_NAME = re.compile(r"(</?)([\w.-]+)(?=[\s/>])")
 _BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
@@ -160,6 +162,8 @@ def xml_text(data: bytes, name: str) -> str:
 
 def _with_usual_prefixes(text: str) -> str:
     """Returns XML with the prefixes of `_USUAL`."""
+    if any(space in _USUAL for space in _DEFAULT.findall(text)):
+        text = _with_default_prefixes(text)
     names = {name: _USUAL.get(space, name) for name, space in _DECLARED.findall(text)}
     if all(name == usual for name, usual in names.items()):
         return text
@@ -168,6 +172,26 @@ def _with_usual_prefixes(text: str) -> str:
         return _PREFIX.sub(lambda found: names.get(found[0], found[0]), tag[0])
 
     return _MARKUP.sub(usual, text)
+
+
+def _with_default_prefixes(text: str) -> str:
+    """Returns XML with prefixes for the elements that have none, by the name space around them."""
+    open_spaces = [""]
+
+    def prefixed(match: re.Match[str]) -> str:
+        tag = match[0]
+        if tag.startswith(("<!", "<?")):
+            return tag
+        if tag.startswith("</"):
+            space = open_spaces.pop() if len(open_spaces) > 1 else ""
+        else:
+            declared = _DEFAULT.search(tag)
+            space = open_spaces[-1] if declared is None else declared[1]
+            if not tag.endswith("/>"):
+                open_spaces.append(space)
+        return _NAME.sub(rf"\1{_USUAL[space]}:\2", tag, count=1) if space in _USUAL else tag
+
+    return _MARKUP.sub(prefixed, text)
 
 
 def resolved(base: str, target: str) -> str:

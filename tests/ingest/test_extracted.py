@@ -89,7 +89,7 @@ def test_what_is_stored_is_the_text_with_extractor_version_and_digest(reading):
     read = reading("a.html", PAGE)
     props = document(read).props
     assert props["media_type"] == "text/html"
-    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "6")
+    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "7")
     assert props["source_sha256"] == hashlib.sha256(PAGE.encode()).hexdigest()
     text = source_text(document(read).id, nodes_of(read.drafts).__getitem__)
     assert text.startswith("# Retries\n\nA failed call")
@@ -704,6 +704,24 @@ def test_a_word_document_with_other_prefixes_is_read(reading):
     )
     read = reading("a.docx", archive({"word/document.xml": document}))
     assert parts(read) == [("paragraph", "ns0: one"), ("paragraph", "two")]
+
+
+def test_a_word_document_whose_name_space_has_no_prefix_is_read(reading):
+    office = "http://schemas.openxmlformats.org"
+    body = (
+        f'<?xml version="1.0"?><document xmlns="{office}/wordprocessingml/2006/main" '
+        f'xmlns:q="{office}/wordprocessingml/2006/main"><body><p><pPr><pStyle q:val="H"/></pPr>'
+        f'<r><t>Mill</t></r></p><p><r><t>a</t><br/><drawing><graphic xmlns="{office}/drawingml/'
+        '2006/main"><tbl/></graphic></drawing><t>b</t></r></p>'
+        "<tbl><tr><tc><p><r><t>c</t></r></p></tc></tr></tbl></body></document>"
+    )
+    styles = (
+        f'<styles xmlns="{office}/wordprocessingml/2006/main" xmlns:w="{office}/wordprocessingml/'
+        '2006/main"><style w:styleId="H"><name w:val="heading 1"/></style></styles>'
+    )
+    read = reading("a.docx", archive({"word/document.xml": body, "word/styles.xml": styles}))
+    assert document(read).summary == "Mill"
+    assert [text for _, text in parts(read)] == ["Mill", "a\nb", "| c |\n|---|"]
 
 
 def test_no_deleted_or_moved_text_of_a_word_document_is_read(reading):
