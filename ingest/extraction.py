@@ -21,7 +21,6 @@ from ibidem.objects.constants import DOCUMENT_BYTES_MAX
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.record import record
 
-CELL_CHARS_MAX = 2000
 TARGETS_MAX = 100
 """The number of links of a passage whose targets are kept: the first ones."""
 
@@ -60,9 +59,11 @@ class Writer:
     _bytes: int = 0
 
     def heading(self, level: int, text: str) -> None:
-        """Opens a section; one without text is left out."""
-        text = one_line(text)[: HEADING_CHARS_MAX - 7]
-        if text:
+        """Opens a section; one without text is left out, and one of too much is a paragraph."""
+        text = one_line(text)
+        if len(text) > HEADING_CHARS_MAX - 7:
+            self.block("paragraph", text)
+        elif text:
             start = self._append(f"{'#' * min(level, 6)} {text}")
             self.marks.append(Heading(start, self._size, level, text))
 
@@ -110,7 +111,7 @@ class Writer:
         context.
 
         Args:
-            rows: cells of any text; a long cell is cut.
+            rows: cells of any text.
             caption: one line, part of the header.
             has_links: as for `block`.
         """
@@ -118,10 +119,10 @@ class Writer:
         header = next(iterator, None)
         lines = [caption, ""] if (caption := one_line(caption)) else []
         if header is not None:
-            lines += [_row(header, has_links=has_links), "|" + "---|" * max(1, len(header))]
+            lines += [_row(header), "|" + "---|" * max(1, len(header))]
         size = 0
         for row in iterator:
-            lines.append(_row(row, has_links=has_links))
+            lines.append(_row(row))
             size += len(lines[-1]) + 1
             self._check(size)
         kind = "paragraph" if header is None else "table"
@@ -212,13 +213,6 @@ def _without_targets(text: str) -> tuple[str, list[tuple[int, str]]]:
     return "".join([*pieces, text[done:]]), targets
 
 
-def _row(cells: Sequence[str], *, has_links: bool) -> str:
-    texts = (_cell(one_line(cell).replace("|", "\\|"), has_links=has_links) for cell in cells)
+def _row(cells: Sequence[str]) -> str:
+    texts = (one_line(cell).replace("|", "\\|") for cell in cells)
     return f"| {' | '.join(texts)} |"
-
-
-def _cell(text: str, *, has_links: bool) -> str:
-    if len(text) <= CELL_CHARS_MAX:
-        return text
-    shown = _without_targets(text)[0] if has_links else text
-    return text if len(shown) <= CELL_CHARS_MAX else shown[:CELL_CHARS_MAX]

@@ -12,6 +12,7 @@ the end of its line or below the text, as the definition of a reference link.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from ibidem.ingest.extraction import LINK_TEXT, Extraction, Writer, link_text, one_line
 from ibidem.ingest.html_tree import Element, parse, words
@@ -20,7 +21,7 @@ LINK_CHARS_MAX = 500
 
 _DROPPED = words(
     """
-    button canvas colgroup dialog embed footer head iframe input link map math menu meta nav
+    button canvas colgroup dialog embed footer head iframe input link map menu meta nav
     noscript object option script select style svg template textarea
     """
 )
@@ -226,6 +227,8 @@ class _Page:
             self._parts(element)
             return
         self._end_term()
+        if loose := one_line(" ".join(_beside_cells(element))):
+            self._write("paragraph", _with_targets(loose))
         caption = element.find("caption")
         title = "" if caption is None else _with_targets(_inline(caption), is_cell=True)
         rows = ([_with_targets(_inline(cell), is_cell=True) for cell in row] for row in cells)
@@ -285,7 +288,11 @@ def _items(element: Element, depth: int) -> list[str]:
     lines: list[str] = []
     number = 0
     for item in element.children:
-        if not isinstance(item, Element) or _is_dropped(item):
+        if isinstance(item, str):
+            if text := one_line(item):
+                lines.append(f"{'  ' * depth}- {text}")
+            continue
+        if _is_dropped(item):
             continue
         number += 1
         bullet = f"{number}." if element.tag == "ol" else "-"
@@ -305,6 +312,39 @@ def _items(element: Element, depth: int) -> list[str]:
     return lines
 
 
+def _formula(element: Element) -> str:
+    """Returns a formula as the page has it in TeX, else its signs in order."""
+    tex = next(
+        (
+            one.text()
+            for one in element.walk()
+            if one.tag == "annotation" and "tex" in one.attributes.get("encoding", "").lower()
+        ),
+        element.attributes.get("alttext", ""),
+    )
+    written = one_line(tex)
+    return f"${written}$" if written else one_line(" ".join(_signs(element)))
+
+
+def _signs(element: Element) -> Iterator[str]:
+    for part in element.children:
+        if isinstance(part, str):
+            yield part
+        elif part.tag not in ("annotation", "annotation-xml"):
+            yield from _signs(part)
+
+
+def _beside_cells(element: Element) -> Iterator[str]:
+    """Yields what a table has outside its cells and its caption, where nothing belongs."""
+    for part in element.children:
+        if isinstance(part, str):
+            yield part
+        elif part.tag in ("thead", "tbody", "tfoot", "tr"):
+            yield from _beside_cells(part)
+        elif part.tag != "caption" and part.tag not in _CELLS:
+            yield _inline(part)
+
+
 def _inline(part: Element | str, *, links: bool = True) -> str:
     """Returns inline content as text: code between backticks, links as `link_text` makes them."""
     if isinstance(part, str):
@@ -315,6 +355,8 @@ def _inline(part: Element | str, *, links: bool = True) -> str:
         return "\n\x1f"
     if part.tag == "img":
         return part.attributes.get("alt", "")
+    if part.tag == "math":
+        return _formula(part)
     text = "".join(_inline(child, links=links and part.tag != "a") for child in part.children)
     if part.tag in ("code", "kbd", "samp", "tt") and text.strip() and "`" not in text and links:
         return f"`{text}`"

@@ -178,7 +178,11 @@ def _write_body(
             _write_section(writer, one, level + 1, depth + 1)
     elif parts:
         if kind == "multipart/alternative":
-            parts = [_best(parts)]
+            best = _best(parts)
+            for one in parts:
+                if one is not best:
+                    attached += (part for part in one.walk() if part.is_attachment())
+            parts = [best]
         elif kind == "multipart/related":
             root = part.get_param("start")
             named = [one for one in parts if root and one["content-id"] == root]

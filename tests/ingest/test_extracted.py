@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from ibidem.ingest.document import read_document
-from ibidem.ingest.extraction import CELL_CHARS_MAX, Writer
+from ibidem.ingest.extraction import Writer
 from ibidem.ingest.html_tree import parse
 from ibidem.ingest.mark import Heading
 from ibidem.ingest.pdf import write_page
@@ -178,12 +178,46 @@ def test_inline_markup_in_an_item_adds_no_space(reading):
     ]
 
 
-def test_a_cell_that_is_cut_shows_no_part_of_a_target(reading):
-    cell = "x " * (CELL_CHARS_MAX // 2 - 2) + "<a href='bbbb.html'>label</a>"
+def test_a_cell_of_any_length_is_whole_and_shows_no_part_of_a_target(reading):
+    cell = "x " * 3_000 + "<a href='bbbb.html'>label</a>"
     read = reading("a.html", f"<table><tr><th>a<th>b<tr><td>{cell}<td>c</table>")
-    ((_, text),) = parts(read)
+    text = "\n".join(text for _, text in parts(read))
+    assert text.split().count("x") == 3_000
+    assert "label" in text
     assert "bbbb" not in text
     assert not set(text) & set("\x1c\x1d\x1e")
+
+
+@pytest.mark.parametrize(
+    ("page", "wanted"),
+    [
+        (f"<h1>{'w ' * 1500}LAST</h1>", "w LAST"),
+        ("<ul>loose<li>a</ul>", "- loose\n- a"),
+        ("<table><tr><td>a<td>b</tr>loose</table>", "loose"),
+        ("<p>x <math><mi>y</mi><mo>=</mo></math></p>", "x y ="),
+        ("<p>so <math alttext='x^2'><mi>x</mi></math></p>", "so $x^2$"),
+        (
+            "<p><math><annotation encoding='application/x-tex'>\\frac{x}{2}</annotation></math>",
+            "$\\frac{x}{2}$",
+        ),
+    ],
+)
+def test_no_text_of_a_page_is_lost(reading, page, wanted):
+    assert wanted in "\n".join(text for _, text in parts(reading("a.html", page)))
+
+
+def test_a_text_attached_to_an_alternative_that_is_not_shown_is_read(reading):
+    message = (
+        "Subject: s\nMIME-Version: 1.0\nContent-Type: multipart/alternative; boundary=A\n\n"
+        "--A\nContent-Type: text/plain\n\nhello there\n"
+        "--A\nContent-Type: multipart/mixed; boundary=B\n\n"
+        "--B\nContent-Type: text/html\n\n<p>hello there\n"
+        "--B\nContent-Type: text/plain; name=n.txt\n"
+        "Content-Disposition: attachment; filename=n.txt\n\nthe note\n--B--\n--A--\n"
+    )
+    found = [text for _, text in parts(reading("a.eml", message))]
+    assert found.count("hello there") == 1
+    assert "the note" in found
 
 
 def test_many_targets_in_a_short_cell_are_kept(reading):
