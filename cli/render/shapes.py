@@ -49,7 +49,7 @@ def node_lines(node: Node, location: Location | None = None) -> list[str]:
         rows.append(("context", output.one_line(node.context_sentence)))
     shown = dict(node.props)
     if location is not None and shown.get("source") == location.source:
-        del shown["source"]  # the location begins with it
+        shown.pop("source", None)  # the location begins with it
     rows += [(output.one_line(name), value_text(shown[name])) for name in sorted(shown)]
     if node.children:
         rows.append(("parts", str(len(node.children))))

@@ -18,6 +18,7 @@ from ibidem.cli.main import cli
 from ibidem.cli.render.text_diff import diff_lines, unified
 from ibidem.ingest.draft import document_id
 from ibidem.ingest.ingest import ingest_text
+from ibidem.objects.child import Child
 from ibidem.objects.cid import Cid
 from ibidem.repo.history.documents import DocumentChange
 from ibidem.store.lmdb.store import LmdbStore
@@ -447,3 +448,12 @@ def test_blame_of_a_document_counts_its_parts(edited: Run) -> None:
     (line,) = (line for line in said.splitlines() if line.startswith("children"))
     assert line.endswith("  1 part")
     assert '"bytes"' not in said
+
+
+def test_a_part_of_a_document_without_a_path_is_shown(notes: Run, tmp_path: Path) -> None:
+    with ibidem.open(tmp_path) as repo, repo.transaction() as tx:
+        part = tx.add_node("Passage", summary="of a document without a source")
+        tx.add_node("Document", summary="made by a program", children=[Child(part, "", 4, 1)])
+    shown = notes("show", str(part)).stdout
+    assert "of a document without a source" in shown
+    assert "source" in shown

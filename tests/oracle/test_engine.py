@@ -8,9 +8,6 @@ import random
 import pytest
 
 from ibidem.objects.node import Node
-from ibidem.repo.workers.driver import Workers
-from ibidem.repo.workers.messages import Request
-from ibidem.repo.workers.worker import answer_from
 from ibidem.retrieve.answer.answer import receipt_of
 from ibidem.retrieve.answer.receipt import Receipt
 from ibidem.retrieve.node_source import NodeSource
@@ -19,27 +16,10 @@ from ibidem.retrieve.query.query import Query, resolve
 
 from .fake import FakeSnapshot
 from .oracle import World, answer
+from .worker_world import random_workers
 from .world import edited, layouts, random_facts, random_options, with_queries
 
 QUERIES_EACH = 4
-
-
-def random_workers(rng, snapshot, load):
-    """Returns workers that own random segments of a snapshot, some of which fail at random."""
-    failures = random.Random(rng.random())
-
-    def failing(message):
-        if failures.random() < 0.5:
-            raise OSError("the connection was lost")
-        return carried(message)
-
-    def carried(message):
-        return answer_from(snapshot, Request.decode(message), load)
-
-    names = [f"{rng.random()}" for _ in range(rng.randint(1, 5))]
-    failing_count = rng.randint(0, len(names) - 1)
-    carriers = dict.fromkeys(names, carried) | dict.fromkeys(names[:failing_count], failing)
-    return Workers(carriers, copies=len(names))
 
 
 def check(seed: int) -> None:

@@ -18,6 +18,7 @@ from ibidem.retrieve.query.query import Query, resolve
 from .fake import FakeSnapshot
 from .oracle import World, answer
 from .symbol_world import random_symbol_options, signed, signed_facts
+from .worker_world import random_workers
 from .world import edited, layouts
 
 QUERIES_EACH = 4
@@ -30,13 +31,20 @@ def check(seed: int) -> int:
     world = World(facts.buffer, facts.root)
     snapshots = [FakeSnapshot(facts, rng), *layouts(facts, before)]
     asked = 0
+
+    def load(cid):
+        return Node.decode(facts.buffer.get(cid))
+
     for _ in range(QUERIES_EACH):
         query = resolve(facts.config, **random_symbol_options(rng))
         assert Query.decode(query.encode()) == query
         expected = answer(world, query.form())
         for snapshot in snapshots:
-            nodes = NodeSource(lambda cid: Node.decode(facts.buffer.get(cid)), facts.content)
+            nodes = NodeSource(load, facts.content)
             assert execute(snapshot, query, nodes).to_bytes() == expected
+            if rng.random() < 0.4:
+                lanes = random_workers(rng, snapshot, load).lanes(snapshot)
+                assert execute(snapshot, query, nodes, lanes=lanes).to_bytes() == expected
         asked += query.match.symbols
     return asked
 
