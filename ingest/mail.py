@@ -181,7 +181,7 @@ def _write_body(
             best = _best(parts)
             for one in parts:
                 if one is not best:
-                    attached += (part for part in one.walk() if part.is_attachment())
+                    attached += (each for each in one.walk() if each.is_attachment())
             parts = [best]
         elif kind == "multipart/related":
             root = part.get_param("start")

@@ -185,6 +185,10 @@ class Counts:
         home = universe.view.snapshot.config.analyser
         return words_of(query.text, home, self.statistics().analysers)
 
+    def scored(self, universe: Universe) -> Counter[Word]:
+        """Returns everything that a score can come from: the words, and the symbols."""
+        return self.words(universe) + symbol_counts(universe.query)
+
     def may_have_near_terms(self, universe: Universe) -> bool:
         """Returns whether a word of the query may bring in terms near it, which only a
         whole dictionary has."""
@@ -200,8 +204,7 @@ class Counts:
 
     def weights(self, universe: Universe) -> dict[str, float]:
         """Returns the weight of each term, as the lexical lane computes it."""
-        words = self.words(universe) + symbol_counts(universe.query)
-        return weights(self.documents, self.frequencies, dict(words))
+        return weights(self.documents, self.frequencies, dict(self.scored(universe)))
 
 
 def _terms_of(query: Query, snapshot: Snapshot) -> Iterator[str]:

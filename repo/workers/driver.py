@@ -33,7 +33,6 @@ from ibidem.repo.workers.messages import Ask, Layout, Request, decode_counts, de
 from ibidem.retrieve.access.restricted_snapshot import RestrictedSnapshot
 from ibidem.retrieve.lane import LaneStatus, LaneTop, empty_top
 from ibidem.retrieve.lexical.lane import FLOOR
-from ibidem.retrieve.lexical.words import symbol_counts
 from ibidem.retrieve.partition import (
     DENSE,
     LEXICAL,
@@ -170,7 +169,7 @@ class Workers:
     def _lexical(self, scope: Universe, plan: _Plan) -> LaneTop | None:
         parts = self._round(scope, plan, Ask.COUNTS, LEXICAL, decode_counts)
         counts = Counts.sum(parts)
-        if not counts.words(scope) and not symbol_counts(scope.query):
+        if not counts.scored(scope):
             return empty_top(LEXICAL, LaneStatus.NO_TERMS, floor=FLOOR)
         if counts.documents and counts.may_have_near_terms(scope):
             return None
