@@ -1,16 +1,20 @@
-"""How often a prompt holds the answer: a hundred questions over seven real manuals.
+"""How often a prompt holds the answer: 280 questions over eleven real manuals.
 
     python bench/manuals.py DATA [--folder SET=FOLDER ...] [--missed]
 
 DATA holds `corpus_peps` and `corpus_fastapi`, as for `answers.py`. The other sets are read from
 folders: `book`, `cargo` and `reference` of the documentation that comes with Rust 1.95 (HTML),
-`cmake` (the Help of CMake 3.25, reStructuredText) and `npm` (the docs of npm 11, Markdown). Without
-their folders they are left out.
+`cmake` (the Help of CMake 3.25, reStructuredText), `npm` (the docs of npm 11, Markdown), `git`
+(git-doc 2.39 without release notes, in one folder), `sqlite` (sqlite3-doc 3.40 without lists of
+changes and keywords), `postgres` (postgresql-doc-15 without release notes) and `django` (ref,
+topics, howto, faq and intro of the docs of Django 5.2, renamed to .rst). Without their folders they
+are left out.
 
-`bench/data/manuals.jsonl` has the questions. The paragraphs that answer 86 of them were drawn at
-random, and each question was written from its paragraph before any answer was seen; 14 more are
-about signs, such as "What does the at sign do in a pattern?". A question counts if the words of its
-answer stand together in the prompt; the file has their number and digest, no foreign text.
+`bench/data/manuals.jsonl` has the questions. The paragraphs that answer 266 of them were drawn at
+random, and each question was written from its paragraph before any answer was seen, those of the
+last four manuals by people who had seen nothing of this project; 14 more are about signs, such as
+"What does the at sign do in a pattern?". A question counts if the words of its answer stand
+together in the prompt; the file has their number and digest, no foreign text.
 """
 
 import argparse

@@ -21,6 +21,10 @@ from ibidem.store.protocol import Store
 
 S = TypeVar("S", bound=Store)
 
+_NEW = Config(extra={"related": True})
+"""The configuration of a repository for which none is chosen. Questions of repositories without it
+keep their answers."""
+
 
 def check_choice(config: Config | None) -> None:
     """Raises for a configuration that a new repository must not have.
@@ -38,7 +42,7 @@ def check_choice(config: Config | None) -> None:
 
 def bootstrapped(store: S, config: Config | None, author: str, clock: Callable[[], int]) -> S:
     """Writes the first root, view and operation into an empty store."""
-    chosen = Config.default() if config is None else config
+    chosen = _NEW if config is None else config
     trees = (EMPTY_TREE, EMPTY_TREE, EMPTY_TREE, EMPTY_TREE)
     requires = (TRUST_SETTING,) if TRUST_SETTING in chosen.extra else ()
     first = Root(*trees, config=chosen.to_map(), requires=requires)

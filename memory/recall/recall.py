@@ -149,6 +149,7 @@ def recall(
     operator: str | Configured = CONFIGURED,
     phrases: bool | Configured = CONFIGURED,
     fuzzy: bool | Mapping[str, float] | None = None,
+    related: bool | Configured = CONFIGURED,
     k1: float | Configured | None = CONFIGURED,
     b: float | Configured | None = CONFIGURED,
     graph: Mapping[str, object] | None = None,

@@ -23,6 +23,7 @@ Spec: retrieval 4.1.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -41,10 +42,22 @@ from ibidem.retrieve.query.query import Query
 
 @record
 class WeightedTerm:
-    """A term of the query: its postings over all segments, and its weight."""
+    """A term of the query: its text, its postings over all segments, and its weight."""
 
+    text: str
     postings: MergedPostings
     weight: float
+
+
+class Alternatives(NamedTuple):
+    """Terms that stand for terms of the query in the documents where they add more to a score."""
+
+    rows: Sequence[int]
+    """(m,) the position of the query's term among its terms."""
+    weights: Float64s
+    """(m,)"""
+    frequencies: Float64s
+    """(m, n) of the other terms, in the documents that are scored."""
 
 
 @record
@@ -100,30 +113,49 @@ class Scorer:
         return self.scores_of(self.lexical_view.lengths[slots], frequencies), has_term
 
     def scores_of(
-        self, lengths: npt.NDArray[np.unsignedinteger], frequencies: Float64s
+        self,
+        lengths: npt.NDArray[np.unsignedinteger],
+        frequencies: Float64s,
+        alternatives: Alternatives | None = None,
     ) -> Float64s:
         """Returns (n,) canonical scores of documents with (n,) lengths and a (terms, n) table of
-        frequencies, 0 where absent."""
+        frequencies, 0 where absent.
+
+        Args:
+            lengths: of the documents.
+            frequencies: in them.
+            alternatives: to some of the terms.
+        """
         longest = self.statistics.longest  # of the rows; with headings, a text can be longer
         if longest > LENGTH_TABLE_MAX or int(lengths.max(initial=0)) > longest:
             query, mean = self.query, self.statistics.mean_length
             norms = length_norms(lengths, mean, query.k1, query.b)
         else:
             norms = self._norms_of_rows(lengths)
-        return self._summed(frequencies, frequencies + norms)
+        weights = np.array([term.weight for term in self.terms])[:, None]
+        contributions = self._contributions(frequencies, norms, weights)
+        if alternatives is not None:
+            rows, others, their_frequencies = alternatives
+            found = self._contributions(their_frequencies, norms, others[:, None])
+            np.maximum.at(contributions, rows, found)
+        return _added(contributions)
 
     def scores_without_length(self, frequencies: Float64s) -> Float64s:
         """Returns (n,) scores by a (terms, n) table of frequencies, as if b were 0."""
-        return self._summed(frequencies, frequencies + self.query.k1)
+        weights = np.array([term.weight for term in self.terms])[:, None]
+        return _added(self._contributions(frequencies, self.query.k1, weights))
 
-    def _summed(self, frequencies: Float64s, denominators: Float64s) -> Float64s:
+    def _contributions(
+        self, frequencies: Float64s, norms: float | Float64s, weights: float | Float64s
+    ) -> Float64s:
+        """Returns what each frequency adds to a score: 0 for 0."""
+        denominators = frequencies + norms
         if self.query.k1 == 0.0 or self.query.b == 1.0:
             denominators += frequencies == 0.0  # not 0 / 0
         contributions = frequencies * self.gain_factor
         contributions /= denominators
-        contributions *= np.array([term.weight for term in self.terms])[:, None]
-        total: Float64s = np.add.accumulate(contributions, axis=0)[-1]  # one by one, unlike `sum`
-        return total
+        contributions *= weights
+        return contributions
 
     def contributions(
         self,
@@ -158,6 +190,12 @@ class Scorer:
 
         key = ("shares", query.include_tombstoned, query.k1, query.b)
         return cached(self.view.snapshot, key, build).take(lengths)
+
+
+def _added(contributions: Float64s) -> Float64s:
+    """Returns (n,) the sums of a (terms, n) table, added one by one, unlike `sum`."""
+    total: Float64s = np.add.accumulate(contributions, axis=0)[-1]
+    return total
 
 
 def weights(

@@ -7,6 +7,8 @@ itself gives its place to the first passage below it, because nobody is helped b
 A passage also says more than its own sentences: the paragraphs before and after it have the words
 that it takes for granted. So a third of its score is that of the passages around it, read as one
 text. These texts are about equally long, so their length does not count.
+And it says some words of the question in its own way: each counts as itself or as a related word
+(`related.py`), whichever adds more.
 
 Invariant: only the best nodes of the lane are looked at, and the view's N, df and mean length stay
 as they are, so the index holds nothing of this and needs no update when a heading changes.
@@ -14,12 +16,12 @@ as they are, so the index holds nothing of this and needs no update when a headi
 Cost: the chain of parents of at most `depth` nodes, and the lengths and frequencies of the passages
 beside them.
 
-Spec: retrieval 4.1.5.
+Spec: retrieval 4.1.5, 4.1.8.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain, takewhile
 
 import numpy as np
@@ -29,10 +31,11 @@ from ibidem.objects.constants import DOCUMENT_DEPTH_MAX
 from ibidem.objects.location import CONTAINERS
 from ibidem.retrieve.filter import NodeSet, Universe
 from ibidem.retrieve.lane import LaneTop
-from ibidem.retrieve.lexical.bm25 import Scorer
+from ibidem.retrieve.lexical.bm25 import Alternatives, Scorer
+from ibidem.retrieve.lexical.postings import MergedPostings
+from ibidem.retrieve.lexical.related import related_to
 from ibidem.retrieve.numbers import Float64s, rank
 from ibidem.retrieve.protocol import Ordinals
-from ibidem.retrieve.query.match import OR
 
 HEADING_TERMS_MAX = 32
 """A document or section with more terms of its own is a text, not a heading."""
@@ -55,9 +58,8 @@ def ranked_with_headings(universe: Universe, scorer: Scorer, top: LaneTop) -> La
     if not containers:
         return top
     headings = _Headings(scorer, containers)
-    match = universe.query.match
     found: Iterable[int] = top.ordinals.tolist()
-    if match.operator == OR and not match.phrases:
+    if universe.query.match.is_of_any_word:
         found = headings.opened(found, universe.nodes.members)
     nodes = np.array(list(dict.fromkeys(found)), np.uint32)
     nodes, scores = headings.scored(nodes)
@@ -97,6 +99,9 @@ class _Headings:
 
     def __init__(self, scorer: Scorer, containers: BitMap) -> None:
         self._scorer = scorer
+        self._related = related_to(scorer)
+        self._own = [term.postings for term in scorer.terms]
+        self._others = {one.text: one.postings for one in self._related}
         self._view = scorer.view
         self._containers = containers
         self._homes: dict[int, int | None] = {}
@@ -106,7 +111,7 @@ class _Headings:
         """Returns nodes with the first passage below each heading in its place."""
         found = list(nodes)
         held = np.array([one for one in found if one in self._containers], np.uint32)
-        lengths, _ = self._rows(held)
+        lengths, _ = self._rows(held, ())
         for heading, length in zip(held.tolist(), lengths.tolist(), strict=True):
             first = None
             if length <= HEADING_TERMS_MAX:
@@ -120,24 +125,40 @@ class _Headings:
         (n,) scores of these."""
         chains = [self._chain(node) for node in nodes.tolist()]
         above = np.array(sorted(set(chain(*chains))), np.uint32)
-        lengths, frequencies = self._rows(nodes)
-        around = self._around(nodes, lengths, frequencies)
-        their_lengths, their_frequencies = self._rows(above)
-        their_frequencies[:, their_lengths > HEADING_TERMS_MAX] = 0.0
-        their_lengths[their_lengths > HEADING_TERMS_MAX] = 0
         owners = np.repeat(np.arange(len(chains)), [len(one) for one in chains])
         each = above.searchsorted(np.array(list(chain(*chains)), np.uint32))
+        terms = [*self._own, *self._others.values()]
+        lengths, frequencies = self._rows(nodes, terms)
+        own, other = np.split(frequencies, [len(self._own)])
+        around = self._around(nodes, lengths, own)
+        their_lengths, theirs = self._rows(above, terms)
+        theirs[:, their_lengths > HEADING_TERMS_MAX] = 0.0
+        their_lengths[their_lengths > HEADING_TERMS_MAX] = 0
         np.add.at(lengths, owners, their_lengths[each])
-        for table in (frequencies, around):
-            np.add.at(table.T, owners, their_frequencies.T[each])
-        has_term = np.flatnonzero(frequencies.any(axis=0))
-        found = self._scorer.scores_of(lengths[has_term], frequencies[:, has_term])
+        np.add.at(frequencies.T, owners, theirs.T[each])
+        np.add.at(around.T, owners, theirs[: len(self._own)].T[each])
+        other[:, [not self._is_part(node) for node in nodes.tolist()]] = 0.0
+        has_term = np.flatnonzero(own.any(axis=0))
+        found = self._scorer.scores_of(
+            lengths[has_term], own[:, has_term], self._alternatives(other[:, has_term])
+        )
         has_home = [
             row for row, at in enumerate(has_term.tolist()) if self._is_part(int(nodes[at]))
         ]
         shared = self._scorer.scores_without_length(around[:, has_term[has_home]])
         found[has_home] = (2.0 * found[has_home] + shared) / 3.0
         return nodes[has_term], found
+
+    def _alternatives(self, frequencies: Float64s) -> Alternatives | None:
+        """Returns the related words, by the (others, n) frequencies of their terms."""
+        if not self._related:
+            return None
+        places = {text: place for place, text in enumerate(self._others)}
+        return Alternatives(
+            [one.row for one in self._related],
+            np.array([one.weight for one in self._related]),
+            frequencies[[places[one.text] for one in self._related]],
+        )
 
     def _around(self, nodes: Ordinals, lengths: Ordinals, frequencies: Float64s) -> Float64s:
         """Returns the (terms, n) frequencies in nodes and the passages around them together.
@@ -149,7 +170,7 @@ class _Headings:
         """
         beside = [self._beside(node) for node in nodes.tolist()]
         every = np.array(sorted(set(chain(*chain(*beside)))), np.uint32)
-        their_lengths, their_frequencies = self._rows(every)
+        their_lengths, their_frequencies = self._rows(every, self._own)
         found = frequencies.copy()
         rows = {one: row for row, one in enumerate(every.tolist())}
         for at, sides in enumerate(beside):
@@ -205,9 +226,9 @@ class _Headings:
             found[node] = None
         return tuple(one for one in found if one in self._containers)
 
-    def _rows(self, nodes: Ordinals) -> tuple[Ordinals, Float64s]:
+    def _rows(self, nodes: Ordinals, terms: Sequence[MergedPostings]) -> tuple[Ordinals, Float64s]:
         """Returns the (n,) lengths of nodes, and the (terms, n) frequencies in them."""
-        lexical, terms = self._scorer.lexical_view, self._scorer.terms
+        lexical = self._scorer.lexical_view
         lengths = np.zeros(nodes.shape[0], np.uint32)
         frequencies = np.zeros((len(terms), nodes.shape[0]), np.float64)
         for segment, start in zip(lexical.segments, lexical.starts, strict=True):
@@ -222,7 +243,7 @@ class _Headings:
             lengths[here] = lexical.lengths[slots]
             found = np.empty(here.shape[0], np.float64)
             for row, term in zip(frequencies, terms, strict=True):
-                if term.postings.count and here.shape[0]:
-                    term.postings.frequencies_at(slots, found)
+                if term.count and here.shape[0]:
+                    term.frequencies_at(slots, found)
                     row[here] = found
         return lengths, frequencies

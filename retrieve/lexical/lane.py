@@ -100,7 +100,7 @@ def scorer_of(
     query, view = universe.query, universe.view
     lexical_view = lexical_view_of(view, statistics, include_tombstoned=query.include_tombstoned)
     terms = [
-        WeightedTerm(lexical_view.term(text, statistics, query.k1, query.b), weight)
+        WeightedTerm(text, lexical_view.term(text, statistics, query.k1, query.b), weight)
         for text, weight in weight_of.items()
     ]
     return Scorer(view, lexical_view, statistics, terms, query, tuning)

@@ -5,19 +5,23 @@
     fuzzy      terms at edit distance 1 also count, with a lower weight: if not said otherwise,
                those of terms that no document has
     symbols    whether symbols of the text count, and those that it names
+    related    whether passages are also ranked by related words
 
-The last one is no option: it holds for every question whose text has symbols or names of them.
-Questions of before symbols were terms do not have it, and are answered as they were.
+The last two are written only where they count. `symbols` is no option: it holds for every question
+whose text has symbols or names of them. `related` is one that new repositories have set. Questions
+of before do not have them, and are answered as they were.
 
-Spec: retrieval 4.1.2 to 4.1.4, 4.1.7.
+Spec: retrieval 4.1.2 to 4.1.4, 4.1.7, 4.1.8.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
+from ibidem.index.analysis.related import has_related_terms
 from ibidem.index.analysis.symbols import symbol_words
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
@@ -25,6 +29,8 @@ from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import default, defaults
 
 OR, AND = "or", "and"
+WHERE_THEY_COUNT = frozenset({"symbols", "related"})
+"""The fields that depend on the words of a text, and are written only where they are true."""
 
 
 @record
@@ -55,17 +61,43 @@ class Match:
     fuzzy: Fuzzy | None = Fuzzy(rare=1)
     """By default only terms that no document has bring in others."""
     symbols: bool = False
+    related: bool = False
 
     def form(self) -> dict[str, Any]:
-        """Returns the canonical form, with `symbols` only if they count."""
+        """Returns the canonical form, with `symbols` and `related` only if they count."""
         fuzzy = None if self.fuzzy is None else self.fuzzy.form()
-        form = {"operator": self.operator, "phrases": self.phrases, "fuzzy": fuzzy}
-        return {**form, "symbols": True} if self.symbols else form
+        counting = {name: True for name in WHERE_THEY_COUNT if getattr(self, name)}
+        return {"operator": self.operator, "phrases": self.phrases, "fuzzy": fuzzy, **counting}
 
-    def with_symbols_of(self, texts: Iterable[str | None]) -> Match:
-        """Returns the options of a question with some texts: symbols count if one has any."""
-        has_symbols = any(text is not None and symbol_words(text) for text in texts)
-        return replace(self, symbols=True) if has_symbols else self
+    @property
+    def is_of_any_word(self) -> bool:
+        """Whether one word of the text is enough."""
+        return self.operator == OR and not self.phrases
+
+    def for_texts(self, texts: Sequence[str], *, related: bool) -> Match:
+        """Returns the options of a question with some texts.
+
+        Symbols count if a text has any; related words if a text has words with any, and one word is
+        enough.
+
+        Args:
+            texts: of the question and of its subqueries.
+            related: whether related words are asked for.
+        """
+        has_symbols = any(map(symbol_words, texts))
+        has_related = related and self.is_of_any_word and any(map(has_related_terms, texts))
+        return _counting(self, has_symbols, has_related)
+
+    @property
+    def of_any_text(self) -> Match:
+        """The same without what depends on the words of the text."""
+        return replace(self, symbols=False, related=False)
+
+
+@lru_cache(maxsize=64)
+def _counting(match: Match, symbols: bool, related: bool) -> Match:
+    """Returns the same object for equal options: what has been encoded is found by it."""
+    return replace(match, symbols=symbols, related=related)
 
 
 def resolve_match(operator: object, phrases: object, fuzzy: object) -> Match:
@@ -81,15 +113,27 @@ def resolve_match(operator: object, phrases: object, fuzzy: object) -> Match:
     )
 
 
+def options_asked(name: str, form: Any) -> Any:
+    """Returns a field of a canonical form without what its words alone put there, to compare what
+    two questions were asked with."""
+    if name != "match":
+        return form
+    return {key: value for key, value in form.items() if key not in WHERE_THEY_COUNT}
+
+
 def match_of_form(form: object) -> Match:
     """Returns the options of a canonical form."""
-    if not isinstance(form, dict) or set(form) - {"symbols"} != {"operator", "phrases", "fuzzy"}:
+    counting = set(form) & WHERE_THEY_COUNT if isinstance(form, dict) else set()
+    if not isinstance(form, dict) or set(form) - counting != {"operator", "phrases", "fuzzy"}:
         raise InvalidInputError(f"match: got {checks.show(form)}, expected its three fields")
-    if form.get("symbols", True) is not True:
-        raise InvalidInputError(f"match.symbols: got {checks.show(form)}, expected true or nothing")
+    for name in sorted(counting):
+        if form[name] is not True:
+            raise InvalidInputError(
+                f"match.{name}: got {checks.show(form)}, expected true or nothing"
+            )
     fuzzy = False if form["fuzzy"] is None else form["fuzzy"]
     found = resolve_match(form["operator"], form["phrases"], fuzzy)
-    return replace(found, symbols="symbols" in form)
+    return replace(found, symbols="symbols" in form, related="related" in form)
 
 
 def _fuzzy(fuzzy: object) -> Fuzzy | None:

@@ -246,6 +246,17 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             help="Terms that occur in this many documents or more are not expanded",
         ),
         Option(
+            "related", "bool", False, form="match.related",
+            help="Passages also rank by related English words, if any word of the text is enough; "
+            "new repositories have it set",
+            flag=Flag(
+                "--related",
+                "Passages also rank by related English words, or not; new repositories have it set",
+                is_switch=True, off="--no-related",
+            ),
+            is_setting=True,
+        ),
+        Option(
             "k1", "float", BM25_K1, none=DEFAULT, high=1000.0, help="BM25's saturation",
             flag=Flag("--k1", "BM25's saturation; {default} if not given or configured", "NUMBER"),
             is_setting=True,

@@ -247,6 +247,12 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
     fusion = resolve_fusion(config, options["fusion"], options["rrf_k"], options["weights"])
     uses_scores = fusion.name not in DAMPED
     queries = resolve_queries(options[QUERIES])
+    texts = [one for one in (lane_text, *(one.text for one in queries or ())) if one is not None]
+    records = _optional(_records, options["records"])
+    if "related" in given and records is not None:
+        raise InvalidInputError("related: got it for records, expected a question about passages")
+    if given.get("related") and not texts:
+        raise InvalidInputError("related: got it without a text, expected a text with words")
     match = _MATCH
     if not chosen.keys().isdisjoint(_OF_MATCH):
         match = resolve_match(options["operator"], options["phrases"], options["fuzzy"])
@@ -261,7 +267,9 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
             options["mentions"], is_apt=lane_text is not None and uses_scores
         ),
         fusion=fusion,
-        match=match.with_symbols_of([lane_text, *(one.text for one in queries or ())]),
+        match=match.for_texts(
+            texts, related=option_checks.option("related", options["related"]) and records is None
+        ),
         rerank=resolve_rerank(
             options["rerank"], lane_text, options["rerank_text"], options["rerank_depth"]
         ),
@@ -270,7 +278,7 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         estimator_digest=counter_digest,
         packs=_optional(_packs, packs),
         recall=recall,
-        records=_optional(_records, options["records"]),
+        records=records,
         viewer=checked_viewer(policy_of(config), options["viewer"]),
         history=_optional(HistoryFilter.from_form, options["history"]),
         queries=queries,
@@ -306,7 +314,7 @@ def _check_seeds(query: Query) -> None:
     """Rejects lanes that walk edges without another lane to give them seeds, and lexical
     options without a text."""
     match = query.match
-    if query.text is None and replace(match, symbols=False) != _MATCH:
+    if query.text is None and match.of_any_text != _MATCH:
         name = "operator" if match.operator != OR else "phrases" if match.phrases else "fuzzy"
         raise InvalidInputError(f"{name}: got it without a text, expected a text that it is about")
     if query.union is not None:

@@ -26,6 +26,7 @@ class SharedOptions(TypedDict, total=False):
     operator: str
     phrases: bool
     fuzzy: bool | Mapping[str, float] | None
+    related: bool
     k1: float | None
     b: float | None
     graph: Mapping[str, object] | None

@@ -160,6 +160,8 @@ def test_another_configuration_is_named(repo, tmp_path):
     file = tmp_path / "graph.ndjson"
     file.write_bytes(data)
     other = ibidem.init("memory:", config=ibidem.Config(fields=("summary",)))
+    with other.transaction() as tx:
+        tx.configure(related=True)
     report = importing.load(other, file)
     assert report.omitted == {"setting that is another here: fields": 1}
 

@@ -22,6 +22,7 @@ CHANGED: dict[str, tuple[str, str, Any]] = {
     "model": ("m", "vector.model", "m"),
     "operator": ("and", "match.operator", "and"),
     "phrases": ("true", "match.phrases", True),
+    "related": ("true", "match.related", True),
     "k1": ("2.5", "k1", 2.5),
     "b": ("0.1", "b", 0.1),
     "fusion": ("convex", "fusion.name", "convex"),
@@ -82,6 +83,8 @@ def test_a_question_takes_its_default_from_the_setting(
     monkeypatch.setattr("ibidem.cli.embedders.embedder", lambda environment, model: Constant())
     if name == "rrf_k":
         notes("config", "set", "fusion", "rrf", *place)
+    if name == "related":  # a new repository has it
+        notes("config", "unset", name)
     head = data("log")["commits"][0]["cid"]
     (row,) = data("config", "set", name, text, *place)["settings"]
     assert row == {"name": name, "value": value, "origin": "local" if place else "root"}

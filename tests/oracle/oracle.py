@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Collection
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -24,6 +25,7 @@ from ibidem.index.analysis import (
     symbol_words,
     symbols_of,
 )
+from ibidem.index.analysis.related import related_terms
 from ibidem.objects.blocks import Source
 from ibidem.objects.cid import RootCid
 from ibidem.objects.config import Config
@@ -304,22 +306,33 @@ def lexical(
     weights: dict[str, float] = {}
     for word in sorted(counts):
         frequency = held_by(word, documents)
-        if frequency:
-            context = Context(prec=50, rounding=ROUND_HALF_EVEN)
-            ratio = context.divide(Decimal(2 * len(documents) + 2), Decimal(2 * frequency + 1))
-            for term in word:
-                weights[term] = weights.get(term, 0.0) + counts[word] * float(context.ln(ratio))
+        for term in word if frequency else ():
+            weights[term] = weights.get(term, 0.0) + counts[word] * idf(frequency, documents)
     weights = dict(sorted(weights.items(), key=lambda pair: pair[0].encode()))
-
-    def scored(texts: dict[bytes, list[str]], b: float = b) -> dict[bytes, float]:
-        scores: dict[bytes, float] = {}
+    others: dict[str, list[tuple[str, float]]] = {term: [] for term in weights}
+    if "related" in form["match"] and analyser_of(form["text"], home, held) == "english-1":
         for term, weight in weights.items():
-            for key, terms in texts.items():
-                tf = float(terms.count(term))
-                if tf:
-                    length = float(length_of(terms)) / mean
-                    share = (length * b + (1.0 - b)) * k1 + tf
-                    scores[key] = scores.get(key, 0.0) + tf * (k1 + 1.0) / share * weight
+            for other in related_terms(term):
+                frequency = held_by((other,), documents)
+                if other not in weights and frequency:
+                    others[term].append((other, 0.9 * min(weight, idf(frequency, documents))))
+
+    def gain(terms: list[str], term: str, weight: float, b: float) -> float:
+        tf = float(terms.count(term))
+        length = float(length_of(terms)) / mean
+        return tf * (k1 + 1.0) / ((length * b + (1.0 - b)) * k1 + tf) * weight if tf else 0.0
+
+    def scored(
+        texts: dict[bytes, list[str]], b: float = b, parts: Collection[bytes] = ()
+    ) -> dict[bytes, float]:
+        scores: dict[bytes, float] = {}
+        for key, terms in texts.items():
+            if set(terms) & set(weights):
+                scores[key] = 0.0
+                for term, weight in weights.items():
+                    instead = others[term] if key in parts else []
+                    both = [(term, weight), *instead]
+                    scores[key] += max(gain(terms, *one, b) for one in both)
         return scores
 
     scores = scored(documents)
@@ -347,9 +360,15 @@ def lexical(
     around = scored(wide, 0.0)
     final = {
         key: (2.0 * score + around[key]) / 3.0 if key in wide else score
-        for key, score in scored(whole).items()
+        for key, score in scored(whole, parts=wide).items()
     }
     return top(final, universe, form["depth"]), "ok"
+
+
+def idf(frequency: int, documents: dict[bytes, list[str]]) -> float:
+    context = Context(prec=50, rounding=ROUND_HALF_EVEN)
+    ratio = context.divide(Decimal(2 * len(documents) + 2), Decimal(2 * frequency + 1))
+    return float(context.ln(ratio))
 
 
 def length_of(terms: list[str]) -> int:

@@ -82,6 +82,7 @@ class Says:
         *cases("walks"),
         *cases("mentions"),
         *cases("symbols"),
+        *cases("related"),
         *cases("history"),
         *cases("queries"),
     ],

@@ -208,6 +208,7 @@ def rich():
     """A repository in which every option can make a difference."""
     repo = ibidem.init("memory:", clock=clock)
     words = {1: "needle", 3: "needles", 4: 'needle haystack "red needle" sharp', 8: "red needle"}
+    words |= {7: "haystack multiple", 11: "several"}
     with repo.transaction(author="ada", time=COMMITTED) as tx:
         nodes = {}
         for place in range(12):
@@ -265,6 +266,7 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "operator": ({"text": "red needle"}, {"operator": "and"}),
     "phrases": ({"text": '"red needle"'}, {"phrases": True}),
     "fuzzy": ({"text": "neadle"}, {"fuzzy": False}),
+    "related": ({"text": "several haystacks"}, {"related": False}),
     "rerank": ({}, {"rerank": Failing()}),
     "rerank_text": ({"rerank": Failing()}, {}),
     "rerank_depth": ({"rerank": Failing()}, {}),

@@ -163,6 +163,7 @@ def test_every_option_of_every_way_to_ask_has_an_effect_or_is_refused():
         *((f"union.{way}", name) for way in asked_of_many for name in OF_ONE),
         *((f"union.{way}", "notes") for way in asked_of_many[:3]),
         ("union.retrieve", "direct"),
+        *((way, "related") for way in ("records", "union.records")),
     }
 
 

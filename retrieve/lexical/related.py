@@ -1,0 +1,61 @@
+"""Related words of a question: the terms that may stand for its own in the passages it has found.
+
+Problem: a passage that answers a question shares some of its words, and says the others in its own
+way. To look for every related word would read many long posting lists, and find texts about
+something else. Idea: the best passages by the question's own words are scored again anyway
+(`heading.py`), and there each word counts as itself or as a related one, whichever adds more.
+
+Invariant: nothing is found by a related word alone, and two words for the same do not add up.
+
+Spec: retrieval 4.1.8.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ibidem.index.analysis import ENGLISH, analyser_of
+from ibidem.index.analysis.related import related_terms
+from ibidem.retrieve.lexical.bm25 import Scorer
+from ibidem.retrieve.lexical.postings import MergedPostings
+from ibidem.retrieve.numbers import ln_ratio
+
+RELATED_WEIGHT = 0.9
+"""A related term has this share of the weight of the question's term, or of its own where that is
+smaller. Of 0.5 to 1.0 the best over 280 questions (`docs/design/lexical.md`)."""
+
+
+class Related(NamedTuple):
+    """A term that may stand for one of the question."""
+
+    row: int
+    """The position of the question's term among the scorer's."""
+    text: str
+    postings: MergedPostings
+    weight: float
+
+
+def related_to(scorer: Scorer) -> list[Related]:
+    """Returns what may stand for the terms of a question, of terms that documents of the view have.
+
+    Spec: retrieval 4.1.8.
+    """
+    view, statistics, query = scorer.lexical_view, scorer.statistics, scorer.query
+    if query.text is None or not query.match.related:
+        return []
+    home = scorer.view.snapshot.config.analyser
+    if analyser_of(query.text, home, statistics.analysers or (home,)) != ENGLISH:
+        return []
+    own = {term.text for term in scorer.terms}
+    found: list[Related] = []
+    for row, term in enumerate(scorer.terms):
+        for text in related_terms(term.text):
+            if text in own:
+                continue
+            postings = view.term(text, statistics, query.k1, query.b)
+            if not postings.frequency:
+                continue
+            idf = ln_ratio(2 * statistics.documents + 2, 2 * postings.frequency + 1)
+            weight = RELATED_WEIGHT * min(term.weight, idf)
+            found.append(Related(row, text, postings, weight))
+    return found
