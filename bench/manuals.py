@@ -12,7 +12,7 @@ are left out.
 
 `bench/data/manuals.jsonl` has the questions. The paragraphs that answer 266 of them were drawn at
 random, and each question was written from its paragraph before any answer was seen, those of the
-last four manuals by people who had seen nothing of this project; 14 more are about signs, such as
+last four manuals without sight of this project; 14 more are about signs, such as
 "What does the at sign do in a pattern?". A question counts if the words of its answer stand
 together in the prompt; the file has their number and digest, no foreign text.
 """
