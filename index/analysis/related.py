@@ -20,7 +20,7 @@ from ibidem.index.analysis.analyser import ENGLISH, analyse
 
 
 def related_terms(term: str) -> tuple[str, ...]:
-    """Returns the terms that may stand for a term, the closest first; none for most terms.
+    """Returns the terms that may stand for a term; none for most terms.
 
     Spec: analysis 9.
 

@@ -137,14 +137,13 @@ class _Headings:
         np.add.at(lengths, owners, their_lengths[each])
         np.add.at(frequencies.T, owners, theirs.T[each])
         np.add.at(around.T, owners, theirs[: len(self._own)].T[each])
-        other[:, [not self._is_part(node) for node in nodes.tolist()]] = 0.0
+        is_part = np.array([self._is_part(node) for node in nodes.tolist()], np.bool_)
+        other[:, ~is_part] = 0.0
         has_term = np.flatnonzero(own.any(axis=0))
         found = self._scorer.scores_of(
             lengths[has_term], own[:, has_term], self._alternatives(other[:, has_term])
         )
-        has_home = [
-            row for row, at in enumerate(has_term.tolist()) if self._is_part(int(nodes[at]))
-        ]
+        has_home = is_part[has_term].nonzero()[0]
         shared = self._scorer.scores_without_length(around[:, has_term[has_home]])
         found[has_home] = (2.0 * found[has_home] + shared) / 3.0
         return nodes[has_term], found
