@@ -33,7 +33,7 @@ from ibidem.retrieve.filter import NodeSet, Universe
 from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.lexical.bm25 import Alternatives, Scorer
 from ibidem.retrieve.lexical.postings import MergedPostings
-from ibidem.retrieve.lexical.related import related_to
+from ibidem.retrieve.lexical.related import with_related
 from ibidem.retrieve.numbers import Float64s, rank
 from ibidem.retrieve.protocol import Ordinals
 
@@ -98,9 +98,8 @@ class _Headings:
     """The headings of some nodes, for one query."""
 
     def __init__(self, scorer: Scorer, containers: BitMap) -> None:
-        self._scorer = scorer
-        self._related = related_to(scorer)
-        self._own = [term.postings for term in scorer.terms]
+        self._scorer, self._related = with_related(scorer)
+        self._own = [term.postings for term in self._scorer.terms]
         self._others = {one.text: one.postings for one in self._related}
         self._view = scorer.view
         self._containers = containers

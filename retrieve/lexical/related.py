@@ -12,11 +12,14 @@ Spec: retrieval 4.1.8.
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+from operator import attrgetter
 from typing import NamedTuple
 
-from ibidem.index.analysis import ENGLISH, analyser_of
+from ibidem.index.analysis import ENGLISH, analyse, analyser_of
 from ibidem.index.analysis.related import related_terms
-from ibidem.retrieve.lexical.bm25 import Scorer
+from ibidem.retrieve.lexical.bm25 import Scorer, WeightedTerm
 from ibidem.retrieve.lexical.postings import MergedPostings
 from ibidem.retrieve.numbers import ln_ratio
 
@@ -35,20 +38,31 @@ class Related(NamedTuple):
     weight: float
 
 
-def related_to(scorer: Scorer) -> list[Related]:
-    """Returns what may stand for the terms of a question, of terms that documents of the view have.
+def with_related(scorer: Scorer) -> tuple[Scorer, list[Related]]:
+    """Returns a scorer, and of the terms that documents of the view have those that may stand for
+    its terms.
+
+    Where related words count, the scorer is given the terms of the question that no document has:
+    they need related ones most, and by themselves they add 0.0, which changes no sum.
 
     Spec: retrieval 4.1.8.
     """
     view, statistics, query = scorer.lexical_view, scorer.statistics, scorer.query
     if query.text is None or not query.match.related:
-        return []
+        return scorer, []
     home = scorer.view.snapshot.config.analyser
     if analyser_of(query.text, home, statistics.analysers or (home,)) != ENGLISH:
-        return []
+        return scorer, []
     own = {term.text for term in scorer.terms}
+    missing = Counter(text for text in analyse(query.text, ENGLISH) if text not in own)
+    rarest = ln_ratio(2 * statistics.documents + 2, 1)
+    terms = [
+        WeightedTerm(text, view.term(text, statistics, query.k1, query.b), count * rarest)
+        for text, count in missing.items()
+    ]
+    terms = sorted([*scorer.terms, *terms], key=attrgetter("text"))
     found: list[Related] = []
-    for row, term in enumerate(scorer.terms):
+    for row, term in enumerate(terms):
         for text in related_terms(term.text):
             if text in own:
                 continue
@@ -58,4 +72,4 @@ def related_to(scorer: Scorer) -> list[Related]:
             idf = ln_ratio(2 * statistics.documents + 2, 2 * postings.frequency + 1)
             weight = RELATED_WEIGHT * min(term.weight, idf)
             found.append(Related(row, text, postings, weight))
-    return found
+    return replace(scorer, terms=terms), found

@@ -19,6 +19,7 @@ from typing import Any
 
 from ibidem.index.analysis import (
     ANALYSERS,
+    ENGLISH,
     analyse,
     analyse_positions,
     analyser_of,
@@ -308,14 +309,18 @@ def lexical(
         frequency = held_by(word, documents)
         for term in word if frequency else ():
             weights[term] = weights.get(term, 0.0) + counts[word] * idf(frequency, documents)
+    found = set(weights)
+    has_related = "related" in form["match"] and analyser_of(form["text"], home, held) == ENGLISH
+    for term in analyse(form["text"], ENGLISH) if has_related else []:
+        if term not in found:
+            weights[term] = analyse(form["text"], ENGLISH).count(term) * idf(0, documents)
     weights = dict(sorted(weights.items(), key=lambda pair: pair[0].encode()))
     others: dict[str, list[tuple[str, float]]] = {term: [] for term in weights}
-    if "related" in form["match"] and analyser_of(form["text"], home, held) == "english-1":
-        for term, weight in weights.items():
-            for other in related_terms(term):
-                frequency = held_by((other,), documents)
-                if other not in weights and frequency:
-                    others[term].append((other, 0.9 * min(weight, idf(frequency, documents))))
+    for term, weight in weights.items() if has_related else []:
+        for other in related_terms(term):
+            frequency = held_by((other,), documents)
+            if other not in found and frequency:
+                others[term].append((other, 0.9 * min(weight, idf(frequency, documents))))
 
     def gain(terms: list[str], term: str, weight: float, b: float) -> float:
         tf = float(terms.count(term))
@@ -327,7 +332,7 @@ def lexical(
     ) -> dict[bytes, float]:
         scores: dict[bytes, float] = {}
         for key, terms in texts.items():
-            if set(terms) & set(weights):
+            if set(terms) & found:
                 scores[key] = 0.0
                 for term, weight in weights.items():
                     instead = others[term] if key in parts else []

@@ -13,7 +13,19 @@ SAID = (
     *("disable", "turn", "multiple", "several", "remove", "delete", "omit", "required", "the"),
     *("maximum", "limit", "begin", "start", "und", "die", "\u6771\u4eac", "queue", "log_error"),
 )
-ASKED = ("off", "several", "many", "longest", "erase", "mandatory", "first", "may", "needed", *SAID)
+ASKED = (
+    "off",
+    "suppress",
+    "several",
+    "many",
+    "longest",
+    "erase",
+    "mandatory",
+    "first",
+    "may",
+    "needed",
+    *SAID,
+)
 
 
 def related_facts(rng: random.Random, *, node_count_max: int = 30) -> Facts:
