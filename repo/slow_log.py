@@ -117,7 +117,7 @@ def _options(query: Query) -> list[str]:
     """Returns the names of the fields of a query that differ from one with nothing but its text,
     where nothing is configured."""
     from ibidem.objects.config import Config
-    from ibidem.retrieve.query.match import options_asked
+    from ibidem.retrieve.query.match import requested_options
     from ibidem.retrieve.query.query import resolve
 
     plain = resolve(Config(), text=query.text or "any")
@@ -125,7 +125,9 @@ def _options(query: Query) -> list[str]:
         plain = replace(plain, text=None, mentions=None)
     form = plain.form()
     return sorted(
-        name for name, value in query.form().items() if form.get(name) != options_asked(name, value)
+        name
+        for name, value in query.form().items()
+        if form.get(name) != requested_options(name, value)
     )
 
 

@@ -12,7 +12,7 @@ from ibidem.repo.runs import payload
 from ibidem.repo.runs.payload import shown
 from ibidem.repo.runs.shape import ReadStep
 from ibidem.retrieve.answer.receipt import Receipt
-from ibidem.retrieve.query.match import options_asked
+from ibidem.retrieve.query.match import requested_options
 from ibidem.retrieve.query.query import Query, resolve
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def question(rev: str, form: Mapping[str, Any]) -> str:
         name: value
         for name, value in form.items()
         if name not in ("kind", "v", "semantics", "text", "fusion")
-        and options_asked(name, value) != plain.get(name)
+        and requested_options(name, value) != plain.get(name)
     }
     listed = ", ".join(f"{name} {_short(value)}" for name, value in options.items())
     return f"{said} at {rev}" + (f" ({listed})" if listed else "")

@@ -113,7 +113,7 @@ def resolve_match(operator: object, phrases: object, fuzzy: object) -> Match:
     )
 
 
-def options_asked(name: str, form: Any) -> Any:
+def requested_options(name: str, form: Any) -> Any:
     """Returns a field of a canonical form without what its words alone put there, to compare what
     two questions were asked with."""
     if name != "match":
