@@ -6,13 +6,12 @@ import random
 from pathlib import Path
 
 import pytest
+from tests.cases import by_suite
 
 from .flips import DETECTED, DIED, HARMLESS, REFUSED, WRONG, build, files, flip_each, places
 
 
-@pytest.mark.parametrize(
-    "count", [30, pytest.param(1200, marks=pytest.mark.slow)], ids=["some", "many"]
-)
+@pytest.mark.parametrize("count", by_suite([30, 400, 1_200], fast=1, slow=2))
 def test_a_flipped_bit_is_found_or_without_effect(tmp_path: Path, count: int) -> None:
     folder = tmp_path / "repository"
     folder.mkdir()

@@ -8,11 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.cases import by_suite
 
 from .injected import Row, can_trace, disturb, injection_of, table
 from .kinds import KINDS, Kind, LostError
-
-RUNS = 8
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -21,13 +20,13 @@ def tracing() -> None:
         pytest.skip("needs strace, and a system that lets it attach")
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("runs", by_suite([3, 8], slow=1))
 @pytest.mark.parametrize("what", ["kills", "errors"])
 @pytest.mark.parametrize("name", sorted(KINDS))
-def test_a_disturbed_worker_loses_nothing(name: str, what: str, tmp_path: Path) -> None:
-    row = disturb(KINDS[name], RUNS, seed=7, is_kill=what == "kills", folder=tmp_path)
+def test_a_disturbed_worker_loses_nothing(name: str, what: str, runs: int, tmp_path: Path) -> None:
+    row = disturb(KINDS[name], runs, seed=7, is_kill=what == "kills", folder=tmp_path)
     said = table({(name, what): row})
-    assert row.tries == RUNS
+    assert row.tries == runs
     assert row.lost == 0, said
     assert not row.faults, said
 

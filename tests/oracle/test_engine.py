@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from tests.cases import by_suite
 
 from ibidem.objects.node import Node
 from ibidem.retrieve.answer.answer import receipt_of
@@ -66,7 +67,7 @@ def test_engine_equals_oracle_on_random_repositories(block):
         check(seed)
 
 
-@pytest.mark.slow
-def test_engine_equals_oracle_on_two_thousand_cases():
-    for seed in range(1000, 1500):
+@pytest.mark.parametrize("count", by_suite([125, 500], slow=1))
+def test_engine_equals_oracle_many_times(count):
+    for seed in range(1000, 1000 + count):
         check(seed)

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from tests.cases import by_suite
 
 from ibidem.index.segments import combined
 from ibidem.objects.node import Node
@@ -79,7 +80,7 @@ def test_lanes_that_walk_edges_equal_the_oracle(block):
         check(seed)
 
 
-@pytest.mark.slow
-def test_lanes_that_walk_edges_equal_the_oracle_on_two_thousand_cases():
-    for seed in range(1000, 1500):
+@pytest.mark.parametrize("count", by_suite([125, 500], slow=1))
+def test_lanes_that_walk_edges_equal_the_oracle_many_times(count):
+    for seed in range(1000, 1000 + count):
         check(seed)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.cases import by_suite
 
 from ibidem.index.index import Index
 from ibidem.objects.blocks import WriteBatch
@@ -200,7 +201,7 @@ def test_tr4_a_view_answers_as_a_repository_without_the_rest(block):
         check(seed)
 
 
-@pytest.mark.slow
-def test_tr4_a_view_answers_as_a_repository_without_the_rest_in_five_hundred_cases():
-    for seed in range(1000, 1500):
+@pytest.mark.parametrize("count", by_suite([125, 500], slow=1))
+def test_tr4_a_view_answers_as_a_repository_without_the_rest_many_times(count):
+    for seed in range(1000, 1000 + count):
         check(seed)

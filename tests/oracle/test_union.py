@@ -9,6 +9,7 @@ import random
 from dataclasses import replace
 
 import pytest
+from tests.cases import by_suite
 
 from ibidem.objects.node import Node
 from ibidem.retrieve.access.union_snapshot import UnionSnapshot
@@ -77,7 +78,7 @@ def test_a_union_of_random_parts_answers_as_the_whole(block):
         check(seed)
 
 
-@pytest.mark.slow
-def test_a_union_of_random_parts_answers_as_the_whole_in_two_thousand_cases():
-    for seed in range(1000, 1500):
+@pytest.mark.parametrize("count", by_suite([125, 500], slow=1))
+def test_a_union_of_random_parts_answers_as_the_whole_many_times(count):
+    for seed in range(1000, 1000 + count):
         check(seed)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.cases import by_suite
 
 from ibidem.memory.conversation.conversations import Conversations
 from ibidem.memory.conversation.message import Message
@@ -280,7 +281,7 @@ def check(seed: int) -> bool:
 
 @pytest.mark.parametrize(
     ("first", "count"),
-    [(0, 2), *(pytest.param(at, 5, marks=pytest.mark.slow) for at in range(0, 300, 5))],
+    by_suite([(0, 2), *((at, 5) for at in range(0, 300, 5))], fast=1, slow=13),
 )
 def test_a_viewer_is_told_what_a_repository_without_the_rest_tells(first, count):
     assert sum(map(check, range(first, first + count))) > count // 2

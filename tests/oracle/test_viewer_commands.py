@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from click.testing import CliRunner
+from tests.cases import by_suite
 
 from ibidem.cli.main import cli
 from ibidem.repo.viewer.exposure import EXPOSURES, Exposure
@@ -145,15 +146,13 @@ def test_processes_tell_what_they_tell_without_the_rest(tmp_path, monkeypatch):
     check(7, tmp_path, monkeypatch, as_process, part=0.03)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("block", range(5))
+@pytest.mark.parametrize("block", by_suite(range(5), slow=1))
 def test_commands_tell_the_same_in_more_worlds(block, tmp_path, monkeypatch):
     for seed in range(500 + block * 10, 510 + block * 10):
         check(seed, tmp_path, monkeypatch, in_process)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(900, 905))
+@pytest.mark.parametrize("seed", by_suite(range(900, 905), slow=2))
 def test_processes_tell_the_same_in_more_worlds(seed, tmp_path, monkeypatch):
     check(seed, tmp_path, monkeypatch, as_process, part=0.2)
 

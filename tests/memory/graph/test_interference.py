@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import by_suite
 
 import ibidem
 from ibidem.memory.graph import GraphMemory, Record
@@ -152,9 +153,9 @@ def test_tr4_a_graph_is_that_of_a_memory_without_the_rest(count: int):
         check_graph(seed)
 
 
-@pytest.mark.slow
-def test_tr4_a_graph_is_that_of_a_memory_without_the_rest_in_five_hundred_cases():
-    for seed in range(1000, 1500):
+@pytest.mark.parametrize("count", by_suite([125, 500], slow=1))
+def test_tr4_a_graph_is_that_of_a_memory_without_the_rest_many_times(count: int):
+    for seed in range(1000, 1000 + count):
         check_graph(seed)
 
 
