@@ -30,8 +30,9 @@ TIMEOUT_SECONDS = 30.0
 LOCK_FILE = "write.lock"
 
 
-MAP_BYTES = 1 << 40
-"""Address space in bytes reserved for one store, if the system allows it."""
+MAP_BYTES = 1 << 36
+"""Address space in bytes reserved for one store, if the system allows it; a store that needs more
+gets more. A process has 2^47 for all its stores."""
 MAP_BYTES_MIN = 1 << 28
 READERS_MAX = 1024
 DATA_FILE = "data.mdb"
@@ -268,6 +269,8 @@ def storage_error(path: Path, error: lmdb.Error) -> StorageError | CorruptError:
     hint = "check the disk's space and permissions"
     if error.code in (errno.EROFS, errno.EACCES, errno.EPERM):
         hint = "readers write too, into lock files: copy the folder to where that is permitted"
+    elif error.code == errno.ENOMEM:
+        hint = "close some of the repositories that this process has open: each maps many files"
     code = error.code
     if code == errno.EIO and _is_full(path):  # so LMDB reports a short write
         code = errno.ENOSPC

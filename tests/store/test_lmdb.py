@@ -25,7 +25,7 @@ from ibidem.objects.errors import (
     StorageError,
 )
 from ibidem.store.lmdb import store as lmdb_store
-from ibidem.store.lmdb.environment import DATA_FILE, Environment, storage_error
+from ibidem.store.lmdb.environment import DATA_FILE, MAP_BYTES, Environment, storage_error
 from ibidem.store.lmdb.file import check_layout
 from ibidem.store.lmdb.numbering import FIRST_TRANSACTION, PAGE_BYTES
 from ibidem.store.lmdb.store import LmdbStore
@@ -475,6 +475,16 @@ with LmdbStore.create(Path(sys.argv[1])) as store:
             resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
 assert seen == {"done", "refused"}, seen
 """
+
+
+def test_a_process_has_the_address_space_for_a_thousand_stores() -> None:
+    assert 1_000 * MAP_BYTES < 1 << 47
+
+
+def test_where_memory_cannot_be_mapped_the_error_says_what_to_do() -> None:
+    error = lmdb.Error("blocks: Cannot allocate memory")
+    error.code = errno.ENOMEM
+    assert "close some of the repositories" in str(storage_error(Path("blocks"), error).hint)
 
 
 def test_overwriting_without_a_free_file_descriptor_is_a_storage_error(tmp_path: Path) -> None:
