@@ -27,6 +27,9 @@ settings.load_profile("house")
 pytest_plugins = ["pytester"]
 T = TypeVar("T")
 TESTS = Path(__file__).resolve().parent / "tests"
+LONG = frozenset((TESTS / "long.txt").read_text(encoding="ascii").split())
+"""The tests that a plain pytest leaves out so that it takes three minutes
+(`tests/tools/make_long.py`)."""
 ENGINES = [name for name in ("cbor2", "cbrrr") if find_spec(name) is not None]
 """The codec engines that are installed; `cbrrr` is optional."""
 
@@ -51,6 +54,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         modules = sorted(f"{folder}/{name}" for folder, _, names in found for name in names)
         for module in _from_share(modules, number, count):
             compileall.compile_file(module, quiet=2)  # no other files than modules
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Marks a test that takes long."""
+    if item.nodeid.partition("[")[0] in LONG:
+        item.add_marker("long")
 
 
 @pytest.hookimpl(wrapper=True)
