@@ -92,11 +92,10 @@ def write_html(writer: Writer, source: str, level: int = 0) -> str | None:
     before = len(writer.marks)
     for content in _contents(root):
         _Page(writer, level).page(content)
+        heading = content.find("h1")
         if len(writer.marks) > before:
             break
-    heading = root.find("h1")
-    title = root.find("title")
-    for element in (heading, title):
+    for element in (heading, root.find("title")):
         if element is not None and (text := one_line(_inline(element, links=False))):
             return text
     return None

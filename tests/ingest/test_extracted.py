@@ -85,11 +85,22 @@ def test_a_page_becomes_its_headings_text_lists_tables_code_and_links(reading):
     ]
 
 
+@pytest.mark.parametrize(
+    ("heading", "title"), [("<h1>login</h1>", "login"), ("<h2>login</h2>", "login - Site")]
+)
+def test_a_page_is_called_by_its_own_heading_or_title_and_not_by_its_site(reading, heading, title):
+    source = (
+        "<title>login - Site</title><body><div><h1>Site</h1></div>"
+        f"<main>{heading}<p>It saves a token.</p></main>"
+    )
+    assert document(reading("a.html", source.encode())).summary == title
+
+
 def test_what_is_stored_is_the_text_with_extractor_version_and_digest(reading):
     read = reading("a.html", PAGE)
     props = document(read).props
     assert props["media_type"] == "text/html"
-    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "7")
+    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "8")
     assert props["source_sha256"] == hashlib.sha256(PAGE.encode()).hexdigest()
     text = source_text(document(read).id, nodes_of(read.drafts).__getitem__)
     assert text.startswith("# Retries\n\nA failed call")
