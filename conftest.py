@@ -57,8 +57,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Marks a test that takes long."""
-    if item.nodeid.partition("[")[0] in LONG:
+    """Marks a test that takes long, unless it is left to a longer suite anyway."""
+    is_left = any(item.get_closest_marker(name) for name in ("slow", "nightly"))
+    if item.nodeid.partition("[")[0] in LONG and not is_left:
         item.add_marker("long")
 
 

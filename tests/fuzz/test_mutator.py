@@ -19,7 +19,7 @@ from .graph import Copy, read_car
 
 MINUTES = 2.0
 """How long copies are made and asked in CI."""
-CASES_MAX = 48
+CASES_MAX = 32
 """So that a quicker machine asks no other questions: more are for the command line."""
 SEED = 10
 

@@ -281,7 +281,7 @@ def check(seed: int) -> bool:
 
 @pytest.mark.parametrize(
     "seeds",
-    by_suite([range(2), *(range(at, at + 5) for at in range(0, 300, 5))], fast=1, slow=13),
+    by_suite([range(2), *(range(at, at + 5) for at in range(0, 300, 5))], fast=1, slow=7),
     ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}",
 )
 def test_a_viewer_is_told_what_a_repository_without_the_rest_tells(seeds):

@@ -153,7 +153,7 @@ def test_tr4_a_graph_is_that_of_a_memory_without_the_rest(count: int):
         check_graph(seed)
 
 
-@pytest.mark.parametrize("count", by_suite([125, 500], slow=1))
+@pytest.mark.parametrize("count", by_suite([60, 500], slow=1))
 def test_tr4_a_graph_is_that_of_a_memory_without_the_rest_many_times(count: int):
     for seed in range(1000, 1000 + count):
         check_graph(seed)
