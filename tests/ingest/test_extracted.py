@@ -86,12 +86,18 @@ def test_a_page_becomes_its_headings_text_lists_tables_code_and_links(reading):
 
 
 @pytest.mark.parametrize(
-    ("heading", "title"), [("<h1>login</h1>", "login"), ("<h2>login</h2>", "login - Site")]
+    ("heading", "more", "title"),
+    [
+        ("<h1>login</h1>", "<h2>Options</h2>", "login"),
+        ("<h1>1. Syntax</h1>", "<h1>2. Options</h1>", "login - Site"),
+        ("<h2>login</h2>", "", "login - Site"),
+    ],
 )
-def test_a_page_is_called_by_its_own_heading_or_title_and_not_by_its_site(reading, heading, title):
+def test_a_page_is_called_by_what_is_its_own(reading, heading, more, title):
+    """Not by the site, nor by its first part."""
     source = (
         "<title>login - Site</title><body><div><h1>Site</h1></div>"
-        f"<main>{heading}<p>It saves a token.</p></main>"
+        f"<main>{heading}<p>It saves a token.</p>{more}<p>None.</p></main>"
     )
     assert document(reading("a.html", source.encode())).summary == title
 
