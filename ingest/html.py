@@ -34,6 +34,8 @@ _DROPPED_CLASSES = words(
     linenos skip-link visually-hidden sr-only anchor-link md-nav
     """
 )
+_ASIDES = words("admonition caution important note tip warning")
+"""Classes of notes within a text: their titles are no headings of what comes after them."""
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _LAYOUT = frozenset({"pre", "table", "blockquote", *_HEADINGS})
 """Elements that show that a list or table around them only places blocks on the page."""
@@ -121,8 +123,12 @@ def _is_dropped(element: Element) -> bool:
         or "hidden" in attributes
         or attributes.get("aria-hidden") == "true"
         or attributes.get("role") in _DROPPED_ROLES
-        or not _DROPPED_CLASSES.isdisjoint(attributes.get("class", "").lower().split())
+        or _has_class(element, _DROPPED_CLASSES)
     )
+
+
+def _has_class(element: Element, names: frozenset[str]) -> bool:
+    return not names.isdisjoint(element.attributes.get("class", "").lower().split())
 
 
 class _Page:
@@ -133,7 +139,9 @@ class _Page:
         self._level = level
         self._line: list[str] = []
         self._term = ""
-        """The term of a definition list, which becomes part of the block that follows."""
+        """The term of a definition list, or the title of a note: it becomes part of the block that
+        follows."""
+        self._is_aside = False
         self._language: str | None = None
 
     def page(self, root: Element) -> None:
@@ -155,7 +163,10 @@ class _Page:
         elif part.tag in _HEADINGS:
             self._end_term()
             text = _inline(part, links=False)
-            self._writer.heading(_HEADINGS[part.tag] + self._level, text)
+            if self._is_aside:
+                self._term = _lines(text) + "\n"
+            else:
+                self._writer.heading(_HEADINGS[part.tag] + self._level, text)
         elif part.tag in ("pre", "table", "ul", "ol", "dl", "dt", "div", "blockquote", "hr"):
             self._flush()
             self._block_of(part)
@@ -184,9 +195,11 @@ class _Page:
             case "dt":
                 self._term += _lines(_inline(part)) + "\n"
             case "div":
-                before, self._language = self._language, _language(part) or self._language
+                before = self._language, self._is_aside
+                self._language = _language(part) or self._language
+                self._is_aside = self._is_aside or _has_class(part, _ASIDES)
                 self._parts(part)
-                self._language = before
+                self._language, self._is_aside = before
 
     def _flush(self) -> None:
         text = _lines("".join(self._line))

@@ -102,6 +102,17 @@ def test_a_page_is_called_by_what_is_its_own(reading, heading, more, title):
     assert document(reading("a.html", source.encode())).summary == title
 
 
+def test_what_follows_a_note_is_not_below_its_title(reading):
+    note = '<div class="note"><h3 class="title">Note</h3><p>Never zero.</p></div>'
+    source = f"<h1>Limits</h1><p>There are five.</p>{note}<p>Each is a number.</p>"
+    assert parts(reading("a.html", source.encode())) == [
+        (1, "Limits"),
+        ("paragraph", "There are five."),
+        ("paragraph", "Note\nNever zero."),
+        ("paragraph", "Each is a number."),
+    ]
+
+
 def test_what_is_stored_is_the_text_with_extractor_version_and_digest(reading):
     read = reading("a.html", PAGE)
     props = document(read).props
