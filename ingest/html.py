@@ -94,12 +94,11 @@ def write_html(writer: Writer, source: str, level: int = 0) -> str | None:
     before = len(writer.marks)
     for content in _contents(root):
         _Page(writer, level).page(content)
-        headings = [element for element in content.walk() if element.tag == "h1"]
         if len(writer.marks) > before:
             break
-    if len(headings) > 1:
-        headings = []  # they are the parts of the page, none is its name
-    for element in (*headings, root.find("title")):
+    headings = [element for element in content.walk() if element.tag == "h1"]
+    own = headings if len(headings) == 1 else []  # several are the parts of the page
+    for element in (*own, root.find("title")):
         if element is not None and (text := one_line(_inline(element, links=False))):
             return text
     return None

@@ -213,11 +213,16 @@ def weights(
         df = frequency(word, frequencies, documents)
         if not df:
             continue
-        weight = factors[word] * ln_ratio(2 * documents + 2, 2 * df + 1)
+        weight = factors[word] * idf(documents, df)
         for text in word:
             if frequencies[text]:
                 found[text] = found[text] + weight if text in found else weight
     return dict(sorted(found.items()))
+
+
+def idf(documents: int, df: int) -> float:
+    """Returns the idf of a word that `df` of the documents have."""
+    return ln_ratio(2 * documents + 2, 2 * df + 1)
 
 
 def frequency(word: Word, frequencies: Mapping[str, int], documents: int) -> int:

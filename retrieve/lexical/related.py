@@ -19,9 +19,8 @@ from typing import NamedTuple
 
 from ibidem.index.analysis import ENGLISH, analyse, analyser_of
 from ibidem.index.analysis.related import related_terms
-from ibidem.retrieve.lexical.bm25 import Scorer, WeightedTerm
+from ibidem.retrieve.lexical.bm25 import Scorer, WeightedTerm, idf
 from ibidem.retrieve.lexical.postings import MergedPostings
-from ibidem.retrieve.numbers import ln_ratio
 
 RELATED_WEIGHT = 0.9
 """A related term has this share of the weight of the question's term, or of its own where that is
@@ -42,8 +41,8 @@ def with_related(scorer: Scorer) -> tuple[Scorer, list[Related]]:
     """Returns a scorer, and of the terms that documents of the view have those that may stand for
     its terms.
 
-    Where related words count, the scorer is given the terms of the question that no document has:
-    they need related ones most, and by themselves they add 0.0, which changes no sum.
+    Where related words count, the scorer is given the terms of the question that have some and that
+    no document has: they need them most, and by themselves they add 0.0, which changes no sum.
 
     Spec: retrieval 4.1.8.
     """
@@ -54,10 +53,15 @@ def with_related(scorer: Scorer) -> tuple[Scorer, list[Related]]:
     if analyser_of(query.text, home, statistics.analysers or (home,)) != ENGLISH:
         return scorer, []
     own = {term.text for term in scorer.terms}
-    missing = Counter(text for text in analyse(query.text, ENGLISH) if text not in own)
-    rarest = ln_ratio(2 * statistics.documents + 2, 1)
+    missing = Counter(
+        text for text in analyse(query.text, ENGLISH) if text not in own and related_terms(text)
+    )
     terms = [
-        WeightedTerm(text, view.term(text, statistics, query.k1, query.b), count * rarest)
+        WeightedTerm(
+            text,
+            view.term(text, statistics, query.k1, query.b),
+            count * idf(statistics.documents, 0),
+        )
         for text, count in missing.items()
     ]
     terms = sorted([*scorer.terms, *terms], key=attrgetter("text"))
@@ -69,7 +73,7 @@ def with_related(scorer: Scorer) -> tuple[Scorer, list[Related]]:
             postings = view.term(text, statistics, query.k1, query.b)
             if not postings.frequency:
                 continue
-            idf = ln_ratio(2 * statistics.documents + 2, 2 * postings.frequency + 1)
-            weight = RELATED_WEIGHT * min(term.weight, idf)
+            own_weight = idf(statistics.documents, postings.frequency)
+            weight = RELATED_WEIGHT * min(term.weight, own_weight)
             found.append(Related(row, text, postings, weight))
     return replace(scorer, terms=terms), found

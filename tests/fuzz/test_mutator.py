@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 import pytest
+from tests.cases import by_suite
 
 from . import commands, limits, mutator
 from .cases import Case, Taken, changed, written
@@ -19,8 +20,6 @@ from .graph import Copy, read_car
 
 MINUTES = 2.0
 """How long copies are made and asked in CI."""
-CASES_MAX = 32
-"""So that a quicker machine asks no other questions: more are for the command line."""
 SEED = 10
 
 
@@ -29,15 +28,18 @@ def found() -> dict[str, bytes]:
     return mutator.sources()
 
 
-@pytest.mark.slow
-def test_changed_copies_are_refused_or_harmless(found: dict[str, bytes], tmp_path: Path) -> None:
+@pytest.mark.parametrize("cases_max", by_suite([32, 96], slow=1))
+def test_changed_copies_are_refused_or_harmless(
+    found: dict[str, bytes], cases_max: int, tmp_path: Path
+) -> None:
+    """A quicker machine asks no other questions: more cases are for the command line."""
     tally = mutator.search_in_jobs(
         SEED,
         jobs=2,
         seconds=MINUTES * 60,
         save=tmp_path / "found",
         found=found,
-        cases_max=CASES_MAX,
+        cases_max=cases_max,
     )
     said = mutator.report(tally)
     assert not tally.found, said

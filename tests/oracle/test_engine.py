@@ -59,9 +59,7 @@ def check(seed: int) -> None:
                 assert ask(said, lanes=workers.lanes(snapshot)).to_bytes() == expected
 
 
-@pytest.mark.parametrize(
-    "block", [pytest.param(at, marks=pytest.mark.slow if at >= 1 else ()) for at in range(16)]
-)
+@pytest.mark.parametrize("block", by_suite(range(16), fast=1, slow=16))
 def test_engine_equals_oracle_on_random_repositories(block):
     for seed in range(block * 5, block * 5 + 5):
         check(seed)

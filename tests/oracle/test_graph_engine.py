@@ -72,9 +72,7 @@ def check_paths(world: World, result: Any) -> None:
                 )
 
 
-@pytest.mark.parametrize(
-    "block", [pytest.param(at, marks=pytest.mark.slow if at >= 1 else ()) for at in range(16)]
-)
+@pytest.mark.parametrize("block", by_suite(range(16), fast=1, slow=16))
 def test_lanes_that_walk_edges_equal_the_oracle(block):
     for seed in range(block * 5, block * 5 + 5):
         check(seed)

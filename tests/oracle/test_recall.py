@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import pytest
+from tests.cases import by_suite
 
 from ibidem.index.index import Index
 from ibidem.objects.cid import CommitCid
@@ -127,9 +128,7 @@ def check(seed: int) -> None:
         assert result.to_bytes() == expected
 
 
-@pytest.mark.parametrize(
-    "block", [pytest.param(at, marks=pytest.mark.slow if at >= 2 else ()) for at in range(4)]
-)
+@pytest.mark.parametrize("block", by_suite(range(4), fast=2, slow=4))
 def test_recall_equals_the_oracle_on_random_repositories(block: int) -> None:
     for seed in range(block * 6, block * 6 + 6):
         check(seed)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.cases import by_suite
 
 from ibidem.index.index import Index
 from ibidem.objects.blocks import WriteBatch
@@ -46,9 +47,7 @@ def bytes_of(world: World, snapshot: Any, query: Query, events: list[Event]) -> 
     return result.to_bytes()
 
 
-@pytest.mark.parametrize(
-    "block", [pytest.param(at, marks=pytest.mark.slow if at >= 1 else ()) for at in range(16)]
-)
+@pytest.mark.parametrize("block", by_suite(range(16), fast=1, slow=16))
 def test_records_equal_the_oracle_on_random_states(block: int):
     for seed in range(block * 10, block * 10 + 10):
         rng = random.Random(seed)

@@ -6,6 +6,7 @@ import random
 
 import dag_cbor
 import pytest
+from tests.cases import by_suite
 
 import ibidem
 from ibidem.index.analysis.related import has_related_terms
@@ -18,9 +19,7 @@ from .oracle import World, answer
 from .related_world import random_related_options, related_facts, reworded
 
 
-@pytest.mark.parametrize(
-    "block", [pytest.param(at, marks=pytest.mark.slow if at >= 2 else ()) for at in range(16)]
-)
+@pytest.mark.parametrize("block", by_suite(range(16), fast=2, slow=16))
 def test_questions_with_related_words_equal_the_oracle(block):
     """[4.1.8-a] [4.1.8-b]"""
     asked = [

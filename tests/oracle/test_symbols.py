@@ -6,6 +6,7 @@ import random
 
 import dag_cbor
 import pytest
+from tests.cases import by_suite
 
 import ibidem
 from ibidem.index.index import Index
@@ -20,9 +21,7 @@ from .oracle import World, answer
 from .symbol_world import random_symbol_options, signed, signed_facts
 
 
-@pytest.mark.parametrize(
-    "block", [pytest.param(at, marks=pytest.mark.slow if at >= 2 else ()) for at in range(16)]
-)
+@pytest.mark.parametrize("block", by_suite(range(16), fast=2, slow=16))
 def test_questions_with_symbols_equal_the_oracle(block):
     """[4.1.7-a] [4.1.7-b]"""
     asked = [

@@ -193,9 +193,7 @@ def test_a_container_whose_own_parts_are_all_seen_keeps_the_size_that_is_listed(
     check_snapshot(view, Index(None, store).build(without.root))
 
 
-@pytest.mark.parametrize(
-    "block", [pytest.param(at, marks=pytest.mark.slow if at >= 1 else ()) for at in range(6)]
-)
+@pytest.mark.parametrize("block", by_suite(range(6), fast=1, slow=6))
 def test_tr4_a_view_answers_as_a_repository_without_the_rest(block):
     for seed in range(block * 6, block * 6 + 6):
         check(seed)

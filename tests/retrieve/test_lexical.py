@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from tests.cases import by_suite
 
 from ibidem.index.index import Index
 from ibidem.index.segments import impacts as index_impacts
@@ -143,9 +144,7 @@ def agree(collection, **options):
     return found
 
 
-@pytest.mark.parametrize(
-    "seed", [pytest.param(at, marks=pytest.mark.slow if at >= 3 else ()) for at in range(8)]
-)
+@pytest.mark.parametrize("seed", by_suite(range(8), fast=3, slow=8))
 def test_pruning_changes_no_number(seed, tuned):
     """[4.1-b]"""
     rng = random.Random(seed)
