@@ -21,6 +21,7 @@ from ibidem.objects.walk import Link
 from ibidem.repo import refs, root_check
 from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.core import Core
+from ibidem.repo.maintenance import checkup
 from ibidem.repo.maintenance.block_checks import BlockCheck
 from ibidem.repo.maintenance.fsck import fsck
 from ibidem.repo.repository import Repository
@@ -166,3 +167,22 @@ def test_each_view_and_each_ref_is_read_twice(monkeypatch: pytest.MonkeyPatch) -
     of_kind = {Cid.of(block): check_kind(codec.decode(block)) for block in map(get, read)}
     for kind in ("view", "ref"):
         assert max(count for cid, count in read.items() if of_kind[cid] == kind) <= 2
+
+
+def test_a_checkup_reads_each_commit_of_many_branches_once_and_a_sample_of_blocks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    repo, store = grown(60, batch=1)
+    for number in range(20):
+        repo.branch(f"b{number}")
+    reads: list[str] = []
+    monkeypatch.setattr(checkup, "_block_fault", lambda store, cid: reads.append(str(cid)) or None)
+    store.read_count = 0
+    assert checkup.check_history(repo.core).detail == "60 commits can be read"
+    assert store.read_count < 2 * 60  # with the operations that made the branches
+    total = store.stats().block_count
+    for sample in (total - 1, total // 2 + 1, 7):
+        monkeypatch.setattr(checkup, "SAMPLE_BLOCKS", sample)
+        reads.clear()
+        checkup.check_blocks(store, whole=False, progress=lambda *_: None)
+        assert sample / 2 <= len(set(reads)) == len(reads) <= sample
