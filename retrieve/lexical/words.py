@@ -74,9 +74,11 @@ def shorter_terms(
     """
     analysers = analysers or (home,)
     found: dict[Word, set[str]] = {word: set() for word in words}
+    met: set[str] = set()
     for word, start, stop in _with_ranges(text, home, analysers):
-        if word not in found or stop - start > TERM_MAX:
+        if word not in found or stop - start > TERM_MAX or text[start:stop] in met:
             continue
+        met.add(text[start:stop])
         for at in range(start, stop):
             for one in analysers:
                 terms = analyse(text[start:at] + text[at + 1 : stop], one)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.cases import by_suite
 from tests.examples import examples
 
 from ibidem.index import extract, incremental
@@ -76,7 +77,7 @@ def test_any_walk_over_roots_answers_like_the_graph(seed: int, span: int, tuning
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(**WALKS)
 def test_many_walks_over_roots_answer_like_the_graph(seed: int, span: int, tuning: Tuning):
     walk(seed, span, tuning)
@@ -94,8 +95,7 @@ def walk(seed: int, span: int, tuning: Tuning) -> None:
     check(index.build(root), graph, store)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", by_suite(range(12), slow=4))
 def test_long_walks_answer_like_the_graph(seed: int, tmp_path: Path, tuning: Tuning):
     store, roots = history(seed, commits=25, span=60)
     draw = random.Random(seed)

@@ -65,7 +65,7 @@ def test_engine_equals_oracle_on_random_repositories(block):
         check(seed)
 
 
-@pytest.mark.parametrize("count", by_suite([60, 500], slow=1))
+@pytest.mark.parametrize("count", by_suite([30, 500], slow=1))
 def test_engine_equals_oracle_many_times(count):
     for seed in range(1000, 1000 + count):
         check(seed)

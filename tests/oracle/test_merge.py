@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import by_suite
 
 import ibidem
 from ibidem.objects.blocks import WriteBatch
@@ -38,7 +38,6 @@ from .merge_world import (
 )
 
 FAST = 100
-FULL = int(os.environ.get("IBIDEM_TEST_MERGES", "4000"))
 ASKED = 20
 """Of so many merges one is asked, which takes longer than merging."""
 
@@ -258,18 +257,17 @@ def test_what_one_side_adds_to_a_document_is_as_secret_as_the_other_side_made_it
     assert met["labels"] > count // 5, met
 
 
-@pytest.mark.slow
-def test_many_merges_equal_the_oracle_commute_and_repeat() -> None:
-    """IBIDEM_TEST_MERGES=20000 for all that the acceptance asks for."""
+@pytest.mark.parametrize("count", by_suite([2_000, 20_000], slow=1))
+def test_many_merges_equal_the_oracle_commute_and_repeat(count: int) -> None:
     met: Counter[str] = Counter()
     seed = FAST
-    while met["merges"] < FULL:
+    while met["merges"] < count:
         run(seed, met, policy=seed % 6 // 2 if seed % 2 else None, has_lists=seed % 4 == 0)
         run_document(seed, met)
         seed += 1
-    assert met["conflicts"] > FULL // 10, met
-    assert met["settled"] > FULL // 30, met  # half of all merges are of layouts
-    assert met["listed"] > FULL // 100, met
+    assert met["conflicts"] > count // 10, met
+    assert met["settled"] > count // 30, met  # half of all merges are of layouts
+    assert met["listed"] > count // 100, met
 
 
 FOLDER = Path(__file__).parents[2] / "spec" / "vectors" / "merge"

@@ -199,7 +199,7 @@ def test_tr4_a_view_answers_as_a_repository_without_the_rest(block):
         check(seed)
 
 
-@pytest.mark.parametrize("count", by_suite([60, 500], slow=1))
+@pytest.mark.parametrize("count", by_suite([30, 500], slow=1))
 def test_tr4_a_view_answers_as_a_repository_without_the_rest_many_times(count):
     for seed in range(1000, 1000 + count):
         check(seed)

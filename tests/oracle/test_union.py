@@ -76,7 +76,7 @@ def test_a_union_of_random_parts_answers_as_the_whole(block):
         check(seed)
 
 
-@pytest.mark.parametrize("count", by_suite([60, 500], slow=1))
+@pytest.mark.parametrize("count", by_suite([30, 500], slow=1))
 def test_a_union_of_random_parts_answers_as_the_whole_many_times(count):
     for seed in range(1000, 1000 + count):
         check(seed)

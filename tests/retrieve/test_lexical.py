@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.cases import by_suite
 
+from ibidem.index.analysis import analyse
 from ibidem.index.index import Index
 from ibidem.index.segments import impacts as index_impacts
 from ibidem.objects.blocks import WriteBatch
@@ -23,6 +24,7 @@ from ibidem.objects.tree import EMPTY_TREE, build
 from ibidem.retrieve.filter import universe
 from ibidem.retrieve.lexical import bm25, exhaustive, lane
 from ibidem.retrieve.lexical import view as lexical_view
+from ibidem.retrieve.lexical import words as query_words
 from ibidem.retrieve.lexical.statistics import statistics_of
 from ibidem.retrieve.lexical.tuning import TUNING, Tuning
 from ibidem.retrieve.query.query import resolve
@@ -447,3 +449,16 @@ def test_wrong_options_are_named(options):
 def test_lexical_options_need_a_text():
     with pytest.raises(InvalidInputError, match="phrases"):
         resolve(CONFIG, label="Odd", phrases=True)
+
+
+def test_a_word_that_a_question_repeats_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    analysed: list[str] = []
+
+    def counted(text: str, name: str) -> list[str]:
+        analysed.append(text)
+        return analyse(text, name)
+
+    monkeypatch.setattr(query_words, "analyse", counted)
+    found = query_words.shorter_terms("serverss down " * 100, "english-1", (), [("serverss",)])
+    assert "server" in found["serverss",]
+    assert len(analysed) == len("serverss")

@@ -5,6 +5,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import by_suite
 from tests.examples import examples
 
 from ibidem.objects.cid import Cid
@@ -59,8 +60,7 @@ def test_diff_equals_set_difference(seed: int) -> None:
         random_case(seed * 1000 + case, (0, 1, 70, 700, 3000), (1, 3, 30, 1000))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(17))
+@pytest.mark.parametrize("seed", by_suite(range(17), slow=5))
 def test_diff_equals_set_difference_up_to_100_000_keys(seed: int) -> None:
     for case in range(50):
         sizes = (100_000,) if case == 0 else (20_000,) if case < 5 else (300, 2000, 5000)
