@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import field, replace
+from itertools import chain
 
 from ibidem.ingest.formats import SOURCE_PROPS
-from ibidem.ingest.mark import BLANK, Heading, Mark, SectionEnd
+from ibidem.ingest.mark import BLANK, Block, Heading, Mark, SectionEnd
 from ibidem.ingest.markdown import HEADING_CHARS_MAX, LANGUAGE_CHARS_MAX, markdown_marks
 from ibidem.ingest.plain import blocks, item_blocks, table_blocks
-from ibidem.ingest.split import CODE, PROSE, ROWS, Finder
+from ibidem.ingest.split import CODE, ITEMS_CHARS_MAX, PROSE, ROWS, Finder
 from ibidem.objects.constants import DOCUMENT_BYTES_MAX
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.record import record
@@ -66,6 +68,31 @@ class Writer:
         elif text:
             start = self._append(f"{'#' * min(level, 6)} {text}")
             self.marks.append(Heading(start, self._size, level, text))
+
+    def section_end(self, level: int) -> None:
+        """Ends the sections of `level` or deeper."""
+        self.marks.append(SectionEnd(self._size, self._size, level))
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Makes one passage of the blocks that are added meanwhile, unless that would be long."""
+        first = len(self.marks)
+        yield
+        found = [mark for mark in self.marks[first:] if isinstance(mark, Block)]
+        if len(found) < 2 or len(found) < len(self.marks) - first:
+            return
+        if found[-1].stop - found[0].start <= ITEMS_CHARS_MAX:
+            others = {(mark.format, mark.language) for mark in found} - {("paragraph", None)}
+            kind, language = others.pop() if len(others) == 1 else ("paragraph", None)
+            self.marks[first:] = [
+                Block(
+                    found[0].start,
+                    found[-1].stop,
+                    kind,
+                    language,
+                    tuple(dict.fromkeys(chain(*(mark.targets for mark in found))))[:TARGETS_MAX],
+                )
+            ]
 
     def block(
         self, kind: str, text: str, language: str | None = None, *, has_links: bool = False
@@ -143,7 +170,7 @@ class Writer:
                     mark = replace(mark, level=mark.level + level)
                 self.marks.append(mark.moved(start))
             if level:
-                self.marks.append(SectionEnd(self._size, self._size, level + 1))
+                self.section_end(level + 1)
 
     def first_heading(self) -> str | None:
         """Returns the first heading of the first level, None if there is none."""

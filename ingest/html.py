@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 from ibidem.ingest.extraction import LINK_TEXT, Extraction, Writer, link_text, one_line
 from ibidem.ingest.html_tree import Element, parse, words
+from ibidem.ingest.split import ITEMS_CHARS_MAX, TERM_CHARS_MAX
 
 LINK_CHARS_MAX = 500
 
@@ -47,6 +49,8 @@ _BLOCKS = words(
 )
 _ANCHORS = frozenset({"\u00b6", "\u00a7", "#", "\U0001f517"})
 """The texts of links from a heading to itself."""
+_OWN = ("pre", "table", "ul", "ol", "dl", "dt", "dd", "div", "blockquote", "figure", "hr")
+"""Elements that are written in a way of their own."""
 _CELLS = ("td", "th")
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight)-([A-Za-z0-9+#_.-]+)")
 _NO_LANGUAGES = frozenset({"default", "none", "text", "plaintext", "source"})
@@ -142,6 +146,8 @@ class _Page:
         follows."""
         self._is_aside = False
         self._language: str | None = None
+        self._depth = level
+        """The level of the section that the next block belongs to."""
 
     def page(self, root: Element) -> None:
         self._parts(root)
@@ -165,8 +171,9 @@ class _Page:
             if self._is_aside:
                 self._term = _lines(text) + "\n"
             else:
-                self._writer.heading(_HEADINGS[part.tag] + self._level, text)
-        elif part.tag in ("pre", "table", "ul", "ol", "dl", "dt", "div", "blockquote", "hr"):
+                self._depth = _HEADINGS[part.tag] + self._level
+                self._writer.heading(self._depth, text)
+        elif part.tag in _OWN:
             self._flush()
             self._block_of(part)
         elif part.tag in _BLOCKS:
@@ -193,11 +200,18 @@ class _Page:
                 self._end_term()
             case "dt":
                 self._term += _lines(_inline(part)) + "\n"
+            case "dd":
+                self._description(part)
+            case "figure":
+                with self._writer.together():
+                    self._parts(part)
             case "div":
                 before = self._language, self._is_aside
                 self._language = _language(part) or self._language
-                self._is_aside = self._is_aside or _has_class(part, _ASIDES)
-                self._parts(part)
+                is_aside = _has_class(part, _ASIDES)
+                self._is_aside = self._is_aside or is_aside
+                with self._writer.together() if is_aside else nullcontext():
+                    self._parts(part)
                 self._language, self._is_aside = before
 
     def _flush(self) -> None:
@@ -221,9 +235,28 @@ class _Page:
             self._writer.block(kind, shown, has_links=True)
         self._term = ""
 
+    def _description(self, element: Element) -> None:
+        """Writes what is said of a term: of much, the term is the heading."""
+        term = ", ".join(self._term.split("\n")[:-1])
+        is_long = len(one_line(element.text())) > ITEMS_CHARS_MAX
+        if not term or not is_long or len(term) > TERM_CHARS_MAX or self._is_aside:
+            with self._writer.together():
+                self._parts(element)
+                self._end_term()
+            return
+        self._term, before, self._depth = "", self._depth, self._depth + 1
+        self._writer.heading(self._depth, LINK_TEXT.sub(r"\1", term).replace("`", ""))
+        self._parts(element)
+        self._end_term()
+        self._writer.section_end(self._depth)
+        self._depth = before
+
     def _list(self, element: Element) -> None:
         if _has(element, _LAYOUT):
-            self._parts(element)
+            for item in element.children:
+                with self._writer.together():
+                    self._part(item)
+                    self._flush()
         elif lines := _items(element, 0):
             self._write("list", "\n".join(lines))
 
@@ -237,7 +270,7 @@ class _Page:
             if row.tag == "tr"
         ]
         if max(map(len, cells), default=0) < 2:
-            self._parts(element)
+            self._rows(element)
             return
         self._end_term()
         if loose := one_line(" ".join(_beside_cells(element))):
@@ -248,6 +281,16 @@ class _Page:
         self._writer.table(
             [row for row in rows if any(map(one_line, row))], caption=title, has_links=True
         )
+
+    def _rows(self, element: Element) -> None:
+        """Writes a table of one column: what a row has is one block."""
+        for part in element.children:
+            if isinstance(part, Element) and part.tag in ("thead", "tbody", "tfoot"):
+                self._rows(part)
+            else:
+                with self._writer.together():
+                    self._part(part)
+                    self._flush()
 
     def _quote(self, element: Element) -> None:
         if _has(element, _LAYOUT | {"ul", "ol"}):

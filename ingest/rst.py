@@ -1,26 +1,33 @@
 """reStructuredText to marks: a scanner of blocks at the left margin, without docutils.
 
-The left margin alone determines sections and the ends of blocks, so indented lines need not be
-parsed: a directive, a literal block, a definition or an item belongs to the line that opens it. A
-title is a line above, or between, lines of repeated punctuation; its level is the index of its
-style among the styles in order of appearance. Roles, substitutions and included files are not read.
+The left margin determines sections and the ends of blocks: a directive, a literal block, a
+definition or an item belongs to the line that opens it. If that is too much for one passage, its
+indented lines are scanned in the same way at their own margin, and what they describe, such as a
+function or a term, is the heading above them. A title is a line above, or between, lines of
+repeated punctuation; its level is the index of its style among the styles in order of appearance.
+Roles, substitutions and included files are not read.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import field, replace
+from itertools import takewhile
 
-from ibidem.ingest.mark import BLANK, Heading, Mark
-from ibidem.ingest.plain import blocks, item_blocks, table_blocks
-from ibidem.ingest.split import CODE, PROSE, ROWS, Finder
+from ibidem.ingest.html_tree import words
+from ibidem.ingest.mark import BLANK, Block, Heading, Mark, SectionEnd
+from ibidem.ingest.plain import blocks, source_blocks, table_blocks
+from ibidem.ingest.split import CODE, ITEMS_CHARS_MAX, PROSE, ROWS, TERM_CHARS_MAX, Finder, of_items
 from ibidem.objects.record import record
 
 TITLE_CHARS_MAX = 2000
 """A longer title is read as a paragraph: headings are part of keys and of leads."""
 
+DEPTH_MAX = 8
+"""Blocks within blocks; what is deeper is cut as one text."""
 LANGUAGE_CHARS_MAX = 64
 _ADORNMENT_MIN = 4
 """A shorter line under a longer title, or over any, is ordinary text, as in docutils."""
@@ -34,6 +41,24 @@ _GRID_BORDER = re.compile(r"\+[-=+]+\+")
 _DIRECTIVE = re.compile(r"\.\. +(?:\|[^|]+\| +)?([A-Za-z0-9][\w.+:-]*?) ?::(?: +([^\s]+))?(?: |$)")
 _CODE_DIRECTIVES = frozenset({"code", "code-block", "sourcecode", "parsed-literal", "prompt"})
 _TABLE_DIRECTIVES = frozenset({"table", "list-table", "csv-table"})
+_OPAQUE_DIRECTIVES = words(
+    """
+    bibliography digraph figure graph graphviz highlight image include inheritance-diagram
+    jupyter-execute literalinclude math mermaid plot productionlist raw toctree uml
+    """
+)
+"""Directives whose indented lines are no text."""
+_UNTITLED_DIRECTIVES = words(
+    """
+    admonition attention caution centered compound container danger deprecated epigraph error
+    glossary highlights hint hlist ifconfig important note only pull-quote rst-class rubric seealso
+    sidebar tip todo topic versionadded versionchanged versionremoved warning
+    """
+)
+"""Directives around text, whose argument, if they have one, names nothing that the text is about
+alone."""
+_OPTION = re.compile(r":[A-Za-z][^:]*:(?: |$)")
+_SENTENCE_END = re.compile(r"[.,:;!?][)*`\"']*\Z")
 _KINDS = (
     ("list", re.compile(r"[-+*\u2022\u2023\u2043](?: |$)")),
     ("fields", re.compile(r":(?![: ])(?:[^:\\]|\\.|:(?![ `]|$))*(?<! ):(?: |$)")),
@@ -55,9 +80,11 @@ _PEP_HEADER = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*:(?: [^\r\n]*)?|[ \t]+[^\r\n]
 @record
 class _Line:
     start: int
+    end: int
+    """Without trailing blanks."""
     stop: int
     text: str
-    """The line without its line end and trailing blanks."""
+    """The line from the margin on, without its line end and trailing blanks."""
 
     @property
     def is_indented(self) -> bool:
@@ -65,15 +92,28 @@ class _Line:
 
 
 @record(frozen=False)
+class _Open:
+    """The block that is being collected: a half-open range of lines."""
+
+    first: int
+    last: int
+    kind: str
+    language: str | None = None
+    items: list[int] = field(default_factory=list)
+    """The lines with which the blocks begin that were gathered in it."""
+
+
+@record(frozen=False)
 class _Scan:
     source: str
     lines: list[_Line]
+    level: int = 0
+    """Of the section that the next block belongs to."""
+    depth: int = 0
+    """The number of blocks around the lines; only at depth 0 there are titles."""
     at: int = 0
     styles: list[str] = field(default_factory=list)
-    open: tuple[int, int, str, str | None] | None = None
-    """The block that is being collected: start, stop, kind and language."""
-    items: list[int] = field(default_factory=list)
-    """Where the blocks begin that were gathered in it."""
+    open: _Open | None = None
 
     def marks(self) -> Iterator[Mark]:
         while self.at < len(self.lines):
@@ -81,19 +121,21 @@ class _Scan:
             if not line.text:
                 self.at += 1
             elif line.is_indented:
-                self._indented(line)
-            elif (title := self._title()) is not None:
+                self._indented()
+            elif not self.depth and (title := self._title()) is not None:
                 yield from self._flush()
                 yield title
+                self.level = title.level
             else:
                 yield from self._block(line)
         yield from self._flush()
 
-    def _indented(self, line: _Line) -> None:
+    def _indented(self) -> None:
         """Adds a line to the open block: indented lines belong to the block before them."""
-        start, _, kind, language = self.open or (line.start, line.stop, "quote", None)
-        self.open = (start, line.stop, kind, language)
+        if self.open is None:
+            self.open = _Open(self.at, self.at, "quote")
         self.at += 1
+        self.open.last = self.at
 
     def _title(self) -> Heading | None:
         """Returns the title that begins at this line, and moves past it."""
@@ -114,18 +156,17 @@ class _Scan:
             if len(adornment) < min(_ADORNMENT_MIN, len(title.text)):
                 return None
             count = 2
-        stop = self.lines[self.at + count - 1]
-        text = " ".join(title.text.strip(BLANK).split())
-        if stop.stop - first.start > TITLE_CHARS_MAX:
+        last = self.lines[self.at + count - 1]
+        if last.stop - first.start > TITLE_CHARS_MAX:
             return None
         if style not in self.styles:
             self.styles.append(style)
         self.at += count
-        return Heading(first.start, stop.start + len(stop.text), self.styles.index(style) + 1, text)
+        return Heading(first.start, last.end, self.styles.index(style) + 1, _words(title.text))
 
     def _block(self, line: _Line) -> Iterator[Mark]:
         """Collects the lines of one block up to a blank line, or to the start of another block."""
-        start = self.at
+        first = self.at
         if self._is_transition():
             self.at += 1
             yield from self._flush()
@@ -141,13 +182,12 @@ class _Scan:
                 self.at += 1
         else:
             self.at += 1
-        stop = self.lines[self.at - 1].stop
-        if self.open is not None and self.open[2] == kind and kind in _GATHERED:
-            self.open = (self.open[0], stop, kind, language)
-            self.items.append(self.lines[start].start)
+        if self.open is not None and self.open.kind == kind and kind in _GATHERED:
+            self.open.last = self.at
+            self.open.items.append(first)
             return
         yield from self._flush()
-        self.open = (self.lines[start].start, stop, kind, language)
+        self.open = _Open(first, self.at, kind, language)
 
     def _is_transition(self) -> bool:
         """Whether this line is a rule between paragraphs, which is layout."""
@@ -178,16 +218,108 @@ class _Scan:
         return stop
 
     def _flush(self) -> Iterator[Mark]:
-        if self.open is not None:
-            start, stop, kind, language = self.open
-            items, self.open, self.items = self.items, None, []
-            finders = _FINDERS.get(kind, CODE)
-            if kind == "table":
-                yield from table_blocks(self.source, start, stop, _rows(self.source, start, stop))
-            elif items:
-                yield from item_blocks(self.source, start, stop, kind, items, finders)
-            else:
-                yield from blocks(self.source, start, stop, kind, language, finders)
+        """Yields the passages of the block that is open, and closes it."""
+        block, self.open = self.open, None
+        if block is None:
+            return
+        start, stop = self.lines[block.first].start, self.lines[block.last - 1].stop
+        if block.kind == "table":
+            yield from table_blocks(self.source, start, stop, _rows(self.source, start, stop))
+            return
+        starts = [line.start for line in self.lines[block.first : block.last]]
+        items = [self.lines[index].start for index in block.items]
+        for piece in of_items(self.source, start, stop, items) if items else ((start, stop),):
+            first, last = (block.first + bisect_left(starts, at) for at in piece)
+            yield from self._parts(_Open(first, last, block.kind, block.language))
+
+    def _parts(self, block: _Open) -> Iterator[Mark]:
+        """Yields the passages of a block: of a long one what its first lines say, and what its
+        indented lines say at their own margin."""
+        lines = self.lines[block.first : block.last]
+        is_long = lines[-1].stop - lines[0].start > ITEMS_CHARS_MAX
+        head, body = _halves(lines, block.kind) if is_long and self.depth < DEPTH_MAX else ([], [])
+        if not body:
+            yield from self._whole(lines, block.kind, block.language)
+            return
+        if block.kind == "paragraph" and head[-1].text.endswith("::"):
+            yield from self._whole(head, block.kind)
+            yield from source_blocks(self.source, body[0].start, body[-1].stop, None)
+            return
+        inner = _Scan(self.source, body, self.level, self.depth + 1)
+        if name := _name(head, lines[len(head)], block.kind):
+            inner.level = max(self.level, 1) + 1
+            yield Heading(head[0].start, head[-1].end, inner.level, name)
+            yield from inner.marks()
+            yield SectionEnd(lines[-1].end, lines[-1].end, inner.level)
+            return
+        marks = inner.marks()
+        first = next(marks, None)
+        is_short = len(head) == 1 and block.kind == "directive"
+        if is_short and isinstance(first, Block) and first.stop - head[0].start <= ITEMS_CHARS_MAX:
+            first = replace(first, start=head[0].start)
+        elif head:
+            yield from self._whole(head, block.kind)
+        if first is not None:
+            yield first
+        yield from marks
+
+    def _whole(self, lines: list[_Line], kind: str, language: str | None = None) -> Iterator[Mark]:
+        finders = _FINDERS.get(kind, CODE)
+        yield from blocks(self.source, lines[0].start, lines[-1].stop, kind, language, finders)
+
+
+def _halves(lines: list[_Line], kind: str) -> tuple[list[_Line], list[_Line]]:
+    """Returns the first lines of a block, and its indented lines from their own margin on, none if
+    they are no text."""
+    count = 0
+    if kind == "directive":
+        match = _DIRECTIVE.match(lines[0].text)
+        if match is not None and _base(match) in _OPAQUE_DIRECTIVES:
+            return lines, []
+        while count < len(lines) and lines[count].text:
+            count += 1
+    elif kind == "paragraph":
+        while count < len(lines) and lines[count].text and not lines[count].is_indented:
+            count += 1
+    elif kind not in ("list", "quote"):
+        return lines, []
+    head, rest = lines[:count], lines[count:]
+    while rest and not rest[0].text:
+        rest = rest[1:]
+    margin = min((_indent(line) for line in rest[kind == "list" :] if line.text), default=0)
+    if not margin:
+        return lines, []
+    return head, [replace(line, text=line.text[margin:]) for line in rest]
+
+
+def _name(head: list[_Line], following: _Line, kind: str) -> str | None:
+    """Returns what the indented lines below a block's first lines describe: the argument of a
+    directive, or a term. None if they only belong to these.
+
+    Args:
+        following: the line below, blank or not.
+    """
+    if kind == "paragraph":
+        is_term = len(head) == 1 and following.text and not _SENTENCE_END.search(head[0].text)
+        return _words(head[0].text) if is_term and len(head[0].text) <= TERM_CHARS_MAX else None
+    match = _DIRECTIVE.match(head[0].text) if kind == "directive" else None
+    if match is None or _base(match) in _UNTITLED_DIRECTIVES:
+        return None
+    texts = [head[0].text[match.end(1) :].lstrip(" ").removeprefix("::")]
+    texts += takewhile(
+        lambda text: not _OPTION.match(text), (_words(line.text) for line in head[1:])
+    )
+    name = ", ".join(filter(None, map(_words, texts)))
+    return name if 0 < len(name) <= TITLE_CHARS_MAX else None
+
+
+def _base(directive: re.Match[str]) -> str:
+    """Returns the name of a directive without its domain."""
+    return directive[1].rpartition(":")[2].lower()
+
+
+def _words(text: str) -> str:
+    return " ".join(text.strip(BLANK).split())
 
 
 def rst_marks(source: str, start: int = 0) -> Iterator[Mark]:
@@ -222,10 +354,10 @@ def _pep_header(source: str, start: int) -> dict[str, str]:
 
 
 def _lines(source: str, start: int, stop: int = sys.maxsize) -> list[_Line]:
+    found = (match for match in _LINE.finditer(source, start, stop) if match.end() > match.start())
+    texts = ((match, match[1].rstrip(BLANK)) for match in found)
     return [
-        _Line(match.start(), match.end(), match[1].rstrip(BLANK))
-        for match in _LINE.finditer(source, start, stop)
-        if match.end() > match.start()
+        _Line(match.start(), match.start() + len(text), match.end(), text) for match, text in texts
     ]
 
 
@@ -236,7 +368,7 @@ def _rows(source: str, start: int, stop: int) -> list[int]:
     first line of the table: below that of a directive and its options, if there is one.
     """
     lines = [line for line in _lines(source, start, stop) if line.text]
-    if _DIRECTIVE.match(lines[0].text):
+    if _DIRECTIVE.match(lines[0].text.lstrip(BLANK)):
         lines = [line for line in lines[1:] if not line.text.lstrip(BLANK).startswith(":")]
     if not lines:
         return []

@@ -19,6 +19,8 @@ ITEMS_CHARS_MIN, ITEMS_CHARS_MAX = 400, 800
 """A list, table or piece of program source with more characters becomes several passages of whole
 items, rows or lines, within these limits where they allow it. The limit is that of a pack, which
 shows the passages around a hit too."""
+TERM_CHARS_MAX = 200
+"""A longer term is no heading of what is said of it."""
 _CONTEXT_CHARS = 48
 
 Finder = Callable[[str, int, int], list[int]]

@@ -117,7 +117,7 @@ def test_what_is_stored_is_the_text_with_extractor_version_and_digest(reading):
     read = reading("a.html", PAGE)
     props = document(read).props
     assert props["media_type"] == "text/html"
-    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "8")
+    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "9")
     assert props["source_sha256"] == hashlib.sha256(PAGE.encode()).hexdigest()
     text = source_text(document(read).id, nodes_of(read.drafts).__getitem__)
     assert text.startswith("# Retries\n\nA failed call")
@@ -195,9 +195,54 @@ def test_what_is_nothing_but_links_within_its_page_is_dropped(reading):
         (1, "T"),
         ("list", "- A says more"),
         ("paragraph", "See B."),
-        ("paragraph", "term"),
-        ("code", "```\ncode\n```"),
+        ("code", "term\n\n```\ncode\n```"),
     ]
+
+
+LONG = "<p>" + "A sentence of some length that says what is meant. " * 9
+
+
+def test_a_term_that_much_is_said_of_is_a_heading(reading):
+    inner = f"<dl><dt><code>auto</code><dt><a href='x'>always</a><dd>{LONG}{LONG}</dl>"
+    page = f"<h1>T</h1><dl><dt>--color<dd>{LONG}{inner}<dt>--all<dd><p>Yes.<p>No.</dl><p>After."
+    levels = [(level, text.split()[0]) for level, text in parts(reading("a.html", page))]
+    assert levels == [
+        *[(1, "T"), (2, "--color"), ("paragraph", "A"), (3, "auto,")],
+        *[("paragraph", "A"), ("paragraph", "A"), ("paragraph", "--all"), ("paragraph", "After.")],
+    ]
+    drafts = reading("a.html", page).drafts
+    (section,) = (one for one in drafts if (one.ntype, one.summary) == ("Section", "T"))
+    (short,) = (one for one in drafts if one.summary == "--all\nYes.\n\nNo.")
+    assert short.id in {child.id for child in section.children}
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        (
+            "<figure>a.rs<pre><code class='language-rust'>a()</code></pre><p>Listing 1</figure>",
+            ("code", "a.rs\n\n```rust\na()\n```\n\nListing 1"),
+        ),
+        (
+            "<div class='admonition note'><p class='admonition-title'>Note<p>One.<p>Two.</div>",
+            ("paragraph", "Note\n\nOne.\n\nTwo."),
+        ),
+        ("<ul><li>Call it:<pre>a()</pre></ul>", ("code", "Call it:\n\n```\na()\n```")),
+        (
+            "<table><tbody><tr><td><p>abs(x)<p>Absolute value</table>",
+            ("paragraph", "abs(x)\n\nAbsolute value"),
+        ),
+    ],
+)
+def test_what_belongs_together_is_one_passage(reading, page, expected):
+    beside = "<p>Before.<p>After."
+    found = parts(reading("a.html", beside.replace("<p>A", f"{page}<p>A")))
+    assert found == [("paragraph", "Before."), expected, ("paragraph", "After.")]
+
+
+def test_what_belongs_together_and_is_long_is_several_passages(reading):
+    page = f"<figure>{LONG}{LONG}</figure><table><tr><td>{LONG}{LONG}</table><ul><li>{LONG}<pre>x"
+    assert len(parts(reading("a.html", page))) == 5
 
 
 def test_inline_markup_in_an_item_adds_no_space(reading):

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from ibidem.ingest.document import read_document
-from ibidem.ingest.mark import Heading
-from ibidem.ingest.rst import rst_marks
+from ibidem.ingest.mark import Block, Heading
+from ibidem.ingest.rst import DEPTH_MAX, rst_marks
 from ibidem.objects.location import source_text
 
 from .strategies import FREE
@@ -19,7 +19,8 @@ LINES = st.sampled_from(
         "A paragraph::", "    literal", "  indented", "- item", "* item", "1. item", "#. item",
         ":field: value", ".. note:: text", ".. code-block:: python", "   :option: 1", ".. _target:",
         ".. [1] note", ".. comment", "..", "::", ">>> 1 + 1", "| line", "-a  option", "PEP: 8",
-        "Title: A name", "__ anonymous", "x" * 4100, "Übergröße", "\ttab", "\x0c", "An end:",
+        "Title: A name", "__ anonymous", "x" * 4100, "Übergröße", "term", ".. function:: f(x)",
+        "   " + "word " * 180, "      " + "deep " * 200, "\ttab", "\x0c", "An end:",
     ]
 )  # fmt: skip
 SOURCES = (
@@ -107,6 +108,78 @@ def test_the_nodes_of_a_document_give_its_source_back(source):
     drafts = read_document("a.rst", source).drafts
     nodes = nodes_of(drafts)
     assert source_text(drafts[-1].id, nodes.__getitem__) == source
+
+
+LONG = "A sentence of some length that says what is meant. " * 9
+"""Two of them are too much for one passage."""
+
+
+def outline(source):
+    """Returns the headings of each passage, and the words with which it begins."""
+    marks, found, above = rst_marks(source), [], []
+    for mark in marks:
+        if isinstance(mark, Block):
+            found.append((" > ".join(text for _, text in above), source[mark.start :].split()[0:2]))
+        else:
+            above = [one for one in above if one[0] < mark.level]
+            above += [(mark.level, mark.text)] if isinstance(mark, Heading) else []
+    return [(path, " ".join(first)) for path, first in found]
+
+
+def indented(text, count=3):
+    return "".join(" " * count * bool(line) + line + "\n" for line in text.split("\n"))
+
+
+def test_what_a_long_directive_describes_is_the_heading_of_its_text():
+    method = f".. method:: get(key)\n            get(key, default)\n   :async:\n\n{indented(LONG)}"
+    method += f"\n{indented(LONG)}"
+    short = ".. attribute:: size\n\n   The number of entries.\n"
+    body = indented(f"First of all.\n\n{method}\n{short}")
+    source = f"Title\n=====\n\n.. py:class:: Cache(size)\n\n{body}\nAfter it.\n"
+    assert outline(source) == [
+        ("Title > Cache(size)", "First of"),
+        ("Title > Cache(size) > get(key), get(key, default)", "A sentence"),
+        ("Title > Cache(size) > get(key), get(key, default)", "A sentence"),
+        ("Title > Cache(size)", ".. attribute::"),
+        ("Title", "After it."),
+    ]
+
+
+def test_a_term_that_much_is_said_of_is_a_heading():
+    said = f"{indented(LONG)}\n{indented(LONG)}"
+    assert outline(f"``--all``\n{said}\n``--one``\n   Little.\n") == [
+        ("``--all``", "A sentence"),
+        ("``--all``", "A sentence"),
+        ("", "``--one`` Little."),
+    ]
+    for sentence in ("For example:", f"{LONG}and"):
+        assert {path for path, _ in outline(f"{sentence}\n{said}")} == {""}
+
+
+def test_a_long_note_or_item_is_cut_where_its_paragraphs_are():
+    said = f"{indented(LONG)}\n{indented(LONG)}"
+    assert outline(f".. note::\n\n{said}") == [("", ".. note::"), ("", "A sentence")]
+    assert outline(f".. note:: Of all\n\n{said}") == [("", ".. note::"), ("", "A sentence")]
+    assert outline(f"* Of all\n\n{indented(said, 2)}\n* Of one\n") == [
+        *[("", "* Of"), ("", "A sentence"), ("", "A sentence"), ("", "* Of")]
+    ]
+
+
+def test_what_is_no_text_stays_whole():
+    lines = "".join(f"   {number} -> {number + 1}\n\n" for number in range(90))
+    assert len(outline(f".. digraph:: calls\n\n{lines}")) == 1
+    code = passages(f"Call it so::\n\n{lines}")
+    assert {kind for kind, _ in code} == {"code"}
+    assert code[0][1].startswith("Call it so::")
+    assert all(len(text) <= 820 for _, text in code)
+
+
+def test_blocks_are_opened_to_a_depth_that_is_bounded():
+    depth = 60
+    source = "".join(f"{' ' * level}term\n" for level in range(depth)) + " " * depth + LONG * 2
+    drafts = read_document("a.rst", source).drafts
+    assert sum(draft.ntype == "Section" for draft in drafts) == DEPTH_MAX
+    assert source_text(drafts[-1].id, nodes_of(drafts).__getitem__) == source
 
 
 def test_a_block_stays_with_the_paragraph_that_introduces_it():
