@@ -172,6 +172,9 @@ def _write_body(
     kind = part.get_content_type()
     parts = [one for one in part.iter_parts() if isinstance(one, EmailMessage)]
     if depth > DEPTH_MAX:
+        warning = f"left out: parts more than {DEPTH_MAX} levels deep"
+        if warning not in writer.warnings:
+            writer.warnings.append(warning)
         return
     if messages := _forwarded(part, parts):
         for one in messages:

@@ -669,13 +669,16 @@ def test_quoted_lines_are_passages_of_their_own(reading):
 
 
 def test_parts_that_are_nested_deep_take_bounded_time(reading):
-    head, text = PLAIN, "Deep."
-    for depth in range(60):
-        head, text = (
-            f"Content-Type: multipart/alternative; boundary=x{depth}",
-            f"--x{depth}\n{PLAIN}\n\n\n--x{depth}\n{head}\n\n{text}\n--x{depth}--\n",
-        )
-    assert parts(reading("a.eml", message(head, text))) == []
+    for kind in ("alternative", "mixed"):
+        head, text = PLAIN, "Deep."
+        for depth in range(60):
+            head, text = (
+                f"Content-Type: multipart/{kind}; boundary=x{depth}",
+                f"--x{depth}\n{PLAIN}\n\n\n--x{depth}\n{head}\n\n{text}\n--x{depth}--\n",
+            )
+        deep = reading("a.eml", message(head, text))
+        assert parts(deep) == []
+    assert deep.warnings == ["left out: parts more than 16 levels deep"]
     assert len(parts(reading("a.eml", message(PLAIN, "> \n" * 50_000 + "> x")))) == 1
 
 
