@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from html import unescape
 from itertools import pairwise
 
 from markdown_it import MarkdownIt
@@ -28,6 +29,10 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 _INLINE_MARKUP = re.compile(r"[\\`*_\[\]<>&!]")
 _ATTRIBUTES = re.compile(r"[ \t]*\{[ \t]*:?[ \t]*[#.][\w:.-]+(?:[ \t][^{}]*)?\}[ \t]*$")
 """Attributes at the end of a heading, such as `{ #anchor }`: of the page, not of its text."""
+_HTML_HEADING = re.compile(
+    r"\s*<h([1-6])(?:\s[^>]*)?>((?:(?!</?h[1-6])[\s\S])*)</h\1\s*>\s*\Z", re.IGNORECASE
+)
+_TAG = re.compile(r"<[^>]*>")
 _SPACES = re.compile(r"[ \t\r\n]+")
 _FORMATS: dict[str, tuple[str, tuple[Finder, ...]]] = {
     "paragraph_open": ("paragraph", PROSE),
@@ -71,6 +76,8 @@ def _marks_of(
             yield heading
             return
         yield from blocks(source, start, stop, "paragraph", None, PROSE)
+    elif (written := _html_heading(source, start, stop, token)) is not None:
+        yield written
     elif token.type in _FORMATS:
         name, finders = _FORMATS[token.type]
         if name == "list" and stop - start > ITEMS_CHARS_MAX:
@@ -90,6 +97,16 @@ def _heading(
         return None
     shown = _ATTRIBUTES.sub("", content)
     return Heading(*text_range, int(token.tag[1:]), _plain_text(shown, environment))
+
+
+def _html_heading(source: str, start: int, stop: int, token: Token) -> Heading | None:
+    """Returns the heading that a block of HTML consists of, None if it is anything else."""
+    match = _HTML_HEADING.match(token.content) if token.type == "html_block" else None
+    text = _SPACES.sub(" ", unescape(_TAG.sub("", match[2]))).strip(BLANK) if match else ""
+    text_range = trim(source, start, stop)
+    if match is None or not text or text_range is None or len(match[0]) > HEADING_CHARS_MAX:
+        return None
+    return Heading(*text_range, int(match[1]), text)
 
 
 def _plain_text(content: str, environment: dict[str, object]) -> str:

@@ -216,3 +216,22 @@ def test_a_path_that_is_not_relative_and_normal_is_refused(path):
 def test_an_unknown_media_type_is_refused():
     with pytest.raises(InvalidInputError, match="media_type"):
         read_document("a.md", "", media_type="image/png")
+
+
+@pytest.mark.parametrize(
+    ("block", "heading"),
+    [
+        ('<h1 align="center">A &amp; <code>b</code></h1>', (1, "A & b")),
+        ("<H3>\n  Two\n  lines\n</H3>", (3, "Two lines")),
+        ("<h2>One</h2> and more", None),
+        ("<h2>One</h2><h2>Two</h2>", None),
+        ('<h1><img src="logo.svg"></h1>', None),
+        ("<h1>" + "long " * 400 + "</h1>", None),
+    ],
+)
+def test_a_block_that_is_a_heading_of_html_is_one(block, heading):
+    source = f"{block}\n\nText.\n"
+    assert headings(source) == ([heading] if heading else [])
+    assert (read_document("a.md", source).drafts[-1].summary == "A & b") is (
+        heading == (1, "A & b")
+    )
