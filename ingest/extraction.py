@@ -56,6 +56,8 @@ class Writer:
     bytes_max: int = DOCUMENT_BYTES_MAX
     marks: list[Mark] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    level: int = 0
+    """Of the section that the next block belongs to."""
     _parts: list[str] = field(default_factory=list)
     _size: int = 0
     _bytes: int = 0
@@ -68,14 +70,17 @@ class Writer:
         elif text:
             start = self._append(f"{'#' * min(level, 6)} {text}")
             self.marks.append(Heading(start, self._size, level, text))
+            self.level = level
 
     def section_end(self, level: int) -> None:
         """Ends the sections of `level` or deeper."""
         self.marks.append(SectionEnd(self._size, self._size, level))
+        self.level = min(self.level, level - 1)
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Makes one passage of the blocks that are added meanwhile, unless that would be long."""
+        """Makes one passage of the blocks that are added meanwhile, unless that would be long or a
+        section begins or ends among them."""
         first = len(self.marks)
         yield
         found = [mark for mark in self.marks[first:] if isinstance(mark, Block)]
@@ -168,6 +173,7 @@ class Writer:
             for mark in markdown_marks(text):
                 if isinstance(mark, Heading):
                     mark = replace(mark, level=mark.level + level)
+                    self.level = mark.level
                 self.marks.append(mark.moved(start))
             if level:
                 self.section_end(level + 1)

@@ -17,7 +17,7 @@ from contextlib import nullcontext
 
 from ibidem.ingest.extraction import LINK_TEXT, Extraction, Writer, link_text, one_line
 from ibidem.ingest.html_tree import Element, parse, words
-from ibidem.ingest.split import ITEMS_CHARS_MAX, TERM_CHARS_MAX
+from ibidem.ingest.split import ITEMS_CHARS_MAX, heading_of
 
 LINK_CHARS_MAX = 500
 
@@ -50,7 +50,7 @@ _BLOCKS = words(
 _ANCHORS = frozenset({"\u00b6", "\u00a7", "#", "\U0001f517"})
 """The texts of links from a heading to itself."""
 _OWN = ("pre", "table", "ul", "ol", "dl", "dt", "dd", "div", "blockquote", "figure", "hr")
-"""Elements that are written in a way of their own."""
+"""Elements that are written in a way of their own, or separate what is beside them."""
 _CELLS = ("td", "th")
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight)-([A-Za-z0-9+#_.-]+)")
 _NO_LANGUAGES = frozenset({"default", "none", "text", "plaintext", "source"})
@@ -144,10 +144,12 @@ class _Page:
         self._term = ""
         """The term of a definition list, or the title of a note: it becomes part of the block that
         follows."""
+        self._names: list[str] = []
+        """The terms, as a heading has them."""
         self._is_aside = False
         self._language: str | None = None
-        self._depth = level
-        """The level of the section that the next block belongs to."""
+        self._section: int | None = None
+        """The level of the section that the last term of the list is the heading of."""
 
     def page(self, root: Element) -> None:
         self._parts(root)
@@ -171,8 +173,7 @@ class _Page:
             if self._is_aside:
                 self._term = _lines(text) + "\n"
             else:
-                self._depth = _HEADINGS[part.tag] + self._level
-                self._writer.heading(self._depth, text)
+                self._writer.heading(_HEADINGS[part.tag] + self._level, text)
         elif part.tag in _OWN:
             self._flush()
             self._block_of(part)
@@ -196,10 +197,15 @@ class _Page:
             case "blockquote":
                 self._quote(part)
             case "dl":
+                around, self._section = self._section, None
                 self._parts(part)
-                self._end_term()
+                self._end_description()
+                self._section = around
             case "dt":
+                if not self._term:
+                    self._end_description()
                 self._term += _lines(_inline(part)) + "\n"
+                self._names.append(one_line(_inline(part, links=False)))
             case "dd":
                 self._description(part)
             case "figure":
@@ -233,32 +239,47 @@ class _Page:
             else:
                 shown = _with_targets(text)
             self._writer.block(kind, shown, has_links=True)
-        self._term = ""
+        self._term, self._names = "", []
 
     def _description(self, element: Element) -> None:
         """Writes what is said of a term: of much, the term is the heading."""
-        term = ", ".join(self._term.split("\n")[:-1])
-        is_long = len(one_line(element.text())) > ITEMS_CHARS_MAX
-        if not term or not is_long or len(term) > TERM_CHARS_MAX or self._is_aside:
+        heading = heading_of(name := ", ".join(filter(None, self._names)))
+        if not self._term or self._is_aside or not heading or not _is_long(element):
             with self._writer.together():
                 self._parts(element)
                 self._end_term()
             return
-        self._term, before, self._depth = "", self._depth, self._depth + 1
-        self._writer.heading(self._depth, LINK_TEXT.sub(r"\1", term).replace("`", ""))
+        self._section = max(self._writer.level, 1) + 1
+        self._writer.heading(self._section, heading)
+        if heading == name:
+            self._term, self._names = "", []
         self._parts(element)
         self._end_term()
-        self._writer.section_end(self._depth)
-        self._depth = before
+
+    def _end_description(self) -> None:
+        self._end_term()
+        if self._section is not None:
+            self._writer.section_end(self._section)
+            self._section = None
 
     def _list(self, element: Element) -> None:
         if _has(element, _LAYOUT):
-            for item in element.children:
-                with self._writer.together():
-                    self._part(item)
-                    self._flush()
+            self._each(element, "li")
         elif lines := _items(element, 0):
             self._write("list", "\n".join(lines))
+
+    def _each(self, element: Element, tag: str) -> None:
+        """Writes what each element of a name below an element has as one block."""
+        for part in element.children:
+            if isinstance(part, Element) and part.tag in ("thead", "tbody", "tfoot"):
+                self._each(part, tag)
+            elif isinstance(part, Element) and part.tag == tag:
+                self._flush()
+                with self._writer.together():
+                    self._parts(part)
+            else:
+                self._part(part)
+        self._flush()
 
     def _table(self, element: Element) -> None:
         if _has(element, _LAYOUT):
@@ -270,7 +291,7 @@ class _Page:
             if row.tag == "tr"
         ]
         if max(map(len, cells), default=0) < 2:
-            self._rows(element)
+            self._each(element, "tr")
             return
         self._end_term()
         if loose := one_line(" ".join(_beside_cells(element))):
@@ -282,21 +303,15 @@ class _Page:
             [row for row in rows if any(map(one_line, row))], caption=title, has_links=True
         )
 
-    def _rows(self, element: Element) -> None:
-        """Writes a table of one column: what a row has is one block."""
-        for part in element.children:
-            if isinstance(part, Element) and part.tag in ("thead", "tbody", "tfoot"):
-                self._rows(part)
-            else:
-                with self._writer.together():
-                    self._part(part)
-                    self._flush()
-
     def _quote(self, element: Element) -> None:
         if _has(element, _LAYOUT | {"ul", "ol"}):
             self._parts(element)
         elif text := _lines(_inline(element)):
             self._write("quote", "\n".join(f"> {line}" for line in text.split("\n")))
+
+
+def _is_long(element: Element) -> bool:
+    return len(one_line(_inline(element))) > ITEMS_CHARS_MAX
 
 
 def _is_contents(text: str) -> bool:

@@ -29,10 +29,13 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 _INLINE_MARKUP = re.compile(r"[\\`*_\[\]<>&!]")
 _ATTRIBUTES = re.compile(r"[ \t]*\{[ \t]*:?[ \t]*[#.][\w:.-]+(?:[ \t][^{}]*)?\}[ \t]*$")
 """Attributes at the end of a heading, such as `{ #anchor }`: of the page, not of its text."""
+_ATTRIBUTE_TEXT = r"""(?:[^>"']|"[^"]*"|'[^']*')"""
 _HTML_HEADING = re.compile(
-    r"\s*<h([1-6])(?:\s[^>]*)?>((?:(?!</?h[1-6])[\s\S])*)</h\1\s*>\s*\Z", re.IGNORECASE
+    rf"\s*<h([1-6])(?:\s{_ATTRIBUTE_TEXT}*)?>((?:(?!</?h[1-6])[\s\S])*)</h\1\s*>\s*\Z",
+    re.IGNORECASE,
 )
-_TAG = re.compile(r"<[^>]*>")
+_BREAK = re.compile(r"<br\b[^>]*>", re.IGNORECASE)
+_TAG = re.compile(rf"<{_ATTRIBUTE_TEXT}*>")
 _SPACES = re.compile(r"[ \t\r\n]+")
 _FORMATS: dict[str, tuple[str, tuple[Finder, ...]]] = {
     "paragraph_open": ("paragraph", PROSE),
@@ -101,12 +104,13 @@ def _heading(
 
 def _html_heading(source: str, start: int, stop: int, token: Token) -> Heading | None:
     """Returns the heading that a block of HTML consists of, None if it is anything else."""
-    match = _HTML_HEADING.match(token.content) if token.type == "html_block" else None
-    text = _SPACES.sub(" ", unescape(_TAG.sub("", match[2]))).strip(BLANK) if match else ""
-    text_range = trim(source, start, stop)
-    if match is None or not text or text_range is None or len(match[0]) > HEADING_CHARS_MAX:
+    if token.type != "html_block" or len(token.content) > HEADING_CHARS_MAX:
         return None
-    return Heading(*text_range, int(match[1]), text)
+    match, text_range = _HTML_HEADING.match(token.content), trim(source, start, stop)
+    if match is None or text_range is None:
+        return None
+    text = " ".join(unescape(_TAG.sub("", _BREAK.sub(" ", match[2]))).split())
+    return Heading(*text_range, int(match[1]), text) if text else None
 
 
 def _plain_text(content: str, environment: dict[str, object]) -> str:

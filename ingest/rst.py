@@ -2,8 +2,8 @@
 
 The left margin determines sections and the ends of blocks: a directive, a literal block, a
 definition or an item belongs to the line that opens it. If that is too much for one passage, its
-indented lines are scanned in the same way at their own margin, and what they describe, such as a
-function or a term, is the heading above them. A title is a line above, or between, lines of
+indented lines are scanned at their own margin, and what they describe, such as a function or a
+term, is the heading above them. A title is a line above, or between, lines of
 repeated punctuation; its level is the index of its style among the styles in order of appearance.
 Roles, substitutions and included files are not read.
 """
@@ -15,19 +15,28 @@ import sys
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import field, replace
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 
 from ibidem.ingest.html_tree import words
 from ibidem.ingest.mark import BLANK, Block, Heading, Mark, SectionEnd
 from ibidem.ingest.plain import blocks, source_blocks, table_blocks
-from ibidem.ingest.split import CODE, ITEMS_CHARS_MAX, PROSE, ROWS, TERM_CHARS_MAX, Finder, of_items
+from ibidem.ingest.split import (
+    CODE,
+    ITEMS_CHARS_MAX,
+    PASSAGE_CHARS_MAX,
+    PROSE,
+    ROWS,
+    Finder,
+    heading_of,
+    of_items,
+)
 from ibidem.objects.record import record
 
 TITLE_CHARS_MAX = 2000
 """A longer title is read as a paragraph: headings are part of keys and of leads."""
 
 DEPTH_MAX = 8
-"""Blocks within blocks; what is deeper is cut as one text."""
+"""Blocks within blocks that are opened; what is deeper is cut as one text."""
 LANGUAGE_CHARS_MAX = 64
 _ADORNMENT_MIN = 4
 """A shorter line under a longer title, or over any, is ordinary text, as in docutils."""
@@ -41,24 +50,30 @@ _GRID_BORDER = re.compile(r"\+[-=+]+\+")
 _DIRECTIVE = re.compile(r"\.\. +(?:\|[^|]+\| +)?([A-Za-z0-9][\w.+:-]*?) ?::(?: +([^\s]+))?(?: |$)")
 _CODE_DIRECTIVES = frozenset({"code", "code-block", "sourcecode", "parsed-literal", "prompt"})
 _TABLE_DIRECTIVES = frozenset({"table", "list-table", "csv-table"})
-_OPAQUE_DIRECTIVES = words(
+_DESCRIBING_DIRECTIVES = words(
     """
-    bibliography digraph figure graph graphviz highlight image include inheritance-diagram
-    jupyter-execute literalinclude math mermaid plot productionlist raw toctree uml
-    """
-)
-"""Directives whose indented lines are no text."""
-_UNTITLED_DIRECTIVES = words(
-    """
-    admonition attention caution centered compound container danger deprecated epigraph error
-    glossary highlights hint hlist ifconfig important note only pull-quote rst-class rubric seealso
-    sidebar tip todo topic versionadded versionchanged versionremoved warning
+    alias attribute class classmethod cmdoption command concept confval data decorator
+    decoratormethod describe django-admin django-admin-option enum enum-class enum-struct enumerator
+    envvar exception fieldlookup function genex macro member method monitoring-event object opcode
+    option pdbcommand property role setting signature staticmethod struct templatefilter templatetag
+    type union var variable
     """
 )
-"""Directives around text, whose argument, if they have one, names nothing that the text is about
-alone."""
+"""Directives whose text describes their argument, whatever their domain is."""
+_TEXT_DIRECTIVES = words(
+    """
+    admonition attention availability card caution compound container danger deprecated
+    deprecated-removed details div dropdown epigraph error glossary grid grid-item grid-item-card
+    highlights hint ifconfig impl-detail important note only pull-quote seealso sidebar
+    soft-deprecated tab tab-item tab-set tabs tip todo topic versionadded versionchanged
+    versionremoved warning
+    """
+)
+"""Other directives around text; those of unknown names are not opened."""
 _OPTION = re.compile(r":[A-Za-z][^:]*:(?: |$)")
-_SENTENCE_END = re.compile(r"[.,:;!?][)*`\"']*\Z")
+_SENTENCE_END = re.compile(
+    r"[.,:;!?\u2026\u3002\uff01\uff0c\uff1a\uff1b\uff1f][)*`\"'\u2019\u201d]*\Z"
+)
 _KINDS = (
     ("list", re.compile(r"[-+*\u2022\u2023\u2043](?: |$)")),
     ("fields", re.compile(r":(?![: ])(?:[^:\\]|\\.|:(?![ `]|$))*(?<! ):(?: |$)")),
@@ -70,6 +85,11 @@ _KINDS = (
 )
 """Kinds of block by the first characters of their first line; the first match decides."""
 _ENUMERATED = re.compile(r"\(?(?:[0-9]+|[A-Za-z]|[ivxlcdmIVXLCDM]+|#)[.)](?: |$)")
+_MARKER = re.compile(
+    r"(?:[-+*\u2022\u2023\u2043]|\(?(?:[0-9]+|[A-Za-z]+|#)[.)])(?: +|$)"
+    r"|(?P<option>(?:--?|/|\+)[A-Za-z0-9][^ ]*(?:[ =][^ ]+)?  +)"
+)
+"""What stands before the text of a list item."""
 _GATHERED = frozenset({"list", "fields", "lines", "reference"})
 """Adjacent blocks of one of these kinds form one block, as the items of a Markdown list do."""
 
@@ -100,7 +120,7 @@ class _Open:
     kind: str
     language: str | None = None
     items: list[int] = field(default_factory=list)
-    """The lines with which the blocks begin that were gathered in it."""
+    """The lines with which the second block and those after it begin that were gathered in it."""
 
 
 @record(frozen=False)
@@ -110,7 +130,7 @@ class _Scan:
     level: int = 0
     """Of the section that the next block belongs to."""
     depth: int = 0
-    """The number of blocks around the lines; only at depth 0 there are titles."""
+    """The number of blocks around the lines; titles are read only at depth 0."""
     at: int = 0
     styles: list[str] = field(default_factory=list)
     open: _Open | None = None
@@ -246,17 +266,23 @@ class _Scan:
             yield from source_blocks(self.source, body[0].start, body[-1].stop, None)
             return
         inner = _Scan(self.source, body, self.level, self.depth + 1)
-        if name := _name(head, lines[len(head)], block.kind):
+        start, end = lines[0].start, lines[-1].end
+        name = _name(head, lines[len(head)], block.kind)
+        if heading := heading_of(name):
             inner.level = max(self.level, 1) + 1
-            yield Heading(head[0].start, head[-1].end, inner.level, name)
+            if heading == name and head[-1].end - start <= TITLE_CHARS_MAX:
+                yield Heading(start, head[-1].end, inner.level, heading)
+            else:
+                yield Heading(start, start, inner.level, heading)
+                yield from self._whole(head, block.kind)
             yield from inner.marks()
-            yield SectionEnd(lines[-1].end, lines[-1].end, inner.level)
+            yield SectionEnd(end, end, inner.level)
             return
         marks = inner.marks()
         first = next(marks, None)
-        is_short = len(head) == 1 and block.kind == "directive"
-        if is_short and isinstance(first, Block) and first.stop - head[0].start <= ITEMS_CHARS_MAX:
-            first = replace(first, start=head[0].start)
+        is_one_line = not head or (len(head) == 1 and block.kind == "directive")
+        if is_one_line and isinstance(first, Block) and first.stop - start <= PASSAGE_CHARS_MAX:
+            first = replace(first, start=start)
         elif head:
             yield from self._whole(head, block.kind)
         if first is not None:
@@ -269,48 +295,66 @@ class _Scan:
 
 
 def _halves(lines: list[_Line], kind: str) -> tuple[list[_Line], list[_Line]]:
-    """Returns the first lines of a block, and its indented lines from their own margin on, none if
-    they are no text."""
+    """Returns the first lines of a block, and the text below them from its own margin on. All that
+    a list item or a quote has is such text; a block that is not opened has none."""
     count = 0
     if kind == "directive":
         match = _DIRECTIVE.match(lines[0].text)
-        if match is not None and _base(match) in _OPAQUE_DIRECTIVES:
+        if match is None or _base(match) not in _DESCRIBING_DIRECTIVES | _TEXT_DIRECTIVES:
             return lines, []
         while count < len(lines) and lines[count].text:
             count += 1
     elif kind == "paragraph":
         while count < len(lines) and lines[count].text and not lines[count].is_indented:
             count += 1
-    elif kind not in ("list", "quote"):
+    elif kind == "list":
+        return [], _item(lines)
+    elif kind != "quote":
         return lines, []
-    head, rest = lines[:count], lines[count:]
-    while rest and not rest[0].text:
-        rest = rest[1:]
-    margin = min((_indent(line) for line in rest[kind == "list" :] if line.text), default=0)
-    if not margin:
-        return lines, []
-    return head, [replace(line, text=line.text[margin:]) for line in rest]
+    body = list(dropwhile(lambda line: not line.text, lines[count:]))
+    return lines[:count], _from_margin(body, _margin(body))
 
 
-def _name(head: list[_Line], following: _Line, kind: str) -> str | None:
-    """Returns what the indented lines below a block's first lines describe: the argument of a
-    directive, or a term. None if they only belong to these.
+def _item(lines: list[_Line]) -> list[_Line]:
+    """Returns the lines of a list item without its marker and its margin."""
+    first, *others = lines
+    margin = _margin(others)
+    marker = _MARKER.match(first.text)
+    width = marker.end() if marker else 0
+    if marker and width < len(first.text) and not marker["option"]:
+        margin = min(margin, width)
+    return (
+        [replace(first, text=first.text[width:]), *_from_margin(others, margin)] if margin else []
+    )
+
+
+def _margin(lines: list[_Line]) -> int:
+    return min((_indent(line) for line in lines if line.text), default=0)
+
+
+def _from_margin(lines: list[_Line], margin: int) -> list[_Line]:
+    return [replace(line, text=line.text[margin:]) for line in lines] if margin else []
+
+
+def _name(head: list[_Line], following: _Line, kind: str) -> str:
+    """Returns what the text below the first lines of a block describes: the argument of a
+    directive, or a term. Empty if it describes nothing of its own.
 
     Args:
-        following: the line below, blank or not.
+        following: the line below the first ones, blank or not.
     """
     if kind == "paragraph":
-        is_term = len(head) == 1 and following.text and not _SENTENCE_END.search(head[0].text)
-        return _words(head[0].text) if is_term and len(head[0].text) <= TERM_CHARS_MAX else None
+        text = head[0].text
+        is_term = len(head) == 1 and following.text and not _ADORNMENT.fullmatch(text)
+        return _words(text) if is_term and not _SENTENCE_END.search(text) else ""
     match = _DIRECTIVE.match(head[0].text) if kind == "directive" else None
-    if match is None or _base(match) in _UNTITLED_DIRECTIVES:
-        return None
-    texts = [head[0].text[match.end(1) :].lstrip(" ").removeprefix("::")]
-    texts += takewhile(
-        lambda text: not _OPTION.match(text), (_words(line.text) for line in head[1:])
-    )
-    name = ", ".join(filter(None, map(_words, texts)))
-    return name if 0 < len(name) <= TITLE_CHARS_MAX else None
+    if match is None or _base(match) not in _DESCRIBING_DIRECTIVES:
+        return ""
+    name = _words(head[0].text[match.end(1) :].lstrip(" ").removeprefix("::"))
+    for line in takewhile(lambda line: not _OPTION.match(line.text.lstrip(BLANK)), head[1:]):
+        gap = "" if not name else " " if name.endswith((",", "\\")) else ", "
+        name = name.removesuffix("\\").rstrip(" ") + gap + _words(line.text)
+    return name
 
 
 def _base(directive: re.Match[str]) -> str:
@@ -357,7 +401,8 @@ def _lines(source: str, start: int, stop: int = sys.maxsize) -> list[_Line]:
     found = (match for match in _LINE.finditer(source, start, stop) if match.end() > match.start())
     texts = ((match, match[1].rstrip(BLANK)) for match in found)
     return [
-        _Line(match.start(), match.start() + len(text), match.end(), text) for match, text in texts
+        _Line(match.start(), match.start() + len(text), match.end(), text.expandtabs(8))
+        for match, text in texts
     ]
 
 
@@ -391,10 +436,10 @@ def _kind(text: str) -> tuple[str, str | None] | None:
     """Returns the kind and language of the block that a line opens, None for ordinary text."""
     directive = _DIRECTIVE.match(text)
     if directive is not None:
-        if directive[1] in _CODE_DIRECTIVES:
+        if (name := _base(directive)) in _CODE_DIRECTIVES:
             language = directive[2]
             return "code", None if language is None else language[:LANGUAGE_CHARS_MAX]
-        return "table" if directive[1] in _TABLE_DIRECTIVES else "directive", None
+        return "table" if name in _TABLE_DIRECTIVES else "directive", None
     for kind, pattern in _KINDS:
         if pattern.match(text):
             return kind, "python" if kind == "code" else None

@@ -219,6 +219,24 @@ def test_a_term_that_much_is_said_of_is_a_heading(reading):
 @pytest.mark.parametrize(
     ("page", "expected"),
     [
+        (f"<h2>A</h2><dl><dt>x<dd>{LONG}{LONG}<h4>B</h4>y</dl>z", [(2, "A"), (3, "x"), (4, "B")]),
+        (f"<h3>A</h3><h1><img></h1><dl><dt>x<dd>{LONG}{LONG}</dl>z", [(3, "A"), (4, "x")]),
+        (f"<h2>A</h2><dl><dt>`<dd>{LONG}{LONG}<dd>more</dl>z", [(2, "A"), (3, "`")]),
+        (f"<h2>A</h2><dl><dt>f({'x' * 300})<dd>{LONG}{LONG}</dl>z", [(2, "A"), (3, "f")]),
+        (f"<h2>A</h2><dl><dt>x<dd><p>y<div hidden>{LONG * 3}</div></dl>z", [(2, "A")]),
+    ],
+)
+def test_what_comes_after_a_term_is_in_the_section_around_it(reading, page, expected):
+    read = reading("a.html", page)
+    assert [part for part in parts(read) if isinstance(part[0], int)] == expected
+    (section,) = (one for one in read.drafts if one.summary == "A" and one.ntype == "Section")
+    (last,) = (one for one in read.drafts if one.summary == "z")
+    assert section.children[-1].id == last.id
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
         (
             "<figure>a.rs<pre><code class='language-rust'>a()</code></pre><p>Listing 1</figure>",
             ("code", "a.rs\n\n```rust\na()\n```\n\nListing 1"),

@@ -223,6 +223,8 @@ def test_an_unknown_media_type_is_refused():
     [
         ('<h1 align="center">A &amp; <code>b</code></h1>', (1, "A & b")),
         ("<H3>\n  Two\n  lines\n</H3>", (3, "Two lines")),
+        ('<h2 title="a>b">a<br>b</h2>', (2, "a b")),
+        ("<h2>&nbsp;</h2>", None),
         ("<h2>One</h2> and more", None),
         ("<h2>One</h2><h2>Two</h2>", None),
         ('<h1><img src="logo.svg"></h1>', None),

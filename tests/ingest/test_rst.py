@@ -165,6 +165,57 @@ def test_a_long_note_or_item_is_cut_where_its_paragraphs_are():
     ]
 
 
+@pytest.mark.parametrize(
+    ("head", "name"),
+    [
+        (".. function:: f(a, \\\n               b)", "f(a, b)"),
+        (".. option:: -m MODULE,\n            --module MODULE", "-m MODULE, --module MODULE"),
+        (".. signature::\n   file(READ <name>)", "file(READ <name>)"),
+        (f".. class:: X({'a, ' * 80})", "X"),
+        (f".. class:: X\n   :members: {'many, ' * 600}", "X"),
+        (f".. class:: {'X' * 300}", None),
+        (".. grid:: 1 2 3", None),
+        (".. impl-detail::\n   A sentence,\n   which goes on.", None),
+        ("-----", None),
+        ("\u8bf4\u660e\uff1a", None),
+        ("Why so\u2026", None),
+    ],
+)
+def test_a_heading_is_the_name_of_what_is_described(head, name):
+    gap = "\n\n" if head.startswith("..") else "\n"
+    source = f"{head}{gap}{indented(LONG)}\n{indented(LONG)}"
+    assert {path for path, _ in outline(source)} == {name or ""}
+    drafts = read_document("a.rst", source).drafts
+    assert source_text(drafts[-1].id, nodes_of(drafts).__getitem__) == source
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ("* .. attribute:: RESTRICT\n\n      ", [("RESTRICT", "A sentence")] * 2),
+        ("- name\n      ", [("name", "A sentence")] * 2),
+        ("1.\n\n    ", [("", "1. A"), ("", "A sentence")]),
+        ("-a X  Y\n         ", [("", "-a X"), ("", "A sentence")]),
+        ("term\n\tname\n        ", [("term", "name A"), ("term", "A sentence")]),
+    ],
+)
+def test_the_text_of_an_item_begins_after_its_marker(item, expected):
+    margin = item.rpartition("\n")[2]
+    assert outline(f"{item}{LONG}\n\n{margin}{LONG}\n") == expected
+
+
+def test_code_in_an_item_is_code():
+    for head in ("- Do this::", "* .. code-block:: c", ".. Code-Block:: c"):
+        found = passages(f"{head}\n\n" + "      a = f(x) {\n\n" * 100)
+        assert {kind for kind, _ in found} == {"code"}
+        assert read_document("a.rst", head).drafts[-1].ntype == "Document"
+
+
+def test_blank_lines_take_linear_time():
+    first, *_, last = passages(".. note::\n" + "\n" * 200_000 + "   x\n")
+    assert (first[1], last[1]) == (".. note::", "   x")
+
+
 def test_what_is_no_text_stays_whole():
     lines = "".join(f"   {number} -> {number + 1}\n\n" for number in range(90))
     assert len(outline(f".. digraph:: calls\n\n{lines}")) == 1
