@@ -197,12 +197,13 @@ class _Page:
             case "blockquote":
                 self._quote(part)
             case "dl":
+                self._end_term()
                 around, self._section = self._section, None
                 self._parts(part)
                 self._end_description()
                 self._section = around
             case "dt":
-                if not self._term:
+                if not self._names:
                     self._end_description()
                 self._term += _lines(_inline(part)) + "\n"
                 self._names.append(one_line(_inline(part, links=False)))

@@ -3,8 +3,10 @@
 import hashlib
 import io
 import json
+import re
 from base64 import b64encode
 from collections import Counter
+from random import Random
 
 import pytest
 
@@ -256,6 +258,44 @@ def test_what_belongs_together_is_one_passage(reading, page, expected):
     beside = "<p>Before.<p>After."
     found = parts(reading("a.html", beside.replace("<p>A", f"{page}<p>A")))
     assert found == [("paragraph", "Before."), expected, ("paragraph", "After.")]
+
+
+TAGS = (
+    "p", "div", "div class=note", "figure", "blockquote", "ul", "li", "dl", "dt", "dd", "table",
+    "tr", "td", "h2", "h4", "b", "pre", "section",
+)  # fmt: skip
+
+
+def random_page(chance: Random) -> tuple[str, int]:
+    """Returns a page in which any element may be in any other, and how many words it has."""
+    pieces, count = [], 0
+    for _ in range(chance.randrange(4, 60)):
+        tag = chance.choice(TAGS)
+        if chance.random() < 0.4:
+            pieces.append(f"</{tag.split()[0]}>")
+        else:
+            pieces.append(f"<{tag}>")
+        if chance.random() < 0.7:
+            filler = "filler " * chance.choice((0, 3, 60, 200))
+            pieces.append(f"w{count} {filler}")
+            count += 1
+    return "".join(pieces), count
+
+
+def test_no_word_of_a_page_is_lost_or_doubled(reading):
+    chance = Random(1)
+    for number in range(150):
+        page, count = random_page(chance)
+        found = reading("a.html", f"<p>start {page}").drafts
+        text = source_text(found[-1].id, nodes_of(found).__getitem__)
+        words = re.findall(r"\bw\d+\b", text)
+        assert sorted(words) == sorted(f"w{number}" for number in range(count)), (number, page)
+
+
+def test_the_title_of_a_note_is_not_lost_before_a_definition(reading):
+    for start in ("<dl>", ""):
+        page = f"<div class=note><h4>Title</h4></div>{start}<dt>x<dd>{LONG}{LONG}"
+        assert [text for _, text in parts(reading("a.html", page))][:2] == ["Title", "x"]
 
 
 def test_what_belongs_together_and_is_long_is_several_passages(reading):
