@@ -272,9 +272,11 @@ class _Page:
     def _each(self, element: Element, tag: str) -> None:
         """Writes what each element of a name below an element has as one block."""
         for part in element.children:
-            if isinstance(part, Element) and part.tag in ("thead", "tbody", "tfoot"):
+            if isinstance(part, str) or _is_dropped(part):
+                self._part(part)
+            elif part.tag in ("thead", "tbody", "tfoot"):
                 self._each(part, tag)
-            elif isinstance(part, Element) and part.tag == tag:
+            elif part.tag == tag:
                 self._flush()
                 with self._writer.together():
                     self._parts(part)

@@ -298,6 +298,20 @@ def test_the_title_of_a_note_is_not_lost_before_a_definition(reading):
         assert [text for _, text in parts(reading("a.html", page))][:2] == ["Title", "x"]
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<ul><li>shown<pre>x</pre><li hidden>gone</ul>",
+        "<table><tbody><tr><td>shown<tr hidden><td>gone<tbody hidden><tr><td>gone</table>",
+        "<dl><dt>shown<dd>x<dt hidden>gone<dd hidden>gone</dl>",
+    ],
+)
+def test_hidden_items_rows_and_terms_are_left_out(reading, page):
+    found = " ".join(str(text) for _, text in parts(reading("a.html", page)))
+    assert "shown" in found
+    assert "gone" not in found
+
+
 def test_what_belongs_together_and_is_long_is_several_passages(reading):
     page = f"<figure>{LONG}{LONG}</figure><table><tr><td>{LONG}{LONG}</table><ul><li>{LONG}<pre>x"
     assert len(parts(reading("a.html", page))) == 5
