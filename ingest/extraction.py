@@ -12,10 +12,9 @@ from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
-from itertools import chain
 
 from ibidem.ingest.formats import SOURCE_PROPS
-from ibidem.ingest.mark import BLANK, Block, Heading, Mark, SectionEnd
+from ibidem.ingest.mark import BLANK, Block, Heading, Mark, SectionEnd, merged
 from ibidem.ingest.markdown import HEADING_CHARS_MAX, LANGUAGE_CHARS_MAX, markdown_marks
 from ibidem.ingest.plain import blocks, item_blocks, table_blocks
 from ibidem.ingest.split import CODE, ITEMS_CHARS_MAX, PROSE, ROWS, Finder
@@ -84,20 +83,11 @@ class Writer:
         first = len(self.marks)
         yield
         found = [mark for mark in self.marks[first:] if isinstance(mark, Block)]
-        if len(found) < 2 or len(found) < len(self.marks) - first:
-            return
-        if found[-1].stop - found[0].start <= ITEMS_CHARS_MAX:
-            others = {(mark.format, mark.language) for mark in found} - {("paragraph", None)}
-            kind, language = others.pop() if len(others) == 1 else ("paragraph", None)
-            self.marks[first:] = [
-                Block(
-                    found[0].start,
-                    found[-1].stop,
-                    kind,
-                    language,
-                    tuple(dict.fromkeys(chain(*(mark.targets for mark in found))))[:TARGETS_MAX],
-                )
-            ]
+        if 1 < len(found) == len(self.marks) - first:
+            whole = merged(found)
+            if whole.stop - whole.start <= ITEMS_CHARS_MAX:
+                targets = tuple(dict.fromkeys(whole.targets))[:TARGETS_MAX]
+                self.marks[first:] = [replace(whole, targets=targets)]
 
     def block(
         self, kind: str, text: str, language: str | None = None, *, has_links: bool = False

@@ -243,7 +243,7 @@ class _Page:
         self._term, self._names = "", []
 
     def _description(self, element: Element) -> None:
-        """Writes what is said of a term: of much, the term is the heading."""
+        """Writes the description of a term; the term is the heading of a long one."""
         heading = heading_of(name := ", ".join(filter(None, self._names)))
         if not self._term or self._is_aside or not heading or not _is_long(element):
             with self._writer.together():

@@ -10,8 +10,9 @@ follows.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from ibidem.objects.record import record
 
@@ -125,8 +126,7 @@ def introduced(source: str, marks: Iterable[Mark], size_max: int) -> Iterator[Ma
     for mark in marks:
         if held is not None:
             if isinstance(mark, Block) and mark.stop - held.start <= size_max:
-                targets = held.targets + mark.targets
-                mark = Block(held.start, mark.stop, mark.format, mark.language, targets)
+                mark = merged([held, mark])
             else:
                 yield held
             held = None
@@ -137,6 +137,15 @@ def introduced(source: str, marks: Iterable[Mark], size_max: int) -> Iterator[Ma
             yield mark
     if held is not None:
         yield held
+
+
+def merged(blocks: Sequence[Block]) -> Block:
+    """Returns blocks and what is between them as one, with the format and language of those that
+    are no paragraphs, if these are alike."""
+    others = {(block.format, block.language) for block in blocks} - {("paragraph", None)}
+    name, language = others.pop() if len(others) == 1 else ("paragraph", None)
+    targets = tuple(chain.from_iterable(block.targets for block in blocks))
+    return Block(blocks[0].start, blocks[-1].stop, name, language, targets)
 
 
 def _introduces(source: str, mark: Mark) -> bool:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from html import unescape
 from itertools import pairwise
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from ibidem.ingest.html_tree import parse
 from ibidem.ingest.mark import BLANK, Heading, Mark, trim
 from ibidem.ingest.plain import blocks, item_blocks, table_blocks
 from ibidem.ingest.split import CODE, ITEMS_CHARS_MAX, PROSE, ROWS, Finder
@@ -29,13 +29,8 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 _INLINE_MARKUP = re.compile(r"[\\`*_\[\]<>&!]")
 _ATTRIBUTES = re.compile(r"[ \t]*\{[ \t]*:?[ \t]*[#.][\w:.-]+(?:[ \t][^{}]*)?\}[ \t]*$")
 """Attributes at the end of a heading, such as `{ #anchor }`: of the page, not of its text."""
-_ATTRIBUTE_TEXT = r"""(?:[^>"']|"[^"]*"|'[^']*')"""
-_HTML_HEADING = re.compile(
-    rf"\s*<h([1-6])(?:\s{_ATTRIBUTE_TEXT}*)?>((?:(?!</?h[1-6])[\s\S])*)</h\1\s*>\s*\Z",
-    re.IGNORECASE,
-)
-_BREAK = re.compile(r"<br\b[^>]*>", re.IGNORECASE)
-_TAG = re.compile(rf"<{_ATTRIBUTE_TEXT}*>")
+_HTML_HEADING = re.compile(r"h[1-6]")
+_HTML_HEADING_END = re.compile(r"(?:(?!</h[1-6])[\s\S])*</h([1-6])\s*>\s*", re.IGNORECASE)
 _SPACES = re.compile(r"[ \t\r\n]+")
 _FORMATS: dict[str, tuple[str, tuple[Finder, ...]]] = {
     "paragraph_open": ("paragraph", PROSE),
@@ -106,11 +101,19 @@ def _html_heading(source: str, start: int, stop: int, token: Token) -> Heading |
     """Returns the heading that a block of HTML consists of, None if it is anything else."""
     if token.type != "html_block" or len(token.content) > HEADING_CHARS_MAX:
         return None
-    match, text_range = _HTML_HEADING.match(token.content), trim(source, start, stop)
-    if match is None or text_range is None:
+    end, text_range = _HTML_HEADING_END.fullmatch(token.content), trim(source, start, stop)
+    if end is None or text_range is None:
         return None
-    text = " ".join(unescape(_TAG.sub("", _BREAK.sub(" ", match[2]))).split())
-    return Heading(*text_range, int(match[1]), text) if text else None
+    root = parse(token.content.strip(BLANK))
+    _, *inner = root.walk()
+    names = [element.tag for element in inner if _HTML_HEADING.fullmatch(element.tag)]
+    if len(root.children) > 1 or names != [f"h{end[1]}"]:
+        return None
+    for element in inner:
+        if element.tag == "br":
+            element.children.append(" ")
+    text = " ".join(root.text().split())
+    return Heading(*text_range, int(end[1]), text) if text else None
 
 
 def _plain_text(content: str, environment: dict[str, object]) -> str:

@@ -3,16 +3,15 @@
 The left margin determines sections and the ends of blocks: a directive, a literal block, a
 definition or an item belongs to the line that opens it. If that is too much for one passage, its
 indented lines are scanned at their own margin, and what they describe, such as a function or a
-term, is the heading above them. A title is a line above, or between, lines of
-repeated punctuation; its level is the index of its style among the styles in order of appearance.
-Roles, substitutions and included files are not read.
+term, is the heading above them. A title is a line above, or between, lines of repeated punctuation;
+its level is the index of its style among the styles in order of appearance. Roles, substitutions
+and included files are not read.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import field, replace
 from itertools import dropwhile, takewhile
@@ -60,7 +59,7 @@ _DESCRIBING_DIRECTIVES = words(
     """
 )
 """Directives whose text describes their argument, whatever their domain is."""
-_TEXT_DIRECTIVES = words(
+_TEXT_DIRECTIVES = _DESCRIBING_DIRECTIVES | words(
     """
     admonition attention availability card caution compound container danger deprecated
     deprecated-removed details div dropdown epigraph error glossary grid grid-item grid-item-card
@@ -69,26 +68,26 @@ _TEXT_DIRECTIVES = words(
     versionremoved warning
     """
 )
-"""Other directives around text; those of unknown names are not opened."""
+"""All directives around text; those of other names are not opened."""
 _OPTION = re.compile(r":[A-Za-z][^:]*:(?: |$)")
 _SENTENCE_END = re.compile(
     r"[.,:;!?\u2026\u3002\uff01\uff0c\uff1a\uff1b\uff1f][)*`\"'\u2019\u201d]*\Z"
 )
+_BULLET = r"[-+*\u2022\u2023\u2043]"
+_ENUMERATOR = r"\(?(?:[0-9]+|[A-Za-z]|[ivxlcdmIVXLCDM]+|#)[.)]"
+_COMMAND_OPTION = r"(?:--?|/|\+)[A-Za-z0-9][^ ]*(?:[ =][^ ]+)?  +"
 _KINDS = (
-    ("list", re.compile(r"[-+*\u2022\u2023\u2043](?: |$)")),
+    ("list", re.compile(rf"{_BULLET}(?: |$)")),
     ("fields", re.compile(r":(?![: ])(?:[^:\\]|\\.|:(?![ `]|$))*(?<! ):(?: |$)")),
-    ("list", re.compile(r"(?:--?|/|\+)[A-Za-z0-9][^ ]*(?:[ =][^ ]+)?  +[^ ]")),
+    ("list", re.compile(rf"{_COMMAND_OPTION}[^ ]")),
     ("code", re.compile(r">>>(?: |$)")),
     ("lines", re.compile(r"\|(?: |$)")),
     ("reference", re.compile(r"\.\. +(?:_[^ ]|__:|\[[^\]]+\](?: |$)|\|[^|]+\| )|__(?: |$)")),
     ("comment", re.compile(r"\.\.(?: |$)")),
 )
 """Kinds of block by the first characters of their first line; the first match decides."""
-_ENUMERATED = re.compile(r"\(?(?:[0-9]+|[A-Za-z]|[ivxlcdmIVXLCDM]+|#)[.)](?: |$)")
-_MARKER = re.compile(
-    r"(?:[-+*\u2022\u2023\u2043]|\(?(?:[0-9]+|[A-Za-z]+|#)[.)])(?: +|$)"
-    r"|(?P<option>(?:--?|/|\+)[A-Za-z0-9][^ ]*(?:[ =][^ ]+)?  +)"
-)
+_ENUMERATED = re.compile(rf"{_ENUMERATOR}(?: |$)")
+_MARKER = re.compile(rf"(?:{_BULLET}|{_ENUMERATOR})(?: +|$)|(?P<option>{_COMMAND_OPTION})")
 """What stands before the text of a list item."""
 _GATHERED = frozenset({"list", "fields", "lines", "reference"})
 """Adjacent blocks of one of these kinds form one block, as the items of a Markdown list do."""
@@ -246,11 +245,13 @@ class _Scan:
         if block.kind == "table":
             yield from table_blocks(self.source, start, stop, _rows(self.source, start, stop))
             return
-        starts = [line.start for line in self.lines[block.first : block.last]]
-        items = [self.lines[index].start for index in block.items]
-        for piece in of_items(self.source, start, stop, items) if items else ((start, stop),):
-            first, last = (block.first + bisect_left(starts, at) for at in piece)
-            yield from self._parts(_Open(first, last, block.kind, block.language))
+        if not block.items:
+            yield from self._parts(block)
+            return
+        indices = {self.lines[index].start: index for index in block.items}
+        for first, last in of_items(self.source, start, stop, list(indices)):
+            lines = indices.get(first, block.first), indices.get(last, block.last)
+            yield from self._parts(_Open(*lines, block.kind, block.language))
 
     def _parts(self, block: _Open) -> Iterator[Mark]:
         """Yields the passages of a block: of a long one what its first lines say, and what its
@@ -300,7 +301,7 @@ def _halves(lines: list[_Line], kind: str) -> tuple[list[_Line], list[_Line]]:
     count = 0
     if kind == "directive":
         match = _DIRECTIVE.match(lines[0].text)
-        if match is None or _base(match) not in _DESCRIBING_DIRECTIVES | _TEXT_DIRECTIVES:
+        if match is None or _base(match) not in _TEXT_DIRECTIVES:
             return lines, []
         while count < len(lines) and lines[count].text:
             count += 1
@@ -363,7 +364,7 @@ def _base(directive: re.Match[str]) -> str:
 
 
 def _words(text: str) -> str:
-    return " ".join(text.strip(BLANK).split())
+    return " ".join(text.split())
 
 
 def rst_marks(source: str, start: int = 0) -> Iterator[Mark]:

@@ -20,7 +20,7 @@ ITEMS_CHARS_MIN, ITEMS_CHARS_MAX = 400, 800
 items, rows or lines, within these limits where they allow it. The limit is that of a pack, which
 shows the passages around a hit too."""
 TERM_CHARS_MAX = 200
-"""A longer term is a passage, not just the heading of what is said of it."""
+"""A longer term is not a heading as a whole."""
 _CONTEXT_CHARS = 48
 
 Finder = Callable[[str, int, int], list[int]]
@@ -65,8 +65,8 @@ def split(
 
 
 def heading_of(term: str) -> str:
-    """Returns what is the heading of the text that describes a term: of a long signature, what is
-    before its parameters; nothing if that is long too."""
+    """Returns the heading of a text that describes a term: the term, or what a long one has before
+    its parameters; empty if that is long too."""
     if len(term) > TERM_CHARS_MAX:
         term = term.partition("(")[0].rstrip(" ")
     return term if len(term) <= TERM_CHARS_MAX else ""
