@@ -26,12 +26,15 @@ CLASS_DEPTH_MAX = 16
 _TOKEN = re.compile(
     r"""
     (?P<skip> \#[^\r\n]* | \\(?:\r\n|[\s\S])
-      | \"{3}(?:[^"\\]|\\[\s\S]|"(?!""))*+\"{3} | '{3}(?:[^'\\]|\\[\s\S]|'(?!''))*+'{3}
       | "(?!"")(?:[^"\\\r\n]|\\(?:\r\n|[\s\S]))*+" | '(?!'')(?:[^'\\\r\n]|\\(?:\r\n|[\s\S]))*+' )
-    | (?P<opens> [(\[{] ) | (?P<closes> [)\]}] ) | (?P<line> \r\n|\r|\n ) | (?P<broken> ["'] )
+    | (?P<quotes> \"{3} | '{3} ) | (?P<opens> [(\[{] ) | (?P<closes> [)\]}] )
+    | (?P<line> \r\n|\r|\n ) | (?P<broken> ["'] )
     """,
     re.VERBOSE,
 )
+_ENDS = {quotes: re.compile(rf"\\[\s\S]|{quotes}") for quotes in ('"""', "'''")}
+"""What is looked at in a text between three quotation marks. It has a pattern of its own: before
+Python 3.11.5, one that fails within a repetition without backtracking (`*+`) loses its place."""
 _START = re.compile(r"([ \t\f]*)([^ \t\f\r\n#\\]?)")
 _DEFINITION = re.compile(r"(?:(class)|(?:async[ \t]+)?def)[ \t]+([^ \t\r\n\f\\(:\[#]+)", re.ASCII)
 
@@ -120,10 +123,17 @@ def _statements(source: str, start: int) -> list[_Statement] | None:
     """Returns the logical lines of a program, None if it cannot be scanned."""
     found: list[_Statement] = []
     depth, line = 0, start
-    for match in _TOKEN.finditer(source, start):
+    at = start
+    while (match := _TOKEN.search(source, at)) is not None:
+        at = match.end()
         if match["broken"]:
             return None
-        if match["opens"]:
+        if quotes := match["quotes"]:
+            ends = (end for end in _ENDS[quotes].finditer(source, at) if end[0] == quotes)
+            if (end := next(ends, None)) is None:
+                return None
+            at = end.end()
+        elif match["opens"]:
             depth += 1
         elif match["closes"]:
             depth -= 1

@@ -222,7 +222,8 @@ def write(target: Path) -> None:
 def unpacked(file: Path, folder: Path) -> Repository:
     """Returns the repository of a packed one, opened in a folder."""
     with tarfile.open(fileobj=io.BytesIO(lzma.decompress(file.read_bytes()))) as archive:
-        archive.extractall(folder / FOLDER, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # not before 3.11.4
+        archive.extractall(folder / FOLDER)
     return ibidem.open(folder)
 
 
