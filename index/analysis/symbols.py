@@ -1,4 +1,5 @@
-"""Symbols: operators and signs that stand alone in a text, such as `:=`, and the words for them.
+"""Symbols: operators and signs that stand alone in a text, such as `:=`, and the words for them,
+and compound names.
 
 Words are what letters make, so a question about an operator would find nothing: neither `//` nor
 "two slashes" is a word of the text that explains it. Idea: a short run of signs between spaces,
@@ -14,7 +15,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from operator import itemgetter
 
+from ibidem.index.analysis.compounds import compound_positions
 from ibidem.index.analysis.fold import ASCII_LOWER
 
 SymbolWord = tuple[str, ...]
@@ -30,6 +33,7 @@ _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
 _LETTERS_MAX = {"++": 16, "#": 1}
 """By run, how many letters may stand directly before it and belong to it, as in C++ and C#."""
 _WORD = re.compile("[a-z]+")
+_START = itemgetter(1)
 _SIGN = ("sign", "signs", "symbol", "symbols", "character", "characters")
 
 
@@ -83,12 +87,12 @@ _NAMES = dict(_named())
 def symbols_of(text: str) -> list[str]:
     """Returns the symbols of a text in text order, repeats kept.
 
-    Spec: analysis 8.1.
+    Spec: analysis 8.1, 8.3.
 
-    >>> symbols_of("Unlike C#, `a := b // c` is an expression, see http://x.org/y")
-    ['c#', ':=', '//']
-    >>> symbols_of("- one * two")
-    ['*']
+    >>> symbols_of("Unlike C#, `a := b // c` is an expression, see http://x1.org/y")
+    ['c#', ':=', '//', 'x1.org']
+    >>> symbols_of("- one * two --all")
+    ['*', '--all']
     """
     return [symbol for symbol, _, _ in symbol_positions(text)]
 
@@ -96,13 +100,15 @@ def symbols_of(text: str) -> list[str]:
 def symbol_positions(text: str) -> list[tuple[str, int, int]]:
     """Returns the same with the half-open range of each in the text, in code points.
 
-    Spec: analysis 8.1.
+    Spec: analysis 8.1, 8.3.
     """
-    return [
+    found = [
         (symbol, start, start + len(symbol))
         for symbol, start in _found(text)
         if symbol[0] in _LETTERS or not _begins_line(text, start)
     ]
+    compounds = compound_positions(text)
+    return sorted(found + compounds, key=_START) if found and compounds else found or compounds
 
 
 def symbol_words(question: str) -> list[SymbolWord]:
@@ -124,6 +130,17 @@ def symbol_words(question: str) -> list[SymbolWord]:
             if name in _NAMES:
                 found[_NAMES[name]] = None
     return list(found)
+
+
+def compound_words(question: str) -> list[SymbolWord]:
+    """Returns the compound names that a question has, each once.
+
+    Spec: analysis 8.4.
+
+    >>> compound_words("What do --all and `push.default` do? And --all?")
+    [('--all',), ('push.default',)]
+    """
+    return list(dict.fromkeys((name,) for name, _, _ in compound_positions(question)))
 
 
 def _found(text: str) -> Iterator[tuple[str, int]]:

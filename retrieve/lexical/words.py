@@ -15,7 +15,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from ibidem.index.analysis import analyse, analyse_positions, analyser_of, symbol_words
+from ibidem.index.analysis import (
+    analyse,
+    analyse_positions,
+    analyser_of,
+    compound_words,
+    symbol_words,
+)
 from ibidem.index.analysis.words import TERM_MAX
 from ibidem.retrieve.query.query import Query
 
@@ -48,14 +54,17 @@ def query_symbols(query: Query) -> frozenset[str]:
 
 
 def symbol_counts(query: Query) -> Counter[Word]:
-    """Returns what the symbols of a question stand for, as words whose forms are symbols.
+    """Returns what the symbols of a question stand for, and its compound names, as words whose
+    forms are symbols.
 
     They add to a score and are never required: a text that explains `//` may do without it.
 
     Spec: retrieval 4.1.7.
     """
     assert query.text is not None, "BUG: the lexical lane runs on a text"
-    return Counter(symbol_words(query.text)) if query.match.symbols else Counter()
+    signs = symbol_words(query.text) if query.match.symbols else []
+    compounds = compound_words(query.text) if query.match.compounds else []
+    return Counter(signs + compounds)
 
 
 def shorter_terms(

@@ -5,11 +5,12 @@
     fuzzy      terms at edit distance 1 also count, with a lower weight: if not said otherwise,
                those of terms that no document has
     symbols    whether symbols of the text count, and those that it names
+    compounds  whether compound names of the text, such as `--all`, count
     related    whether passages are also ranked by related words
 
-The last two are written only where they count. `symbols` is no option: it holds for every question
-whose text has symbols or names of them. `related` is one that new repositories have set. Questions
-of before do not have them, and are answered as they were.
+The last three are written only where they count. `symbols` and `compounds` are no options: they
+hold for every question whose text has some. `related` is one that new repositories have set.
+Questions of before do not have them, and are answered as they were.
 
 Spec: retrieval 4.1.2 to 4.1.4, 4.1.7, 4.1.8.
 """
@@ -22,14 +23,14 @@ from functools import lru_cache
 from typing import Any
 
 from ibidem.index.analysis.related import has_related_terms
-from ibidem.index.analysis.symbols import symbol_words
+from ibidem.index.analysis.symbols import compound_words, symbol_words
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import default, defaults
 
 OR, AND = "or", "and"
-WHERE_THEY_COUNT = frozenset({"symbols", "related"})
+WHERE_THEY_COUNT = frozenset({"symbols", "compounds", "related"})
 """The fields that depend on the words of a text, and are written only where they are true."""
 
 
@@ -61,10 +62,11 @@ class Match:
     fuzzy: Fuzzy | None = Fuzzy(rare=1)
     """By default only terms that no document has bring in others."""
     symbols: bool = False
+    compounds: bool = False
     related: bool = False
 
     def form(self) -> dict[str, Any]:
-        """Returns the canonical form, with `symbols` and `related` only if they count."""
+        """Returns the canonical form, with those of `WHERE_THEY_COUNT` only that count."""
         fuzzy = None if self.fuzzy is None else self.fuzzy.form()
         counting = {name: True for name in WHERE_THEY_COUNT if getattr(self, name)}
         return {"operator": self.operator, "phrases": self.phrases, "fuzzy": fuzzy, **counting}
@@ -77,27 +79,28 @@ class Match:
     def for_texts(self, texts: Sequence[str], *, related: bool) -> Match:
         """Returns the options of a question with some texts.
 
-        Symbols count if a text has any; related words if a text has words with any, and one word is
-        enough.
+        Symbols and compound names count if a text has any; related words if a text has words with
+        any, and one word is enough.
 
         Args:
             texts: of the question and of its subqueries.
             related: whether related words are asked for.
         """
         has_symbols = any(map(symbol_words, texts))
+        has_compounds = any(map(compound_words, texts))
         has_related = related and self.is_of_any_word and any(map(has_related_terms, texts))
-        return _counting(self, has_symbols, has_related)
+        return _counting(self, has_symbols, has_compounds, has_related)
 
     @property
     def of_any_text(self) -> Match:
         """The same without what depends on the words of the text."""
-        return replace(self, symbols=False, related=False)
+        return _counting(self, False, False, False)
 
 
 @lru_cache(maxsize=64)
-def _counting(match: Match, symbols: bool, related: bool) -> Match:
+def _counting(match: Match, symbols: bool, compounds: bool, related: bool) -> Match:
     """Returns the same object for equal options: what has been encoded is found by it."""
-    return replace(match, symbols=symbols, related=related)
+    return replace(match, symbols=symbols, compounds=compounds, related=related)
 
 
 def resolve_match(operator: object, phrases: object, fuzzy: object) -> Match:
@@ -133,7 +136,7 @@ def match_of_form(form: object) -> Match:
             )
     fuzzy = False if form["fuzzy"] is None else form["fuzzy"]
     found = resolve_match(form["operator"], form["phrases"], fuzzy)
-    return replace(found, symbols="symbols" in form, related="related" in form)
+    return _counting(found, *(name in form for name in ("symbols", "compounds", "related")))
 
 
 def _fuzzy(fuzzy: object) -> Fuzzy | None:

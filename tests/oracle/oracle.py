@@ -23,6 +23,7 @@ from ibidem.index.analysis import (
     analyse,
     analyse_positions,
     analyser_of,
+    compound_words,
     symbol_words,
     symbols_of,
 )
@@ -296,6 +297,7 @@ def lexical(
     held = [one for one in ANALYSERS if one in by and 64 * by.count(one) >= len(by)] or [home]
     query = spoken(form["text"], home, held)
     symbols = symbol_words(form["text"]) if "symbols" in form["match"] else []
+    symbols += compound_words(form["text"]) if "compounds" in form["match"] else []
     if not query + symbols:
         return [], "no_terms"
     if not documents:
@@ -377,8 +379,13 @@ def idf(frequency: int, documents: dict[bytes, list[str]]) -> float:
 
 
 def length_of(terms: list[str]) -> int:
-    """Returns how many of some terms are words: symbols have no length."""
-    return sum(not set(term) & set("!#$%&*+-/:<=>?@\\^|~") for term in terms)
+    """Returns how many of some terms are words: symbols have no length. A number may have a point,
+    and a compound name has a letter."""
+    return sum(
+        not set(term) & set("!#$%&*+-/:<=>?@\\^|~")
+        and ("." not in term or term.replace(".", "").isdecimal())
+        for term in terms
+    )
 
 
 def parent_of(world: World, key: bytes, view: set[bytes]) -> bytes | None:

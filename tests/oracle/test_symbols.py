@@ -18,16 +18,17 @@ from ibidem.retrieve.query.query import Query, resolve
 
 from .all_layouts import equal_in_all_layouts
 from .oracle import World, answer
-from .symbol_world import random_symbol_options, signed, signed_facts
+from .symbol_world import COMPOUND, SIGNED
 
 
 @pytest.mark.parametrize("block", by_suite(range(16), fast=2, slow=16))
-def test_questions_with_symbols_equal_the_oracle(block):
-    """[4.1.7-a] [4.1.7-b]"""
+@pytest.mark.parametrize("world", [SIGNED, COMPOUND], ids=["signs", "compounds"])
+def test_questions_with_symbols_equal_the_oracle(world, block):
+    """[4.1.7-a] [4.1.7-b] [4.1.7-c]"""
     asked = [
-        query.match.symbols
+        query.match.compounds if world is COMPOUND else query.match.symbols
         for seed in range(block * 5, block * 5 + 5)
-        for query in equal_in_all_layouts(seed, signed_facts, signed, random_symbol_options)
+        for query in equal_in_all_layouts(seed, world.facts, world.reworded, world.options)
     ]
     assert sum(asked) > 5
 
@@ -59,20 +60,52 @@ def test_languages_that_differ_by_a_sign_are_told_apart():
     assert keys(repo.retrieve("csharp"))[0] == "2"
 
 
+def test_an_option_is_found_by_its_name():
+    repo = notes(
+        "All about branches.",
+        "--all\nList the branches there are everywhere.",
+        "-d Delete a branch.",
+        "-D Delete a branch, even if it was not merged.",
+        "Delete all: a branch goes, no verifying.",
+        "--[no-]verify Run the hooks.",
+    )
+    assert keys(repo.retrieve("what does --all mean"))[0] == "1"
+    assert keys(repo.retrieve("branch -d"))[0] == "2"
+    assert keys(repo.retrieve("branch -D"))[0] == "3"
+    assert keys(repo.retrieve("what is --no-verify for"))[0] == "5"
+
+
+def test_a_name_in_parts_is_found_before_its_words():
+    repo = notes(
+        "The default of push, when nothing is pushed by default.",
+        "push.default says what is pushed.",
+        "To push by default is the default.",
+    )
+    assert keys(repo.retrieve("What is Push.Default?"))[0] == "1"
+    assert keys(repo.retrieve("push default"))[0] != "1"
+
+
 def test_a_question_without_symbols_is_written_as_before_them():
-    """[4.1.7-a]"""
+    """[4.1.7-a] [4.1.7-c]"""
+    assert "compounds" not in resolve(Config(), text="- why, e.g.?").form()["match"]
+    assert resolve(Config(), text="why --all?").form()["match"]["compounds"] is True
+    assert resolve(Config(), text="why", queries=["push.default"]).match.compounds
+    assert not resolve(Config(), text="why --all?").match.symbols
     assert "symbols" not in resolve(Config(), text="why - or how?").form()["match"]
     assert resolve(Config(), text="why `-`?").form()["match"]["symbols"] is True
     assert resolve(Config(), text="why", queries=["a // b"]).match.symbols
 
 
-def test_a_question_of_before_symbols_is_answered_as_it_was():
-    """[4.1.7-a]"""
-    rng = random.Random(5)
-    facts = signed_facts(rng)
-    form = resolve(facts.config, text="queue asterisk").form()
+@pytest.mark.parametrize(
+    ("world", "text", "part"),
+    [(SIGNED, "queue asterisk", "symbols"), (COMPOUND, "queue --all", "compounds")],
+)
+def test_a_question_of_before_symbols_is_answered_as_it_was(world, text, part):
+    """[4.1.7-a] [4.1.7-c]"""
+    facts = world.facts(random.Random(5))
+    form = resolve(facts.config, text=text).form()
     new = answer(World(facts.buffer, facts.root), form)
-    del form["match"]["symbols"]
+    del form["match"][part]
     old = answer(World(facts.buffer, facts.root), form)
     nodes = NodeSource(lambda cid: Node.decode(facts.buffer.get(cid)), facts.content)
     snapshot = Index(None, facts.buffer).build(facts.root)
@@ -91,8 +124,17 @@ def test_a_pack_marks_symbols_and_shows_the_part_that_has_them():
     assert "rounds down" in cut.text
 
 
+def test_a_pack_marks_compound_names():
+    repo = notes("Give --[no-]verify, or set push.default to nothing.")
+    ((hit,),) = [pack.hits for pack in repo.packs("--no-verify", spans=True).items]
+    text = repo.packs("--no-verify").items[0].text
+    assert "--[no-]verify" in {text[start:stop] for start, stop in hit.spans}
+
+
 def test_symbols_are_never_required():
     """[4.1.7-b]"""
+    repo = notes("verify the branch", "--no-verify: a branch")
+    assert keys(repo.retrieve("--no-verify branch", operator="and")) == ["1", "0"]
     repo = notes("division rounds down", "division: a // b", "a // b")
     assert set(keys(repo.retrieve("slash division", operator="and"))) == set()
     assert keys(repo.retrieve("// division", operator="and")) == ["1", "0"]

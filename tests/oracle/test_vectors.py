@@ -82,6 +82,7 @@ class Says:
         *cases("walks"),
         *cases("mentions"),
         *cases("symbols"),
+        *cases("compounds"),
         *cases("related"),
         *cases("history"),
         *cases("queries"),

@@ -1,4 +1,4 @@
-"""Symbols are compared with a slow oracle that reads the rules one by one."""
+"""Symbols are compared with slow oracles that read the rules one by one."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import random
 
 import pytest
 
-from ibidem.index.analysis import symbol_words, symbols_of
+from ibidem.index.analysis import compound_words, symbol_words, symbols_of
+from ibidem.index.analysis.symbols import symbol_positions
 
 SIGNS = "!#$%&*+-/:<=>?@\\^|~"
+Positions = list[tuple[str, int, int]]
 
 
-def slow(text: str, *, at_line_begin: bool = False) -> list[str]:
-    """Returns the symbols of a text by looking at each of its places."""
+def slow_signs(text: str, *, at_line_begin: bool = False) -> Positions:
+    """Returns the signs of a text by looking at each of its places."""
     found = []
     for start in range(len(text)):
         stop = start
@@ -36,7 +38,48 @@ def slow(text: str, *, at_line_begin: bool = False) -> list[str]:
             and (stop == len(text) or text[stop] in " \t\r\n`'\")]},.;")
             and (at_line_begin or first < start or text[line:first].strip(" \t"))
         ):
-            found.append(text[first:stop].lower())
+            found.append((text[first:stop].lower(), first, stop))
+    return found
+
+
+def slow_compounds(text: str) -> Positions:
+    """Returns the compound names of a text by looking at each of its places."""
+
+    def word_end(at: int) -> int:
+        while at < len(text) and text[at].isascii() and (text[at].isalnum() or text[at] == "_"):
+            at += 1
+        return at
+
+    def name_end(at: int) -> int:
+        end = word_end(at)
+        while end > at:
+            ends = [word_end(end + len(by)) for by in (".", "::", "-") if text.startswith(by, end)]
+            if not ends or text[max(ends) - 1] in ".:-":
+                break
+            end = max(ends)
+        return end
+
+    found: Positions = []
+    at = 0
+    while at < len(text):
+        before, name = text[at - 1 : at], ""
+        is_open = before in ("", *" \t\r\n`'\"([{,;.|/<>=")
+        for sign in ("--[no-]", "--", "-"):
+            start = at + len(sign)
+            if is_open and text.startswith(sign, at) and name_end(start) > start:
+                name, end = text[start : name_end(start)], name_end(start)
+                whole = ["--" + name, "--no-" + name] if "[" in sign else [sign + name]
+                break
+        else:
+            end = name_end(at)
+            is_name = at == 0 or word_end(at - 1) == at - 1
+            if is_name and ("." in text[at:end] or "::" in text[at:end]):
+                name, whole = text[at:end], [text[at:end].lower()]
+            words = name.replace("::", ".").replace("-", ".").split(".")
+            whole = whole if max(map(len, words)) > 1 else []
+        if name and any(one.isalpha() for one in name) and end - at <= 64:
+            found += [(one, at, end) for one in whole]
+        at = max(end, at + 1) if name else at + 1
     return found
 
 
@@ -47,9 +90,23 @@ def test_symbols_equal_those_of_the_oracle(count: int) -> None:
     alphabet = [*SIGNS, *"  \n\r\t`'\"([{)]},;.aZ9_\u00e9\u6771", "c++", "C#", " // ", "x" * 16]
     for _ in range(count):
         text = "".join(rng.choices(alphabet, k=rng.randint(0, 30)))
-        assert symbols_of(text) == slow(text), text
+        wanted = slow_signs(text) + slow_compounds(text)
+        assert symbol_positions(text) == sorted(wanted, key=lambda one: one[1]), text
         alone = {one for (one, *more) in symbol_words(text) if not more}
-        assert alone <= set(slow(text, at_line_begin=True)) | {":=", "@", "~", "c++", "c#"}
+        signs = {one for one, _, _ in slow_signs(text, at_line_begin=True)}
+        assert alone <= signs | {":=", "@", "~", "c++", "c#"}
+
+
+@pytest.mark.parametrize("count", [4_000, pytest.param(30_000, marks=pytest.mark.slow)])
+def test_compound_names_equal_those_of_the_oracle(count: int) -> None:
+    """[8.3-a] [8.3-b]"""
+    rng = random.Random(8)
+    alphabet = [*"aB_9.:-- /(\u00e9", "::", "--", "-", " --", "[no-]", "--[no-]", "x" * 60, ".ab"]
+    for _ in range(count):
+        text = "".join(rng.choices(alphabet, k=rng.randint(0, 14)))
+        assert [one for one in symbol_positions(text) if one[0].strip(SIGNS)] == slow_compounds(
+            text
+        ), text
 
 
 @pytest.mark.parametrize(
@@ -59,13 +116,26 @@ def test_symbols_equal_those_of_the_oracle(count: int) -> None:
         ("C++, C# and a/b", ["c++", "c#"]),
         ("- x * y", ["*"]),
         ("C++ begins a line", ["c++"]),
-        ("see http://example.org/a, x->y, 50% and <b>", []),
+        ("see http://a.b/a, x->y, 50% and <b>", []),
         ("a ==== b", []),
         ("the prefix has no final `/`.", ["/"]),
         ("caf\u00e9# and ab#", []),
         ("", []),
         ("=" * 300_000 + "x", []),
         ("a " + "=" * 300_000 + " // b", ["//"]),
+        ("- x --all -d -D [--[no-]verify]", ["--all", "-d", "-D", "--verify", "--no-verify"]),
+        ("a|--b c--d -1 e-mail", ["--b"]),
+        ("--a-b=--c.d/-e", ["--a-b", "--c.d", "-e"]),
+        (
+            "`push.Default`, std::env::args() and my-file.txt.",
+            ["push.default", "std::env::args", "my-file.txt"],
+        ),
+        ("i.e. U.S. 2.7 a..b a:b v2.7 end.Then", ["v2.7", "end.then"]),
+        ("a." + "b" * 62 + " a." + "b" * 63 + " -" + "c" * 64, ["a." + "b" * 62]),
+        ("a-" * 200_000 + "a.bc", []),
+        ("a." * 200_000, []),
+        ("-" * 300_000 + "a", []),
+        ("x" * 300_000 + ".y", []),
     ],
 )
 def test_symbols_stand_alone(text: str, wanted: list[str]) -> None:
@@ -90,3 +160,12 @@ def test_symbols_stand_alone(text: str, wanted: list[str]) -> None:
 def test_a_question_has_and_names_symbols(question: str, wanted: list[tuple[str, ...]]) -> None:
     """[8.2-a] [8.2-b]"""
     assert sorted(symbol_words(question)) == sorted(wanted)
+
+
+def test_a_question_has_compound_names() -> None:
+    assert compound_words("Is --all, or `push.default`, like --All? And --all?") == [
+        ("--all",),
+        ("push.default",),
+        ("--All",),
+    ]
+    assert compound_words("Why -- or -, e.g. 2.7?") == []
