@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import htpy as h
 
-from ibidem.index.analysis import analyse, analyse_positions, compound_words, symbol_words
+from ibidem.index.analysis import analyse, analyse_positions, code_words, symbol_words
 from ibidem.index.analysis.symbols import symbol_positions
 from ibidem.objects.printable import one_line
 from ibidem.pages import svg
@@ -109,7 +109,7 @@ def marked(text: str, question: str, analyser: str) -> list[h.Node]:
     >>> print(*marked("a // b", "two slashes", "english-1"), sep="")
     a <mark>//</mark> b
     """
-    symbols = symbol_words(question) + compound_words(question)
+    symbols = symbol_words(question) + code_words(question)
     wanted = set(analyse(question, analyser)).union(*symbols)
     terms = analyse_positions(text, analyser) + symbol_positions(text)
     found: list[h.Node] = []

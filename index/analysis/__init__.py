@@ -8,7 +8,7 @@ from ibidem.index.analysis.analyser import (
     analyse_positions,
     analyser_of,
 )
-from ibidem.index.analysis.symbols import compound_words, symbol_words, symbols_of
+from ibidem.index.analysis.symbols import code_words, symbol_words, symbols_of
 
 __all__ = [
     "ANALYSERS",
@@ -17,7 +17,7 @@ __all__ = [
     "analyse",
     "analyse_positions",
     "analyser_of",
-    "compound_words",
+    "code_words",
     "symbol_words",
     "symbols_of",
 ]

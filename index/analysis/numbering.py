@@ -28,6 +28,7 @@ from ibidem.index.analysis.analyser import (
 )
 from ibidem.index.analysis.chunks import ChunkNumbers
 from ibidem.index.analysis.language import languages_by_word
+from ibidem.index.analysis.sieve import possible_symbols
 from ibidem.index.analysis.symbols import symbols_of
 from ibidem.index.analysis.words import folded_words
 from ibidem.index.arrays import ranges
@@ -106,8 +107,10 @@ class TermNumbering:
         has, (n,); those of texts without terms, whose `lengths` are 0, do not count."""
         known = self._numbers
         found = [
-            symbols_of(text) if length else []
-            for text, length in zip(texts, lengths.tolist(), strict=True)
+            symbols_of(text, may_have) if length else []
+            for text, length, may_have in zip(
+                texts, lengths.tolist(), possible_symbols(texts), strict=True
+            )
         ]
         numbers = [known.setdefault(symbol, len(known)) for one in found for symbol in one]
         return np.array(numbers, np.uint32), np.array([len(one) for one in found], np.int64)

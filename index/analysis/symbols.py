@@ -1,5 +1,5 @@
 """Symbols: operators and signs that stand alone in a text, such as `:=`, and the words for them,
-and compound names.
+and words of code.
 
 Words are what letters make, so a question about an operator would find nothing: neither `//` nor
 "two slashes" is a word of the text that explains it. Idea: a short run of signs between spaces,
@@ -17,18 +17,22 @@ import re
 from collections.abc import Iterator
 from operator import itemgetter
 
-from ibidem.index.analysis.compounds import compound_positions
+from ibidem.index.analysis.code import EVERYTHING, SIGNS, code_positions
 from ibidem.index.analysis.fold import ASCII_LOWER
 
 SymbolWord = tuple[str, ...]
 """The symbols that one sign or name of a question stands for, ascending."""
 
 _RUN_MAX = 3
-_RUN = re.compile(rf"[!#$%&*+\-/:<=>?@\\^|~]{{1,{_RUN_MAX + 1}}}+(?=[ \t\r\n`'\")\]}},;.]|\Z)")
-"""A run with its end, or the last signs of a longer one, which is none. Most signs are between
-letters, and passed over here; each is looked at a few times at most."""
+_OF_A_RUN = r"[!#$%&*+\-/:<=>?@\\^|~]"
+_BEFORE = " \t\r\n`'\"([{,;."
+_RUN = re.compile(
+    rf"{_OF_A_RUN}(?:(?<![^{re.escape(_BEFORE)}].){_OF_A_RUN}{{0,{_RUN_MAX}}}"
+    r"|(?<=[A-Za-z]\+)\+|(?<=[A-Za-z]#))(?=[ \t\r\n`'\")\]},;.]|\Z)"
+)
+"""A run, or the first signs of one that is too long and therefore none; `++` and `#` also after a
+letter. Most signs are between letters, and passed over here."""
 _QUOTES = frozenset("`'\"")
-_BEFORE = _QUOTES | frozenset(" \t\r\n([{,;.")
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
 _LETTERS_MAX = {"++": 16, "#": 1}
 """By run, how many letters may stand directly before it and belong to it, as in C++ and C#."""
@@ -84,31 +88,32 @@ def _named() -> Iterator[tuple[tuple[str, ...], SymbolWord]]:
 _NAMES = dict(_named())
 
 
-def symbols_of(text: str) -> list[str]:
+def symbols_of(text: str, may_have: int = EVERYTHING) -> list[str]:
     """Returns the symbols of a text in text order, repeats kept.
 
     Spec: analysis 8.1, 8.3.
+
+    Args:
+        text: any text.
+        may_have: what it may have at all (`sieve.py`).
 
     >>> symbols_of("Unlike C#, `a := b // c` is an expression, see http://x1.org/y")
     ['c#', ':=', '//', 'x1.org']
     >>> symbols_of("- one * two --all")
     ['*', '--all']
     """
-    return [symbol for symbol, _, _ in symbol_positions(text)]
+    return [symbol for symbol, _, _ in symbol_positions(text, may_have)] if may_have else []
 
 
-def symbol_positions(text: str) -> list[tuple[str, int, int]]:
-    """Returns the same with the half-open range of each in the text, in code points.
-
-    Spec: analysis 8.1, 8.3.
-    """
+def symbol_positions(text: str, may_have: int = EVERYTHING) -> list[tuple[str, int, int]]:
+    """Returns the same with the half-open range of each in the text, in code points."""
     found = [
         (symbol, start, start + len(symbol))
-        for symbol, start in _found(text)
+        for symbol, start in (_found(text) if may_have & SIGNS else ())
         if symbol[0] in _LETTERS or not _begins_line(text, start)
     ]
-    compounds = compound_positions(text)
-    return sorted(found + compounds, key=_START) if found and compounds else found or compounds
+    code = code_positions(text, may_have)
+    return sorted(found + code, key=_START) if found and code else found or code
 
 
 def symbol_words(question: str) -> list[SymbolWord]:
@@ -132,15 +137,15 @@ def symbol_words(question: str) -> list[SymbolWord]:
     return list(found)
 
 
-def compound_words(question: str) -> list[SymbolWord]:
-    """Returns the compound names that a question has, each once.
+def code_words(question: str) -> list[SymbolWord]:
+    """Returns the words of code that a question has, each once.
 
     Spec: analysis 8.4.
 
-    >>> compound_words("What do --all and `push.default` do? And --all?")
-    [('--all',), ('push.default',)]
+    >>> code_words("What do --all and `push.default` do? And --all, and the with statement?")
+    [('--all',), ('push.default',), ('WITH',)]
     """
-    return list(dict.fromkeys((name,) for name, _, _ in compound_positions(question)))
+    return list(dict.fromkeys((name,) for name, _, _ in code_positions(question)))
 
 
 def _found(text: str) -> Iterator[tuple[str, int]]:
@@ -152,7 +157,9 @@ def _found(text: str) -> Iterator[tuple[str, int]]:
         first = start - _LETTERS_MAX.get(run, 0)
         while start > max(first, 0) and text[start - 1].translate(ASCII_LOWER) in _LETTERS:
             start -= 1
-        if start == 0 or text[start - 1] in _BEFORE:
+        if start == match.start():
+            yield run, start
+        elif start == 0 or text[start - 1] in _BEFORE:
             yield text[start:stop].translate(ASCII_LOWER), start
 
 

@@ -19,7 +19,7 @@ from ibidem.index.analysis import (
     analyse,
     analyse_positions,
     analyser_of,
-    compound_words,
+    code_words,
     symbol_words,
 )
 from ibidem.index.analysis.words import TERM_MAX
@@ -54,7 +54,7 @@ def query_symbols(query: Query) -> frozenset[str]:
 
 
 def symbol_counts(query: Query) -> Counter[Word]:
-    """Returns what the symbols of a question stand for, and its compound names, as words whose
+    """Returns what the symbols of a question stand for, and its words of code, as words whose
     forms are symbols.
 
     They add to a score and are never required: a text that explains `//` may do without it.
@@ -63,8 +63,8 @@ def symbol_counts(query: Query) -> Counter[Word]:
     """
     assert query.text is not None, "BUG: the lexical lane runs on a text"
     signs = symbol_words(query.text) if query.match.symbols else []
-    compounds = compound_words(query.text) if query.match.compounds else []
-    return Counter(signs + compounds)
+    code = code_words(query.text) if query.match.code else []
+    return Counter(signs + code)
 
 
 def shorter_terms(

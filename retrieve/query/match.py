@@ -5,12 +5,12 @@
     fuzzy      terms at edit distance 1 also count, with a lower weight: if not said otherwise,
                those of terms that no document has
     symbols    whether symbols of the text count, and those that it names
-    compounds  whether compound names of the text, such as `--all`, count
+    code       whether words of code in the text, such as `--all` and WITH, count
     related    whether passages are also ranked by related words
 
-The last three are written only where they count. `symbols` and `compounds` are no options: they
-hold for every question whose text has some. `related` is one that new repositories have set.
-Questions of before do not have them, and are answered as they were.
+The last three are written only where they count. `symbols` and `code` are no options: they hold
+for every question whose text has some. `related` is one that new repositories have set. Questions
+of before do not have them, and are answered as they were.
 
 Spec: retrieval 4.1.2 to 4.1.4, 4.1.7, 4.1.8.
 """
@@ -23,14 +23,14 @@ from functools import lru_cache
 from typing import Any
 
 from ibidem.index.analysis.related import has_related_terms
-from ibidem.index.analysis.symbols import compound_words, symbol_words
+from ibidem.index.analysis.symbols import code_words, symbol_words
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import default, defaults
 
 OR, AND = "or", "and"
-WHERE_THEY_COUNT = frozenset({"symbols", "compounds", "related"})
+WHERE_THEY_COUNT = frozenset({"symbols", "code", "related"})
 """The fields that depend on the words of a text, and are written only where they are true."""
 
 
@@ -62,7 +62,7 @@ class Match:
     fuzzy: Fuzzy | None = Fuzzy(rare=1)
     """By default only terms that no document has bring in others."""
     symbols: bool = False
-    compounds: bool = False
+    code: bool = False
     related: bool = False
 
     def form(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class Match:
     def for_texts(self, texts: Sequence[str], *, related: bool) -> Match:
         """Returns the options of a question with some texts.
 
-        Symbols and compound names count if a text has any; related words if a text has words with
+        Symbols and words of code count if a text has any; related words if a text has words with
         any, and one word is enough.
 
         Args:
@@ -87,9 +87,9 @@ class Match:
             related: whether related words are asked for.
         """
         has_symbols = any(map(symbol_words, texts))
-        has_compounds = any(map(compound_words, texts))
+        has_code = any(map(code_words, texts))
         has_related = related and self.is_of_any_word and any(map(has_related_terms, texts))
-        return _counting(self, has_symbols, has_compounds, has_related)
+        return _counting(self, has_symbols, has_code, has_related)
 
     @property
     def of_any_text(self) -> Match:
@@ -98,9 +98,9 @@ class Match:
 
 
 @lru_cache(maxsize=64)
-def _counting(match: Match, symbols: bool, compounds: bool, related: bool) -> Match:
+def _counting(match: Match, symbols: bool, code: bool, related: bool) -> Match:
     """Returns the same object for equal options: what has been encoded is found by it."""
-    return replace(match, symbols=symbols, compounds=compounds, related=related)
+    return replace(match, symbols=symbols, code=code, related=related)
 
 
 def resolve_match(operator: object, phrases: object, fuzzy: object) -> Match:
@@ -136,7 +136,7 @@ def match_of_form(form: object) -> Match:
             )
     fuzzy = False if form["fuzzy"] is None else form["fuzzy"]
     found = resolve_match(form["operator"], form["phrases"], fuzzy)
-    return _counting(found, *(name in form for name in ("symbols", "compounds", "related")))
+    return _counting(found, *(name in form for name in ("symbols", "code", "related")))
 
 
 def _fuzzy(fuzzy: object) -> Fuzzy | None:

@@ -41,6 +41,7 @@ WORDS = [
     "//",
     "--all",
     "push.default",
+    "WITH",
 ]
 VALUES: list = [True, False, 1, 1.0, 2, 2.5, -7, 2**53, 2**53 + 1, 2.0**53, -(2**64), 2**64 - 1]
 VALUES += [

@@ -58,7 +58,11 @@ def terms_of(node: Node, graph: Graph, store: MemoryStore) -> Counter[str]:
 
 def length_of(terms: Counter[str]) -> int:
     """Returns how many words a text has: symbols have no length."""
-    return sum(count for term, count in terms.items() if not set(term) & set("/:=@-."))
+    return sum(
+        count
+        for term, count in terms.items()
+        if not set(term) & set("/:=@-.") and not term.isupper()
+    )
 
 
 def ids_of(snapshot: Snapshot, ordinals: Any) -> list[bytes]:

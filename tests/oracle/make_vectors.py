@@ -26,7 +26,7 @@ from .mention_world import named_facts, random_mention_options
 from .oracle import World, answer, exact, measure
 from .related_world import random_related_options, related_facts
 from .shown import contain, estimate, render
-from .symbol_world import COMPOUND, SIGNED
+from .symbol_world import CODE, SIGNED
 from .union_world import of_several, part, split
 from .world import WORDS, Facts, edited, random_facts, random_history, random_options, with_queries
 
@@ -41,7 +41,7 @@ UNION_BYTES_MAX = 24_000
 QUERIES_STATES = 4
 MENTION_ANCHORS = ["5.6-a", "5.6.1-a", "5.6.1-b", "5.6.2-a", "5.6.2-b", "5.6.2-c", "5.6.2-d"]
 RELATED_ANCHORS = ["4.1.8-a", "4.1.8-b", "9-a"]
-COMPOUND_ANCHORS = ["4.1.7-b", "4.1.7-c", "8.3-a", "8.3-b"]
+CODE_ANCHORS = ["4.1.7-b", "4.1.7-c", "8.3-a", "8.3-b", "8.3-c"]
 SYMBOL_ANCHORS = ["4.1.7-a", "4.1.7-b", "8.1-a", "8.2-a", "8.2-b"]
 WALK_ANCHORS = [
     "5-a",
@@ -72,7 +72,7 @@ def main() -> None:
     write("mentions", told("mentions", MENTION_ANCHORS, named_facts, random_mention_options))
     write("related", told("related", RELATED_ANCHORS, related_facts, random_related_options))
     write("symbols", told("symbols", SYMBOL_ANCHORS, SIGNED.facts, SIGNED.options))
-    write("compounds", told("compounds", COMPOUND_ANCHORS, COMPOUND.facts, COMPOUND.options))
+    write("code", told("code", CODE_ANCHORS, CODE.facts, CODE.options))
     write("history", histories())
     write("queries", subqueries())
     write("union", unions())

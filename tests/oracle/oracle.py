@@ -23,7 +23,7 @@ from ibidem.index.analysis import (
     analyse,
     analyse_positions,
     analyser_of,
-    compound_words,
+    code_words,
     symbol_words,
     symbols_of,
 )
@@ -297,7 +297,7 @@ def lexical(
     held = [one for one in ANALYSERS if one in by and 64 * by.count(one) >= len(by)] or [home]
     query = spoken(form["text"], home, held)
     symbols = symbol_words(form["text"]) if "symbols" in form["match"] else []
-    symbols += compound_words(form["text"]) if "compounds" in form["match"] else []
+    symbols += code_words(form["text"]) if "code" in form["match"] else []
     if not query + symbols:
         return [], "no_terms"
     if not documents:
@@ -380,10 +380,11 @@ def idf(frequency: int, documents: dict[bytes, list[str]]) -> float:
 
 def length_of(terms: list[str]) -> int:
     """Returns how many of some terms are words: symbols have no length. A number may have a point,
-    and a compound name has a letter."""
+    a word of code has a letter beside it or is in capitals."""
     return sum(
         not set(term) & set("!#$%&*+-/:<=>?@\\^|~")
         and ("." not in term or term.replace(".", "").isdecimal())
+        and not term.isupper()
         for term in terms
     )
 

@@ -49,25 +49,19 @@ class SymbolWorld:
 _SIGNS = (":=", "`//`", "(@)", "'*'", "C++", "c#,", "/", "->", "a//b", "- ", "\n- x", "==.", "****")
 _NAMED = ("slash", "at sign", "asterisk", "cpp", "walrus", "two dashes")
 SIGNED = SymbolWorld(_SIGNS, (*_NAMED, *_SIGNS))
-_NAMES = (
-    "--all",
-    "-d,",
-    "-D",
-    "--[no-]lock",
-    "`push.default`",
-    "std::queue",
-    "my-lock.txt",
-    "e.g.",
+_CODE = (
+    *("--all", "-d,", "-D", "--[no-]lock", "`push.default`", "std::queue", "my-lock.txt", "e.g."),
+    *("WITH", "`with`", '"not in"', "the or operator", "IS", "ALL", "`for x in y`"),
 )
-COMPOUND = SymbolWorld(
+CODE = SymbolWorld(
     (
-        *_NAMES,
-        "(--no-lock)",
-        "Push.Default.",
-        "a--all",
-        "-1",
-        "--queue=--all",
-        "https://x1.org/the",
+        *_CODE,
+        *("(--no-lock)", "Push.Default.", "a--all", "-1", "--queue=--all", "https://x1.org/the"),
+        *("built-in operator", "each statement", "`a-with`", "in\nloops", "`` ` or ` ``", "with"),
     ),
-    (*_NAMES, "--lock", "PUSH.DEFAULT?", "the std::queue", "//", "x1.org", "log_error", "slash"),
+    (
+        *_CODE,
+        *("--lock", "PUSH.DEFAULT?", "the std::queue", "//", "x1.org", "log_error", "slash"),
+        *("the with statement", "a for loop", "OR", "'in'"),
+    ),
 )

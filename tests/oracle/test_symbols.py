@@ -18,15 +18,15 @@ from ibidem.retrieve.query.query import Query, resolve
 
 from .all_layouts import equal_in_all_layouts
 from .oracle import World, answer
-from .symbol_world import COMPOUND, SIGNED
+from .symbol_world import CODE, SIGNED
 
 
 @pytest.mark.parametrize("block", by_suite(range(16), fast=2, slow=16))
-@pytest.mark.parametrize("world", [SIGNED, COMPOUND], ids=["signs", "compounds"])
+@pytest.mark.parametrize("world", [SIGNED, CODE], ids=["signs", "code"])
 def test_questions_with_symbols_equal_the_oracle(world, block):
     """[4.1.7-a] [4.1.7-b] [4.1.7-c]"""
     asked = [
-        query.match.compounds if world is COMPOUND else query.match.symbols
+        query.match.code if world is CODE else query.match.symbols
         for seed in range(block * 5, block * 5 + 5)
         for query in equal_in_all_layouts(seed, world.facts, world.reworded, world.options)
     ]
@@ -75,6 +75,19 @@ def test_an_option_is_found_by_its_name():
     assert keys(repo.retrieve("what is --no-verify for"))[0] == "5"
 
 
+def test_a_keyword_is_found_though_it_is_a_stop_word():
+    repo = notes(
+        "A loop with a statement in it, and with an operator.",
+        "The `with` statement closes a file.",
+        "ON DELETE CASCADE, or on its own ON, says what is deleted.",
+        "delete, for what it is worth, deletes.",
+    )
+    assert keys(repo.retrieve("How does the with statement work?"))[0] == "1"
+    assert keys(repo.retrieve("what does `with` do")) == ["1"]
+    assert keys(repo.retrieve("ON DELETE"))[0] == "2"
+    assert keys(repo.retrieve("on delete"))[0] == "3"
+
+
 def test_a_name_in_parts_is_found_before_its_words():
     repo = notes(
         "The default of push, when nothing is pushed by default.",
@@ -87,9 +100,9 @@ def test_a_name_in_parts_is_found_before_its_words():
 
 def test_a_question_without_symbols_is_written_as_before_them():
     """[4.1.7-a] [4.1.7-c]"""
-    assert "compounds" not in resolve(Config(), text="- why, e.g.?").form()["match"]
-    assert resolve(Config(), text="why --all?").form()["match"]["compounds"] is True
-    assert resolve(Config(), text="why", queries=["push.default"]).match.compounds
+    assert "code" not in resolve(Config(), text="- why, e.g.?").form()["match"]
+    assert resolve(Config(), text="why --all?").form()["match"]["code"] is True
+    assert resolve(Config(), text="why", queries=["push.default"]).match.code
     assert not resolve(Config(), text="why --all?").match.symbols
     assert "symbols" not in resolve(Config(), text="why - or how?").form()["match"]
     assert resolve(Config(), text="why `-`?").form()["match"]["symbols"] is True
@@ -98,7 +111,7 @@ def test_a_question_without_symbols_is_written_as_before_them():
 
 @pytest.mark.parametrize(
     ("world", "text", "part"),
-    [(SIGNED, "queue asterisk", "symbols"), (COMPOUND, "queue --all", "compounds")],
+    [(SIGNED, "queue asterisk", "symbols"), (CODE, "queue --all", "code")],
 )
 def test_a_question_of_before_symbols_is_answered_as_it_was(world, text, part):
     """[4.1.7-a] [4.1.7-c]"""
@@ -124,7 +137,7 @@ def test_a_pack_marks_symbols_and_shows_the_part_that_has_them():
     assert "rounds down" in cut.text
 
 
-def test_a_pack_marks_compound_names():
+def test_a_pack_marks_words_of_code():
     repo = notes("Give --[no-]verify, or set push.default to nothing.")
     ((hit,),) = [pack.hits for pack in repo.packs("--no-verify", spans=True).items]
     text = repo.packs("--no-verify").items[0].text

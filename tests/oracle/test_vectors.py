@@ -82,7 +82,7 @@ class Says:
         *cases("walks"),
         *cases("mentions"),
         *cases("symbols"),
-        *cases("compounds"),
+        *cases("code"),
         *cases("related"),
         *cases("history"),
         *cases("queries"),

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 
-from ibidem.index.analysis import compound_words, symbol_words, symbols_of
+from ibidem.index.analysis import code_words, symbol_words, symbols_of
+from ibidem.index.analysis.code import KEYWORDS, code_positions
+from ibidem.index.analysis.sieve import possible_symbols
+from ibidem.index.analysis.stop import STOP_WORDS
 from ibidem.index.analysis.symbols import symbol_positions
 
 SIGNS = "!#$%&*+-/:<=>?@\\^|~"
+DETERMINERS = {"all", "any", "both", "each", "no", "once", "only", "some", "this", "which"}
+OF_A_KIND = KEYWORDS - DETERMINERS
 Positions = list[tuple[str, int, int]]
 
 
@@ -42,8 +48,8 @@ def slow_signs(text: str, *, at_line_begin: bool = False) -> Positions:
     return found
 
 
-def slow_compounds(text: str) -> Positions:
-    """Returns the compound names of a text by looking at each of its places."""
+def slow_options_and_names(text: str) -> Positions:
+    """Returns the options and names in parts of a text by looking at each of its places."""
 
     def word_end(at: int) -> int:
         while at < len(text) and text[at].isascii() and (text[at].isalnum() or text[at] == "_"):
@@ -83,6 +89,42 @@ def slow_compounds(text: str) -> Positions:
     return found
 
 
+def slow_keywords(text: str) -> Positions:
+    """Returns the keywords of a text by looking at each of its words."""
+    marked: set[int] = set()
+    at = 0
+    while at < len(text):  # between backquotes
+        sign = "``" if text.startswith("``", at) else text[at] if text[at] == "`" else ""
+        end = at
+        for mark in [sign, "`"] if sign else []:
+            first = at + len(mark)
+            last = first
+            while last < len(text) and text[last] not in "`\n":
+                last += 1
+            if 1 <= last - first <= 80 and text.startswith(mark, last):
+                marked |= set(range(first, last))
+                end = last + len(mark)
+                break
+        at = max(end, at + 1)
+    found = []
+    for match in re.finditer(r"[A-Za-z0-9_]+", text):
+        word, start, end = match[0], match.start(), match.end()
+        before, after = text[:start], text[end:]
+        kind = r"[ \n](statement|clause|keyword|operator|loop|expression)s?\b"
+        is_quoted = any(
+            re.search(rf"(?<![A-Za-z0-9_]){mark}([a-z]+ ){{0,2}}\Z", before)
+            and re.match(rf"( [a-z]+){{0,2}}{mark}(?![A-Za-z0-9_])", after)
+            for mark in "'\""
+        )
+        is_of_a_kind = word in OF_A_KIND and re.match(kind, after, re.ASCII)
+        is_code = word.isupper() or (
+            word.islower() and (start in marked or is_quoted or is_of_a_kind)
+        )
+        if is_code and before[-1:] not in (*".:-]",) and after[:1] != "-":
+            found += [(word.upper(), start, end)] if word.lower() in KEYWORDS else []
+    return found
+
+
 @pytest.mark.parametrize("count", [2_000, pytest.param(60_000, marks=pytest.mark.slow)])
 def test_symbols_equal_those_of_the_oracle(count: int) -> None:
     """[8.1-a]"""
@@ -90,7 +132,7 @@ def test_symbols_equal_those_of_the_oracle(count: int) -> None:
     alphabet = [*SIGNS, *"  \n\r\t`'\"([{)]},;.aZ9_\u00e9\u6771", "c++", "C#", " // ", "x" * 16]
     for _ in range(count):
         text = "".join(rng.choices(alphabet, k=rng.randint(0, 30)))
-        wanted = slow_signs(text) + slow_compounds(text)
+        wanted = slow_signs(text) + slow_options_and_names(text)
         assert symbol_positions(text) == sorted(wanted, key=lambda one: one[1]), text
         alone = {one for (one, *more) in symbol_words(text) if not more}
         signs = {one for one, _, _ in slow_signs(text, at_line_begin=True)}
@@ -98,15 +140,39 @@ def test_symbols_equal_those_of_the_oracle(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [4_000, pytest.param(30_000, marks=pytest.mark.slow)])
-def test_compound_names_equal_those_of_the_oracle(count: int) -> None:
+def test_options_and_names_equal_those_of_the_oracle(count: int) -> None:
     """[8.3-a] [8.3-b]"""
     rng = random.Random(8)
     alphabet = [*"aB_9.:-- /(\u00e9", "::", "--", "-", " --", "[no-]", "--[no-]", "x" * 60, ".ab"]
     for _ in range(count):
         text = "".join(rng.choices(alphabet, k=rng.randint(0, 14)))
-        assert [one for one in symbol_positions(text) if one[0].strip(SIGNS)] == slow_compounds(
-            text
-        ), text
+        assert code_positions(text) == slow_options_and_names(text), text
+
+
+@pytest.mark.parametrize("count", [4_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_keywords_equal_those_of_the_oracle(count: int) -> None:
+    """[8.3-c]"""
+    rng = random.Random(9)
+    words = ["with", "WITH", "in", "OR", "each", "EACH", " loop", " clauses"]
+    for _ in range(count):
+        text = "".join(rng.choices([*"`'\" \n-.:]xé_", "``", *words], k=rng.randint(0, 14)))
+        found = [one for one in code_positions(text) if one[0].isalpha() and one[0].isupper()]
+        assert found == slow_keywords(text), text
+
+
+@pytest.mark.parametrize("count", [200, pytest.param(4_000, marks=pytest.mark.slow)])
+def test_a_quick_look_at_many_texts_misses_no_symbol(count: int) -> None:
+    rng = random.Random(10)
+    words = ["with", "OR", " loop", " clauses", "ab", "[no-]", "--", "::", "++", "C#", "", "é"]
+    alphabet = [*SIGNS, *"  \n\t`'\"([{)]},;.aZ9_\u6771", *words]
+    nothing = 0
+    for _ in range(count):
+        sizes = rng.choices((0, 1, 2, 3, 5, 9), k=rng.randint(0, 40))
+        texts = ["".join(rng.choices(alphabet, k=size)) for size in sizes]
+        for text, may_have in zip(texts, possible_symbols(texts), strict=True):
+            assert symbols_of(text, may_have) == symbols_of(text), (text, may_have)
+            nothing += not may_have
+    assert nothing > count
 
 
 @pytest.mark.parametrize(
@@ -162,10 +228,22 @@ def test_a_question_has_and_names_symbols(question: str, wanted: list[tuple[str,
     assert sorted(symbol_words(question)) == sorted(wanted)
 
 
-def test_a_question_has_compound_names() -> None:
-    assert compound_words("Is --all, or `push.default`, like --All? And --all?") == [
+def test_a_question_has_words_of_code() -> None:
+    """[8.3-a] [8.3-b] [8.3-c]"""
+    assert code_words("Is --all, or `push.default`, like --All? And --all?") == [
         ("--all",),
         ("push.default",),
         ("--All",),
     ]
-    assert compound_words("Why -- or -, e.g. 2.7?") == []
+    assert code_words('Is `for x in y` a for loop, and IS "not in" an operator?') == [
+        ("FOR",),
+        ("IN",),
+        ("IS",),
+        ("NOT",),
+    ]
+    assert code_words("Why -- or -, e.g. 2.7, in each statement of it? 'Tis in.") == []
+
+
+def test_keywords_are_stop_words() -> None:
+    assert set(STOP_WORDS["english"].split()) >= KEYWORDS
+    assert {len(word) for word in KEYWORDS} <= set(range(2, 8))
