@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @click.command("log")
-@limit_option("Commits", short=True)
+@limit_option("Commits")
 @click.option("--oneline", is_flag=True, help="One line per commit.")
 @click.option("--graph", is_flag=True, help="Draw the commit graph.")
 @click.option("--path", metavar="PATH", help="Only commits that touched the document of PATH.")

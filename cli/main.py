@@ -140,6 +140,7 @@ class LazyGroup(click.Group):
             near = [SYNONYMS[name]] if name in SYNONYMS else get_close_matches(name, known)
             like = " or ".join(near)
             ctx.fail(f"no such command: {name}" + (f"; did you mean {like}?" if like else ""))
+        ctx.obj.command = f"{ctx.command_path} {name}"
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -219,7 +220,7 @@ def _report_usage(session: Session, error: click.UsageError) -> int:
         return exits.USAGE
     if error.ctx is not None and not session.json:
         output.note(*error.ctx.get_usage().splitlines())
-    path = error.ctx.command_path if error.ctx else "repo"
+    path = error.ctx.command_path if error.ctx else session.command
     hint = f"see {path} --help"
     if "unexpected extra argument" in message and error.ctx is not None:
         has_at = any("--at" in option.opts for option in error.ctx.command.params)

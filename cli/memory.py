@@ -81,7 +81,7 @@ def add_command(
 @click.option(
     "--root-limit", type=int, default=10, show_default=True, help="Ranked records to start from."
 )
-@click.option("--limit", type=int, default=25, show_default=True, help="Records in total.")
+@click.option("-n", "--limit", type=int, default=25, show_default=True, help="Records in total.")
 @click.option(
     "--edge-limit", type=int, default=100, show_default=True, help="Maximal number of relations."
 )

@@ -49,6 +49,8 @@ class Session:
     agent: str | None = None
     """The value of `--agent`, and likewise of `--task`."""
     task: str | None = None
+    command: str = "repo"
+    """What was called, for errors that come from no command."""
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     _settings: dict[str, Any] | None = None
 

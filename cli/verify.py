@@ -16,7 +16,7 @@ _MARKS = {"good": output.good, "unsigned": output.faint}
 
 @click.command("verify")
 @click.argument("rev", default="HEAD", shell_complete=complete_revision)
-@limit_option("Commits", short=True, low=1)
+@limit_option("Commits", low=1)
 @click.option("--allow-unsigned", is_flag=True, help="Accept commits without a signature.")
 @common_options
 @pass_session

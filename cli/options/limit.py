@@ -28,7 +28,6 @@ def limit_option(
     *,
     default: int | str | None = ALL,
     shown: str = "",
-    short: bool = False,
     low: int = 0,
 ) -> Callable[[Function], Function]:
     """Returns a decorator that adds `--limit`, passed on as a number, or as None for all.
@@ -37,7 +36,6 @@ def limit_option(
         what: the counted thing, plural and capitalised.
         default: the value without the option; None passes UNSET on.
         shown: the words of the help about the default, if it is None.
-        short: adds `-n` as well.
         low: the smallest valid number.
     """
 
@@ -57,9 +55,9 @@ def limit_option(
             )
         return number
 
-    names = ("-n", "--limit") if short else ("--limit",)
     return click.option(
-        *names,
+        "-n",
+        "--limit",
         metavar=f"N|{ALL}",
         default=None if default is None else str(default),
         show_default=default is not None,

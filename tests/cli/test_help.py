@@ -53,6 +53,9 @@ def test_every_command_stands_once_in_the_help(run: Run):
         (["help", "log", "all"], "repo log has no commands, got 'all'"),
         (["retrieve", "x", "--limt", "3"], "--limt'. Did you mean '--limit'?\n"),
         (["--limt", "3"], "No such option '--limt'.\n"),
+        (["prompt", "x", "--budget"], "requires an argument.\nhint: see repo prompt --help\n"),
+        (["embed", "install", "--from"], "hint: see repo embed --help\n"),
+        (["--repo"], "hint: see repo --help\n"),
         (["memory", "add", "how", "often"], "put an argument of several words in quotes; see"),
         (["log", "main"], "in quotes, and a revision after --at; see repo log --help"),
         (["branch", "x", "main~1"], "and a revision after --at; see repo branch --help"),
@@ -74,6 +77,17 @@ def test_ask_is_retrieve_and_stands_first(notes: Run):
         notes("ask", "deadline", "--json").stdout == notes("retrieve", "deadline", "--json").stdout
     )
     assert "repo ask" in notes("help", "retrieve").stdout
+
+
+def test_n_is_short_for_limit_in_every_command():
+    with_limit = [
+        set(option.opts)
+        for _, command, _ in commands()
+        for option in command.params
+        if "--limit" in option.opts
+    ]
+    assert len(with_limit) > 10
+    assert all("-n" in names for names in with_limit)
 
 
 def test_the_commands_are_few():
