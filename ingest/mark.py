@@ -26,9 +26,9 @@ LEAD_CHARS_MAX = 256
 
 BLANK_CHARS_MAX = 4000
 
-_LAYOUT = re.compile(r"[ \t\r\n\f\v*_=~^\"'#+.:`-]*")
-_INTRODUCTION = re.compile(r"[:\uff1a][*_`\"')]{0,3}\Z")
-"""The end of a paragraph that introduces the block after it."""
+_LAYOUT = re.compile(r"[ \t\r\n\f\v*_=~^\"'#+./:`-]*")
+_INTRODUCTION = re.compile(r"(?<!::)[:\uff1a][*_`\"')]{0,3}\Z")
+"""The end of a paragraph that introduces the block after it; `:::` closes one."""
 _INTRODUCTION_CHARS_MAX = 4
 _INTRODUCTION_ENDS = frozenset(":\uff1a*_`\"')")
 

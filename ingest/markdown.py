@@ -15,6 +15,7 @@ from itertools import pairwise
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from ibidem.ingest.admonition import indented_lines, with_openings, without_indent
 from ibidem.ingest.html_tree import parse
 from ibidem.ingest.mark import BLANK, Heading, Mark, trim
 from ibidem.ingest.plain import blocks, item_blocks, table_blocks
@@ -24,6 +25,8 @@ HEADING_CHARS_MAX = 2000
 """A longer heading is read as a paragraph: headings are part of keys and of leads."""
 
 LANGUAGE_CHARS_MAX = 64
+_DEPTH_MAX = 3
+"""Containers in containers are read to this depth."""
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _INLINE_MARKUP = re.compile(r"[\\`*_\[\]<>&!]")
@@ -48,17 +51,44 @@ _FORMATS: dict[str, tuple[str, tuple[Finder, ...]]] = {
 def markdown_marks(source: str, start: int = 0) -> Iterator[Mark]:
     """Yields the headings and top-level blocks of `source` from `start`, where a line begins."""
     body = source[start:]
+    text = _LINE_END.sub("\n", body) if "\r" in body else body
+    yield from with_openings(source, _marks(source, _line_starts(source, start), text))
+
+
+def _marks(source: str, lines: list[int], text: str, depth: int = 0) -> Iterator[Mark]:
+    """Yields the marks of some lines.
+
+    Args:
+        source: the whole text.
+        lines: where each of them begins, and the end.
+        text: of the lines, with the line ends and without the indentation of a container.
+        depth: of the containers that they are in, where headings are paragraphs.
+    """
     environment: dict[str, object] = {}
     tokens: list[Token] = []
-    _parser().block.parse(
-        _LINE_END.sub("\n", body) if "\r" in body else body, _parser(), environment, tokens
-    )
-    lines = _line_starts(source, start)
+    _parser().block.parse(text, _parser(), environment, tokens)
     for before, after in pairwise(tokens):
         if before.type == after.type == "definition" and before.map and after.map:
             after.map[0], before.map = before.map[0], None  # a run of them is one passage
+    rows = text.split("\n")
+    done = 0
     for index, token in enumerate(tokens):
-        if token.level == 0 and token.nesting >= 0 and token.map is not None:
+        if token.level or token.nesting < 0 or token.map is None or token.map[0] < done:
+            continue
+        inner = None
+        if token.type == "paragraph_open" and depth < _DEPTH_MAX:
+            inner = indented_lines(rows, token.map[0])
+        if inner is not None and token.map[1] <= inner[1]:
+            done = inner[1]
+            yield from blocks(
+                source, lines[token.map[0]], lines[inner[0]], "paragraph", None, PROSE
+            )
+            text = "\n".join(map(without_indent, rows[slice(*inner)]))
+            yield from _marks(source, lines[inner[0] : done + 1], text, depth + 1)
+        elif depth and token.type == "heading_open":
+            start, stop = lines[token.map[0]], lines[token.map[1]]
+            yield from blocks(source, start, stop, "paragraph", None, PROSE)
+        else:
             yield from _marks_of(source, lines, tokens, index, environment)
 
 

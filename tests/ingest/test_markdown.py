@@ -237,3 +237,39 @@ def test_a_block_that_is_a_heading_of_html_is_one(block, heading):
     assert (read_document("a.md", source).drafts[-1].summary == "A & b") is (
         heading == (1, "A & b")
     )
+
+
+def test_a_container_of_a_dialect_is_read_with_the_line_that_opens_it():
+    """Its closing line is layout, and its indented text is no code."""
+    source = (
+        "/// tip | Remember\n\nUse *this*.\n\nAnd that.\n\n///\n\n:::note\n\nShort.\n\n:::\n\n"
+        '!!! note "A title"\n    Text.\n\n    ```py\n    x = 1\n    ```\n\n    - a\n\n'
+        '=== "Tab"\n\n\t???+ tip\n\t    Inner.\n\n\t# No heading\n\n    code\n\nEnd:::\n\nLast.\n'
+    )
+    assert passages(source) == [
+        ("paragraph", None, "/// tip | Remember\n\nUse *this*."),
+        ("paragraph", None, "And that."),
+        ("paragraph", None, ":::note\n\nShort."),
+        ("paragraph", None, '!!! note "A title"\n    Text.'),
+        ("code", "py", "    ```py\n    x = 1\n    ```"),
+        ("list", None, "    - a"),
+        ("paragraph", None, '=== "Tab"\n\n\t???+ tip'),
+        ("paragraph", None, "\t    Inner."),
+        ("paragraph", None, "\t# No heading"),
+        ("paragraph", None, "    code"),
+        ("paragraph", None, "End:::"),
+        ("paragraph", None, "Last."),
+    ]
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["!!! note\ntext\n", "=== \n\nx\n", '!!! note "x"\n    a\nlazy\n', "text !!! note\n", "!!!\n"],
+)
+def test_what_is_no_container_is_read_as_before(source):
+    assert {name for name, _, _ in passages(source)} == {"paragraph"}
+
+
+def test_containers_in_containers_are_read_to_a_depth():
+    source = "".join("    " * depth + "!!! a\n" for depth in range(40))
+    assert len(passages(source)) < 6

@@ -1,0 +1,75 @@
+"""Admonitions and other containers of Markdown dialects, which CommonMark does not know.
+
+    /// tip | Title     :::note[Title]     !!! note "Title"     === "Tab"
+    text                text                   text                 text
+    ///                 :::
+
+As CommonMark, the first two are paragraphs of one line with the text between them, and the text of
+the others is a block of code, because it is indented. Idea: the line that opens a container belongs
+to the block after it, the line that closes one is layout, and indented text is parsed for itself.
+
+Python-Markdown, PyMdown Extensions, Docusaurus, VitePress and MyST write them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from ibidem.ingest.mark import BLANK, Block, Mark, merged
+from ibidem.ingest.split import ITEMS_CHARS_MAX
+
+_OPENS = re.compile(r"(?:/{3,}|:{3,})[ \t]*[^ \t\r\n/:][^\r\n]*")
+_CLOSES = re.compile(r"(?:/{3,}|:{3,})")
+_INDENTED = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]*[A-Za-z][^\r\n]*|===[!+]*[ \t]+[\"'][^\r\n]*")
+_INDENT = re.compile(r" {4}| {0,3}\t")
+
+
+def indented_lines(lines: Sequence[str], at: int) -> tuple[int, int] | None:
+    """Returns the range of the lines that are the text of a container, None if none begins here.
+
+    Args:
+        lines: without their ends.
+        at: the line that may open a container.
+    """
+    if not _INDENTED.fullmatch(lines[at].rstrip(BLANK)):
+        return None
+    stop = at + 1
+    for end in range(at + 1, len(lines)):
+        if _INDENT.match(lines[end]) and lines[end].strip(BLANK):
+            stop = end + 1
+        elif lines[end].strip(BLANK):
+            break
+    return (at + 1, stop) if stop > at + 1 else None
+
+
+def without_indent(line: str) -> str:
+    """Returns a line of a container as it would stand outside."""
+    return _INDENT.sub("", line, count=1) if _INDENT.match(line) else line.lstrip(BLANK)
+
+
+def with_openings(source: str, marks: Iterable[Mark]) -> Iterator[Mark]:
+    """Yields `marks`, with each line that opens a container joined to the block after it, if both
+    are short, and without those that close one."""
+    held: Block | None = None
+    for mark in marks:
+        if held is not None:
+            if isinstance(mark, Block) and mark.stop - held.start <= ITEMS_CHARS_MAX:
+                mark = merged([held, mark])
+            else:
+                yield held
+            held = None
+        is_paragraph = isinstance(mark, Block) and mark.format == "paragraph"
+        if is_paragraph and _CLOSES.fullmatch(source, mark.start, mark.stop):
+            continue
+        if is_paragraph and _opens(source, mark):
+            assert isinstance(mark, Block), "BUG: a paragraph is a block"
+            held = mark
+        else:
+            yield mark
+    if held is not None:
+        yield held
+
+
+def _opens(source: str, mark: Mark) -> bool:
+    return any(line.fullmatch(source, mark.start, mark.stop) for line in (_OPENS, _INDENTED))
