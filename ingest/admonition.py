@@ -48,7 +48,7 @@ def without_indent(line: str) -> str:
     return _INDENT.sub("", line, count=1) if _INDENT.match(line) else line.lstrip(BLANK)
 
 
-def with_openings(source: str, marks: Iterable[Mark]) -> Iterator[Mark]:
+def with_first_lines(source: str, marks: Iterable[Mark]) -> Iterator[Mark]:
     """Yields `marks`, with each line that opens a container joined to the block after it, if both
     are short, and without those that close one."""
     held: Block | None = None

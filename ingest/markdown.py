@@ -15,7 +15,7 @@ from itertools import pairwise
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from ibidem.ingest.admonition import indented_lines, with_openings, without_indent
+from ibidem.ingest.admonition import indented_lines, with_first_lines, without_indent
 from ibidem.ingest.html_tree import parse
 from ibidem.ingest.mark import BLANK, Heading, Mark, trim
 from ibidem.ingest.plain import blocks, item_blocks, table_blocks
@@ -52,7 +52,7 @@ def markdown_marks(source: str, start: int = 0) -> Iterator[Mark]:
     """Yields the headings and top-level blocks of `source` from `start`, where a line begins."""
     body = source[start:]
     text = _LINE_END.sub("\n", body) if "\r" in body else body
-    yield from with_openings(source, _marks(source, _line_starts(source, start), text))
+    yield from with_first_lines(source, _marks(source, _line_starts(source, start), text))
 
 
 def _marks(source: str, lines: list[int], text: str, depth: int = 0) -> Iterator[Mark]:
