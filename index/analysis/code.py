@@ -4,7 +4,8 @@ Words are what letters make and stop words are none, so `--all` and `with` were 
 letter, and `push.default` two words that stand apart elsewhere. Idea: what a text writes as code is
 a symbol too, a term beside its words.
 
-    option   `--all`, `-d`; it keeps its case, because `-d` and `-D` are two options
+    option   `--all`, `-d`; it keeps its case, because `-d` and `-D` are two options; a text of
+             one word, such as a heading, is an option too: `all`
     name     `push.default`, `std::env`; in small letters
     keyword  a stop word in marks (`with`), in capitals (WITH) or of a kind ("the with statement");
              it becomes WITH, which no word, option or name is
@@ -49,10 +50,12 @@ _SMALL = re.compile(rf"(?:{_ANY})(?![A-Za-z0-9_-])")
 _KIND = re.compile(rf"[ \n](?:{'|'.join(KINDS)})s?(?!{_WORD})")
 _BEFORE_A_KIND = re.compile(rf"(?<!{_OF_A_NAME.pattern})(?:{_OF_A_KIND.replace(' ', '|')})\Z")
 
-SIGNS, NAMES, CAPITALS, BACKQUOTES, QUOTES, KIND = 1, 2, 4, 8, 16, 32
-EVERYTHING = 63
+_ONE_WORD = re.compile(r"[ \t\r\n]*`{0,2}([a-z][a-z0-9]*(?:-[a-z0-9]+)*)`{0,2}[ \t\r\n]*")
+
+SIGNS, NAMES, CAPITALS, BACKQUOTES, QUOTES, KIND, ONE_WORD = 1, 2, 4, 8, 16, 32, 64
+EVERYTHING = 127
 """What a text may have: signs, options or names, keywords in capitals, between backquotes, between
-quotes, and before the name of a kind."""
+quotes, and before the name of a kind; and whether it may be one word."""
 
 Found = tuple[str, int, int]
 """A symbol with its half-open range in code points."""
@@ -72,6 +75,9 @@ def code_positions(text: str, may_have: int = EVERYTHING) -> list[Found]:
     ['-C', '--all', '--no-all', 'push.default', 'WITH', 'FOR']
     """
     found = _options_and_names(text) if may_have & NAMES else []
+    one = _ONE_WORD.fullmatch(text) if may_have & ONE_WORD and len(text) <= CODE_MAX else None
+    if one is not None:
+        found.append((f"--{one[1]}", *one.span(1)))
     keywords = _keywords(text, may_have)
     return sorted([*found, *keywords], key=lambda one: one[1]) if keywords else found
 

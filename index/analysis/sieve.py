@@ -17,10 +17,12 @@ import numpy as np
 from ibidem.index.analysis.code import (
     BACKQUOTES,
     CAPITALS,
+    CODE_MAX,
     EVERYTHING,
     KIND,
     KINDS,
     NAMES,
+    ONE_WORD,
     QUOTES,
     SIGNS,
 )
@@ -87,6 +89,7 @@ def possible_symbols(texts: Sequence[str]) -> list[int]:
     pairs = (classes[:-1] << np.uint8(4)) | classes[1:]
     allowed = np.frombuffer(pairs.tobytes().translate(_PAIR), np.uint8)
     found = np.bitwise_or.reduceat(allowed, starts)
+    found[lengths <= CODE_MAX] |= ONE_WORD
     for kind in KINDS:
         at = whole.find(kind.encode())
         while at >= 0:

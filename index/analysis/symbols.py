@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator
 from operator import itemgetter
 
-from ibidem.index.analysis.code import EVERYTHING, SIGNS, code_positions
+from ibidem.index.analysis.code import EVERYTHING, ONE_WORD, SIGNS, code_positions
 from ibidem.index.analysis.fold import ASCII_LOWER
 
 SymbolWord = tuple[str, ...]
@@ -138,14 +138,16 @@ def symbol_words(question: str) -> list[SymbolWord]:
 
 
 def code_words(question: str) -> list[SymbolWord]:
-    """Returns the words of code that a question has, each once.
+    """Returns the words of code that a question has, each once. A question of one word is no option
+    unless it has a hyphen: most are just that word.
 
     Spec: analysis 8.4.
 
     >>> code_words("What do --all and `push.default` do? And --all, and the with statement?")
     [('--all',), ('push.default',), ('WITH',)]
     """
-    return list(dict.fromkeys((name,) for name, _, _ in code_positions(question)))
+    may_have = EVERYTHING if "-" in question else EVERYTHING - ONE_WORD
+    return list(dict.fromkeys((name,) for name, _, _ in code_positions(question, may_have)))
 
 
 def _found(text: str) -> Iterator[tuple[str, int]]:

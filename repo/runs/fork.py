@@ -160,7 +160,8 @@ class Fork(Run):
             answer = super()._retrieve(rev, graph, options, kind)
             if recorded is not None and found is not None:
                 now = answer.receipt
-                details = difference_lines(recorded.query.form(), now.query.form())
+                query = now.query.counting_like(recorded.query)
+                details = difference_lines(recorded.query.form(), query.form())
                 details += [
                     detail
                     for detail in answer_details(self._live.store, recorded, now)

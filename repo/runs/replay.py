@@ -134,6 +134,7 @@ class Replay(Session):
         receipt = Receipt.decode(self._store.get(step.receipt))
         at = RunGraph(self._repository, receipt.root, found.commit)
         question = self._question(at, receipt, options, kind)
+        question = replace(question, query=question.query.counting_like(receipt.query))
         details = difference_lines({**recorded, "text": request["text"]}, request)
         details += difference_lines(receipt.query.form(), question.query.form())
         if graph is not None and graph.root_cid != receipt.root:

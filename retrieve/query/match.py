@@ -91,6 +91,13 @@ class Match:
         has_related = related and self.is_of_any_word and any(map(has_related_terms, texts))
         return _counting(self, has_symbols, has_code, has_related)
 
+    def counting_like(self, recorded: Match) -> Match:
+        """Returns the same with those symbols and words of code alone that a recorded question
+        counts: it may be of a release before they were terms."""
+        return _counting(
+            self, self.symbols and recorded.symbols, self.code and recorded.code, self.related
+        )
+
     @property
     def of_any_text(self) -> Match:
         """The same without what depends on the words of the text."""

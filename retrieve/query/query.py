@@ -154,6 +154,11 @@ class Query:
                 return part.notes
         return None
 
+    def counting_like(self, recorded: Query) -> Self:
+        """Returns the query with those symbols and words of code alone that a recorded one counts
+        (`Match`): what was asked before they were terms is answered as it was."""
+        return replace(self, match=self.match.counting_like(recorded.match))
+
     def form(self) -> dict[str, Any]:
         """Returns the canonical form: every field, but the last ones only if they are given."""
         form = {name: _written(getattr(self, name)) for name in _READERS}

@@ -41,7 +41,7 @@ UNION_BYTES_MAX = 24_000
 QUERIES_STATES = 4
 MENTION_ANCHORS = ["5.6-a", "5.6.1-a", "5.6.1-b", "5.6.2-a", "5.6.2-b", "5.6.2-c", "5.6.2-d"]
 RELATED_ANCHORS = ["4.1.8-a", "4.1.8-b", "9-a"]
-CODE_ANCHORS = ["4.1.7-b", "4.1.7-c", "8.3-a", "8.3-b", "8.3-c"]
+CODE_ANCHORS = ["4.1.7-b", "4.1.7-c", "8.3-a", "8.3-b", "8.3-c", "8.3-d"]
 SYMBOL_ANCHORS = ["4.1.7-a", "4.1.7-b", "8.1-a", "8.2-a", "8.2-b"]
 WALK_ANCHORS = [
     "5-a",

@@ -61,7 +61,17 @@ CODE = SymbolWorld(
     ),
     (
         *_CODE,
-        *("--lock", "PUSH.DEFAULT?", "the std::queue", "//", "x1.org", "log_error", "slash"),
+        *(
+            "--lock",
+            "--queue",
+            "queue",
+            "PUSH.DEFAULT?",
+            "the std::queue",
+            "//",
+            "x1.org",
+            "log_error",
+            "slash",
+        ),
         *("the with statement", "a for loop", "OR", "'in'"),
     ),
 )

@@ -75,6 +75,13 @@ def test_an_option_is_found_by_its_name():
     assert keys(repo.retrieve("what is --no-verify for"))[0] == "5"
 
 
+def test_an_option_is_found_by_a_heading_that_is_its_name():
+    repo = notes("no-save", "Use --no-save, or --no-save later.", "saves no one", "`dry-run`")
+    assert set(keys(repo.retrieve("--no-save"))[:2]) == {"0", "1"}
+    assert keys(repo.retrieve("what does --dry-run do")) == ["3"]
+    assert keys(repo.retrieve("no-save"))[0] == "0"
+
+
 def test_a_keyword_is_found_though_it_is_a_stop_word():
     repo = notes(
         "A loop with a statement in it, and with an operator.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from ibidem.objects.errors import (
 )
 from ibidem.repo.repository import Repository
 from ibidem.repo.runs.session import offered
+from ibidem.retrieve.query.match import Match
 
 
 class Counted:
@@ -76,6 +77,26 @@ def test_a_run_of_200_steps_replays_without_a_call(repo: Repository) -> None:
         assert replay.remaining_count == 1
     assert again.count == 0
     assert (len(list(repo.history.operations())), set(repo.core.store.cids())) == (operations, cids)
+
+
+@pytest.mark.parametrize("question", ["what does --all do", "slash advice", "the with statement"])
+def test_a_run_of_a_release_before_symbols_were_terms_replays(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    resolved = Match.for_texts
+
+    def without_symbols(match: Match, texts: Sequence[str], *, related: bool) -> Match:
+        return resolved(match, texts, related=related).counting_like(Match())
+
+    with monkeypatch.context() as before:
+        before.setattr(Match, "for_texts", without_symbols)
+        with seeded(repo).runs.start("nightly") as run:
+            said = agent(run, model(), question=f"{question}, retry")
+    with run.replay() as replay:
+        assert agent(replay, model(), question=f"{question}, retry") == said
+    with repo.runs.fork("nightly", 2) as fork:
+        fork.tool("model", model())
+        assert fork.retrieve(f"{question}, retry", limit=2).items
 
 
 def test_a_changed_agent_fails_at_the_changed_step_and_both_are_shown(repo: Repository) -> None:
