@@ -226,6 +226,9 @@ def _report_usage(session: Session, error: click.UsageError) -> int:
         has_at = any("--at" in option.opts for option in error.ctx.command.params)
         at = ", and a revision after --at" if has_at else ""
         hint = f"put an argument of several words in quotes{at}; {hint}"
+    elif isinstance(error, click.NoSuchOption) and error.ctx and not error.possibilities:
+        if {"query", "question"} & {one.name for one in error.ctx.command.params}:
+            hint = f"put -- before a question that begins with -; {hint}"
     elif message.startswith("No such command") and error.ctx is not None:
         group = error.ctx.command
         assert isinstance(group, click.Group), "BUG: a command without subcommands looked for one"

@@ -52,6 +52,8 @@ def test_every_command_stands_once_in_the_help(run: Run):
         (["help", "serch"], "no such command: serch"),
         (["help", "log", "all"], "repo log has no commands, got 'all'"),
         (["retrieve", "x", "--limt", "3"], "--limt'. Did you mean '--limit'?\n"),
+        (["prompt", "--frozen"], "put -- before a question that begins with -; see repo prompt"),
+        (["retrieve", "--frozen"], "put -- before a question that begins with -; see"),
         (["--limt", "3"], "No such option '--limt'.\n"),
         (["prompt", "x", "--budget"], "requires an argument.\nhint: see repo prompt --help\n"),
         (["embed", "install", "--from"], "hint: see repo embed --help\n"),
