@@ -33,7 +33,7 @@ _DROPPED_ROLES = frozenset(
 _DROPPED_CLASSES = words(
     """
     headerlink breadcrumb breadcrumbs sphinxsidebar sidebar navbar toc toctree-wrapper
-    linenos skip-link visually-hidden sr-only anchor-link md-nav
+    linenos skip-link visually-hidden sr-only anchor-link md-nav navheader navfooter
     """
 )
 _ASIDES = words("admonition caution important note tip warning")
@@ -52,6 +52,11 @@ _ANCHORS = frozenset({"\u00b6", "\u00a7", "#", "\U0001f517"})
 _OWN = ("pre", "table", "ul", "ol", "dl", "dt", "dd", "div", "blockquote", "figure", "hr")
 """Elements that are written in a way of their own, or separate what is beside them."""
 _CELLS = ("td", "th")
+_EXPONENT = re.compile(r"\s*([-+\u2212]?[0-9]+|[a-z])\s*")
+_NUMBER = re.compile(r"\s*([0-9]+)\s*")
+_BREAKS = re.compile(r"(?<=[!-~])\u200b|\u200b(?=[!-~])|\u00ad")
+"""Where a line may break within a name, which is no part of it. Without Latin letters beside it,
+U+200B may separate words."""
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight)-([A-Za-z0-9+#_.-]+)")
 _NO_LANGUAGES = frozenset({"default", "none", "text", "plaintext", "source"})
 _CHARSET = re.compile(
@@ -95,6 +100,10 @@ def decode(data: bytes) -> str:
 def write_html(writer: Writer, source: str, level: int = 0) -> str | None:
     """Writes the text of a page, with its headings `level` levels deeper; returns its title."""
     root = parse(_MARKS.sub("", source))
+    for each in root.walk():
+        each.children = [
+            _BREAKS.sub("", part) if isinstance(part, str) else part for part in each.children
+        ]
     before = len(writer.marks)
     for content in _contents(root):
         _Page(writer, level).page(content)
@@ -434,6 +443,8 @@ def _inline(part: Element | str, *, links: bool = True) -> str:
     text = "".join(_inline(child, links=links and part.tag != "a") for child in part.children)
     if part.tag in ("code", "kbd", "samp", "tt") and text.strip() and "`" not in text and links:
         return f"`{text}`"
+    if part.tag == "sup":
+        return _raised(part, text)
     if part.tag == "a":
         target = part.attributes.get("href", "").strip()
         shown = one_line(text)
@@ -446,6 +457,15 @@ def _inline(part: Element | str, *, links: bool = True) -> str:
                 return link_text(shown, target)
         return text
     return f" {text} " if part.tag in _BLOCKS else text
+
+
+def _raised(part: Element, text: str) -> str:
+    """Returns a superscript: an exponent behind `^`, the number of a note in brackets."""
+    if part.find("a") is None:
+        exponent = _EXPONENT.fullmatch(text)
+        return text if exponent is None else f"^{exponent[1]}"
+    number = _NUMBER.fullmatch(part.text())
+    return text if number is None else f"[{number[1]}]"
 
 
 def _lines(text: str) -> str:

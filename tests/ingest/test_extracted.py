@@ -115,11 +115,35 @@ def test_what_follows_a_note_is_not_below_its_title(reading):
     ]
 
 
+def test_a_superscript_is_an_exponent_or_the_number_of_a_note(reading):
+    source = (
+        "<h1>T<sup>2</sup></h1><p>From 0 to 2<sup>8</sup>-1, x<sup> n</sup>, 4<sup>th</sup>, "
+        '10<sup>-3</sup>, note<sup><a href="#f">1</a></sup>, old<sup>[a]</sup>, maybe<sup>?</sup>.'
+        "</p><table><tr><th>most</th><th>of</th></tr><tr><td>2<sup>64</sup></td><td>rows</td></tr></table>"
+    )
+    assert parts(reading("a.html", source.encode())) == [
+        (1, "T^2"),
+        ("paragraph", "From 0 to 2^8-1, x^n, 4th, 10^-3, note[1], old[a], maybe?."),
+        ("table", "| most | of |\n|---|---|\n| 2^64 | rows |"),
+    ]
+
+
+def test_places_where_a_line_may_break_are_no_part_of_a_name(reading):
+    source = (
+        "<p><code>ddl_&#8203;start</code>, soft&shy;ware, \u0e01\u200b\u0e02</p>"
+        '<pre>a_&#8203;b</pre><div class="navfooter"><p>Next</p></div>'
+    )
+    assert parts(reading("a.html", source.encode())) == [
+        ("paragraph", "`ddl_start`, software, \u0e01\u200b\u0e02"),
+        ("code", "```\na_b\n```"),
+    ]
+
+
 def test_what_is_stored_is_the_text_with_extractor_version_and_digest(reading):
     read = reading("a.html", PAGE)
     props = document(read).props
     assert props["media_type"] == "text/html"
-    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "9")
+    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "10")
     assert props["source_sha256"] == hashlib.sha256(PAGE.encode()).hexdigest()
     text = source_text(document(read).id, nodes_of(read.drafts).__getitem__)
     assert text.startswith("# Retries\n\nA failed call")
