@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ibidem.ingest.mark import BLANK, Block, Mark, merged
+from ibidem.ingest.mark import BLANK, Block, Mark, merged_paragraphs
 from ibidem.ingest.split import ITEMS_CHARS_MAX
 
 _OPENS = re.compile(r"(?:/{3,}|:{3,})[ \t]*[^ \t\r\n/:][^\r\n]*")
@@ -51,25 +51,13 @@ def without_indent(line: str) -> str:
 def with_first_lines(source: str, marks: Iterable[Mark]) -> Iterator[Mark]:
     """Yields `marks`, with each line that opens a container joined to the block after it, if both
     are short, and without those that close one."""
-    held: Block | None = None
-    for mark in marks:
-        if held is not None:
-            if isinstance(mark, Block) and mark.stop - held.start <= ITEMS_CHARS_MAX:
-                mark = merged([held, mark])
-            else:
-                yield held
-            held = None
+
+    def is_line(mark: Mark, *kinds: re.Pattern[str]) -> bool:
+        return any(kind.fullmatch(source, mark.start, mark.stop) for kind in kinds)
+
+    for mark in merged_paragraphs(
+        marks, ITEMS_CHARS_MAX, lambda mark: is_line(mark, _OPENS, _INDENTED)
+    ):
         is_paragraph = isinstance(mark, Block) and mark.format == "paragraph"
-        if is_paragraph and _CLOSES.fullmatch(source, mark.start, mark.stop):
-            continue
-        if is_paragraph and _opens(source, mark):
-            assert isinstance(mark, Block), "BUG: a paragraph is a block"
-            held = mark
-        else:
+        if not (is_paragraph and is_line(mark, _CLOSES)):
             yield mark
-    if held is not None:
-        yield held
-
-
-def _opens(source: str, mark: Mark) -> bool:
-    return any(line.fullmatch(source, mark.start, mark.stop) for line in (_OPENS, _INDENTED))

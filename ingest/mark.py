@@ -10,7 +10,7 @@ follows.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -119,8 +119,17 @@ def with_gaps(source: str, start: int, marks: list[Mark]) -> Iterator[Mark]:
 def introduced(source: str, marks: Iterable[Mark], size_max: int) -> Iterator[Mark]:
     """Yields `marks`, with each paragraph that ends in a colon joined to the block after it.
 
-    The passage has the format and language of the introduced block. Nothing is joined across a
-    heading, or to more than `size_max` characters.
+    The passage has the format and language of the introduced block.
+    """
+    return merged_paragraphs(marks, size_max, lambda mark: _introduces(source, mark))
+
+
+def merged_paragraphs(
+    marks: Iterable[Mark], size_max: int, belongs: Callable[[Mark], bool]
+) -> Iterator[Mark]:
+    """Yields `marks`, with each paragraph that belongs to the block after it joined to that.
+
+    Nothing is joined across a heading, or to more than `size_max` characters.
     """
     held: Block | None = None
     for mark in marks:
@@ -130,8 +139,7 @@ def introduced(source: str, marks: Iterable[Mark], size_max: int) -> Iterator[Ma
             else:
                 yield held
             held = None
-        if source[mark.stop - 1] in _INTRODUCTION_ENDS and _introduces(source, mark):
-            assert isinstance(mark, Block), "BUG: only a paragraph introduces"
+        if belongs(mark) and isinstance(mark, Block) and mark.format == "paragraph":
             held = mark
         else:
             yield mark
@@ -149,12 +157,10 @@ def merged(blocks: Sequence[Block]) -> Block:
 
 
 def _introduces(source: str, mark: Mark) -> bool:
+    if source[mark.stop - 1] not in _INTRODUCTION_ENDS:
+        return False
     end = source[max(mark.start, mark.stop - _INTRODUCTION_CHARS_MAX) : mark.stop]
-    return (
-        isinstance(mark, Block)
-        and mark.format == "paragraph"
-        and _INTRODUCTION.search(end) is not None
-    )
+    return _INTRODUCTION.search(end) is not None
 
 
 def _gap(source: str, start: int, stop: int) -> Iterator[Block]:
