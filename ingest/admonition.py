@@ -19,9 +19,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from ibidem.ingest.mark import BLANK, Block, Mark, merged_paragraphs
 from ibidem.ingest.split import ITEMS_CHARS_MAX
 
-_OPENS = re.compile(r"(?:/{3,}|:{3,})[ \t]*[^ \t\r\n/:][^\r\n]*")
+_OPENS_INDENTED = r"(?:!!!|\?\?\?\+?)[ \t]*[A-Za-z][^\r\n]*|===[!+]*[ \t]+[\"'][^\r\n]*"
+_INDENTED = re.compile(_OPENS_INDENTED)
+_OPENS = re.compile(rf"(?:/{{3,}}|:{{3,}})[ \t]*[^ \t\r\n/:][^\r\n]*|{_OPENS_INDENTED}")
 _CLOSES = re.compile(r"(?:/{3,}|:{3,})")
-_INDENTED = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]*[A-Za-z][^\r\n]*|===[!+]*[ \t]+[\"'][^\r\n]*")
+_ANY = re.compile(r"///|:::|!!!|\?\?\?|===")
+"""What every text with a container has."""
 _INDENT = re.compile(r" {4}| {0,3}\t")
 
 
@@ -48,16 +51,17 @@ def without_indent(line: str) -> str:
     return _INDENT.sub("", line, count=1) if _INDENT.match(line) else line.lstrip(BLANK)
 
 
-def with_first_lines(source: str, marks: Iterable[Mark]) -> Iterator[Mark]:
-    """Yields `marks`, with each line that opens a container joined to the block after it, if both
+def with_first_lines(source: str, marks: Iterable[Mark]) -> Iterable[Mark]:
+    """Returns `marks`, with each line that opens a container joined to the block after it, if both
     are short, and without those that close one."""
+    return _joined(source, marks) if _ANY.search(source) else marks
 
-    def is_line(mark: Mark, *kinds: re.Pattern[str]) -> bool:
-        return any(kind.fullmatch(source, mark.start, mark.stop) for kind in kinds)
 
-    for mark in merged_paragraphs(
-        marks, ITEMS_CHARS_MAX, lambda mark: is_line(mark, _OPENS, _INDENTED)
-    ):
+def _joined(source: str, marks: Iterable[Mark]) -> Iterator[Mark]:
+    def opens(mark: Mark) -> bool:
+        return _OPENS.fullmatch(source, mark.start, mark.stop) is not None
+
+    for mark in merged_paragraphs(marks, ITEMS_CHARS_MAX, opens):
         is_paragraph = isinstance(mark, Block) and mark.format == "paragraph"
-        if not (is_paragraph and is_line(mark, _CLOSES)):
+        if not (is_paragraph and _CLOSES.fullmatch(source, mark.start, mark.stop)):
             yield mark
