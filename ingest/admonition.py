@@ -54,10 +54,10 @@ def without_indent(line: str) -> str:
 def with_first_lines(source: str, marks: Iterable[Mark]) -> Iterable[Mark]:
     """Returns `marks`, with each line that opens a container joined to the block after it, if both
     are short, and without those that close one."""
-    return _joined(source, marks) if _ANY.search(source) else marks
+    return _merged(source, marks) if _ANY.search(source) else marks
 
 
-def _joined(source: str, marks: Iterable[Mark]) -> Iterator[Mark]:
+def _merged(source: str, marks: Iterable[Mark]) -> Iterator[Mark]:
     def opens(mark: Mark) -> bool:
         return _OPENS.fullmatch(source, mark.start, mark.stop) is not None
 

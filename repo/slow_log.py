@@ -127,7 +127,7 @@ def _options(query: Query) -> list[str]:
     return sorted(
         name
         for name, value in query.form().items()
-        if form.get(name) != requested_options(name, value)
+        if requested_options(name, form.get(name)) != requested_options(name, value)
     )
 
 

@@ -42,7 +42,7 @@ def question(rev: str, form: Mapping[str, Any]) -> str:
         name: value
         for name, value in form.items()
         if name not in ("kind", "v", "semantics", "text", "fusion")
-        and requested_options(name, value) != plain.get(name)
+        and requested_options(name, value) != requested_options(name, plain.get(name))
     }
     listed = ", ".join(f"{name} {_short(value)}" for name, value in options.items())
     return f"{said} at {rev}" + (f" ({listed})" if listed else "")

@@ -111,6 +111,11 @@ def stream_packs(
         [len(one.groups) for one in makings],
         lambda source, position: makings[source].packs(position).tokens,
     )
+
+    def cut(index: int, tokens: int) -> bool:
+        source, position = order[index]
+        return makings[source].cut(position, tokens, options.least if index else 0)
+
     packs: list[Pack] = []
     left: list[tuple[int, str, int | None]] = []
     by_source: list[list[int]] = [[] for _ in makings]
@@ -120,7 +125,7 @@ def stream_packs(
         limit=query.limit,
         budget=query.token_budget,
         overflow=options.overflow,
-        cut=lambda index, tokens: makings[order[index][0]].cut(order[index][1], tokens),
+        cut=cut,
     ):
         if reason is not None:
             left.append((index, reason, tokens))
@@ -336,14 +341,15 @@ class _Making:
                 self._made[position] = found
         return found
 
-    def cut(self, position: int, tokens: int) -> bool:
-        """Cuts a pack to at most that number of tokens; returns whether this is enough for any
-        text."""
+    def cut(self, position: int, tokens: int, least: int) -> bool:
+        """Cuts a pack to at most that number of tokens; returns whether this is enough for `least`
+        tokens of text, and any text."""
         found = cut_to_fit(
             self.packs(position),
             self._policy,
             self.found.reader.estimator,
             lambda pack: pack.tokens <= tokens,
+            least,
         )
         if found is not None:
             self._made[position] = found

@@ -22,15 +22,27 @@ def cut_to_fit(
     policy: Mapping[str, Any],
     estimator: TokenEstimator,
     fits: Callable[[Pack], bool],
+    least: int,
 ) -> Pack | None:
-    """Returns a part of a pack that fits, None if nothing of it does.
+    """Returns a part of a pack that fits, None if nothing of it does, or too little.
 
     Args:
         pack: does not fit.
         policy: the options that its identity depends on.
         estimator: counts the tokens of the part.
         fits: whether a pack fits; if one does, all with less text do.
+        least: the fewest tokens of text that the part may have.
     """
+    found = _fitting(pack, policy, estimator, fits)
+    return None if found is None or estimator.estimate(found.text) < least else found
+
+
+def _fitting(
+    pack: Pack,
+    policy: Mapping[str, Any],
+    estimator: TokenEstimator,
+    fits: Callable[[Pack], bool],
+) -> Pack | None:
     if not pack.has_header:
         near = nearest_first(pack)
         found = None

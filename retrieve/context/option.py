@@ -7,6 +7,7 @@
                become one, however long
     budget     `cut` a pack to what fits of it, `skip` one that does not fit and continue, or `stop`
                there
+    least      the fewest tokens of text that a pack is cut to, but for the first one
     dedupe     what an earlier pack must share so that a later one is left out; see `dedupe.py`
     rank       `score`, or `none`: every score is 0, document order
     spans      whether hits record where in their text the query matches
@@ -18,11 +19,14 @@ Spec: packs 1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Self
 
+from ibidem.objects.constants import COUNT_MAX
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve.context.source_option import Sources, resolve_sources
+from ibidem.retrieve.context.window import CUT, EXCERPT
 from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import OF_PACKS, default
 
@@ -31,6 +35,11 @@ ABSORB, COALESCE = "absorb", "coalesce"
 SCORE, NONE = "score", "none"
 SAME_TEXT, NEAR, PROPERTY = "text", "near", "property"
 _OF_DOCUMENTS = ("source", SECTION)
+PART_TOKENS_MIN = 20
+"""Fewer tokens of a text are a few words, which say nothing to a reader."""
+
+_OPTIONAL = frozenset({"sources", "dedupe", "least"})
+"""The fields that are not in every canonical form."""
 
 
 @record
@@ -92,10 +101,13 @@ class PackOptions:
     """The sources that share the budget; None for one source, every node."""
     dedupe: Dedupe | None = None
     """Which packs are left out; None for those with the text of an earlier one."""
+    least: int = 0
+    """The fewest tokens of text that a cut pack may have, but for the first one. It is no option:
+    only questions of before have 0."""
 
     def form(self) -> dict[str, Any]:
-        """Returns the canonical form: every field, but `sources` only if there are several, and
-        `dedupe` only if it is not by text."""
+        """Returns the canonical form: every field, but `sources` only if there are several,
+        `dedupe` only if it is not by text, and `least` only if it is not 0."""
         sources = {} if self.sources is None else {"sources": self.sources.form()}
         return {
             "expand": self.expand,
@@ -109,6 +121,7 @@ class PackOptions:
             "edges": None if self.edges is None else self.edges.form(),
             **sources,
             **({} if self.dedupe is None else {"dedupe": self.dedupe.form()}),
+            **({"least": self.least} if self.least else {}),
         }
 
     def policy(self) -> dict[str, Any]:
@@ -120,9 +133,10 @@ class PackOptions:
     @classmethod
     def from_form(cls, form: object) -> Self:
         """Returns the options of a canonical form."""
-        if not isinstance(form, dict) or form.keys() - {"sources", "dedupe"} != cls().form().keys():
+        if not isinstance(form, dict) or form.keys() - _OPTIONAL != cls().form().keys():
             raise InvalidInputError(f"packs: got {checks.show(form)}, expected its nine fields")
-        flat = {name: value for name, value in form.items() if name not in ("edges", "dedupe")}
+        nested = ("edges", "dedupe", "least")
+        flat = {name: value for name, value in form.items() if name not in nested}
         edges = form["edges"]
         if edges is not None:
             if not isinstance(edges, dict) or set(edges) != set(EdgeWalk().form()):
@@ -141,7 +155,21 @@ class PackOptions:
             }
         )
         assert isinstance(made, cls), "BUG: one class of options"
-        return made
+        return replace(made, least=_least(form))
+
+
+def _least(form: Mapping[str, object]) -> int:
+    least = form.get("least", 0)
+    if "least" in form and (
+        type(least) is not int
+        or not 1 <= least <= COUNT_MAX
+        or form["overflow"] not in (CUT, EXCERPT)
+    ):
+        raise InvalidInputError(
+            f"packs.least: got {checks.show(least)}, expected a number from 1 where packs are cut"
+        )
+    assert isinstance(least, int), "BUG: checked"
+    return least
 
 
 def resolve_packs(given: Mapping[str, object]) -> PackOptions:
@@ -175,18 +203,20 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
     around, chars = (
         None if is_walk else option_checks.option(name, values[name]) for name in around_names
     )
+    overflow = option_checks.option("overflow", values["overflow"])
     return PackOptions(
         expand,
         around,
         chars,
         merge,
-        option_checks.option("overflow", values["overflow"]),
+        overflow,
         checks.choice("rank", values["rank"], (SCORE, NONE)),
         option_checks.option("nodes_max", values["nodes_max"]),
         option_checks.option("spans", values["spans"]),
         _walk(values) if is_walk else None,
         None if values["sources"] is None else resolve_sources(values["sources"]),
         _dedupe(given, values, expand),
+        PART_TOKENS_MIN if overflow in (CUT, EXCERPT) else 0,
     )
 
 

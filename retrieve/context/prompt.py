@@ -21,11 +21,12 @@ from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
-from ibidem.retrieve.answer.answer import Answer, AnswerKind
+from ibidem.retrieve.answer.answer import Answer
 from ibidem.retrieve.answer.protocol import json_text
 from ibidem.retrieve.answer.receipt import Receipt
 from ibidem.retrieve.answer.warning import AnswerWarning
 from ibidem.retrieve.context.clip import cut_to_fit
+from ibidem.retrieve.context.option import PackOptions
 from ibidem.retrieve.context.pack import MESSAGE_SCOPE, Pack
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.tokens import TokenEstimator
@@ -221,14 +222,15 @@ def assemble(
         raise InvalidInputError(
             f"style: got {checks.show(style)}, expected {' or '.join(map(repr, STYLES))}"
         )
-    if not isinstance(result, Answer) or result.kind is not AnswerKind.PACKS:
+    options = result.query.packs if isinstance(result, Answer) else None
+    if options is None:
         got = "an answer of nodes" if isinstance(result, Answer) else type(result).__name__
         raise InvalidInputError(f"packs: got {got}, expected what `packs` returned")
     system = _SYSTEM[style]
-    policy = {} if result.query.packs is None else result.query.packs.policy()
     made = _Writing(system, text, result.packs, estimator)
-    shown = made.fitting(budget, policy)
-    if result.query.packs is not None and result.query.packs.sources is not None:
+    shown = made.fitting(budget, options)
+    policy = options.policy()
+    if options.sources is not None:
         shown = _conversation_last(shown)
     citations = tuple(
         _citation(marker(number), pack, result.root, commit, policy)
@@ -267,7 +269,7 @@ class _Writing:
         """Returns the tokens of the whole prompt."""
         return self._estimator.estimate(f"{self._system}\n\n{self.user(packs)}\n")
 
-    def fitting(self, budget: int | None, policy: Mapping[str, Any]) -> list[Pack]:
+    def fitting(self, budget: int | None, options: PackOptions) -> list[Pack]:
         """Returns the first packs that fit a budget, and what fits of the next one."""
         if budget is None:
             return list(self._packs)
@@ -285,9 +287,10 @@ class _Writing:
                 continue
             part = cut_to_fit(
                 pack,
-                policy,
+                options.policy(),
                 self._estimator,
                 lambda some: self.tokens([*taken, some]) <= budget,
+                options.least if taken else 0,
             )
             return taken if part is None else [*taken, part]
         return taken

@@ -1,7 +1,8 @@
 """Terms at edit distance 1 of a query term.
 
 A typo in the ending of a word changes its stem by more than a character. So the terms that the word
-is without one of its characters are near too, whatever their distance.
+is without one of its characters are near too, whatever their distance; and those that it is with
+two neighbouring characters swapped, which is the commonest typo after a wrong character.
 
 Spec: retrieval 4.1.4.
 """
@@ -13,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from ibidem.retrieve.lexical.bm25 import frequency
 from ibidem.retrieve.lexical.statistics import Statistics
 from ibidem.retrieve.lexical.view import LexicalView
-from ibidem.retrieve.lexical.words import Word, shorter_terms
+from ibidem.retrieve.lexical.words import Word, edited_terms
 from ibidem.retrieve.query.query import Query
 
 
@@ -51,7 +52,7 @@ def near_terms(
     if not expanded:
         return found
     assert query.text is not None, "BUG: words come from a text"
-    shorter = shorter_terms(query.text, home, statistics.analysers, expanded)
+    edited = edited_terms(query.text, home, statistics.analysers, expanded, swaps=fuzzy.swaps)
     for word in expanded:
         ranked: list[tuple[int, str]] = []
         candidates = {
@@ -60,7 +61,7 @@ def near_terms(
             if len(text) >= fuzzy.length
             for segment in lexical_view.segments
             for other in segment.terms_near(text)
-        } | shorter[word]
+        } | edited[word]
         for other in candidates.difference(*words):
             count = lexical_view.term(other, statistics, query.k1, query.b).frequency
             if count:

@@ -67,10 +67,11 @@ def symbol_counts(query: Query) -> Counter[Word]:
     return Counter(signs + code)
 
 
-def shorter_terms(
-    text: str, home: str, analysers: Sequence[str], words: Iterable[Word]
+def edited_terms(
+    text: str, home: str, analysers: Sequence[str], words: Iterable[Word], *, swaps: bool
 ) -> dict[Word, set[str]]:
-    """Returns the terms that some words of a question are without one of their characters.
+    """Returns the terms that some words of a question are without one of their characters, or with
+    two neighbouring ones swapped.
 
     Stems of mistyped endings are far from the right ones: `serverss` is its own stem, and one
     letter less is a plural.
@@ -80,6 +81,7 @@ def shorter_terms(
         home: as for `words_of`.
         analysers: as for `words_of`.
         words: those that are looked at; of one with more than TERM_MAX characters nothing is found.
+        swaps: whether characters are swapped, too.
     """
     analysers = analysers or (home,)
     found: dict[Word, set[str]] = {word: set() for word in words}
@@ -88,11 +90,19 @@ def shorter_terms(
         if word not in found or stop - start > TERM_MAX or text[start:stop] in met:
             continue
         met.add(text[start:stop])
-        for at in range(start, stop):
+        for other in _edited(text[start:stop], swaps=swaps):
             for one in analysers:
-                terms = analyse(text[start:at] + text[at + 1 : stop], one)
+                terms = analyse(other, one)
                 found[word].update(terms if len(terms) == 1 else ())
     return found
+
+
+def _edited(word: str, *, swaps: bool) -> Iterator[str]:
+    for at in range(len(word)):
+        yield word[:at] + word[at + 1 :]
+    if swaps:
+        for at in range(len(word) - 1):
+            yield word[:at] + word[at + 1] + word[at] + word[at + 2 :]
 
 
 def _with_ranges(text: str, home: str, analysers: Sequence[str]) -> Iterator[tuple[Word, int, int]]:

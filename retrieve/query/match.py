@@ -46,11 +46,17 @@ class Fuzzy:
     """Terms of the query that are shorter than this, in characters, add none."""
     rare: int | None = default("fuzzy.rare")
     """Terms of the query that occur in at least this many documents add none; None: all do."""
+    swaps: bool = True
+    """Whether two neighbouring characters that have changed places are one edit. It is no option:
+    only questions of before do without."""
 
     def form(self) -> dict[str, Any]:
-        """Returns the canonical form, with `rare` only if it is given."""
+        """Returns the canonical form, with `rare` only if it is given, and `swaps` only if it
+        holds."""
         form = {"weight": self.weight, "terms": self.terms, "length": self.length}
-        return form if self.rare is None else {**form, "rare": self.rare}
+        if self.rare is not None:
+            form["rare"] = self.rare
+        return {**form, "swaps": True} if self.swaps else form
 
 
 @record
@@ -92,16 +98,25 @@ class Match:
         return _counting(self, has_symbols, has_code, has_related)
 
     def counting_like(self, recorded: Match) -> Match:
-        """Returns the same with those symbols and words of code alone that a recorded question
-        counts: it may be of a release before they were terms."""
+        """Returns the same with those symbols, words of code and swaps alone that a recorded
+        question counts: it may be of a release before they counted."""
+        fuzzy = self.fuzzy
+        if fuzzy is not None and recorded.fuzzy is not None:
+            fuzzy = replace(fuzzy, swaps=recorded.fuzzy.swaps)
         return _counting(
-            self, self.symbols and recorded.symbols, self.code and recorded.code, self.related
+            replace(self, fuzzy=fuzzy),
+            self.symbols and recorded.symbols,
+            self.code and recorded.code,
+            self.related,
         )
 
     @property
     def of_any_text(self) -> Match:
-        """The same without what depends on the words of the text."""
-        return _counting(self, False, False, False)
+        """The same without what depends on the words of the text, or on when it was asked."""
+        fuzzy = self.fuzzy
+        if fuzzy is not None:
+            fuzzy = replace(fuzzy, swaps=True)
+        return _counting(replace(self, fuzzy=fuzzy), False, False, False)
 
 
 @lru_cache(maxsize=64)
@@ -124,11 +139,14 @@ def resolve_match(operator: object, phrases: object, fuzzy: object) -> Match:
 
 
 def requested_options(name: str, form: Any) -> Any:
-    """Returns a field of a canonical form without what its words alone put there, to compare what
-    two questions were asked with."""
-    if name != "match":
-        return form
-    return {key: value for key, value in form.items() if key not in WHERE_THEY_COUNT}
+    """Returns a field of a canonical form without what its words, or the release, alone put there,
+    to compare what two questions were asked with."""
+    if name == "match":
+        options = {key: value for key, value in form.items() if key not in WHERE_THEY_COUNT}
+        return {**options, "fuzzy": _requested_fuzzy(form["fuzzy"])}
+    if name == "packs" and isinstance(form, dict):
+        return {key: value for key, value in form.items() if key != "least"}
+    return form
 
 
 def match_of_form(form: object) -> Match:
@@ -141,9 +159,17 @@ def match_of_form(form: object) -> Match:
             raise InvalidInputError(
                 f"match.{name}: got {checks.show(form)}, expected true or nothing"
             )
-    fuzzy = False if form["fuzzy"] is None else form["fuzzy"]
+    fuzzy = False if form["fuzzy"] is None else _requested_fuzzy(form["fuzzy"])
     found = resolve_match(form["operator"], form["phrases"], fuzzy)
+    if found.fuzzy is not None:
+        found = replace(found, fuzzy=replace(found.fuzzy, swaps="swaps" in form["fuzzy"]))
     return _counting(found, *(name in form for name in ("symbols", "code", "related")))
+
+
+def _requested_fuzzy(form: object) -> object:
+    if isinstance(form, dict):
+        return {name: value for name, value in form.items() if name != "swaps"}
+    return form
 
 
 def _fuzzy(fuzzy: object) -> Fuzzy | None:

@@ -221,7 +221,8 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         ),
         Option(
             "fuzzy", "bool | Mapping[str, float]", none="for terms that no document has",
-            form="match.fuzzy", help="Terms at edit distance 1 also match",
+            form="match.fuzzy",
+            help="Terms at edit distance 1 also match; two swapped neighbours are one edit",
             flag=Flag(
                 "--fuzzy",
                 "Also match terms at edit distance 1: of all terms, or of none; by default of "

@@ -155,9 +155,13 @@ class Query:
         return None
 
     def counting_like(self, recorded: Query) -> Self:
-        """Returns the query with those symbols and words of code alone that a recorded one counts
-        (`Match`): what was asked before they were terms is answered as it was."""
-        return replace(self, match=self.match.counting_like(recorded.match))
+        """Returns the query by the rules of a recorded one: with those symbols, words of code and
+        swaps alone that it counts (`Match`), and with packs cut as its packs are. So what was asked
+        before there were such rules is answered as it was."""
+        packs = self.packs
+        if packs is not None and recorded.packs is not None:
+            packs = replace(packs, least=recorded.packs.least)
+        return replace(self, match=self.match.counting_like(recorded.match), packs=packs)
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form: every field, but the last ones only if they are given."""

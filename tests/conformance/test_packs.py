@@ -39,6 +39,8 @@ CITED = {
     "7-b": (PACKS, "test_the_bytes_are_canonical_and_have_the_fields_of_the_page"),
     "7-d": (PACKS, "test_more_budget_never_gives_less_text"),
     "7-e": (PACKS, "test_what_does_not_fit_is_cut_around_the_hit"),
+    "1-b": (PACKS, "test_a_question_of_before_is_cut_as_it_was"),
+    "7-j": (PACKS, "test_a_few_words_of_a_later_pack_are_left_out"),
     "7-i": (EXCERPTS, "test_a_named_row_is_shown_below_its_header"),
     "9-b": (EXCERPTS, "test_a_citation_names_the_ranges_that_are_quoted"),
     "7-f": ("tests/repo/test_union.py", "test_packs_of_documents_with_one_path_are_apart"),

@@ -502,7 +502,7 @@ def asked(
             if own >= fuzzy.get("rare", own + 1):
                 continue
             long = [term for term in word if len(term) >= fuzzy["length"]]
-            less = shortened(form["text"], home, held, word) if long else set()
+            less = edited(form["text"], home, held, word, "swaps" in fuzzy) if long else set()
             near = sorted(
                 (one for one in known if one in less or any(is_near(one, term) for term in long)),
                 key=lambda one: (-held_by((one,), documents), one.encode()),
@@ -519,10 +519,15 @@ def spoken(text: str, home: str, held: list[str]) -> list[tuple[str, ...]]:
     return [word for word, _ in spoken_at(text, home, held)]
 
 
-def shortened(text: str, home: str, held: list[str], word: tuple[str, ...]) -> set[str]:
-    """Returns the terms that a word of a question is without one of its characters."""
+def edited(text: str, home: str, held: list[str], word: tuple[str, ...], swaps: bool) -> set[str]:
+    """Returns the terms that a word of a question is without one of its characters, or with two
+    neighbours in the other order."""
     parts = [part for one, part in spoken_at(text, home, held) if one == word and len(part) <= 64]
     cut = {part[:at] + part[at + 1 :] for part in parts for at in range(len(part))}
+    if swaps:
+        for part in parts:
+            for at in range(1, len(part)):
+                cut.add(part[: at - 1] + part[at] + part[at - 1] + part[at + 1 :])
     found = [analyse(one, analyser) for one in cut for analyser in held]
     return {terms[0] for terms in found if len(terms) == 1}
 

@@ -378,7 +378,10 @@ def add_match(rng: random.Random, options: dict[str, Any]) -> None:
         place = rng.randrange(len(words))
         word = words[place]
         at = rng.randrange(len(word) + 1)
-        words[place] = word[:at] + rng.choice(("", "x", "o")) + word[at + rng.randrange(2) :]
+        edit, tail = rng.choice(("", "x", "o", "swap")), word[at + rng.randrange(2) :]
+        if edit == "swap":
+            edit, tail = word[at : at + 2][::-1], word[at + 2 :]
+        words[place] = word[:at] + edit + tail
     if rng.random() < 0.6:
         first = rng.randrange(len(words))
         words[first] = '"' + words[first]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from ibidem.retrieve.lexical import view as lexical_view
 from ibidem.retrieve.lexical import words as query_words
 from ibidem.retrieve.lexical.statistics import statistics_of
 from ibidem.retrieve.lexical.tuning import TUNING, Tuning
-from ibidem.retrieve.query.query import resolve
+from ibidem.retrieve.query.query import Query, resolve
 from ibidem.store.memory import MemoryStore
 
 CONFIG = Config(analyser="unicode-1", fields=("summary",))
@@ -48,7 +49,9 @@ class Collection:
             self.snapshot = index.snapshot(self.roots[-1])
 
     def top(self, **options):
-        query = resolve(self.config, **options)
+        return self.top_by(resolve(self.config, **options))
+
+    def top_by(self, query):
         found = lane.rank_lexical(universe(self.snapshot, query), self.tuning)
         ids = self.snapshot.node_ids(found.ordinals)
         return [
@@ -317,7 +320,7 @@ def test_fuzzy_finds_misspelt_words_for_less():
     collection = Collection([["retrieval", "retreival", "retrieva", "retrievals", "other"]])
     assert len(collection.top(text="retrieval")) == 1
     found = collection.top(text="retrieval", fuzzy=True)
-    assert len(found) == 3
+    assert len(found) == 4
     assert found[0][1] > found[1][1]
     assert len(collection.top(text="retrieval", fuzzy={"terms": 1})) == 2
     assert len(collection.top(text="retrieval", fuzzy={"length": 10})) == 1
@@ -333,6 +336,21 @@ def test_a_word_that_no_document_has_gets_its_neighbours_unless_refused():
     assert collection.top(text="retrievall", fuzzy=False) == []
     assert len(collection.top(text="other retrievall", operator="and")) == 0
     assert len(collection.top(text="retrievall retrieval", operator="and")) == 0
+
+
+@pytest.mark.parametrize("text", ["worksapces", "workspacse", "owrkspaces"])
+def test_two_neighbouring_characters_that_changed_places_are_one_edit(text):
+    """[4.1.4-c]"""
+    collection = Collection([["workspaces", "other"]])
+    assert collection.found(text) == {"workspaces"}
+    query = resolve(CONFIG, text=text)
+    fuzzy = query.match.fuzzy
+    assert fuzzy is not None
+    before = replace(query, match=replace(query.match, fuzzy=replace(fuzzy, swaps=False)))
+    assert Query.decode(before.encode()) == before
+    assert query.counting_like(before) == before
+    assert "swaps" not in before.form()["match"]["fuzzy"]
+    assert collection.top_by(before) == []
 
 
 GERMAN = "die Katze und der Hund in den Häusern"
@@ -459,6 +477,8 @@ def test_a_word_that_a_question_repeats_is_looked_at_once(monkeypatch: pytest.Mo
         return analyse(text, name)
 
     monkeypatch.setattr(query_words, "analyse", counted)
-    found = query_words.shorter_terms("serverss down " * 100, "english-1", (), [("serverss",)])
+    found = query_words.edited_terms(
+        "serverss down " * 100, "english-1", (), [("serverss",)], swaps=True
+    )
     assert "server" in found["serverss",]
-    assert len(analysed) == len("serverss")
+    assert len(analysed) == 2 * len("serverss") - 1

@@ -129,7 +129,7 @@ def test_an_excerpt_of_an_excerpt_is_around_the_same_match(text):
     [pack] = excerpts(repo, token_budget=150)
     assert len(pack.text) < len(text)
     for room in range(15, pack.tokens):
-        less = cut_to_fit(pack, {}, HEURISTIC, lambda some: some.tokens <= room)  # noqa: B023
+        less = cut_to_fit(pack, {}, HEURISTIC, lambda some: some.tokens <= room, 0)  # noqa: B023
         assert less is not None
         assert "quarry" in less.text
         assert all(text[slice(*one.range)] == one.text for one in less.members)

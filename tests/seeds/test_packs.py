@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import dag_cbor
 import pytest
@@ -10,11 +11,14 @@ import pytest
 import ibidem
 from ibidem.index.analysis import analyse
 from ibidem.objects.child import Child
+from ibidem.objects.config import Config
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError, ReplayError
 from ibidem.objects.ids import NodeId
-from ibidem.retrieve.context.option import Dedupe, PackOptions
+from ibidem.retrieve.context.option import PART_TOKENS_MIN, Dedupe, PackOptions
 from ibidem.retrieve.context.window import Aim, absorb, coalesce, fitting
+from ibidem.retrieve.query.query import Query, resolve
+from ibidem.retrieve.tokens import HEURISTIC
 
 from .texts import clock, hit_places, paragraphs, places, ranges, repository, write
 
@@ -306,6 +310,42 @@ def test_what_does_not_fit_is_cut_around_the_hit():
         assert all(map(repo.verify_citation, prompt.citations if prompt else ()))
     [short] = repo.packs("needle", token_budget=12, **options)
     assert short.text == "First of all."
+
+
+@pytest.mark.parametrize("overflow", ["cut", "excerpt"])
+def test_a_few_words_of_a_later_pack_are_left_out(overflow):
+    text = "The needle is in the stack of hay behind the barn. " * 9
+    repo = repository({f"{name}.md": f"# {name}\n\n{name} {text}" for name in "abc"})
+    options = {"token_budget": 240, "overflow": overflow, "dedupe": "none"}
+    for budget in range(9, 280):
+        options["token_budget"] = budget
+        first, *later = (HEURISTIC.estimate(one.text) for one in repo.packs("needle", **options))
+        assert first > 0
+        assert all(one >= PART_TOKENS_MIN for one in later)
+        if budget < 80:
+            continue
+        prompt = repo.prompt("needle", **options)
+        parts = [part.partition("\n")[2] for part in prompt.user.split(f"\n{prompt.fence} [")[1:]]
+        assert all(HEURISTIC.estimate(one) >= PART_TOKENS_MIN for one in parts[1:])
+    least = PackOptions(overflow=overflow, least=7)
+    assert PackOptions.from_form(least.form()) == least
+
+
+def test_a_question_of_before_is_cut_as_it_was():
+    now = resolve(Config.default(), text="needle", packs={}, token_budget=30)
+    assert now.packs is not None
+    assert now.form()["packs"]["least"] == PART_TOKENS_MIN
+    before = replace(now, packs=replace(now.packs, least=0))
+    assert "least" not in before.form()["packs"]
+    assert now.counting_like(before) == before == Query.decode(before.encode())
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"least": 0}, {"least": True}, {"least": 2.0}, {"least": 5, "overflow": "skip"}]
+)
+def test_only_a_number_of_tokens_is_read_where_packs_are_cut(wrong):
+    with pytest.raises(InvalidInputError, match=r"packs\.least"):
+        PackOptions.from_form(PackOptions().form() | wrong)
 
 
 def test_more_budget_never_gives_less_text():

@@ -17,8 +17,9 @@ from ibidem.objects.errors import (
     RunMismatchError,
 )
 from ibidem.repo.repository import Repository
+from ibidem.repo.runs import step_format  # noqa: F401 - reads the defaults before a test changes them
 from ibidem.repo.runs.session import offered
-from ibidem.retrieve.query.match import Match
+from ibidem.retrieve.query.match import Fuzzy, Match
 
 
 class Counted:
@@ -84,12 +85,13 @@ def test_a_run_of_a_release_before_symbols_were_terms_replays(
     repo: Repository, monkeypatch: pytest.MonkeyPatch, question: str
 ) -> None:
     resolved = Match.for_texts
+    before = Match(fuzzy=Fuzzy(rare=1, swaps=False))
 
     def without_symbols(match: Match, texts: Sequence[str], *, related: bool) -> Match:
-        return resolved(match, texts, related=related).counting_like(Match())
+        return resolved(match, texts, related=related).counting_like(before)
 
-    with monkeypatch.context() as before:
-        before.setattr(Match, "for_texts", without_symbols)
+    with monkeypatch.context() as patch:
+        patch.setattr(Match, "for_texts", without_symbols)
         with seeded(repo).runs.start("nightly") as run:
             said = agent(run, model(), question=f"{question}, retry")
     with run.replay() as replay:
