@@ -245,7 +245,8 @@ class PendingGraph:
         """Yields the blocks of the nodes, by id."""
         staged = self.edits.of(NODES)
         cids = dict(self._tree(NODES).items())
-        cids.update((key, cid) for key, cid in list(staged.items()) if cid is not None)
+        # `copy` runs no other code; a list of items makes tuples, which can collect garbage.
+        cids.update((key, cid) for key, cid in staged.copy().items() if cid is not None)
         ordered = sorted(cids)
         for start in range(0, len(ordered), BATCH_BLOCKS):
             keys = ordered[start : start + BATCH_BLOCKS]

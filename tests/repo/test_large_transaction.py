@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -196,12 +197,19 @@ def test_vectors_whose_nodes_come_later_do_not_stay_in_memory(
     assert blocks(one) == blocks(other)
 
 
+def other_threads(*_: object) -> None:
+    """Lets other threads go on."""
+    time.sleep(0)
+
+
 def test_threads_that_stage_and_read_in_one_transaction_lose_nothing(
     disk: Callable[[str], Repository],
 ) -> None:
     one, other = disk("one"), disk("other")
-    interval = sys.getswitchinterval()
+    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
     sys.setswitchinterval(1e-6)
+    gc.set_threshold(20, 2, 2)
+    gc.callbacks.append(other_threads)
     try:
         with limited(one) as tx:
             hub = tx.add_node("Hub", key="hub")
@@ -226,6 +234,8 @@ def test_threads_that_stage_and_read_in_one_transaction_lose_nothing(
                     future.result()
     finally:
         sys.setswitchinterval(interval)
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(other_threads)
     with limited(other, 1 << 30) as tx:
         hub = tx.add_node("Hub", key="hub")
         for number in range(16 * COUNT):
