@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ibidem.ingest.mark import BLANK, Block, Mark, merged_paragraphs
+from ibidem.ingest.mark import BLANK, Block, Mark, merged_into_next
 from ibidem.ingest.split import ITEMS_CHARS_MAX
 
 _OPENS_INDENTED = r"(?:!!!|\?\?\?\+?)[ \t]*[A-Za-z][^\r\n]*|===[!+]*[ \t]+[\"'][^\r\n]*"
@@ -58,10 +58,10 @@ def with_first_lines(source: str, marks: Iterable[Mark]) -> Iterable[Mark]:
 
 
 def _merged(source: str, marks: Iterable[Mark]) -> Iterator[Mark]:
-    def opens(mark: Mark) -> bool:
-        return _OPENS.fullmatch(source, mark.start, mark.stop) is not None
-
-    for mark in merged_paragraphs(marks, ITEMS_CHARS_MAX, opens):
+    def is_line(mark: Mark, kind: re.Pattern[str]) -> bool:
         is_paragraph = isinstance(mark, Block) and mark.format == "paragraph"
-        if not (is_paragraph and _CLOSES.fullmatch(source, mark.start, mark.stop)):
+        return is_paragraph and kind.fullmatch(source, mark.start, mark.stop) is not None
+
+    for mark in merged_into_next(marks, ITEMS_CHARS_MAX, lambda block: is_line(block, _OPENS)):
+        if not is_line(mark, _CLOSES):
             yield mark

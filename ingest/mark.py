@@ -3,8 +3,8 @@ source.
 
 A format module turns text into marks and nothing else; the tree of parts is built from marks in one
 place (`outline.py`), so that no format can lose a character. Marks ascend and never overlap. The
-text between two marks is layout (blank lines, rules) and is kept as the `lead` of the part that
-follows.
+text between two marks is layout (blank lines, rules, what a mark says is layout) and is kept as the
+`lead` of the part that follows.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ BOM = "\ufeff"
 
 LEAD_CHARS_MAX = 256
 """A longer stretch of layout becomes passages: a parent's block holds up to 1,000 leads."""
+
+LAYOUT_CHARS_MAX = 128
+"""What is more, from the part before it on, is a passage, although it is marked as layout: a lead
+has no more bytes than one of blanks and rules alone can have."""
 
 BLANK_CHARS_MAX = 4000
 
@@ -82,7 +86,20 @@ class SectionEnd:
         return SectionEnd(self.start + by, self.stop + by, self.level)
 
 
-Mark = Heading | Block | SectionEnd
+@record
+class Layout:
+    """Source that says nothing to a reader, such as the name of a place that links lead to; never
+    empty."""
+
+    start: int
+    stop: int
+
+    def moved(self, by: int) -> Layout:
+        """Returns the same mark `by` characters further on."""
+        return Layout(self.start + by, self.stop + by)
+
+
+Mark = Heading | Block | SectionEnd | Layout
 
 
 def trim(source: str, start: int, stop: int) -> tuple[int, int] | None:
@@ -104,16 +121,21 @@ def with_gaps(source: str, start: int, marks: list[Mark]) -> Iterator[Mark]:
 
     So text that a reader has missed is still searchable, and no lead grows without bound.
     """
-    at = start
+    at = end = start  # the ends of the last part, and of the layout after it
     for mark in marks:
-        assert at <= mark.start <= mark.stop, f"BUG: mark {mark} out of order after {at}"
-        for block in _gap(source, at, mark.start):
+        assert end <= mark.start <= mark.stop, f"BUG: mark {mark} out of order after {end}"
+        for block in _gap(source, end, mark.start):
             yield block
-            at = block.stop
+            at = end = block.stop
+        if isinstance(mark, Layout):
+            if mark.stop - at <= LAYOUT_CHARS_MAX:
+                end = mark.stop
+            else:
+                mark = Block(mark.start, mark.stop, "comment")
         yield mark
-        if not isinstance(mark, SectionEnd):
-            at = mark.stop
-    yield from _gap(source, at, len(source))
+        if not isinstance(mark, SectionEnd | Layout):
+            at = end = mark.stop
+    yield from _gap(source, end, len(source))
 
 
 def introduced(source: str, marks: Iterable[Mark], size_max: int) -> Iterator[Mark]:
@@ -121,30 +143,38 @@ def introduced(source: str, marks: Iterable[Mark], size_max: int) -> Iterator[Ma
 
     The passage has the format and language of the introduced block.
     """
-    return merged_paragraphs(marks, size_max, lambda mark: _introduces(source, mark))
+    return merged_into_next(marks, size_max, lambda block: _introduces(source, block))
 
 
-def merged_paragraphs(
-    marks: Iterable[Mark], size_max: int, belongs: Callable[[Mark], bool]
+def merged_into_next(
+    marks: Iterable[Mark], size_max: int, belongs: Callable[[Block], bool]
 ) -> Iterator[Mark]:
-    """Yields `marks`, with each paragraph that belongs to the block after it joined to that.
+    """Yields `marks`, with each block that belongs to the one after it joined to that, which keeps
+    its format and language.
 
     Nothing is joined across a heading, or to more than `size_max` characters.
     """
-    held: Block | None = None
+    held: list[Mark] = []  # such a block, and the layout after it
     for mark in marks:
-        if held is not None:
-            if isinstance(mark, Block) and mark.stop - held.start <= size_max:
-                mark = merged([held, mark])
+        if held and isinstance(mark, Layout):
+            held.append(mark)
+            continue
+        if held:
+            first = held[0]
+            if (
+                isinstance(first, Block)
+                and isinstance(mark, Block)
+                and mark.stop - first.start <= size_max
+            ):
+                mark = replace(mark, start=first.start, targets=first.targets + mark.targets)
             else:
-                yield held
-            held = None
-        if belongs(mark) and isinstance(mark, Block) and mark.format == "paragraph":
-            held = mark
+                yield from held
+            held.clear()
+        if isinstance(mark, Block) and belongs(mark):
+            held.append(mark)
         else:
             yield mark
-    if held is not None:
-        yield held
+    yield from held
 
 
 def merged(blocks: Sequence[Block]) -> Block:
@@ -156,10 +186,10 @@ def merged(blocks: Sequence[Block]) -> Block:
     return Block(blocks[0].start, blocks[-1].stop, name, language, targets)
 
 
-def _introduces(source: str, mark: Mark) -> bool:
-    if source[mark.stop - 1] not in _INTRODUCTION_ENDS:
+def _introduces(source: str, block: Block) -> bool:
+    if block.format != "paragraph" or source[block.stop - 1] not in _INTRODUCTION_ENDS:
         return False
-    end = source[max(mark.start, mark.stop - _INTRODUCTION_CHARS_MAX) : mark.stop]
+    end = source[max(block.start, block.stop - _INTRODUCTION_CHARS_MAX) : block.stop]
     return _INTRODUCTION.search(end) is not None
 
 

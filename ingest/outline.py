@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import field
 
-from ibidem.ingest.mark import Block, Heading, Mark
+from ibidem.ingest.mark import Block, Heading, Layout, Mark
 from ibidem.ingest.plain import table_header
 from ibidem.objects.record import record
 
@@ -93,6 +93,8 @@ class _Builder:
         self._table_header: str | None = None
 
     def add(self, mark: Mark) -> None:
+        if isinstance(mark, Layout):
+            return  # it is in the lead of the next part
         if isinstance(mark, Block):
             text = self._source[mark.start : mark.stop]
             lead = self._lead(mark.start)

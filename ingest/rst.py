@@ -17,7 +17,16 @@ from dataclasses import field, replace
 from itertools import dropwhile, takewhile
 
 from ibidem.ingest.html_tree import words
-from ibidem.ingest.mark import BLANK, Block, Heading, Mark, SectionEnd
+from ibidem.ingest.mark import (
+    BLANK,
+    LAYOUT_CHARS_MAX,
+    Block,
+    Heading,
+    Layout,
+    Mark,
+    SectionEnd,
+    merged_into_next,
+)
 from ibidem.ingest.plain import blocks, source_blocks, table_blocks
 from ibidem.ingest.split import (
     CODE,
@@ -69,6 +78,19 @@ _TEXT_DIRECTIVES = _DESCRIBING_DIRECTIVES | words(
     """
 )
 """All directives around text; those of other names are not opened."""
+_LAYOUT_DIRECTIVES = words(
+    """
+    contents currentmodule default-domain default-role highlight program sectnum
+    section-numbering tocdepth
+    """
+)
+"""Directives that a reader sees nothing of."""
+_LABEL = r"\.\. +_(?:`[^`\r\n]*`|(?:\\.|[^\\:`\r\n])+):[ \t]*"
+"""The name of a place that links lead to."""
+_BARE_DIRECTIVES = re.compile(
+    r"(?:([ \t]*)\.\. +[A-Za-z0-9][\w.+:-]*? ?::[^\r\n]*(?:[\r\n]+\1[ \t]+:[^\r\n]+)*[\r\n]*)+"
+)
+"""Directives without text below them, which belong to what follows."""
 _OPTION = re.compile(r":[A-Za-z][^:]*:(?: |$)")
 _SENTENCE_END = re.compile(
     r"[.,:;!?\u2026\u3002\uff01\uff0c\uff1a\uff1b\uff1f][)*`\"'\u2019\u201d]*\Z"
@@ -82,6 +104,7 @@ _KINDS = (
     ("list", re.compile(rf"{_COMMAND_OPTION}[^ ]")),
     ("code", re.compile(r">>>(?: |$)")),
     ("lines", re.compile(r"\|(?: |$)")),
+    ("label", re.compile(_LABEL + r"\Z")),
     ("reference", re.compile(r"\.\. +(?:_[^ ]|__:|\[[^\]]+\](?: |$)|\|[^|]+\| )|__(?: |$)")),
     ("comment", re.compile(r"\.\.(?: |$)")),
 )
@@ -89,7 +112,7 @@ _KINDS = (
 _ENUMERATED = re.compile(rf"{_ENUMERATOR}(?: |$)")
 _MARKER = re.compile(rf"(?:{_BULLET}|{_ENUMERATOR})(?: +|$)|(?P<option>{_COMMAND_OPTION})")
 """What stands before the text of a list item."""
-_GATHERED = frozenset({"list", "fields", "lines", "reference"})
+_GATHERED = frozenset({"list", "fields", "lines", "label", "reference"})
 """Adjacent blocks of one of these kinds form one block, as the items of a Markdown list do."""
 
 _FINDERS: dict[str, tuple[Finder, ...]] = {"paragraph": PROSE, "list": ROWS}
@@ -142,7 +165,7 @@ class _Scan:
             elif line.is_indented:
                 self._indented()
             elif not self.depth and (title := self._title()) is not None:
-                yield from self._flush()
+                yield from self._flush(is_before_title=True)
                 yield title
                 self.level = title.level
             else:
@@ -191,6 +214,9 @@ class _Scan:
             yield from self._flush()
             return
         kind, language = _kind(line.text) or ("paragraph", None)
+        following = self.lines[first + 1 : first + 2]
+        if kind == "label" and following and following[0].is_indented:
+            kind = "reference"  # with its address
         if kind == "paragraph" and _ENUMERATED.match(line.text):
             kind = "list"
         if _GRID_TOP.fullmatch(line.text) or _SIMPLE_TOP.fullmatch(line.text):
@@ -236,11 +262,13 @@ class _Scan:
             stop += 1
         return stop
 
-    def _flush(self) -> Iterator[Mark]:
+    def _flush(self, *, is_before_title: bool = False) -> Iterator[Mark]:
         """Yields the passages of the block that is open, and closes it."""
         block, self.open = self.open, None
         if block is None:
             return
+        if is_before_title and self._describes_title(block):
+            block.kind = "label"
         start, stop = self.lines[block.first].start, self.lines[block.last - 1].stop
         if block.kind == "table":
             yield from table_blocks(self.source, start, stop, _rows(self.source, start, stop))
@@ -252,6 +280,17 @@ class _Scan:
         for first, last in of_items(self.source, start, stop, list(indices)):
             lines = indices.get(first, block.first), indices.get(last, block.last)
             yield from self._parts(_Open(*lines, block.kind, block.language))
+
+    def _describes_title(self, block: _Open) -> bool:
+        """Whether a block is a directive that describes the title below it, as `.. setting:: NAME`
+        above the title NAME does."""
+        first, *others = self.lines[block.first : block.last]
+        directive = _DIRECTIVE.match(first.text) if block.kind == "directive" else None
+        return (
+            directive is not None
+            and _base(directive) in _DESCRIBING_DIRECTIVES
+            and not any(line.text for line in others)
+        )
 
     def _parts(self, block: _Open) -> Iterator[Mark]:
         """Yields the passages of a block: of a long one what its first lines say, and what its
@@ -291,8 +330,21 @@ class _Scan:
         yield from marks
 
     def _whole(self, lines: list[_Line], kind: str, language: str | None = None) -> Iterator[Mark]:
+        start, end, stop = lines[0].start, lines[-1].end, lines[-1].stop
+        if end - start <= LAYOUT_CHARS_MAX and _is_layout(lines, kind):
+            yield Layout(start, end)
+            return
+        kind = "reference" if kind == "label" else kind
         finders = _FINDERS.get(kind, CODE)
-        yield from blocks(self.source, lines[0].start, lines[-1].stop, kind, language, finders)
+        yield from blocks(self.source, start, stop, kind, language, finders)
+
+
+def _is_layout(lines: list[_Line], kind: str) -> bool:
+    """Whether a reader sees nothing of a block."""
+    if kind == "label":
+        return not any(line.is_indented for line in lines)
+    directive = _DIRECTIVE.match(lines[0].text)
+    return kind == "comment" or (directive is not None and _base(directive) in _LAYOUT_DIRECTIVES)
 
 
 def _halves(lines: list[_Line], kind: str) -> tuple[list[_Line], list[_Line]]:
@@ -369,7 +421,11 @@ def _words(text: str) -> str:
 
 def rst_marks(source: str, start: int = 0) -> Iterator[Mark]:
     """Yields the titles and the blocks of `source` from `start`, where a line begins."""
-    return _Scan(source, _lines(source, start)).marks()
+
+    def is_bare(block: Block) -> bool:
+        return _BARE_DIRECTIVES.fullmatch(source, block.start, block.stop) is not None
+
+    return merged_into_next(_Scan(source, _lines(source, start)).marks(), ITEMS_CHARS_MAX, is_bare)
 
 
 def rst_title(source: str, start: int, marks: list[Mark]) -> str | None:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any, BinaryIO
 
 from ibidem.ingest.extraction import Extraction
-from ibidem.ingest.mark import Block, Heading, Mark, SectionEnd
+from ibidem.ingest.mark import Block, Heading, Layout, Mark, SectionEnd
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 
 HEADER_BYTES = 8
@@ -77,6 +77,8 @@ def _encoded_mark(mark: Mark) -> list[Any]:
             return ["block", start, stop, name, language, continues, *targets]
         case SectionEnd(start, stop, level):
             return ["end", start, stop, level]
+        case Layout(start, stop):
+            return ["layout", start, stop]
 
 
 def decoded(reply: dict[str, Any]) -> Extraction:
@@ -85,6 +87,7 @@ def decoded(reply: dict[str, Any]) -> Extraction:
         "heading": Heading,
         "block": _block,
         "end": SectionEnd,
+        "layout": Layout,
     }
     return Extraction(
         reply["text"],

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from ibidem.ingest.document import read_document
-from ibidem.ingest.mark import Block, Heading
+from ibidem.ingest.mark import LEAD_CHARS_MAX, Block, Heading
 from ibidem.ingest.rst import DEPTH_MAX, rst_marks
 from ibidem.objects.location import source_text
 
@@ -251,8 +251,60 @@ def test_each_kind_of_block_has_its_format():
         "term\n  definition\n\n== ==\na  b\n== ==\n"
     )
     assert [kind for kind, _ in passages(source)] == [
-        "fields", "code", "directive", "code", "reference", "comment", "paragraph", "table",
+        "fields", "code", "directive", "code", "reference", "paragraph", "table",
     ]  # fmt: skip
+
+
+LAYOUT = {
+    "label": ".. _how-to-begin:",
+    "labels": ".. _a:\n.. _`b c`:\n\n.. _d\\:e:",
+    "comment": ".. to do: say more\n   of it",
+    "contents": ".. contents::\n   :local:",
+    "current module": ".. currentmodule:: retry",
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUT.values(), ids=LAYOUT)
+def test_what_a_reader_sees_nothing_of_is_no_passage(layout):
+    source = f"One\n===\n\ntext\n\n{layout}\n\nTwo\n---\n\n{layout}\n\nmore\n\n{layout}\n"
+    drafts = read_document("a.rst", source).drafts
+    assert passages(source) == [("paragraph", "text"), ("paragraph", "more")]
+    assert source_text(drafts[-1].id, nodes_of(drafts).__getitem__) == source
+    assert passages(f"See:\n\n{layout}\n\n- one\n") == [("list", f"See:\n\n{layout}\n\n- one")]
+
+
+def test_long_layout_is_a_passage():
+    labels = [f".. _how-to-do-number-{number}:" for number in range(9)]
+    source = "text\n\n" + "\n\n".join(labels) + "\n\nend\n"
+    drafts = read_document("a.rst", source).drafts
+    assert source_text(drafts[-1].id, nodes_of(drafts).__getitem__) == source
+    found = passages(source)
+    assert [kind for kind, _ in found] == ["paragraph", "reference", "paragraph"]
+    comments = "\n\n".join(f".. number {number} of them" for number in range(50))
+    drafts = read_document("a.rst", f"text\n\n{comments}\n").drafts
+    leads = [len(child.lead) for draft in drafts for child in draft.children]
+    assert max(leads) <= LEAD_CHARS_MAX
+
+
+def test_an_address_is_no_label():
+    source = ".. _a:\n   http://b\n\n.. _c: http://d\n\ntext\n"
+    assert [kind for kind, _ in passages(source)] == ["reference", "paragraph"]
+
+
+def test_a_directive_without_text_is_in_the_passage_after_it():
+    source = (
+        "One\n===\n\n.. versionadded:: 3.2\n\nIt retries.\n\n.. module:: retry\n"
+        "   :synopsis: again\n\n.. include:: note.txt\n\n- one\n\n.. setting:: WAIT\n\n"
+        "WAIT\n----\n\nSeconds.\n\n.. image:: a.png\n"
+    )
+    assert passages(source) == [
+        ("paragraph", ".. versionadded:: 3.2\n\nIt retries."),
+        ("list", ".. module:: retry\n   :synopsis: again\n\n.. include:: note.txt\n\n- one"),
+        ("paragraph", "Seconds."),
+        ("directive", ".. image:: a.png"),
+    ]
+    long = "It retries. " * 90
+    assert passages(f".. versionadded:: 3.2\n\n{long}\n")[0][0] == "directive"
 
 
 def test_a_title_is_no_passage_and_a_transition_none():
