@@ -247,7 +247,7 @@ def test_layouts_of_documents_merge_child_by_child(count: int) -> None:
     assert met["conflicts"] > count // 20, met
 
 
-@pytest.mark.parametrize("count", [FAST // 8, pytest.param(FAST * 2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", by_suite([FAST // 8, FAST // 2, FAST * 4], fast=1, slow=2))
 def test_what_one_side_adds_to_a_document_is_as_secret_as_the_other_side_made_it(
     count: int,
 ) -> None:
@@ -257,7 +257,7 @@ def test_what_one_side_adds_to_a_document_is_as_secret_as_the_other_side_made_it
     assert met["labels"] > count // 5, met
 
 
-@pytest.mark.parametrize("count", by_suite([2_000, 20_000], slow=1))
+@pytest.mark.parametrize("count", by_suite([1_000, 20_000], slow=1))
 def test_many_merges_equal_the_oracle_commute_and_repeat(count: int) -> None:
     met: Counter[str] = Counter()
     seed = FAST

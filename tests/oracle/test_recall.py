@@ -134,7 +134,7 @@ def test_recall_equals_the_oracle_on_random_repositories(block: int) -> None:
         check(seed)
 
 
-@pytest.mark.slow
-def test_recall_equals_the_oracle_on_many_random_repositories() -> None:
-    for seed in range(1000, 1150):
+@pytest.mark.parametrize("count", by_suite([50, 500], slow=1))
+def test_recall_equals_the_oracle_on_many_random_repositories(count: int) -> None:
+    for seed in range(1000, 1000 + count):
         check(seed)

@@ -47,7 +47,7 @@ def bytes_of(world: World, snapshot: Any, query: Query, events: list[Event]) -> 
     return result.to_bytes()
 
 
-@pytest.mark.parametrize("block", by_suite(range(16), fast=1, slow=16))
+@pytest.mark.parametrize("block", by_suite(range(16), fast=1, slow=6))
 def test_records_equal_the_oracle_on_random_states(block: int):
     for seed in range(block * 10, block * 10 + 10):
         rng = random.Random(seed)

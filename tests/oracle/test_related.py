@@ -19,7 +19,7 @@ from .oracle import World, answer
 from .related_world import random_related_options, related_facts, reworded
 
 
-@pytest.mark.parametrize("block", by_suite(range(16), fast=2, slow=16))
+@pytest.mark.parametrize("block", by_suite(range(16), fast=2, slow=6))
 def test_questions_with_related_words_equal_the_oracle(block):
     """[4.1.8-a] [4.1.8-b]"""
     asked = [

@@ -21,7 +21,7 @@ from .oracle import World, answer
 from .symbol_world import CODE, SIGNED
 
 
-@pytest.mark.parametrize("block", by_suite(range(16), fast=2, slow=16))
+@pytest.mark.parametrize("block", by_suite(range(16), fast=2, slow=6))
 @pytest.mark.parametrize("world", [SIGNED, CODE], ids=["signs", "code"])
 def test_questions_with_symbols_equal_the_oracle(world, block):
     """[4.1.7-a] [4.1.7-b] [4.1.7-c]"""
