@@ -17,7 +17,15 @@ from markdown_it.token import Token
 
 from ibidem.ingest.admonition import indented_lines, with_first_lines, without_indent
 from ibidem.ingest.html_tree import parse
-from ibidem.ingest.mark import BLANK, Heading, Mark, trim
+from ibidem.ingest.mark import (
+    BLANK,
+    LAYOUT_CHARS_MAX,
+    Block,
+    Heading,
+    Layout,
+    Mark,
+    trim,
+)
 from ibidem.ingest.plain import blocks, item_blocks, table_blocks
 from ibidem.ingest.split import CODE, ITEMS_CHARS_MAX, PROSE, ROWS, Finder
 
@@ -34,6 +42,11 @@ _ATTRIBUTES = re.compile(r"[ \t]*\{[ \t]*:?[ \t]*[#.][\w:.-]+(?:[ \t][^{}]*)?\}[
 """Attributes at the end of a heading, such as `{ #anchor }`: of the page, not of its text."""
 _HTML_HEADING = re.compile(r"h[1-6]")
 _HTML_HEADING_END = re.compile(r"(?:(?!</h[1-6])[\s\S])*</h([1-6])\s*>\s*", re.IGNORECASE)
+_TAG = r"</?[A-Za-z][A-Za-z0-9-]*(?:[ \t\r\n/][^<>]*)?>|<!--(?:(?!-->)[^\r\n])*-->"
+_TAGS = re.compile(rf"(?:[ \t\r\n]*(?:{_TAG}))+[ \t\r\n]*")
+_CONTENT = re.compile(r"\b(?:alt|content|href|placeholder|src|title|value)[ \t]*=", re.IGNORECASE)
+"""An attribute that a reader sees something of."""
+_HTML_FORMATS = frozenset({"html", "paragraph"})
 _SPACES = re.compile(r"[ \t\r\n]+")
 _FORMATS: dict[str, tuple[str, tuple[Finder, ...]]] = {
     "paragraph_open": ("paragraph", PROSE),
@@ -52,7 +65,10 @@ def markdown_marks(source: str, start: int = 0) -> Iterator[Mark]:
     """Yields the headings and top-level blocks of `source` from `start`, where a line begins."""
     body = source[start:]
     text = _LINE_END.sub("\n", body) if "\r" in body else body
-    yield from with_first_lines(source, _marks(source, _line_starts(source, start), text))
+    marks = _marks(source, _line_starts(source, start), text)
+    if "<" in body:
+        marks = (_shown(source, mark) for mark in marks)
+    yield from with_first_lines(source, marks)
 
 
 def _marks(source: str, lines: list[int], text: str, depth: int = 0) -> Iterator[Mark]:
@@ -90,6 +106,19 @@ def _marks(source: str, lines: list[int], text: str, depth: int = 0) -> Iterator
             yield from blocks(source, start, stop, "paragraph", None, PROSE)
         else:
             yield from _marks_of(source, lines, tokens, index, environment)
+
+
+def _shown(source: str, mark: Mark) -> Mark:
+    """Returns a mark, as layout if it consists of tags and comments of one line."""
+    if (
+        isinstance(mark, Block)
+        and mark.format in _HTML_FORMATS
+        and mark.stop - mark.start <= LAYOUT_CHARS_MAX
+        and _TAGS.fullmatch(source, mark.start, mark.stop)
+        and not _CONTENT.search(source, mark.start, mark.stop)
+    ):
+        return Layout(mark.start, mark.stop)
+    return mark
 
 
 def _marks_of(

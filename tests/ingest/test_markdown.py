@@ -239,6 +239,38 @@ def test_a_block_that_is_a_heading_of_html_is_one(block, heading):
     )
 
 
+@pytest.mark.parametrize(
+    "layout",
+    [
+        "<!-- lint disable -->",
+        '<a id="begin"></a>',
+        "</div>",
+        '<div class="grid cards">\n<!-- cards -->\n<br/>',
+    ],
+)
+def test_tags_and_comments_of_one_line_are_no_passage(layout):
+    source = f"One.\n\n{layout}\n\nTwo:\n\n{layout}\n\n- a\n\n{layout}\n"
+    assert [text for _, _, text in passages(source)] == ["One.", f"Two:\n\n{layout}\n\n- a"]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "<https://a.example>",
+        '<img src="a.png">',
+        "<!-- added:\n1.0 -->",
+        "<b>bold</b>",
+        f'<a id="{"long-" * 30}"></a>',
+    ],
+)
+def test_html_that_says_something_is_a_passage(block):
+    assert [text for _, _, text in passages(f"One.\n\n{block}\n\nTwo.\n")] == [
+        "One.",
+        block,
+        "Two.",
+    ]
+
+
 def test_a_container_of_a_dialect_is_read_with_the_line_that_opens_it():
     """Its closing line is layout, and its indented text is no code."""
     source = (
