@@ -33,7 +33,8 @@ _DROPPED_ROLES = frozenset(
 _DROPPED_CLASSES = words(
     """
     headerlink breadcrumb breadcrumbs sphinxsidebar sidebar navbar toc toctree-wrapper
-    linenos skip-link visually-hidden sr-only anchor-link md-nav navheader navfooter
+    linenos skip-link visually-hidden sr-only anchor-link md-nav navheader navfooter mainmenu
+    submenu noprint no-print nosearch
     """
 )
 _ASIDES = words("admonition caution important note tip warning")
@@ -67,6 +68,7 @@ _MARKS = re.compile("[\x1c-\x1f]")
 """Characters that mark links and line breaks here and have no meaning in a page."""
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _BULLETS = re.compile(r"(?:[\s\[\]]|^ *(?:-|[0-9]+\.)(?= ))*", re.MULTILINE)
+_CONTENTS_TITLE = re.compile(r"\W*(?:table of )?contents\W*", re.IGNORECASE)
 _LINE_END = re.compile(r"[.,:;!?)]*(?:\n|\Z)")
 
 
@@ -327,7 +329,9 @@ def _is_long(element: Element) -> bool:
 
 
 def _is_contents(text: str) -> bool:
-    """Returns whether a text is nothing but links within the page."""
+    """Returns whether a text is nothing but links within the page, or the title of such links."""
+    if _CONTENTS_TITLE.fullmatch(text):
+        return True
     links = LINK_TEXT.findall(text)
     return (
         bool(links)

@@ -141,39 +141,51 @@ def with_gaps(source: str, start: int, marks: list[Mark]) -> Iterator[Mark]:
 def introduced(source: str, marks: Iterable[Mark], size_max: int) -> Iterator[Mark]:
     """Yields `marks`, with each paragraph that ends in a colon joined to the block after it.
 
-    The passage has the format and language of the introduced block.
+    The passage has the format and language of the introduced block. Where more than two follow each
+    other, they introduce nothing: they are the labels of figures that are left out.
     """
-    return merged_into_next(marks, size_max, lambda block: _introduces(source, block))
+    return merged_into_next(marks, size_max, lambda block: _introduces(source, block), run_max=2)
 
 
 def merged_into_next(
-    marks: Iterable[Mark], size_max: int, belongs: Callable[[Block], bool]
+    marks: Iterable[Mark],
+    size_max: int,
+    belongs: Callable[[Block], bool],
+    *,
+    run_max: int | None = None,
 ) -> Iterator[Mark]:
     """Yields `marks`, with each block that belongs to the one after it joined to that, which keeps
     its format and language.
 
-    Nothing is joined across a heading, or to more than `size_max` characters.
+    Nothing is joined across a heading, or to more than `size_max` characters. More than `run_max`
+    blocks in a row that belong to the one after them are joined to each other alone.
     """
-    held: list[Mark] = []  # such a block, and the layout after it
+    held: list[Mark] = []  # such a block, or a run of them, and the layout after it
+    count = 0
     for mark in marks:
         if held and isinstance(mark, Layout):
             held.append(mark)
             continue
+        is_held = isinstance(mark, Block) and belongs(mark)
         if held:
             first = held[0]
             if (
                 isinstance(first, Block)
                 and isinstance(mark, Block)
                 and mark.stop - first.start <= size_max
+                and (is_held or run_max is None or count <= run_max)
             ):
                 mark = replace(mark, start=first.start, targets=first.targets + mark.targets)
             else:
                 yield from held
+                count = 0
             held.clear()
-        if isinstance(mark, Block) and belongs(mark):
+        if is_held:
             held.append(mark)
+            count += 1
         else:
             yield mark
+            count = 0
     yield from held
 
 

@@ -139,11 +139,35 @@ def test_places_where_a_line_may_break_are_no_part_of_a_name(reading):
     ]
 
 
+def test_what_every_page_of_a_site_has_is_left_out(reading):
+    source = (
+        '<div class="nosearch"><p>Small. Fast.</p></div><div class="mainmenu"><ul><li>Home</ul>'
+        "</div><h1>ATTACH</h1><p><a>\u25ba</a> Table Of Contents</p><p>It adds a file.</p>"
+        '<p>Contents of the file stay.</p><p class="noprint">Feedback</p>'
+    )
+    assert parts(reading("a.html", source.encode())) == [
+        (1, "ATTACH"),
+        ("paragraph", "It adds a file."),
+        ("paragraph", "Contents of the file stay."),
+    ]
+
+
+def test_labels_of_figures_that_are_left_out_introduce_nothing(reading):
+    labels = "".join(f"<p>{name}:</p><svg><path/></svg>" for name in ("statement", "expr", "type"))
+    source = f"<h1>ATTACH</h1>{labels}<p>It adds a file.</p><p>So:</p><p>Like this:</p><p>go</p>"
+    assert parts(reading("a.html", source.encode())) == [
+        (1, "ATTACH"),
+        ("paragraph", "statement:\n\nexpr:\n\ntype:"),
+        ("paragraph", "It adds a file."),
+        ("paragraph", "So:\n\nLike this:\n\ngo"),
+    ]
+
+
 def test_what_is_stored_is_the_text_with_extractor_version_and_digest(reading):
     read = reading("a.html", PAGE)
     props = document(read).props
     assert props["media_type"] == "text/html"
-    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "10")
+    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "11")
     assert props["source_sha256"] == hashlib.sha256(PAGE.encode()).hexdigest()
     text = source_text(document(read).id, nodes_of(read.drafts).__getitem__)
     assert text.startswith("# Retries\n\nA failed call")
