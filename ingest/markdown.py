@@ -17,15 +17,7 @@ from markdown_it.token import Token
 
 from ibidem.ingest.admonition import indented_lines, with_first_lines, without_indent
 from ibidem.ingest.html_tree import parse
-from ibidem.ingest.mark import (
-    BLANK,
-    LAYOUT_CHARS_MAX,
-    Block,
-    Heading,
-    Layout,
-    Mark,
-    trim,
-)
+from ibidem.ingest.mark import BLANK, LAYOUT_CHARS_MAX, Block, Heading, Layout, Mark, trim
 from ibidem.ingest.plain import blocks, item_blocks, table_blocks
 from ibidem.ingest.split import CODE, ITEMS_CHARS_MAX, PROSE, ROWS, Finder
 
