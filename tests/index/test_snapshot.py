@@ -77,7 +77,7 @@ def test_any_walk_over_roots_answers_like_the_graph(seed: int, span: int, tuning
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(24), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(**WALKS)
 def test_many_walks_over_roots_answer_like_the_graph(seed: int, span: int, tuning: Tuning):
     walk(seed, span, tuning)
