@@ -54,10 +54,10 @@ def without_indent(line: str) -> str:
 def with_first_lines(source: str, marks: Iterable[Mark]) -> Iterable[Mark]:
     """Returns `marks`, with each line that opens a container joined to the block after it, if both
     are short, and without those that close one."""
-    return _merged(source, marks) if _ANY.search(source) else marks
+    return _with_first_lines(source, marks) if _ANY.search(source) else marks
 
 
-def _merged(source: str, marks: Iterable[Mark]) -> Iterator[Mark]:
+def _with_first_lines(source: str, marks: Iterable[Mark]) -> Iterator[Mark]:
     def is_line(mark: Mark, kind: re.Pattern[str]) -> bool:
         is_paragraph = isinstance(mark, Block) and mark.format == "paragraph"
         return is_paragraph and kind.fullmatch(source, mark.start, mark.stop) is not None

@@ -285,10 +285,9 @@ class _Scan:
         """Whether a block is a directive that describes the title below it, as `.. setting:: NAME`
         above the title NAME does."""
         first, *others = self.lines[block.first : block.last]
-        directive = _DIRECTIVE.match(first.text) if block.kind == "directive" else None
         return (
-            directive is not None
-            and _base(directive) in _DESCRIBING_DIRECTIVES
+            block.kind == "directive"
+            and _directive_name(first) in _DESCRIBING_DIRECTIVES
             and not any(line.text for line in others)
         )
 
@@ -343,8 +342,7 @@ def _is_layout(lines: list[_Line], kind: str) -> bool:
     """Whether a reader sees nothing of a block."""
     if kind == "label":
         return not any(line.is_indented for line in lines)
-    directive = _DIRECTIVE.match(lines[0].text)
-    return kind == "comment" or (directive is not None and _base(directive) in _LAYOUT_DIRECTIVES)
+    return kind == "comment" or _directive_name(lines[0]) in _LAYOUT_DIRECTIVES
 
 
 def _halves(lines: list[_Line], kind: str) -> tuple[list[_Line], list[_Line]]:
@@ -352,8 +350,7 @@ def _halves(lines: list[_Line], kind: str) -> tuple[list[_Line], list[_Line]]:
     a list item or a quote has is such text; a block that is not opened has none."""
     count = 0
     if kind == "directive":
-        match = _DIRECTIVE.match(lines[0].text)
-        if match is None or _base(match) not in _TEXT_DIRECTIVES:
+        if _directive_name(lines[0]) not in _TEXT_DIRECTIVES:
             return lines, []
         while count < len(lines) and lines[count].text:
             count += 1
@@ -408,6 +405,12 @@ def _name(head: list[_Line], following: _Line, kind: str) -> str:
         gap = "" if not name else " " if name.endswith((",", "\\")) else ", "
         name = name.removesuffix("\\").rstrip(" ") + gap + _words(line.text)
     return name
+
+
+def _directive_name(line: _Line) -> str | None:
+    """Returns the name, without its domain, of the directive that a line opens, None for none."""
+    match = _DIRECTIVE.match(line.text)
+    return None if match is None else _base(match)
 
 
 def _base(directive: re.Match[str]) -> str:
