@@ -22,7 +22,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
-from ibidem.objects.constants import COUNT_MAX
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve.context.source_option import Sources, resolve_sources
@@ -159,17 +158,11 @@ class PackOptions:
 
 
 def _least(form: Mapping[str, object]) -> int:
-    least = form.get("least", 0)
-    if "least" in form and (
-        type(least) is not int
-        or not 1 <= least <= COUNT_MAX
-        or form["overflow"] not in (CUT, EXCERPT)
-    ):
-        raise InvalidInputError(
-            f"packs.least: got {checks.show(least)}, expected a number from 1 where packs are cut"
-        )
-    assert isinstance(least, int), "BUG: checked"
-    return least
+    if "least" not in form:
+        return 0
+    if form["overflow"] not in (CUT, EXCERPT):
+        raise InvalidInputError("packs.least: got it where no pack is cut, expected nothing")
+    return checks.count("packs.least", form["least"], low=1)
 
 
 def resolve_packs(given: Mapping[str, object]) -> PackOptions:
