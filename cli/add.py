@@ -8,8 +8,9 @@ import click
 
 from ibidem.cli import exits
 from ibidem.cli.options import sources
+from ibidem.cli.options.common import common_options
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 
 
 @click.command("add")

@@ -9,10 +9,11 @@ import click
 
 from ibidem.cli import exits
 from ibidem.cli.options import question
+from ibidem.cli.options.common import common_options, complete_revision
 from ibidem.cli.options.html import html_option, write_page
 from ibidem.cli.options.viewer import viewer_of, viewer_option, viewer_options
 from ibidem.cli.render import output, shapes
-from ibidem.cli.session import Session, common_options, complete_revision, pass_session
+from ibidem.cli.session import Session, pass_session
 from ibidem.objects.errors import ErrorKind, NotFoundError
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ibidem.cli.options.common import at_option, common_options
 from ibidem.cli.options.ids import node_at
 from ibidem.cli.render import output, shapes
-from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
     from ibidem.repo.history.blame import Blame

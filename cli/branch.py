@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ibidem.cli.options.common import at_option, author_option, common_options
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, at_option, author_option, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
     from ibidem.repo.refs import Targets

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import click
 
+from ibidem.cli.options.common import at_option, color_option, repository_option
 from ibidem.cli.options.documents import document_name
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import output
-from ibidem.cli.session import (
-    Session,
-    at_option,
-    color_option,
-    pass_session,
-    repository_option,
-)
+from ibidem.cli.session import Session, pass_session
 from ibidem.objects.errors import NotFoundError
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from ibidem.cli import exits
+from ibidem.cli.options.common import at_option, common_options
 from ibidem.cli.options.documents import document_name, open_folder, select
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 from ibidem.objects.errors import ConflictError, IbidemError, InvalidInputError
 
 if TYPE_CHECKING:

@@ -6,16 +6,10 @@ from pathlib import Path, PurePosixPath
 
 import click
 
+from ibidem.cli.options.common import author_option, color_option, json_option, quiet_option
 from ibidem.cli.options.copies import address_options, include_option, show_report, token
 from ibidem.cli.render import output
-from ibidem.cli.session import (
-    Session,
-    author_option,
-    color_option,
-    json_option,
-    pass_session,
-    quiet_option,
-)
+from ibidem.cli.session import Session, pass_session
 
 
 @click.command("clone")

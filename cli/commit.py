@@ -11,8 +11,9 @@ import click
 
 from ibidem.cli import exits
 from ibidem.cli.options import sources
+from ibidem.cli.options.common import commit_options, common_options
 from ibidem.cli.render import output, shapes
-from ibidem.cli.session import Session, commit_options, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 from ibidem.objects.errors import IbidemError
 from ibidem.objects.record import record
 

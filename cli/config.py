@@ -10,14 +10,9 @@ import click
 
 from ibidem.cli import repos
 from ibidem.cli.options import parse, settings
+from ibidem.cli.options.common import at_option, commit_options, common_options
 from ibidem.cli.render import output
-from ibidem.cli.session import (
-    Session,
-    at_option,
-    commit_options,
-    common_options,
-    pass_session,
-)
+from ibidem.cli.session import Session, pass_session
 from ibidem.objects.errors import InvalidInputError
 from ibidem.repo.local_settings import LOG_QUESTIONS, LogQuestions
 

@@ -21,9 +21,10 @@ import click
 import ibidem
 from ibidem.cli import demo_corpus
 from ibidem.cli.commit import commit_paths
+from ibidem.cli.options.common import color_option, json_option
 from ibidem.cli.render import output
 from ibidem.cli.render.output import faint, good, plural, strong
-from ibidem.cli.session import FOLDER, Session, color_option, json_option, pass_session
+from ibidem.cli.session import FOLDER, Session, pass_session
 from ibidem.objects.errors import InvalidInputError, ReplayError
 
 if TYPE_CHECKING:

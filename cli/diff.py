@@ -11,13 +11,14 @@ import click
 
 from ibidem.cli import exits
 from ibidem.cli.options import dates, question
+from ibidem.cli.options.common import common_options, pager_option
 from ibidem.cli.options.documents import document_name, is_below, open_folder
 from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.html import html_option, write_page
 from ibidem.cli.options.limit import UNSET, Unset
 from ibidem.cli.options.viewer import viewer_option, viewer_options
 from ibidem.cli.render import changes, output, text_diff
-from ibidem.cli.session import Session, common_options, pager_option, pass_session
+from ibidem.cli.session import Session, pass_session
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:

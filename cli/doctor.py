@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ibidem.cli.options.common import common_options
 from ibidem.cli.render import output, shapes
-from ibidem.cli.session import Session, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 from ibidem.objects.errors import ErrorKind, IbidemError, NotFoundError
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ import click
 
 from ibidem.cli import traverse
 from ibidem.cli.options import parse
+from ibidem.cli.options.common import common_options
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 
 
 @click.group("edge")

@@ -9,16 +9,15 @@ import click
 from click.core import ParameterSource
 
 from ibidem.cli import embedders
-from ibidem.cli.render import output, shapes
-from ibidem.cli.session import (
-    Session,
+from ibidem.cli.options.common import (
     at_option,
     color_option,
     commit_options,
     common_options,
     complete_label,
-    pass_session,
 )
+from ibidem.cli.render import output, shapes
+from ibidem.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
     from ibidem.repo.vector_audit import VectorAudit

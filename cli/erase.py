@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from ibidem.cli.options.common import author_option, common_options
 from ibidem.cli.options.ids import node_at
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, author_option, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 
 SHOWN_MAX = 20
 

@@ -7,16 +7,10 @@ from pathlib import Path
 
 import click
 
+from ibidem.cli.options.common import at_option, common_options, complete_label
 from ibidem.cli.options.copies import include_option, show_report
 from ibidem.cli.render import output
-from ibidem.cli.session import (
-    Session,
-    at_option,
-    common_options,
-    complete_label,
-    pass_session,
-    read_viewer,
-)
+from ibidem.cli.session import Session, pass_session, read_viewer
 
 BUNDLE = "car"
 

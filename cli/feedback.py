@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ibidem.cli.options.common import commit_options, common_options
 from ibidem.cli.options.ids import node_among, node_at
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, commit_options, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 from ibidem.objects.errors import NotFoundError
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
+from ibidem.cli.options.common import author_option, common_options
 from ibidem.cli.render import output, shapes
-from ibidem.cli.session import Session, author_option, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 
 
 @click.command("gc")

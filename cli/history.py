@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from ibidem.cli import rebase
+from ibidem.cli.options.common import author_option, commit_options, common_options
 from ibidem.cli.render import output, shapes
-from ibidem.cli.session import Session, author_option, commit_options, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 
 
 @click.group("history")

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from ibidem.cli import exits
+from ibidem.cli.options.common import commit_options, common_options
 from ibidem.cli.options.copies import show_report
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, commit_options, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
     from ibidem.adapters.importing.report import ImportReport

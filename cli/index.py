@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ibidem.cli import stats
+from ibidem.cli.options.common import common_options
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 from ibidem.objects.errors import CorruptError, InvalidInputError
 
 if TYPE_CHECKING:

@@ -6,16 +6,10 @@ from pathlib import Path
 
 import click
 
+from ibidem.cli.options.common import author_option, color_option, json_option, quiet_option
 from ibidem.cli.registry import GLOBAL, Registry
 from ibidem.cli.render import output
-from ibidem.cli.session import (
-    Session,
-    author_option,
-    color_option,
-    json_option,
-    pass_session,
-    quiet_option,
-)
+from ibidem.cli.session import Session, pass_session
 
 
 @click.command("init")

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ibidem.cli.options.common import common_options
 from ibidem.cli.options.viewer import viewer_option
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 from ibidem.objects.errors import InvalidInputError
 from ibidem.store.files import read_file, whole_file, write_file
 

@@ -8,17 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ibidem.cli.options.common import at_option, common_options, complete_label, pager_option
 from ibidem.cli.options.ids import node_at
 from ibidem.cli.options.limit import limit_option
 from ibidem.cli.render import output, shapes
-from ibidem.cli.session import (
-    Session,
-    at_option,
-    common_options,
-    complete_label,
-    pager_option,
-    pass_session,
-)
+from ibidem.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import CommitCid

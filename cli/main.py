@@ -19,8 +19,9 @@ import click
 
 from ibidem import __version__
 from ibidem.cli import exits, proxies
+from ibidem.cli.options.common import color_option, quiet_option, repository_option
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, color_option, quiet_option, repository_option
+from ibidem.cli.session import Session
 from ibidem.objects.errors import IbidemError
 from ibidem.store.proxies import set_proxies
 

@@ -9,17 +9,11 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from ibidem.cli import integrate
+from ibidem.cli.options.common import author_option, color_option, quiet_option, repository_option
 from ibidem.cli.options.copies import TOKEN
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import output
-from ibidem.cli.session import (
-    Session,
-    author_option,
-    color_option,
-    pass_session,
-    quiet_option,
-    repository_option,
-)
+from ibidem.cli.session import Session, pass_session
 from ibidem.objects.errors import CorruptError, StorageError
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ import click
 
 from ibidem.cli import feedback, recall, union
 from ibidem.cli.options import dates
+from ibidem.cli.options.common import at_option, commit_options, common_options
 from ibidem.cli.options.ids import node_at
 from ibidem.cli.options.question import question_argument
 from ibidem.cli.options.records import (
@@ -23,7 +24,7 @@ from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.proposal import PROPOSALS
 from ibidem.cli.render import output, records
 from ibidem.cli.revising import REVISIONS
-from ibidem.cli.session import Session, at_option, commit_options, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 from ibidem.retrieve.query import checks
 
 

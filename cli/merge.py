@@ -5,14 +5,9 @@ from __future__ import annotations
 import click
 
 from ibidem.cli import exits
+from ibidem.cli.options.common import commit_options, common_options, complete_revision
 from ibidem.cli.render import conflicts, output, shapes
-from ibidem.cli.session import (
-    Session,
-    commit_options,
-    common_options,
-    complete_revision,
-    pass_session,
-)
+from ibidem.cli.session import Session, pass_session
 
 
 @click.command("merge")

@@ -6,9 +6,10 @@ import os
 
 import click
 
+from ibidem.cli.options.common import common_options
 from ibidem.cli.options.documents import document_name, open_folder, select
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 from ibidem.objects.errors import InvalidInputError
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ibidem.cli.options import parse
+from ibidem.cli.options.common import common_options
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId

@@ -11,10 +11,11 @@ import click
 
 from ibidem.cli import union
 from ibidem.cli.options import question as questions
+from ibidem.cli.options.common import at_option, common_options, receipt_options
 from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.viewer import viewer_option
 from ibidem.cli.render import answer, output, packs
-from ibidem.cli.session import Session, at_option, common_options, pass_session, receipt_options
+from ibidem.cli.session import Session, pass_session
 from ibidem.retrieve.query.options import LIMIT_OF_PACKS
 
 if TYPE_CHECKING:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ibidem.cli.options.common import at_option, commit_options, common_options
 from ibidem.cli.options.records import memory_of, pair_of, revised
 from ibidem.cli.options.viewer import level_option
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, at_option, commit_options, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
     from ibidem.cli.options.records import Named

@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from ibidem.cli import exits
+from ibidem.cli.options.common import commit_options, common_options
 from ibidem.cli.options.copies import include_option, show_report, token
-from ibidem.cli.session import Session, commit_options, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 
 
 @click.command("pull")

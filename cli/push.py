@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ibidem.cli.options.common import author_option, common_options
 from ibidem.cli.options.copies import show_report, token
-from ibidem.cli.session import Session, author_option, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import Cid

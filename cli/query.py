@@ -7,17 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ibidem.cli.options import dates, flags, parse
+from ibidem.cli.options.common import at_option, common_options, complete_label, pager_option
 from ibidem.cli.options.limit import limit_option
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import output, shapes
-from ibidem.cli.session import (
-    Session,
-    at_option,
-    common_options,
-    complete_label,
-    pager_option,
-    pass_session,
-)
+from ibidem.cli.session import Session, pass_session
 from ibidem.retrieve.query.options import OPTIONS, TIMES_OF_RECORDS
 
 if TYPE_CHECKING:

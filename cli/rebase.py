@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import click
 
+from ibidem.cli.options.common import commit_options, common_options, complete_revision
 from ibidem.cli.render import rebased
-from ibidem.cli.session import (
-    Session,
-    commit_options,
-    common_options,
-    complete_revision,
-    pass_session,
-)
+from ibidem.cli.session import Session, pass_session
 
 
 @click.command("rebase")

@@ -10,10 +10,11 @@ from typing import Any
 import click
 
 from ibidem.cli.options import question
+from ibidem.cli.options.common import at_option, common_options, receipt_options
 from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.viewer import viewer_of, viewer_option, viewer_options
 from ibidem.cli.render import answer, output
-from ibidem.cli.session import Session, at_option, common_options, pass_session, receipt_options
+from ibidem.cli.session import Session, pass_session
 from ibidem.objects.printable import moment
 from ibidem.retrieve.query import checks
 

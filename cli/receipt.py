@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ibidem.cli import union
+from ibidem.cli.options.common import author_option, common_options
 from ibidem.cli.render import output, shapes
-from ibidem.cli.session import Session, author_option, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 from ibidem.objects.ids import NodeId
 
 if TYPE_CHECKING:

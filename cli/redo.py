@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ibidem.cli.session import Session, author_option, common_options, pass_session
+from ibidem.cli.options.common import author_option, common_options
+from ibidem.cli.session import Session, pass_session
 from ibidem.cli.undo import step
 
 

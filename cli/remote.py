@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from ibidem.cli import fetch
+from ibidem.cli.options.common import common_options
 from ibidem.cli.options.copies import address_options
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
     from ibidem.repo.sync.fetched import FetchedRef

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ibidem.cli import union
+from ibidem.cli.options.common import common_options
 from ibidem.cli.receipt import key_option, read_key
 from ibidem.cli.render import answer, output, packs, records
-from ibidem.cli.session import Session, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 from ibidem.objects.errors import InvalidInputError
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
+from ibidem.cli.options.common import color_option, json_option, quiet_option
 from ibidem.cli.registry import Registry
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, color_option, json_option, pass_session, quiet_option
+from ibidem.cli.session import Session, pass_session
 
 
 @click.group("repos", invoke_without_command=True)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from ibidem.cli.options import parse
+from ibidem.cli.options.common import commit_options, common_options
 from ibidem.cli.options.documents import document_name
 from ibidem.cli.options.ids import is_path
 from ibidem.cli.render import conflicts, output, shapes
-from ibidem.cli.session import Session, commit_options, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.repo.id_prefix import resolve_prefix, sorted_from
 

@@ -8,17 +8,11 @@ import click
 
 from ibidem.cli import union
 from ibidem.cli.options import question
+from ibidem.cli.options.common import at_option, common_options, pager_option, receipt_options
 from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.viewer import viewer_option
 from ibidem.cli.render import answer, output
-from ibidem.cli.session import (
-    Session,
-    at_option,
-    common_options,
-    pager_option,
-    pass_session,
-    receipt_options,
-)
+from ibidem.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
     from ibidem.retrieve.answer.answer import Answer

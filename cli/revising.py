@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ibidem.cli.options import dates
+from ibidem.cli.options.common import commit_options, common_options
 from ibidem.cli.options.records import memory_of, record_of, record_options, revised
 from ibidem.cli.options.viewer import level_option
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, commit_options, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
     from ibidem.cli.options.records import Named

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from ibidem.cli.options.common import author_option, common_options
 from ibidem.cli.options.html import html_option, write_page
 from ibidem.cli.render import output
 from ibidem.cli.render.runs import difference_rows, ending, say_differences, summary_json
 from ibidem.cli.run_agent import fork, record, replay, test
-from ibidem.cli.session import Session, author_option, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 
 
 @click.group("run")

@@ -14,9 +14,10 @@ import click
 
 from ibidem.cli import exits
 from ibidem.cli.options import dates
+from ibidem.cli.options.common import author_option, common_options
 from ibidem.cli.render import output, shapes
 from ibidem.cli.render.runs import difference_rows, say_differences, summary_json
-from ibidem.cli.session import Session, author_option, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 from ibidem.objects.errors import IbidemError
 
 if TYPE_CHECKING:

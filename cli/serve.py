@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
+from ibidem.cli.options.common import color_option, repository_option
 from ibidem.cli.options.copies import TOKEN
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, color_option, pass_session, repository_option
+from ibidem.cli.session import Session, pass_session
 
 
 @click.command("serve")

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ibidem.cli.options.common import at_option, common_options
 from ibidem.cli.options.ids import document_at
 from ibidem.cli.options.limit import UNSET, Unset, limit_option
 from ibidem.cli.options.viewer import check_owner, is_restricted, viewer_of, viewer_option
 from ibidem.cli.render import changes, output, shapes
-from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.repo.id_prefix import is_prefix
 

@@ -9,10 +9,11 @@ import click
 
 from ibidem.cli import exits
 from ibidem.cli.options import question
+from ibidem.cli.options.common import at_option, common_options
 from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.viewer import viewer_option, viewer_options
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 
 _MODES = ("exact", "ranks", "set")
 

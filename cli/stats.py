@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ibidem.cli.branch import refuse_damaged
+from ibidem.cli.options.common import at_option, common_options
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId

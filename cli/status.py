@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ibidem.cli.options.common import common_options
 from ibidem.cli.render import changes, conflicts, output, shapes
-from ibidem.cli.session import Session, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
     from ibidem.ingest.folder_status import FolderStatus

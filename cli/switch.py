@@ -7,15 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ibidem.cli.options.common import author_option, common_options, complete_revision
 from ibidem.cli.options.documents import open_folder
 from ibidem.cli.render import output, shapes
-from ibidem.cli.session import (
-    Session,
-    author_option,
-    common_options,
-    complete_revision,
-    pass_session,
-)
+from ibidem.cli.session import Session, pass_session
 from ibidem.objects.errors import CorruptError, NotFoundError
 
 if TYPE_CHECKING:

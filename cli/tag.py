@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from ibidem.cli.branch import is_changed, refuse_damaged, rows
+from ibidem.cli.options.common import at_option, author_option, common_options
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, at_option, author_option, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 
 
 @click.command("tag")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ibidem.cli.options import parse
+from ibidem.cli.options.common import common_options
 from ibidem.cli.options.limit import limit_option
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, common_options, pass_session, read_viewer
+from ibidem.cli.session import Session, pass_session, read_viewer
 
 if TYPE_CHECKING:
     from ibidem.serve.read_log import Read

@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from ibidem.cli.options import dates, parse
+from ibidem.cli.options.common import at_option, common_options
 from ibidem.cli.options.limit import limit_option
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import output
-from ibidem.cli.session import Session, at_option, common_options, pass_session
+from ibidem.cli.session import Session, pass_session
 
 
 @click.command("traverse")

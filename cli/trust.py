@@ -7,16 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ibidem.cli import token
+from ibidem.cli.options.common import at_option, commit_options, common_options
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.render import output
-from ibidem.cli.session import (
-    Session,
-    at_option,
-    commit_options,
-    common_options,
-    parse_level,
-    pass_session,
-)
+from ibidem.cli.session import Session, parse_level, pass_session
 
 if TYPE_CHECKING:
     from ibidem.retrieve.access.policy import TrustPolicy

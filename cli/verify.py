@@ -7,9 +7,10 @@ from itertools import islice
 import click
 
 from ibidem.cli import exits
+from ibidem.cli.options.common import common_options, complete_revision
 from ibidem.cli.options.limit import limit_option
 from ibidem.cli.render import output, shapes
-from ibidem.cli.session import Session, common_options, complete_revision, pass_session
+from ibidem.cli.session import Session, pass_session
 
 _MARKS = {"good": output.good, "unsigned": output.faint}
 

@@ -7,16 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ibidem.cli.options.common import at_option, color_option, repository_option
 from ibidem.cli.options.html import write_page
 from ibidem.cli.options.viewer import viewer_option
 from ibidem.cli.render import output
-from ibidem.cli.session import (
-    Session,
-    at_option,
-    color_option,
-    pass_session,
-    repository_option,
-)
+from ibidem.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
     from ibidem import Repository

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ibidem.cli.session import complete_label, complete_model
+from ibidem.cli.options.common import complete_label, complete_model
 from ibidem.retrieve.query.options import GROUPS, Option
 
 Function = TypeVar("Function", bound=Callable[..., Any])
