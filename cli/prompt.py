@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibidem.cli import union
+from ibidem.cli import conversations, union
 from ibidem.cli.options import question as questions
 from ibidem.cli.options.common import at_option, common_options, receipt_options
 from ibidem.cli.options.flags import GroupedCommand
@@ -17,6 +18,7 @@ from ibidem.cli.options.viewer import viewer_option
 from ibidem.cli.render import answer, output, packs
 from ibidem.cli.session import Session, pass_session
 from ibidem.retrieve.query.options import LIMIT_OF_PACKS
+from ibidem.store.files import read_file
 
 if TYPE_CHECKING:
     from ibidem.retrieve.answer.warning import AnswerWarning
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--citations",
-    type=click.Path(path_type=Path),
+    type=click.Path(dir_okay=False, path_type=Path),
     help="Also write the citation of each marker to this file, as JSON.",
 )
 @click.option(
@@ -87,7 +89,11 @@ def command(
         options["sources"] = {"thread": thread, "user": user}
     elif user is not None:
         raise click.UsageError("--user needs --thread or --facts")
+    if citations is not None:
+        _check_replaceable(citations)
     with union.source(session, others, is_all=is_all, at=at, thread=thread) as (source, names):
+        if thread is not None:
+            _check_thread(session, thread, at)
         found = source.packs(question, **options)
         counter = {"estimator": options["estimator"]} if "estimator" in options else {}
         made = source.prompt(question, found, style=style, **counter)
@@ -104,8 +110,25 @@ def command(
     warnings = [one for one in found.warnings if not has_facts or _is_of_caller(one, given)]
     output.note(*answer.warning_lines(warnings), *answer.model_lines(found, options))
     if not cited:
-        output.note(output.faint("the prompt has no sources: no pack was found, or none fits"))
+        is_there = bool(found.items or found.token_budget_min)
+        what = "nothing fits: allow more tokens by --budget" if is_there else "no pack was found"
+        output.note(output.faint(f"the prompt has no sources: {what}"))
     output.say(*made.system.splitlines(), "", *made.user.splitlines())
+
+
+def _check_thread(session: Session, thread: str, at: str) -> None:
+    """Raises an error if there is no such thread."""
+    with session.open() as repository:
+        conversations.opened(session, repository).thread(thread, at)
+
+
+def _check_replaceable(path: Path) -> None:
+    """Raises an error for a file that has anything but citations."""
+    data = read_file(path)
+    with suppress(ValueError, TypeError):
+        if not data or all("marker" in one for one in json.loads(data)):
+            return
+    raise click.UsageError(f"--citations: got {path}, which has no citations; expected a new name")
 
 
 def _is_of_caller(warning: AnswerWarning, given: Mapping[str, Any]) -> bool:

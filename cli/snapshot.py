@@ -24,7 +24,7 @@ def command() -> None:
 
 
 @command.command("record", cls=GroupedCommand)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.argument("query", nargs=-1, required=True)
 @click.option(
     "--mode",
@@ -43,18 +43,23 @@ def record(
 ) -> None:
     """Write the answers to each QUERY into FILE
 
-    The file is text, to be reviewed and put under version control. An existing file is replaced.
+    The file is text, to be reviewed and put under version control. An existing file of answers is
+    replaced; any other file is left alone.
 
     \b
     Example:
       repo snapshot record retries.golden "how do retries work" "what is a deadline" --limit 5
     """
     options = question.options(session, **given) | viewer_options(session)
-    from ibidem.testing.golden import Golden, record
+    from ibidem.store.files import read_file
+    from ibidem.testing.golden import Golden, is_golden, record
     from ibidem.testing.judge import Mode
 
     if len(set(query)) != len(query):
         raise click.UsageError("a question is given twice")
+    present = read_file(file)
+    if present and not is_golden(present):
+        raise click.UsageError(f"FILE: got {file}, which has no answers; expected a new name")
     with session.open() as repository:
         revision = repository.at(at)
         form = Mode.of(mode).form()
@@ -68,7 +73,7 @@ def record(
 
 
 @command.command("check")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @at_option
 @common_options
 @pass_session

@@ -20,7 +20,7 @@ from blake3 import blake3
 
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid, CommitCid, NodeCid, ReceiptCid, ResultCid, RootCid
-from ibidem.objects.errors import CorruptError, IbidemError, NotFoundError
+from ibidem.objects.errors import CorruptError, IbidemError, InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.printable import printable_json
 from ibidem.repo.history.compare import Placed, placed
@@ -159,6 +159,7 @@ def read(path: Path) -> Golden:
     Raises:
         NotFoundError: there is no such file.
         CorruptError: its bytes were changed.
+        InvalidInputError: it is another kind of file.
         StorageError: it cannot be read.
     """
     data = read_file(path)
@@ -172,7 +173,13 @@ def parse(data: bytes, source: str = "golden") -> Golden:
 
     Raises:
         CorruptError: kind `hash-mismatch` and others.
+        InvalidInputError: something else than golden answers.
     """
+    if not is_golden(data):
+        raise InvalidInputError(
+            f"{source}: got a file of another kind, "
+            "expected one of `repo snapshot record` or `pytest --retrieval-update`"
+        )
     body, _, last = data.removesuffix(b"\n").rpartition(b"\n")
     body += b"\n"
     if last != b"checksum " + blake3(body).hexdigest().encode() or not data.endswith(b"\n"):
@@ -187,6 +194,12 @@ def parse(data: bytes, source: str = "golden") -> Golden:
     if golden.text().encode() != data:
         raise CorruptError(f"{source}: got text that does not serialise to itself")
     return golden
+
+
+def is_golden(data: bytes) -> bool:
+    """Returns whether bytes are golden answers, perhaps damaged ones: they begin or end so."""
+    first, last = data[:80], data[-80:]
+    return first.startswith(HEAD[:24].encode()) or b"\nchecksum " in last
 
 
 def _damage_hint(data: bytes) -> str:

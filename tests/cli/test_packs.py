@@ -75,7 +75,26 @@ def test_prompt_prints_both_texts_and_writes_citations(run, tmp_path):
     assert json.loads(run(*asked))["warnings"][0]["code"] == "unknown_label"
     without = run("prompt", "absent")
     assert without.endswith("\n\nabsent\n")
-    assert "the prompt has no source" in without
+    assert "the prompt has no sources: no pack was found" in without
+    cut = run("prompt", "twice", "--budget", "48")
+    assert "the prompt has no sources: nothing fits: allow more tokens" in cut
+
+
+def test_citations_replace_citations_and_no_other_file(run, tmp_path):
+    for text in ("# Mine\n", "7", '[{"name": 1}]'):
+        (tmp_path / "mine.txt").write_text(text)
+        run("prompt", "twice", "--citations", "mine.txt", code=2)
+        assert (tmp_path / "mine.txt").read_text() == text
+    run("prompt", "twice", "--citations", ".", code=2)
+    for question in ("twice", "absent", "twice"):
+        run("prompt", question, "--citations", "cited.json")
+    assert json.loads((tmp_path / "cited.json").read_text("utf-8"))
+
+
+def test_a_prompt_with_a_thread_that_is_not_there_is_refused(run):
+    assert "thread 'nope' does not exist" in run("prompt", "twice", "--thread", "nope", code=3)
+    run("thread", "append", "yes", "we try twice")
+    assert "we try twice" in run("prompt", "twice", "--thread", "yes")
 
 
 def test_a_thread_is_kept_shown_chosen_from_and_cleared(run):

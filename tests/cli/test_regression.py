@@ -89,3 +89,14 @@ def test_every_tampered_byte_of_a_snapshot_is_noticed(notes: Run, tmp_path: Path
     path.write_bytes(data)
     notes("snapshot", "check", "a.golden")
     notes("snapshot", "check", "missing.golden", code=3)
+
+
+def test_a_snapshot_replaces_no_other_file(notes: Run, tmp_path: Path):
+    mine = tmp_path / "mine.txt"
+    mine.write_text("my questions\n")
+    assert "which has no answers" in notes("snapshot", "record", str(mine), QUESTION, code=2).stderr
+    assert mine.read_text() == "my questions\n"
+    assert "another kind" in notes("snapshot", "check", str(mine), code=2).stderr
+    mine.write_text("")
+    notes("snapshot", "record", str(mine), QUESTION)
+    notes("snapshot", "check", str(mine))
