@@ -189,6 +189,56 @@ def test_a_task_runs_a_call():
     asyncio.run(main(), debug=True)
 
 
+def test_a_call_that_waits_for_its_turn_is_not_begun_once_it_is_cancelled():
+    async def main() -> None:
+        async with aio.init("memory:") as repo:
+            running = threading.Semaphore(0)
+            go_on = threading.Event()
+
+            def hold() -> None:
+                running.release()
+                go_on.wait()
+
+            for _ in range(aio.THREADS):
+                repo._pool.submit(hold)
+            for _ in range(aio.THREADS):
+                running.acquire()
+            waiting = [asyncio.create_task(repo.add(f"tea at {hour}")) for hour in range(20)]
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            for one in waiting:
+                one.cancel()
+            done = await asyncio.gather(*waiting, return_exceptions=True)
+            assert {type(one) for one in done} == {asyncio.CancelledError}
+            assert not go_on.is_set(), "nobody waited for the calls before them"
+            go_on.set()
+            assert await (await repo.at()).count() == 0
+
+    asyncio.run(main(), debug=True)
+
+
+def test_a_transaction_is_left_even_if_its_task_is_cancelled():
+    async def main() -> None:
+        async with aio.init("memory:") as repo:
+
+            async def work() -> None:
+                async with repo.transaction() as tx:
+                    await tx.add_node("Fact", summary="tea at five")
+                    await asyncio.sleep(60)
+
+            task = asyncio.create_task(work())
+            await asyncio.sleep(0.1)
+            task.cancel()
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await repo.add("tea at six")
+            assert await (await repo.at()).count() == 1
+
+    asyncio.run(main(), debug=True)
+
+
 def test_a_call_that_is_not_awaited_says_so():
     async def main() -> None:
         async with aio.init("memory:") as repo:

@@ -58,8 +58,9 @@ def communities(
             return partition(view, source, resolution=fraction, levels=levels, groups=given)
         index, name = core.search_index.current, _name(revision.viewer, fraction, levels)
         data = index.derived(snapshot.root, name)
-        made = None if data is None else Communities.decode(data, texts_of(view, source))
-        if made is None:
+        if data is not None:
+            made = Communities.decode(data, texts_of(view, source))
+        else:
             made = partition(view, source, resolution=fraction, levels=levels)
             core.search_index.remember_derived(index, snapshot.root, name, made.encode())
         cached.clear()

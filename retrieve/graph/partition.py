@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from io import BytesIO
 from typing import Any, Self
 
 import numpy as np
@@ -34,8 +35,9 @@ from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.tokens import HEURISTIC
 
-VERSION = 1
+VERSION = 2
 """Of the bytes that a partition is kept as, and of everything that decides on it."""
+_SIZE_BYTES = 4
 SUMMARY = "CommunitySummary"
 """The label of stored summaries, which are in no community themselves."""
 EDGE = 64
@@ -202,46 +204,35 @@ class Communities:
         return self.levels[level]
 
     def encode(self) -> bytes:
-        """Returns the communities as canonical bytes, without the texts."""
-        levels = [
-            [
-                [
-                    one.parent,
-                    one.title,
-                    list(one.names),
-                    b"".join(member.raw for member in one.members),
-                ]
-                for one in level
-            ]
-            for level in self.levels
-        ]
-        labels = [dict(label) for label in self._labels]
-        return codec.encode([VERSION, self.node_count, labels, levels])
+        """Returns the communities as bytes, without the texts: blocks of DAG-CBOR, each after its
+        size, for the whole, each combination of labels and each community; then all members."""
+        every = [one for level in self.levels for one in level]
+        head = [self.node_count, len(self._labels), [len(level) for level in self.levels]]
+        rows = [[one.parent, one.title, list(one.names), len(one)] for one in every]
+        blocks = [codec.encode(value) for value in (head, *map(dict, self._labels), *rows)]
+        sized = [len(block).to_bytes(_SIZE_BYTES, "little") + block for block in blocks]
+        return b"".join([*sized, *(member.raw for one in every for member in one.members)])
 
     @classmethod
-    def decode(cls, data: bytes, texts: Texts) -> Self | None:
-        """Returns the communities in such bytes; None if another version wrote them.
+    def decode(cls, data: bytes, texts: Texts) -> Self:
+        """Returns the communities in such bytes.
 
         Args:
-            data: what `encode` returned.
+            data: what `encode` of this version returned.
             texts: reads the texts of nodes.
         """
-        version, *fields = codec.decode(data)
-        if version != VERSION:
-            return None
-        node_count, labels, levels = fields
-        return cls(
+        file = BytesIO(data)
+        node_count, label_count, counts = _next_block(file)
+        labels = tuple(_next_block(file) for _ in range(label_count))
+        rows = [[_next_block(file) for _ in range(count)] for count in counts]
+        levels = tuple(
             tuple(
-                tuple(
-                    Community(at, number, parent, _split(members), title, tuple(names))
-                    for number, (parent, title, names, members) in enumerate(level)
-                )
-                for at, level in enumerate(levels)
-            ),
-            node_count,
-            texts,
-            tuple(labels),
+                Community(at, number, parent, _next_ids(file, size), title, tuple(names))
+                for number, (parent, title, names, size) in enumerate(level)
+            )
+            for at, level in enumerate(rows)
         )
+        return cls(levels, node_count, texts, labels)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all levels as plain data."""
@@ -252,9 +243,12 @@ class Communities:
         }
 
 
-def _split(members: bytes) -> tuple[NodeId, ...]:
-    starts = range(0, len(members), ID_BYTES)
-    return tuple(NodeId(members[start : start + ID_BYTES]) for start in starts)
+def _next_block(file: BytesIO) -> Any:
+    return codec.decode(file.read(int.from_bytes(file.read(_SIZE_BYTES), "little")))
+
+
+def _next_ids(file: BytesIO, count: int) -> tuple[NodeId, ...]:
+    return tuple(NodeId(file.read(ID_BYTES)) for _ in range(count))
 
 
 def partition(

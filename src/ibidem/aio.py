@@ -8,8 +8,9 @@ list; and a call whose result is a context manager can be entered at once, with 
 Properties are read directly: they read a few bytes of a mapped file. So are the layers, such as
 `repo.conversations` and `repo.add`, which import their module when they are first used.
 
-A call that has begun is finished before a cancellation is raised, so a cancelled commit is whole or
-was never begun, and a cancelled `async with repo.transaction()` changes nothing.
+A call that has begun is finished before a cancellation is raised, and one that waits for its turn
+is never begun. So a cancelled commit is whole or not there, and a cancelled
+`async with repo.transaction()` changes nothing.
 
 >>> import asyncio
 >>> from ibidem import aio
@@ -29,7 +30,7 @@ import contextvars
 import functools
 import inspect
 import warnings
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from types import MethodType, TracebackType
@@ -137,7 +138,8 @@ class Face:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await _in_thread(self._pool, lambda: self._inner.__exit__(kind, error, trace))
+        leave = functools.partial(self._inner.__exit__, kind, error, trace)
+        await _in_thread(self._pool, leave, must_run=True)
 
 
 def __getattr__(name: str) -> Any:
@@ -242,17 +244,21 @@ def _face_of(value: Any, pool: ThreadPoolExecutor) -> Any:
     return found
 
 
-async def _in_thread(pool: ThreadPoolExecutor, function: Callable[[], Any]) -> Any:
-    """Returns the result of a function that runs in a thread, and is not left running alone."""
-    context = contextvars.copy_context()
-    running: Awaitable[Any] = asyncio.get_running_loop().run_in_executor(
-        pool, context.run, function
-    )
-    future = asyncio.ensure_future(running)
+async def _in_thread(
+    pool: ThreadPoolExecutor, function: Callable[[], Any], *, must_run: bool = False
+) -> Any:
+    """Returns the result of a function that runs in a thread, and is not left running alone.
+
+    Args:
+        must_run: whether it runs even if it is cancelled while it waits for its turn.
+    """
+    job = pool.submit(contextvars.copy_context().run, function)
+    future = asyncio.wrap_future(job)
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
-        while not future.done():  # it may be cancelled again meanwhile
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait([future])
+        if must_run or not job.cancel():
+            while not future.done():  # it may be cancelled again meanwhile
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([future])
         raise

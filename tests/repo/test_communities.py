@@ -11,12 +11,12 @@ from blake3 import blake3
 
 import ibidem
 from ibidem.index.derived import VALUES_MAX
-from ibidem.objects import codec
 from ibidem.objects.errors import ErasedError, InvalidInputError
+from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.retrieve.access.restricted_snapshot import loader
 from ibidem.retrieve.filter import view_of
-from ibidem.retrieve.graph.partition import SUMMARY, _Linked
+from ibidem.retrieve.graph.partition import SUMMARY, Communities, Community, _Linked
 from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.tokens import HEURISTIC
 
@@ -331,10 +331,16 @@ def test_communities_are_kept_beside_the_index(tmp_path: Path) -> None:
     file.write_bytes(other)
     with ibidem.open(tmp_path / "kept") as repo:
         assert repo.at().communities() == found, "a damaged file counts as absent"
-    altered = codec.encode([0, 0, [], []])
-    file.write_bytes(hashed(file, altered))
-    with ibidem.open(tmp_path / "kept") as repo:
-        assert repo.at().communities() == found, "so does one of another version"
+
+
+def test_communities_of_many_nodes_are_kept(tmp_path: Path) -> None:
+    """The members of one exceed what a block may have."""
+    members = tuple(NodeId(number.to_bytes(16)) for number in range(70_000))
+    community = Community(0, 0, None, members, "Everything", ("Ada",))
+    made = Communities(((community,),), len(members), lambda _: [], ({"level": 1},))
+    found = Communities.decode(made.encode(), lambda _: [])
+    assert found == made
+    assert found.labels == made.labels
 
 
 def test_kept_communities_of_another_root_count_as_absent(tmp_path: Path) -> None:
