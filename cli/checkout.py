@@ -17,7 +17,6 @@ from ibidem.objects.errors import ConflictError, IbidemError, InvalidInputError
 
 if TYPE_CHECKING:
     from ibidem.ingest.working_folder import WorkingFolder
-    from ibidem.objects.node import Node
 
 
 @click.command("checkout")
@@ -33,8 +32,9 @@ def command(
     """Restore files, or the files of folders, from a revision
 
     A file with a change that no branch has is replaced only with --force. The file of a document
-    whose text was extracted, such as PDF, is not stored: unless it is there as it was, it is
-    reported, and the exit code is 1. No branch moves; to go to another branch, use `repo switch`.
+    whose text was extracted, such as PDF, is not stored: one that is missing in a folder is left
+    out, and one that is named or that is another file now is an error. No branch moves; to go to
+    another branch, use `repo switch`.
 
     \b
     Examples:
@@ -48,6 +48,7 @@ def command(
     from ibidem.retrieve.access.policy import ALL
 
     restored: list[str] = []
+    left_out: list[str] = []
     unchanged = 0
     errors: list[tuple[str, str]] = []
     hints: dict[str, None] = {}
@@ -62,8 +63,12 @@ def command(
         for id_, document, read in source_texts(repository.core.store, revision.root, selected):
             path = selected[id_]
             try:
-                if _is_extracted(folder, path, document or revision.node(id_)):
-                    unchanged += 1
+                digest = (document or revision.node(id_)).props.get("source_sha256")
+                if digest is not None:
+                    if _is_there(folder, path, str(digest), must_be=path in names):
+                        unchanged += 1
+                    else:
+                        left_out.append(path)
                     continue
                 text = revision.document(id_) if read is None else read
                 if _restored(folder, path, text, others, is_forced=force):
@@ -85,6 +90,7 @@ def command(
             {
                 "restored": restored,
                 "unchanged_count": unchanged,
+                "left_out": left_out,
                 "errors": [{"path": path, "error": reason} for path, reason in errors],
             },
         )
@@ -93,6 +99,10 @@ def command(
             output.note(f"{output.bad('failed:')} {output.one_line(path)}: {reason}")
         output.say(*(f"restored: {output.one_line(path)}" for path in restored))
         output.say(f"{output.plural(len(restored), 'file')} restored, {unchanged:,} unchanged")
+        if left_out:
+            files = output.plural(len(left_out), "file")
+            said = f"left out: {files}, of which only the extracted text is stored"
+            output.note(output.faint(f"{said}; 'repo cat PATH' prints it"))
         output.note(*(output.faint(f"hint: {hint}") for hint in hints))
     context.exit(exits.FAILED if errors else exits.OK)
 
@@ -120,20 +130,23 @@ def _restored(
         return restore(folder, path, text, overwrite=True)
 
 
-def _is_extracted(folder: WorkingFolder, path: str, document: Node) -> bool:
-    """Returns whether the text of a document was extracted from its file, which is there unchanged.
+def _is_there(folder: WorkingFolder, path: str, digest: str, *, must_be: bool) -> bool:
+    """Returns whether the file of a document whose text was extracted is there unchanged.
+
+    Args:
+        digest: of the file.
+        must_be: whether it is an error if there is none.
 
     Raises:
-        InvalidInputError: it was extracted, and the file is another one, or gone.
+        InvalidInputError: there is another file, or none.
     """
     from ibidem.ingest.restore import check_writable, has_source
 
-    digest = document.props.get("source_sha256")
-    if digest is None:
-        return False
     check_writable(folder.path, path)
-    if has_source(folder, path, str(digest)):
+    if has_source(folder, path, digest):
         return True
+    if not must_be and not (folder.path / path).exists():
+        return False
     raise InvalidInputError(
         f"path: of {path!r} the repository has only extracted text, expected a text format",
         hint="copy such files from where they were committed; 'repo cat PATH' prints their text",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ibidem.cli.options.common import at_option, common_options, complete_label, pager_option
+from ibidem.cli.options.documents import document_name
 from ibidem.cli.options.ids import node_at
 from ibidem.cli.options.limit import limit_option
 from ibidem.cli.render import output, shapes
@@ -70,13 +71,16 @@ def command(
             lines, commits = _drawn(repository.core.store, start, limit, oneline=oneline)
         elif is_filtered:
             wanted = None if node is None else node_at(session, repository, node, at)
-            found = repository.history.touching(at, node=wanted, label=label, path=path)
+            name = None if path is None else document_name(session, path)
+            found = repository.history.touching(at, node=wanted, label=label, path=name)
             lines, commits = [], list(islice(found, limit))
         else:
             lines, commits = [], list(islice(repository.history.log(at), limit))
     if session.json:
         output.emit("log", {"commits": [shapes.block_json(commit) for commit in commits]})
         return
+    if is_filtered and not commits:
+        output.note(output.faint("no commit touched such a node"))
     if oneline and not graph:
         lines = output.table([_row(commit) for commit in commits])
     elif not graph:

@@ -148,7 +148,7 @@ def _say_folder(found: FolderStatus, others: Mapping[str, str]) -> None:
         output.say("no file has changed")
         return
     output.say("", "files:", *lines)
-    if not found.is_clean:
+    if found.new or found.changed or found.deleted or found.renamed:
         output.note(output.faint("next: repo commit . -m MESSAGE, or repo diff"))
     if len(found.behind) > len(found.removed) or found.diverged:
         output.note(

@@ -56,11 +56,6 @@ class FolderStatus:
     skipped: list[tuple[str, str]] = field(default_factory=list)
     """(path, reason) of files and folders that are left out."""
 
-    @property
-    def is_clean(self) -> bool:
-        """Whether a commit of the folder would change nothing."""
-        return not (self.new or self.changed or self.deleted or self.renamed or self.diverged)
-
 
 def folder_status(folder: WorkingFolder) -> FolderStatus:
     """Returns the differences of all files; reads those whose numbers have changed."""

@@ -12,12 +12,21 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from ibidem.cli.options import parse
+from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.printable import moment as shown
 
 Clock = Callable[[], int]
 """Returns the time in microseconds since 1970 UTC."""
 _DAYS = {"today": 0, "yesterday": 1}
-_AGO = r"(\d{1,6}) (minute|hour|day|week)s? ago"
+_UNITS = {
+    **dict.fromkeys(("second", "sec", "s"), "seconds"),
+    **dict.fromkeys(("minute", "min", "m"), "minutes"),
+    **dict.fromkeys(("hour", "h"), "hours"),
+    **dict.fromkeys(("day", "d"), "days"),
+    **dict.fromkeys(("week", "w"), "weeks"),
+}
+"""The unit of each word for it."""
+_AGO = r"(\d{1,6}) ?([a-z]+?)s? ago"
 _AT = r"(?s)(.*@\{)(.*)(\}.*)"
 _DATE = len("2026-01-31")
 
@@ -45,11 +54,15 @@ def absolute(clock: Clock, text: str) -> str:
     ago = re.fullmatch(_AGO, words)
     if words != "now" and words not in _DAYS and ago is None:
         return text
+    if ago is not None and ago[2] not in _UNITS:
+        raise InvalidInputError(
+            f"time: got {text!r:.80}, expected seconds, minutes, hours, days or weeks ago"
+        )
     now = clock()
     if words in _DAYS:
-        return shown(now - _microseconds("day", _DAYS[words]))[:_DATE]
-    return shown(now if ago is None else now - _microseconds(ago[2], int(ago[1])))
+        return shown(now - _microseconds("days", _DAYS[words]))[:_DATE]
+    return shown(now if ago is None else now - _microseconds(_UNITS[ago[2]], int(ago[1])))
 
 
 def _microseconds(unit: str, count: int) -> int:
-    return timedelta(**{f"{unit}s": count}) // timedelta(microseconds=1)
+    return timedelta(**{unit: count}) // timedelta(microseconds=1)

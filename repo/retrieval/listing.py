@@ -23,6 +23,7 @@ from ibidem.retrieve.filter import NodeSet, universe, view_of
 from ibidem.retrieve.graph.paths import PATHS_DEFAULT, GraphPath, find_paths, parse_steps
 from ibidem.retrieve.listing import Order, list_nodes
 from ibidem.retrieve.query import checks, option_checks
+from ibidem.retrieve.query.predicate import narrowing
 from ibidem.retrieve.schema import Schema, schema_of
 from ibidem.retrieve.semantics import resolve
 
@@ -203,15 +204,18 @@ def _scope(
     history: Mapping[str, RootCid | None] | None = None,
     include_tombstoned: bool = False,
 ) -> NodeSet:
-    """Returns the nodes that meet all conditions."""
-    if not where and all(one is None for one in (label, as_of, valid_missing, history)):
+    """Returns the nodes that meet all conditions; all nodes if there is none."""
+    condition = None if where is None else narrowing(where)
+    is_list = isinstance(label, Iterable) and not isinstance(label, str)
+    labels = list(label or ()) or None if is_list else label
+    if all(one is None for one in (labels, condition, as_of, valid_missing, history)):
         hidden = checks.flag("include_tombstoned", include_tombstoned)
         return view_of(snapshot, include_tombstoned=hidden)
     query = resolve(
         revision.config,
         viewer=revision.viewer,
-        label=label,
-        where=where or None,
+        label=labels,
+        where=condition,
         as_of=_checked_moment(as_of),
         valid_missing=valid_missing,
         history=history,

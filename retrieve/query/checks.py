@@ -47,7 +47,7 @@ def show(value: object) -> str:
     """Returns a value as an error message quotes it: short, whatever it is."""
     try:
         text = repr(value)
-    except ValueError:  # an integer of many thousand digits
+    except (ValueError, RecursionError):  # an integer of many thousand digits, or nested lists
         text = f"a very large {type(value).__name__}"
     return text if len(text) <= 80 else text[:80] + "…"
 

@@ -158,6 +158,12 @@ def parse(where: Mapping[str, object] | Predicate, *, depth: int = 0) -> Predica
     return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
+def narrowing(where: Mapping[str, object] | Predicate) -> Predicate | None:
+    """Returns a condition as `parse` does; None for one that every node satisfies."""
+    condition = parse(where)
+    return None if condition == And(()) else condition
+
+
 def names(predicate: Predicate) -> Iterator[str]:
     """Yields the property names that a condition uses, repeats included."""
     match predicate:

@@ -268,7 +268,7 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
     query = Query(
         text=lane_text,
         labels=_labels(options["label"]),
-        where=_optional(_condition, options["where"]),
+        where=_optional(predicate.narrowing, options["where"]),
         valid=resolve_valid(options["as_of"], options["valid_missing"]),
         graph=_optional(graph_option.graph, options["graph"]),
         community=_optional(graph_option.community, options["community"]),
@@ -426,12 +426,6 @@ def _optional(read: Callable[[Any], Any], value: Any) -> Any:
 def _some(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Returns a reader that maps null to None."""
     return partial(_optional, read)
-
-
-def _condition(given: Any) -> Predicate | None:
-    """Returns a condition; None for one that every node satisfies."""
-    condition = predicate.parse(given)
-    return None if condition == predicate.And(()) else condition
 
 
 def _written(value: Any) -> Any:

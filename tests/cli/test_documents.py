@@ -65,6 +65,9 @@ def test_cat_of_an_extracted_document_says_so(notes: Run, tmp_path: Path) -> Non
     assert "extracted" in found.stderr
     (tmp_path / "page.html").unlink()
     assert "only extracted text" in notes("checkout", "page.html", code=2).stderr
+    told = notes("checkout", ".").stderr
+    assert "left out: 1 file, of which only the extracted text is stored" in told
+    (tmp_path / "page.html").write_text("<p>another</p>", encoding="utf-8")
     told = notes("checkout", ".", code=1).stderr
     assert "only extracted text" in told
     assert told.count("hint: copy such files from where they were committed") == 1
@@ -91,7 +94,8 @@ def test_a_document_that_checkout_cannot_restore_does_not_count_as_deleted(
     copy = tmp_path / "copy"
     notes("clone", str(tmp_path), str(copy))
     monkeypatch.chdir(copy)
-    assert [each["path"] for each in data("checkout", ".", code=1)["errors"]] == ["page.html"]
+    taken = data("checkout", ".")
+    assert (taken["left_out"], taken["errors"]) == (["page.html"], [])
     assert data("status")["folder"]["deleted"] == []
     notes("switch", "-c", "other")
     notes("node", "add", "Note", "--summary", "there")
@@ -135,6 +139,7 @@ def test_checkout_restores_deleted_and_older_files(edited: Run, data: Data, tmp_
         "schema": "ibidem/checkout/1",
         "restored": [],
         "unchanged_count": 2,
+        "left_out": [],
         "errors": [],
     }
     edited("checkout", "notes/retries.md", "--at", "main~1")

@@ -94,6 +94,8 @@ def test_json_is_indented_on_a_terminal_and_one_line_in_a_pipe(
         ("Yesterday", "2025-12-31"),
         ("2 hours ago", "2025-12-31T22:00:00Z"),
         ("1 week ago", "2025-12-25T00:00:00Z"),
+        ("5 min ago", "2025-12-31T23:55:00Z"),
+        ("30s ago", "2025-12-31T23:59:30Z"),
         ("main", "main"),
         ("hours ago", "hours ago"),
     ],
@@ -102,6 +104,11 @@ def test_words_for_times_are_replaced_by_the_clock_of_the_run(text: str, absolut
     session = Session(environment={"SOURCE_DATE_EPOCH": str(NEW_YEAR)})
     assert dates.absolute(session.clock(), text) == absolute
     assert dates.revision(session.clock(), f"main@{{{text}}}~1") == f"main@{{{absolute}}}~1"
+
+
+def test_an_unknown_unit_of_time_is_refused_with_those_that_are_known(notes: Run):
+    stderr = notes("retrieve", "deadline", "--at", "3 months ago", code=2).stderr
+    assert "got '3 months ago', expected seconds, minutes, hours, days or weeks ago" in stderr
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def messages(text: str) -> list[str]:
     return [line.split("  ")[-1].strip() for line in text.splitlines()]
 
 
-def test_the_log_is_filtered(told, notes, data):
+def test_the_log_is_filtered(told, notes, data, tmp_path, monkeypatch):
     # The clock stands still, so commits of one moment come in the order of their CIDs.
     touched = messages(notes("log", "--oneline", "--node", told).stdout)
     assert sorted(touched) == ["a rule", "on main"]
@@ -38,6 +38,10 @@ def test_the_log_is_filtered(told, notes, data):
     path = "notes/retries.md"
     assert messages(notes("log", "--oneline", "--path", path).stdout) == ["notes on failure"]
     assert data("log", "--path", "nothing.md")["commits"] == []
+    assert "no commit touched" in notes("log", "--path", "nothing.md").stderr
+    monkeypatch.chdir(tmp_path / "notes")
+    assert messages(notes("log", "--oneline", "--path", "retries.md").stdout)
+    monkeypatch.chdir(tmp_path)
     notes("log", "--graph", "--path", path, code=2)
     notes("log", "--node", "short", code=2)
 

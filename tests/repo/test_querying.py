@@ -154,6 +154,27 @@ def test_wrong_options_are_refused_by_name(options, named):
         repo.at().page(**options)
 
 
+@pytest.mark.parametrize(
+    "options", [{"where": {}}, {"where": {"and": []}}, {"label": []}, {"label": [], "where": {}}]
+)
+def test_conditions_that_hold_for_every_node_list_every_node(options):
+    with ibidem.init("memory:") as repo:
+        repo.add("one")
+        repo.add("two")
+        assert len(repo.query(**options)) == repo.at().count(**options) == 2
+        assert repo.at().page(limit=1, **options).count == 2
+
+
+def test_a_condition_that_is_nested_too_deep_is_refused():
+    deep: list[object] = []
+    for _ in range(5000):
+        deep = [deep]
+    with ibidem.init("memory:") as repo:
+        repo.add("one")
+        with pytest.raises(InvalidInputError, match=r"where\.a: got a very large list"):
+            repo.query(where={"a": deep})
+
+
 def test_a_cursor_belongs_to_its_order():
     with filled(random.Random(1), 30) as repo:
         after = repo.at().page(order_by="p", limit=3).next
