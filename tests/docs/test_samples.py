@@ -131,7 +131,8 @@ ON_MODEL = HOUSE / "docs" / "how-to" / "record-agents.md"
 ON_PYTEST = [
     HOUSE / "docs" / "how-to" / f"{name}.md" for name in ("regression-tests", "replay-runs")
 ]
-"""Pages with whole runs of pytest; what they show, `tests/testing` and `tests/adapters` test."""
+"""Pages with whole runs of pytest, which the quick run leaves out: what they show, `tests/testing`
+and `tests/adapters` test."""
 ALWAYS_STARTED += [ON_MODEL]
 """Pages whose commands are started that way in the quick run too; the others are forked there."""
 ENVIRONMENT = {
@@ -202,11 +203,7 @@ def model_environment() -> Iterator[Mapping[str, str]]:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.parametrize(
     "page",
-    [
-        pytest.param(page, marks=[pytest.mark.slow] if page in ON_PYTEST else [])
-        for page in WITH_CONSOLE
-        if page not in (*ALWAYS_STARTED, ON_SERVER)
-    ],
+    [page for page in WITH_CONSOLE if page not in (*ALWAYS_STARTED, *ON_PYTEST, ON_SERVER)],
     ids=relative,
 )
 def test_forked_sessions_print_what_the_page_says(page: Path, tmp_path: Path, forked: str):

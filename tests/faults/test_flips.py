@@ -11,7 +11,7 @@ from tests.cases import by_suite
 from .flips import DETECTED, DIED, HARMLESS, REFUSED, WRONG, build, files, flip_each, places
 
 
-@pytest.mark.parametrize("count", by_suite([30, 200, 1_200], fast=1, slow=2))
+@pytest.mark.parametrize("count", by_suite([30, 100, 1_200], fast=1, slow=2))
 def test_a_flipped_bit_is_found_or_without_effect(tmp_path: Path, count: int) -> None:
     folder = tmp_path / "repository"
     folder.mkdir()

@@ -20,7 +20,7 @@ def tracing() -> None:
         pytest.skip("needs strace, and a system that lets it attach")
 
 
-@pytest.mark.parametrize("runs", by_suite([3, 8], slow=1))
+@pytest.mark.parametrize("runs", by_suite([2, 8], slow=1))
 @pytest.mark.parametrize("what", ["kills", "errors"])
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_a_disturbed_worker_loses_nothing(name: str, what: str, runs: int, tmp_path: Path) -> None:

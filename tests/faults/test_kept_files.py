@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.cases import by_suite
 
 import ibidem
 from ibidem.objects.errors import CorruptError
@@ -102,9 +103,7 @@ def _said(calls: list[folders.Call]) -> list[str]:
     return b"".join(call.data for call in calls if call.paths == ("1",)).decode().splitlines()
 
 
-@pytest.mark.parametrize(
-    "count", [300, pytest.param(5000, marks=pytest.mark.slow)], ids=["some", "many"]
-)
+@pytest.mark.parametrize("count", by_suite([300, 1_500, 5_000], fast=1, slow=2))
 def test_a_power_cut_loses_no_acknowledged_change_of_keys_and_remotes(
     recorded: tuple[Path, list[folders.Call]], tmp_path: Path, count: int
 ) -> None:

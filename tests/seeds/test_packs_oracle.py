@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import pytest
+from tests.cases import by_suite
 
 import ibidem
 from ibidem.ingest.ingest import ingest_text
@@ -318,7 +319,7 @@ def test_packs_equal_the_oracle(seed):
     compared(seed)
 
 
-@pytest.mark.slow
-def test_packs_equal_the_oracle_on_many():
-    for seed in range(100, 400):
+@pytest.mark.parametrize("block", by_suite(range(6), slow=2))
+def test_packs_equal_the_oracle_on_many(block):
+    for seed in range(100 + 50 * block, 150 + 50 * block):
         compared(seed)
