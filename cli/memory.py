@@ -16,7 +16,7 @@ from ibidem.cli.options.records import (
     changed,
     memory_of,
     noted,
-    pair_of,
+    pairs_of,
     record_of,
     record_options,
 )
@@ -60,7 +60,7 @@ def add_command(
       repo memory add "She likes engines" --relate subject_entity=01f5a2
     """
     record = record_of(text, **given)
-    pairs = list(map(pair_of, relate))
+    pairs = pairs_of("--relate", relate, "TYPE=NODE")
     with session.open() as repository:
         ties = [(0, etype, node_at(session, repository, node)) for etype, node in pairs]
         memory = memory_of(session, repository, author)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ibidem.cli.options.common import at_option, commit_options, common_options
-from ibidem.cli.options.records import memory_of, pair_of, revised
+from ibidem.cli.options.records import memory_of, pairs_of, revised
 from ibidem.cli.options.viewer import level_option
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, pass_session
@@ -59,7 +59,9 @@ def propose_command(
     from ibidem.memory.graph.propose import Triple
 
     triple = Triple(subject, predicate, object_, confidence)
-    provenance = [{"kind": kind, "ref": ref} for kind, ref in map(pair_of, sources)]
+    provenance = [
+        {"kind": kind, "ref": ref} for kind, ref in pairs_of("--from", sources, "KIND=REF")
+    ]
 
     def propose(memory: GraphMemory, _: Named) -> list[NodeId]:
         return memory.propose([triple], scope=scope, level=level, provenance=provenance)

@@ -10,14 +10,16 @@ from ibidem.cli.options import dates, flags, parse
 from ibidem.cli.options.common import at_option, common_options, complete_label, pager_option
 from ibidem.cli.options.limit import limit_option
 from ibidem.cli.options.viewer import viewer_of, viewer_option
-from ibidem.cli.render import output, shapes
+from ibidem.cli.render import answer, output, shapes
 from ibidem.cli.session import Session, pass_session
 from ibidem.retrieve.query.options import OPTIONS, TIMES_OF_RECORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from ibidem.repo.history.newest_nodes import WrittenNode
+    from ibidem.repo.revision import Revision
+    from ibidem.retrieve.answer.warning import AnswerWarning
     from ibidem.retrieve.graph.partition import Communities
     from ibidem.retrieve.schema import Schema
 
@@ -123,7 +125,7 @@ def command(
         "label": label or None,
         "where": parse.conditions(where),
         "as_of": dates.moment(session.clock(), as_of),
-        **{name: dates.moment(session.clock(), time) for name, time in times.items()},
+        **{name: dates.moment(session.clock(), time, name) for name, time in times.items()},
     }
     if count and (order_by, limit, offset, after) != (None, None, 0, None):
         raise click.UsageError(
@@ -152,6 +154,7 @@ def command(
             _print_newest(session, found)
             return
         revision = repository.at(at, viewer=viewer_of(session))
+        output.note(*answer.warning_lines(_warnings(revision, label, conditions, order_by)))
         if count:
             _print_count(session, revision.count(**conditions))
             return
@@ -170,6 +173,29 @@ def command(
         output.note(output.faint(f"{len(page.nodes):,} of {output.plural(page.count, 'node')}"))
     if page.next is not None:
         output.note(output.faint(f"next page: --after {page.next}"))
+
+
+def _warnings(
+    revision: Revision,
+    labels: tuple[str, ...],
+    conditions: Mapping[str, Any],
+    order_by: str | None,
+) -> Iterator[AnswerWarning]:
+    """Yields a warning for each name that no node has, as answers to questions have them."""
+    from ibidem.retrieve.answer.warning import AnswerWarning, WarningCode
+    from ibidem.retrieve.query import predicate
+
+    where = conditions["where"]
+    named = [] if where is None else predicate.names(predicate.parse(where))
+    properties = [("where", name) for name in sorted(set(named))]
+    if order_by is not None:
+        properties.append(("order_by", order_by.removeprefix("-")))
+    for name in labels:
+        if not revision.count(label=name):
+            yield AnswerWarning(WarningCode.UNKNOWN_LABEL, "label", name)
+    for option, name in properties:
+        if not revision.count(where={name: {"exists": True}}):
+            yield AnswerWarning(WarningCode.UNKNOWN_PROPERTY, option, name)
 
 
 def _row(node: Any, order_by: str | None) -> tuple[str, ...]:

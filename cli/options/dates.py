@@ -31,13 +31,17 @@ _AT = r"(?s)(.*@\{)(.*)(\}.*)"
 _DATE = len("2026-01-31")
 
 
-def moment(clock: Clock, text: str | None) -> int | None:
+def moment(clock: Clock, text: str | None, option: str = "as_of") -> int | None:
     """Returns a time in microseconds since 1970 UTC, None for no text.
 
     Raises:
-        InvalidInputError: it is no time.
+        InvalidInputError: it is no time; the message names the flag of the option.
     """
-    return None if text is None else parse.moment(absolute(clock, text))
+    try:
+        return None if text is None else parse.moment(absolute(clock, text))
+    except InvalidInputError as error:
+        flag, said = option.replace("_", "-"), str(error).removeprefix("time: ")
+        raise InvalidInputError(f"--{flag}: {said}", hint=error.hint) from error
 
 
 def revision(clock: Clock, text: str) -> str:

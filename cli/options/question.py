@@ -92,7 +92,7 @@ def options(
     found: dict[str, Any] = {} if limit is UNSET else {"limit": limit}
     for name, value in flags.taken(_FLAGGED, given).items():
         if name in _MOMENTS:
-            value = dates.moment(session.clock(), value)
+            value = dates.moment(session.clock(), value, name)
         read = _READERS.get(name)
         mapping, _, key = name.rpartition(".")
         (found.setdefault(mapping, {}) if mapping else found)[key] = read(value) if read else value

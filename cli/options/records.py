@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -125,16 +125,19 @@ def record_of(
         level=parse_level(level),  # type: ignore[arg-type]
         payload=payload,
         provenance=[
-            {"kind": kind, "ref": ref}
-            for kind, ref in (pair_of(one, "KIND=REF") for one in sources)
+            {"kind": kind, "ref": ref} for kind, ref in pairs_of("--from", sources, "KIND=REF")
         ],
         **given,
     )
 
 
-def pair_of(text: str, form: str = "NAME=VALUE") -> tuple[str, str]:
-    """Returns the halves of NAME=VALUE; `form` is what the help calls it."""
-    name, sign, value = text.partition("=")
-    if not sign or not name or not value:
-        raise click.UsageError(f"got {text!r}, expected {form}")
-    return name, value
+def pairs_of(flag: str, texts: Iterable[str], form: str) -> list[tuple[str, str]]:
+    """Returns the halves of the values of a flag, such as NAME=VALUE; `form` is what the help calls
+    them."""
+    found = []
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign or not name or not value:
+            raise click.UsageError(f"{flag}: got {text!r}, expected {form}")
+        found.append((name, value))
+    return found

@@ -51,6 +51,16 @@ def test_retrieve_filters_before_it_ranks(notes: Run, data: Data):
     assert len(data("query", "--label", "Memo", "--limit", "3")["nodes"]) == 3
 
 
+def test_a_listing_warns_of_names_that_no_node_has(notes: Run):
+    asked = ("--label", "Nope", "--where", "nosuch=3")
+    for more in ((), ("--count",), ("--order-by", "-other"), ("--json",)):
+        told = notes("query", *asked, *more).stderr
+        assert "warning: label 'Nope': no node of this root has such a label" in told
+        assert "warning: where 'nosuch': no node of this root has such a property" in told
+        assert ("order_by 'other'" in told) == ("-other" in more)
+    assert "warning" not in notes("query", "--where", "source?", "--order-by", "source").stderr
+
+
 def test_retrieve_by_vector(notes: Run, data: Data, tmp_path: Path):
     lines = b"".join(
         b'{"node": {"name": "%d", "ntype": "Memo", "key": %d}}\n'

@@ -111,6 +111,16 @@ def test_an_unknown_unit_of_time_is_refused_with_those_that_are_known(notes: Run
     assert "got '3 months ago', expected seconds, minutes, hours, days or weeks ago" in stderr
 
 
+def test_a_wrong_value_is_refused_by_its_flag(notes: Run):
+    for command in (("query",), ("retrieve", "deadline")):
+        for flag in ("--as-of", "--created-after", "--updated-before"):
+            for value in ("nonsense", "3 months ago"):
+                assert f"{flag}: got {value!r}" in notes(*command, flag, value, code=2).stderr
+    for flag, form in (("--relate", "TYPE=NODE"), ("--from", "KIND=REF")):
+        told = notes("memory", "add", "x", flag, "foo", code=2).stderr
+        assert f"{flag}: got 'foo', expected {form}" in told
+
+
 @pytest.mark.parametrize(
     "rev",
     ["2026-01-01", "2026-01-02", "today", "now", "main@{2026-01-01}", "main@{today}"],
