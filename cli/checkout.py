@@ -48,7 +48,7 @@ def command(
     from ibidem.retrieve.access.policy import ALL
 
     restored: list[str] = []
-    left_out: list[str] = []
+    absent: list[str] = []
     unchanged = 0
     errors: list[tuple[str, str]] = []
     hints: dict[str, None] = {}
@@ -68,7 +68,7 @@ def command(
                     if _is_there(folder, path, str(digest), must_be=path in names):
                         unchanged += 1
                     else:
-                        left_out.append(path)
+                        absent.append(path)
                     continue
                 text = revision.document(id_) if read is None else read
                 if _restored(folder, path, text, others, is_forced=force):
@@ -90,7 +90,7 @@ def command(
             {
                 "restored": restored,
                 "unchanged_count": unchanged,
-                "left_out": left_out,
+                "left_out": absent,
                 "errors": [{"path": path, "error": reason} for path, reason in errors],
             },
         )
@@ -99,8 +99,8 @@ def command(
             output.note(f"{output.bad('failed:')} {output.one_line(path)}: {reason}")
         output.say(*(f"restored: {output.one_line(path)}" for path in restored))
         output.say(f"{output.plural(len(restored), 'file')} restored, {unchanged:,} unchanged")
-        if left_out:
-            files = output.plural(len(left_out), "file")
+        if absent:
+            files = output.plural(len(absent), "file")
             said = f"left out: {files}, of which only the extracted text is stored"
             output.note(output.faint(f"{said}; 'repo cat PATH' prints it"))
         output.note(*(output.faint(f"hint: {hint}") for hint in hints))

@@ -40,8 +40,8 @@ def moment(clock: Clock, text: str | None, option: str = "as_of") -> int | None:
     try:
         return None if text is None else parse.moment(absolute(clock, text))
     except InvalidInputError as error:
-        flag, said = option.replace("_", "-"), str(error).removeprefix("time: ")
-        raise InvalidInputError(f"--{flag}: {said}", hint=error.hint) from error
+        flag, message = option.replace("_", "-"), str(error).removeprefix("time: ")
+        raise InvalidInputError(f"--{flag}: {message}", hint=error.hint) from error
 
 
 def revision(clock: Clock, text: str) -> str:

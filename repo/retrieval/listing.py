@@ -23,7 +23,7 @@ from ibidem.retrieve.filter import NodeSet, universe, view_of
 from ibidem.retrieve.graph.paths import PATHS_DEFAULT, GraphPath, find_paths, parse_steps
 from ibidem.retrieve.listing import Order, list_nodes
 from ibidem.retrieve.query import checks, option_checks
-from ibidem.retrieve.query.predicate import narrowing
+from ibidem.retrieve.query.predicate import condition_of
 from ibidem.retrieve.schema import Schema, schema_of
 from ibidem.retrieve.semantics import resolve
 
@@ -205,7 +205,7 @@ def _scope(
     include_tombstoned: bool = False,
 ) -> NodeSet:
     """Returns the nodes that meet all conditions; all nodes if there is none."""
-    condition = None if where is None else narrowing(where)
+    condition = None if where is None else condition_of(where)
     is_list = isinstance(label, Iterable) and not isinstance(label, str)
     labels = list(label or ()) or None if is_list else label
     if all(one is None for one in (labels, condition, as_of, valid_missing, history)):

@@ -158,7 +158,7 @@ def parse(where: Mapping[str, object] | Predicate, *, depth: int = 0) -> Predica
     return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
-def narrowing(where: Mapping[str, object] | Predicate) -> Predicate | None:
+def condition_of(where: Mapping[str, object] | Predicate) -> Predicate | None:
     """Returns a condition as `parse` does; None for one that every node satisfies."""
     condition = parse(where)
     return None if condition == And(()) else condition

@@ -268,7 +268,7 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
     query = Query(
         text=lane_text,
         labels=_labels(options["label"]),
-        where=_optional(predicate.narrowing, options["where"]),
+        where=_optional(predicate.condition_of, options["where"]),
         valid=resolve_valid(options["as_of"], options["valid_missing"]),
         graph=_optional(graph_option.graph, options["graph"]),
         community=_optional(graph_option.community, options["community"]),
