@@ -54,15 +54,15 @@ def newest_nodes(
         NotFoundError: kind `block-not-found`: the history is not in this repository that far back.
     """
     checks.choice("by", by, ORDERS)
-    count = None if limit is None else checks.count("limit", limit)
-    is_match = matching(revision, **conditions)
+    most = None if limit is None else checks.count("limit", limit)
+    count, is_match = matching(revision, **conditions)
     store = revision.core.store
     start = revision.commit_cid
     written = () if start is None else _written(store, start, is_update=by == "updated")
     wanted = ((key, commit) for key, commit in written if is_match(key))
     return [
         WrittenNode(revision.node(key, include_tombstoned=True), commit)
-        for key, commit in islice(wanted, count)
+        for key, commit in islice(wanted, count if most is None else min(most, count))
     ]
 
 

@@ -120,18 +120,19 @@ def schema(revision: Graph, *, include_tombstoned: bool) -> Schema:
     )
 
 
-def matching(revision: Graph, **conditions: Any) -> Callable[[NodeId], bool]:
-    """Returns a function that tells whether a node meets all conditions, those of `page`."""
+def matching(revision: Graph, **conditions: Any) -> tuple[int, Callable[[NodeId], bool]]:
+    """Returns how many nodes meet all conditions, those of `page`, and a function that tells
+    whether one does."""
     conditions = with_history(revision, conditions)
 
-    def found(snapshot: Snapshot) -> Callable[[NodeId], bool]:
+    def found(snapshot: Snapshot) -> tuple[int, Callable[[NodeId], bool]]:
         members = _scope(revision, snapshot, **conditions).members
 
         def is_member(node: NodeId) -> bool:
             ordinal = snapshot.ordinal(node)
             return ordinal is not None and ordinal in members
 
-        return is_member
+        return len(members), is_member
 
     return _answer(revision, found)
 

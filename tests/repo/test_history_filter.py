@@ -15,6 +15,7 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.repo.bootstrap import bootstrapped
 from ibidem.repo.core import Core
+from ibidem.repo.history import newest_nodes
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
 from ibidem.retrieve.answer.receipt import Receipt
@@ -113,6 +114,24 @@ def test_newest_nodes_come_by_their_commits(seed: int, by: str) -> None:
     found = repo.history.newest_nodes(by=by, limit=None)
     assert [(str(one.node.id), one.commit.cid) for one in found] == wanted
     assert repo.history.newest_nodes(by=by, limit=3) == found[:3]
+
+
+def test_the_history_is_read_no_further_than_to_the_last_match(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    repo = ibidem.init("memory:")
+    for number in range(9):
+        repo.add(f"old {number}", label="Old")
+    repo.add("new", label="New")
+    steps: list[CommitCid] = []
+    read = newest_nodes.read_commit
+    monkeypatch.setattr(
+        newest_nodes, "read_commit", lambda source, cid: steps.append(cid) or read(source, cid)
+    )
+    [one] = repo.history.newest_nodes(by="updated", label="New")
+    assert one.node.summary == "new"
+    assert len(steps) == 2, "the commit of the only match, and its parent"
+    assert repo.history.newest_nodes(by="updated", label="None") == []
 
 
 def test_every_way_to_ask_takes_the_times() -> None:
