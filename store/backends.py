@@ -145,9 +145,11 @@ def _backend(scheme: str) -> Backend:
             )
         return found
     known = ", ".join(f"{name}://" for name in sorted(SCHEMES))
+    hint = "other schemes come with a package that has an entry point 'ibidem.stores'"
+    if scheme in ("http", "https"):
+        hint = "a repository that is served is copied first: `repo clone URL`"
     raise InvalidInputError(
-        f"address: got the scheme {scheme}://, expected a path or one of {known}",
-        hint="other schemes come with a package that has an entry point 'ibidem.stores'",
+        f"address: got the scheme {scheme}://, expected a path or one of {known}", hint=hint
     )
 
 

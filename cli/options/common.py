@@ -32,8 +32,8 @@ def repository_option(function: Function) -> Function:
         expose_value=False,
         callback=_set("path"),
         help=(
-            "Folder, URL or registered name of the repository [env IBIDEM_REPO; default: the "
-            "nearest folder at or above the working directory]."
+            "Folder, URL of storage (s3, postgresql) or registered name of the repository [env "
+            "IBIDEM_REPO; default: the nearest folder at or above the working directory]."
         ),
     )(function)
 

@@ -83,6 +83,12 @@ def test_creating_is_complete_or_leaves_nothing(address: str, tmp_path: Path) ->
         ibidem.init(address)
 
 
+def test_the_address_of_a_server_is_refused_with_what_to_do() -> None:
+    with pytest.raises(InvalidInputError, match="got the scheme https://") as error:
+        ibidem.open("https://localhost/x")
+    assert "repo clone URL" in str(error.value.hint)
+
+
 @pytest.mark.parametrize(
     "wrong", ["s3://", "s3://bucket", "s3://a:b@bucket/x", "s3://bucket/x?stale=1", "ftp://a/b"]
 )
