@@ -85,7 +85,7 @@ def test_creating_is_complete_or_leaves_nothing(address: str, tmp_path: Path) ->
 
 def test_the_address_of_a_server_is_refused_with_what_to_do() -> None:
     with pytest.raises(InvalidInputError, match="got the scheme https://") as error:
-        ibidem.open("https://localhost/x")
+        ibidem.init("https://localhost/x")
     assert "repo clone URL" in str(error.value.hint)
 
 
