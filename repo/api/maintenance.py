@@ -242,7 +242,7 @@ class Maintenance:
 
         Args:
             ids: of the nodes; every version of them goes, their vectors, and the edges at them, and
-                with a document all parts that it ever had.
+                with a document that was ingested all parts that it ever had.
             reason: recorded in the tombstones and the erasures, readable by everyone.
             sign: the name of the private key that signs, True for the only one; None: that one
                 where there is exactly one, else nothing is signed. Other copies carry out an

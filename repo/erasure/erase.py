@@ -96,8 +96,8 @@ def erase(
 
     Args:
         repository: other processes may read and write it at the same time.
-        ids: of the nodes; every version of them is destroyed, on any branch. Of a document, all
-            parts that it ever had are destroyed too.
+        ids: of the nodes; every version of them is destroyed, on any branch. Of a document
+            that was ingested, all parts that it ever had are destroyed too.
         reason: recorded in the tombstones and the erasures, readable by everybody.
         key: signs the erasures, so that other copies can carry them out.
 
