@@ -142,13 +142,21 @@ class Writer:
         lines = [caption, ""] if (caption := one_line(caption)) else []
         if header is not None:
             lines += [_row(header), "|" + "---|" * max(1, len(header))]
-        size = 0
-        for row in iterator:
-            lines.append(_row(row))
-            size += len(lines[-1]) + 1
-            self._check(size)
+        lines += self._checked(map(_row, iterator))
         kind = "paragraph" if header is None else "table"
         self.block(kind, "\n".join(lines), has_links=has_links)
+
+    def lines(self, texts: Iterable[str], *, has_links: bool = False) -> None:
+        """Adds a list with an item for each text, a paragraph if there is only one.
+
+        Args:
+            has_links: as for `block`.
+        """
+        items = self._checked(map(one_line, texts))
+        if len(items) > 1:
+            self.block("list", "\n".join(f"- {item}" for item in items), has_links=has_links)
+        else:
+            self.block("paragraph", "".join(items), has_links=has_links)
 
     def markdown(self, text: str, level: int = 0) -> None:
         """Adds a text that is Markdown, with its own headings.
@@ -193,6 +201,16 @@ class Writer:
         self._parts += (gap, text)
         self._size = start + len(text)
         return start
+
+    def _checked(self, lines: Iterable[str]) -> list[str]:
+        """Returns lines, unless they are more than the text may have; then it takes no more."""
+        taken: list[str] = []
+        size = 0
+        for line in lines:
+            taken.append(line)
+            size += len(line) + 1
+            self._check(size)
+        return taken
 
     def _check(self, more: int = 0) -> None:
         if self._bytes + more > self.bytes_max:

@@ -12,14 +12,24 @@ the end of its line or below the text, as the definition of a reference link.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
+from itertools import takewhile
 
 from ibidem.ingest.extraction import LINK_TEXT, Extraction, Writer, link_text, one_line
 from ibidem.ingest.html_tree import Element, parse, words
+from ibidem.ingest.sheet import Row, filled, title_above, with_one_header, write_rows
 from ibidem.ingest.split import ITEMS_CHARS_MAX, heading_of
+from ibidem.objects.record import record
 
 LINK_CHARS_MAX = 500
+COLUMNS_MAX = 1000
+"""The columns that one cell may span, in any browser."""
+_SPANNED = 20
+_SPANNED_MIN = 10_000
+"""The cells and characters that a table may have by the spans of its cells, for each that it has
+without them, and in any case. The spans of one with more are ignored."""
 
 _DROPPED = words(
     """
@@ -53,6 +63,7 @@ _ANCHORS = frozenset({"\u00b6", "\u00a7", "#", "\U0001f517"})
 _OWN = ("pre", "table", "ul", "ol", "dl", "dt", "dd", "div", "blockquote", "figure", "hr")
 """Elements that are written in a way of their own, or separate what is beside them."""
 _CELLS = ("td", "th")
+_INTEGER = re.compile(r"\s*(-?[0-9]{1,9})")
 _EXPONENT = re.compile(r"\s*([-+\u2212]?[0-9]+|[a-z])\s*")
 _NUMBER = re.compile(r"\s*([0-9]+)\s*")
 _BREAKS = re.compile(r"(?<=[!-~])\u200b|\u200b(?=[!-~])|\u00ad")
@@ -299,11 +310,7 @@ class _Page:
         if _has(element, _LAYOUT):
             self._parts(element)
             return
-        cells = [
-            [cell for cell in row.children if isinstance(cell, Element) and cell.tag in _CELLS]
-            for row in element.walk()
-            if row.tag == "tr"
-        ]
+        cells = _cells(element)
         if max(map(len, cells), default=0) < 2:
             self._each(element, "tr")
             return
@@ -312,10 +319,15 @@ class _Page:
             self._write("paragraph", _with_targets(loose))
         caption = element.find("caption")
         title = "" if caption is None else _with_targets(_inline(caption), is_cell=True)
-        rows = ([_with_targets(_inline(cell), is_cell=True) for cell in row] for row in cells)
-        self._writer.table(
-            [row for row in rows if any(map(one_line, row))], caption=title, has_links=True
-        )
+        rows = list(_grid(cells))
+        lead = list(takewhile(lambda row: _is_line(cells[row.number]), rows))
+        with self._writer.together():
+            if lead:
+                lines = [title, *(text for row in lead for text in row.cells.values())]
+                title = title_above(lines)
+                self._writer.lines(filter(None, lines), has_links=True)
+            body = with_one_header(rows[len(lead) :])
+            write_rows(self._writer, body, title, has_links=True)
 
     def _quote(self, element: Element) -> None:
         if _has(element, _LAYOUT | {"ul", "ol"}):
@@ -419,6 +431,89 @@ def _signs(element: Element) -> Iterator[str]:
             yield part
         elif part.tag not in ("annotation", "annotation-xml"):
             yield from _signs(part)
+
+
+@record
+class _Cell:
+    """A cell of a table."""
+
+    text: str
+    is_data: bool
+    """Whether it is no part of a header."""
+    height: int
+    width: int
+
+
+def _cells(table: Element) -> list[list[_Cell]]:
+    """Returns the cells of each row, with spans that end within the table."""
+    rows = list(_rows(table))
+    is_marked = any(cell.tag == "th" for cell in rows[0]) if rows else False
+    found = [
+        [_cell(cell, len(rows) - at, is_marked=is_marked) for cell in row]
+        for at, row in enumerate(rows)
+    ]
+    size = sum(1 + len(cell.text) for row in found for cell in row)
+    spanned = sum(cell.height * (cell.width + len(cell.text)) for row in found for cell in row)
+    if spanned > max(_SPANNED * size, _SPANNED_MIN):
+        return [[replace(cell, height=1, width=1) for cell in row] for row in found]
+    return found
+
+
+def _rows(element: Element) -> Iterator[list[Element]]:
+    """Yields the cells of each row below an element."""
+    for part in element.children:
+        if isinstance(part, str) or _is_dropped(part):
+            continue
+        if part.tag == "tr":
+            cells = (cell for cell in part.children if isinstance(cell, Element))
+            yield [cell for cell in cells if cell.tag in _CELLS and not _is_dropped(cell)]
+        else:
+            yield from _rows(part)
+
+
+def _cell(cell: Element, height_max: int, *, is_marked: bool) -> _Cell:
+    """Returns a cell. Where no header is marked, a number is what no header has."""
+    text = one_line(_with_targets(_inline(cell), is_cell=True))
+    is_number = any(map(str.isdecimal, text)) and not any(map(str.isalpha, text))
+    is_data = cell.tag == "td" and (bool(text) if is_marked else is_number)
+    height = _integer(cell, "rowspan", 1) or height_max  # 0 is all rows that follow
+    width = _integer(cell, "colspan", 1)
+    return _Cell(text, is_data, min(max(1, height), height_max), min(max(1, width), COLUMNS_MAX))
+
+
+def _grid(rows: Sequence[Sequence[_Cell]]) -> Iterator[Row]:
+    """Yields the rows of a table that have text as those of a sheet: a cell is right of those that
+    rows above extend into its own."""
+    last_rows: dict[int, int] = {}
+    merged: dict[tuple[int, int], tuple[int, int]] = {}
+    found: list[Row] = []
+    for number, row in enumerate(rows):
+        column = 0
+        cells: dict[int, str] = {}
+        for cell in row:
+            while last_rows.get(column, -1) >= number:
+                column += 1
+            last, right = number + cell.height - 1, column + cell.width
+            if last > number:
+                last_rows.update(dict.fromkeys(range(column, right), last))
+            if cell.text:
+                cells[column] = cell.text
+                merged[number, column] = last, right - 1
+            column = right
+        if cells:
+            found.append(Row(number, cells, any(cell.is_data for cell in row)))
+    return filled(found, merged)
+
+
+def _is_line(row: Sequence[_Cell]) -> bool:
+    """Whether a row is a text across the table."""
+    return len(row) == 1 and row[0].height == 1
+
+
+def _integer(element: Element, name: str, default: int) -> int:
+    """Returns the number that an attribute begins with."""
+    found = _INTEGER.match(element.attributes.get(name, ""))
+    return int(found[1]) if found else default
 
 
 def _beside_cells(element: Element) -> Iterator[str]:

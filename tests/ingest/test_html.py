@@ -1,0 +1,77 @@
+"""Pages: what their tables, lists and quotations become, and what a site adds to each page."""
+
+from time import process_time
+
+import pytest
+
+from ibidem.ingest.html import extract
+
+
+def text(page):
+    return extract(page.encode()).text
+
+
+def passages(page):
+    found = extract(page.encode())
+    return [found.text[mark.start : mark.stop] for mark in found.marks]
+
+
+FLOUR = (
+    "<table><tr><{0} rowspan=2>Year<{0} colspan=2>Flour<{0} rowspan=2>Note<tr><{0}>white<{0}>brown"
+    "<tr><td rowspan=2>1830<td>5<td>6<td>first<tr><td>7<td>8<td>second</table>"
+)
+
+
+@pytest.mark.parametrize("tag", ["th", "td"])
+def test_cells_that_span_rows_and_columns_keep_values_below_their_header(tag):
+    assert text(FLOUR.format(tag)).split("\n") == [
+        "| Year | Flour white | Flour brown | Note |",
+        "|---|---|---|---|",
+        "| 1830 | 5 | 6 | first |",
+        "| 1830 | 7 | 8 | second |",
+    ]
+
+
+def test_names_are_below_their_group_beside_a_cell_of_several_rows_and_columns():
+    page = (
+        "<table><tr><th rowspan=2 colspan=2>Mill<th colspan=2>Flour<tr><th>white<th>brown"
+        "<tr><td>old<td>east<td>a<td>b</table>"
+    )
+    assert text(page).split("\n") == [
+        "| Mill |  | Flour white | Flour brown |",
+        "|---|---|---|---|",
+        "| old | east | a | b |",
+    ]
+
+
+def test_texts_across_the_top_of_a_table_are_its_caption_and_introduction():
+    page = (
+        "<table><tr><th colspan=2>The <a href='m.html'>old mill</a><tr><td colspan=2>A drawing"
+        "<tr><th>Built<td>1830<tr><th colspan=2>Work<tr><th>Makes<td>flour</table>"
+    )
+    table = "| Built | 1830 |\n|---|---|\n| Work |  |\n| Makes | flour |"
+    assert passages(page) == [f"The old mill\n\nA drawing\n\n{table}"]
+    assert extract(page.encode()).marks[0].targets == ("m.html",)
+
+
+def test_a_span_of_no_use_is_none():
+    page = "<table><tr><th colspan=x>a<th rowspan=-1>b<tr><td rowspan=0>1<td>2<tr><td>3</table>"
+    assert text(page).split("\n")[2:] == ["| 1 | 2 |", "| 1 | 3 |"]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "<td rowspan=65534 colspan=1000>a" * 2000,
+        f"<td rowspan=65534>{'long ' * 60}" * 1000,
+        "<td rowspan=65534>" * 5000,
+        "<td>a" * 1000 + "<tr><td colspan=999999999>b<td>c" * 1000,
+    ],
+)
+def test_spans_without_bound_cost_nothing(first):
+    rows = "<tr><td>x<td>y" * 10_000
+    start = process_time()
+    found = text(f"<table><tr>{first}{rows}</table>")
+    assert process_time() - start < 20
+    assert len(found) < 2_000_000
+    assert found.count("x") == 10_000
