@@ -168,6 +168,8 @@ class _Page:
         follows."""
         self._names: list[str] = []
         """The terms, as a heading has them."""
+        self._marker = ""
+        """The number of an item, before the text that it begins with."""
         self._is_aside = False
         self._language: str | None = None
         self._section: int | None = None
@@ -190,8 +192,10 @@ class _Page:
         elif _is_dropped(part):
             pass
         elif part.tag in _HEADINGS:
+            self._flush()
+            marker, self._marker = self._marker, ""
             self._end_term()
-            text = _inline(part, links=False)
+            text = marker + _inline(part, links=False)
             if self._is_aside:
                 self._term = _lines(text) + "\n"
             else:
@@ -251,18 +255,18 @@ class _Page:
 
     def _end_term(self) -> None:
         self._flush()
-        if self._term:
+        if self._term or self._marker:
             self._write("paragraph", "")
 
     def _write(self, kind: str, text: str) -> None:
         if self._term or not _is_contents(text):
-            text = self._term + text
+            text = (self._term + self._marker + text).rstrip(" ")
             if kind == "list":
                 shown = "\n".join(_with_targets(line, is_item=True) for line in text.split("\n"))
             else:
                 shown = _with_targets(text)
             self._writer.block(kind, shown, has_links=True)
-        self._term, self._names = "", []
+        self._term, self._names, self._marker = "", [], ""
 
     def _description(self, element: Element) -> None:
         """Writes the description of a term; the term is the heading of a long one."""
@@ -287,32 +291,45 @@ class _Page:
 
     def _list(self, element: Element) -> None:
         if _has(element, _LAYOUT):
-            self._each(element, "li")
+            for part, marker in _marked(element):
+                if isinstance(part, Element) and part.tag == "li":
+                    self._item(part, f"{marker} " if element.tag == "ol" else "")
+                else:
+                    self._part(part)
+            self._flush()
         elif lines := _items(element, 0):
             self._write("list", "\n".join(lines))
 
-    def _each(self, element: Element, tag: str) -> None:
-        """Writes what each element of a name below an element has as one block."""
+    def _item(self, item: Element, marker: str) -> None:
+        """Writes an item, or a row, as one block."""
+        self._flush()
+        before = self._marker
+        self._marker += marker
+        with self._writer.together():
+            self._parts(item)
+        if self._marker == before + marker:  # without text
+            self._marker = before
+
+    def _each_row(self, element: Element) -> None:
+        """Writes what each row below an element has as one block."""
         for part in element.children:
             if isinstance(part, str) or _is_dropped(part):
                 self._part(part)
             elif part.tag in ("thead", "tbody", "tfoot"):
-                self._each(part, tag)
-            elif part.tag == tag:
-                self._flush()
-                with self._writer.together():
-                    self._parts(part)
+                self._each_row(part)
+            elif part.tag == "tr":
+                self._item(part, "")
             else:
                 self._part(part)
         self._flush()
 
     def _table(self, element: Element) -> None:
-        if _has(element, _LAYOUT):
+        if _has(element, frozenset({"table"})):
             self._parts(element)
             return
         cells = _cells(element)
-        if max(map(len, cells), default=0) < 2:
-            self._each(element, "tr")
+        if _has(element, _LAYOUT) or max(map(len, cells), default=0) < 2:
+            self._each_row(element)
             return
         self._end_term()
         if loose := one_line(" ".join(_beside_cells(element))):
@@ -382,19 +399,28 @@ def _has(element: Element, tags: frozenset[str]) -> bool:
     return any(inner.tag in tags for inner in element.walk() if inner is not element)
 
 
+def _marked(element: Element) -> Iterator[tuple[Element | str, str]]:
+    """Yields the parts of a list that are shown, with a number for each item of an ordered one."""
+    number = _integer(element, "start", 1)
+    for part in element.children:
+        if isinstance(part, Element) and _is_dropped(part):
+            continue
+        if isinstance(part, str) or part.tag in ("ul", "ol"):
+            yield part, "-"
+        else:
+            number = _integer(part, "value", number)
+            yield part, f"{number}." if element.tag == "ol" else "-"
+            number += 1
+
+
 def _items(element: Element, depth: int) -> list[str]:
     """Returns the items of a list as lines, with nested lists indented."""
     lines: list[str] = []
-    number = 0
-    for item in element.children:
+    for item, marker in _marked(element):
         if isinstance(item, str):
             if text := one_line(item):
-                lines.append(f"{'  ' * depth}- {text}")
+                lines.append(f"{'  ' * depth}{marker} {text}")
             continue
-        if _is_dropped(item):
-            continue
-        number += 1
-        bullet = f"{number}." if element.tag == "ol" else "-"
         own: list[str] = []
         below: list[str] = []
         for child in item.children:
@@ -406,7 +432,7 @@ def _items(element: Element, depth: int) -> list[str]:
         if item.tag in ("ul", "ol"):
             lines += _items(item, depth + 1)
         elif text:
-            lines.append(f"{'  ' * depth}{bullet} {text}")
+            lines.append(f"{'  ' * depth}{marker} {text}")
         lines += below
     return lines
 

@@ -75,3 +75,39 @@ def test_spans_without_bound_cost_nothing(first):
     assert process_time() - start < 20
     assert len(found) < 2_000_000
     assert found.count("x") == 10_000
+
+
+def test_a_table_with_blocks_in_its_cells_is_written_row_by_row():
+    page = (
+        "<table><tr><th>Call<th>What<tr><td><pre>a()</pre><td>Adds <b>one</b>."
+        "<tr><td>b()<td><blockquote>Said.</blockquote>More.<tr><td>c()<td>None.</table>"
+    )
+    assert passages(page) == [
+        "Call\n\nWhat",
+        "```\na()\n```\n\nAdds one.",
+        "b()\n\n> Said.\n\nMore.",
+        "c()\n\nNone.",
+    ]
+    nested = page.replace("None.", "<table><tr><td>1<td>2</table>")
+    assert passages(nested)[-2:] == ["c()", "| 1 | 2 |\n|---|---|"]
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("<ol start=3><li>a<li value=7>b<li>c<ul><li>d</ul></ol>", "3. a\n7. b\n8. c\n  - d"),
+        ("<ol start=x><li>a<li value=-2>b<ol start=5><li>c</ol></ol>", "1. a\n-2. b\n  5. c"),
+        ("<ol><li>a<ul><li>b</ul><ul><li>c</ul><li>d</ol>", "1. a\n  - b\n  - c\n2. d"),
+        ("<ol><li>a</li><ul><li>b</ul><li>c</ol>", "1. a\n  - b\n2. c"),
+        ("<ol start=2><li>Call:<pre>a()</pre><li><p>b", "2. Call:\n\n```\na()\n```\n\n3. b"),
+        ("<ol><li><pre>a</pre><li><pre>b</pre></ol>", "1.\n\n```\na\n```\n\n2.\n\n```\nb\n```"),
+        ("<ol><li><h3>a</h3>b<li>c</ol>", "### 1. a\n\nb\n\n2. c"),
+        ("<ol><li><li value=4><ol><li>a<pre>b</pre></ol></ol>", "4. 1. a\n\n```\nb\n```"),
+        ("<dl><dt>x<dd><ol><li>a<pre>b</pre></ol></dl>", "x\n1. a\n\n```\nb\n```"),
+        ("<ol><li><blockquote>a</blockquote><li>b</ol>c", "1. > a\n\n2. b\n\nc"),
+        ("<ol><li><table><tr><td>a<td>b</table></ol>c", "1.\n\n| a | b |\n|---|---|\n\nc"),
+        ("<ul><li>a<pre>b</pre></ul>", "a\n\n```\nb\n```"),
+    ],
+)
+def test_the_items_of_a_list_have_their_numbers(page, expected):
+    assert text(page) == expected
