@@ -20,7 +20,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from ibidem.ingest.extraction import Writer
-from ibidem.ingest.split import TERM_CHARS_MAX
 from ibidem.objects.record import record
 
 _CAPTION_CHARS_MAX = 200
@@ -121,8 +120,8 @@ def write_rows(
     """
     columns = sorted({column for row in rows for column in row.cells})
     if len(columns) * len(rows) > _SPARSE * sum(len(row.cells) for row in rows):
-        writer.lines([caption] if caption else [], has_links=has_links)
-        writer.lines(_named_cells(rows), has_links=has_links)
+        cells = (row.cells for row in rows)
+        writer.named_rows(cells, caption=caption, has_links=has_links)
     else:
         shown = ([row.cells.get(column, "") for column in columns] for row in rows)
         writer.table(shown, caption=caption, has_links=has_links)
@@ -175,16 +174,3 @@ def _with_names_below(above: Row, below: Row) -> Row | None:
             return None
     is_header = min(named.values(), default=0) > 1
     return replace(below, cells=dict(sorted(cells.items()))) if is_header else None
-
-
-def _named_cells(table: Sequence[Row]) -> Iterator[str]:
-    """Yields the rows of a table, each text after that of its column in the header, unless that is
-    too long for a name."""
-    header = table[0].cells
-    names = {key: name for key, name in header.items() if len(name) <= TERM_CHARS_MAX}
-    yield " | ".join(header.values())
-    for row in table[1:]:
-        yield " | ".join(
-            f"{names[column]}: {text}" if column in names else text
-            for column, text in row.cells.items()
-        )
