@@ -42,11 +42,18 @@ _DROPPED_ROLES = frozenset(
 )
 _DROPPED_CLASSES = words(
     """
-    headerlink breadcrumb breadcrumbs sphinxsidebar sidebar navbar toc toctree-wrapper
+    headerlink breadcrumb breadcrumbs sphinxsidebar navbar toc toctree-wrapper
     linenos skip-link visually-hidden sr-only anchor-link md-nav navheader navfooter mainmenu
     submenu noprint no-print nosearch
+    mw-editsection mw-jump-link mw-cite-backlink catlinks navbox
     """
 )
+_DROPPED_IDS = frozenset(("sitesub", "catlinks"))
+_SIDEBAR = frozenset(("sidebar",))
+"""Beside the text of a page it is the site's, within it one of the text's notes."""
+_MATH = frozenset(("math",))
+"""Formulas that are hidden behind a picture of them, as in MediaWiki."""
+_HIDDEN = re.compile(r"(?:^|;)\s*display\s*:\s*none\b", re.IGNORECASE)
 _ASIDES = words("admonition caution important note tip warning")
 """Classes of notes within a text: their titles are no headings of what comes after them."""
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -117,8 +124,10 @@ def write_html(writer: Writer, source: str, level: int = 0) -> str | None:
         each.children = [
             _BREAKS.sub("", part) if isinstance(part, str) else part for part in each.children
         ]
+    contents = _contents(root)
+    _drop_sidebars(root)
     before = len(writer.marks)
-    for content in _contents(root):
+    for content in contents:
         _Page(writer, level).page(content)
         if len(writer.marks) > before:
             break
@@ -132,13 +141,23 @@ def write_html(writer: Writer, source: str, level: int = 0) -> str | None:
 
 def _contents(root: Element) -> list[Element]:
     """Returns the elements of a page to read: the first candidate that has text."""
-    main = [
-        element
-        for element in root.walk()
-        if element.tag == "main" or element.attributes.get("role") == "main"
-    ]
+    main = [element for element in root.walk() if _is_main(element)]
     articles = [element for element in root.walk() if element.tag == "article"]
     return [*main[:1], *(articles if len(articles) == 1 else []), root]
+
+
+def _is_main(element: Element) -> bool:
+    return element.tag == "main" or element.attributes.get("role") == "main"
+
+
+def _drop_sidebars(element: Element) -> None:
+    """Removes what stands beside the text of a page."""
+    element.children = [
+        part for part in element.children if isinstance(part, str) or not _has_class(part, _SIDEBAR)
+    ]
+    for part in element.children:
+        if isinstance(part, Element) and part.tag != "article" and not _is_main(part):
+            _drop_sidebars(part)
 
 
 def _is_dropped(element: Element) -> bool:
@@ -148,7 +167,9 @@ def _is_dropped(element: Element) -> bool:
         or "hidden" in attributes
         or attributes.get("aria-hidden") == "true"
         or attributes.get("role") in _DROPPED_ROLES
+        or attributes.get("id", "").lower() in _DROPPED_IDS
         or _has_class(element, _DROPPED_CLASSES)
+        or (_HIDDEN.search(attributes.get("style", "")) is not None and not _has(element, _MATH))
     )
 
 

@@ -111,3 +111,33 @@ def test_a_table_with_blocks_in_its_cells_is_written_row_by_row():
 )
 def test_the_items_of_a_list_have_their_numbers(page, expected):
     assert text(page) == expected
+
+
+def test_what_a_wiki_adds_to_its_pages_is_left_out():
+    page = (
+        '<div id="siteSub">From the wiki</div><a class="mw-jump-link" href="#s">Jump to search</a>'
+        '<h2>Mills<span class="mw-editsection">[<a href="e">edit</a>]</span></h2>'
+        '<p>Text <span style="display: none;"><math alttext="x^2"></math></span>.</p>'
+        '<ol><li><span class="mw-cite-backlink">^ <a href="#c">Jump up</a></span> A book.</ol>'
+        '<div class="navbox">All mills</div><div id="catlinks" class="catlinks">Mills</div>'
+    )
+    assert text(page) == "## Mills\n\nText $x^2$.\n\n1. A book."
+
+
+@pytest.mark.parametrize("tag", ["main", "article", "div role=main"])
+def test_a_sidebar_within_the_text_is_part_of_it(tag):
+    around = '<body class="sidebar"><div class="sidebar">All pages</div>{}</body>'
+    inside = '<p>Text.</p><aside class="sidebar"><p>Rare</p><p>A note.</p></aside>'
+    page = around.format(f"<{tag}>{inside}</{tag.split()[0]}>")
+    assert text(page) == "Text.\n\nRare\n\nA note."
+    assert text(f'<div class="sidebar">All pages</div>{inside}<article>One.</article>' * 2) == (
+        "Text.\n\nOne.\n\nText.\n\nOne."
+    )
+
+
+def test_what_a_style_hides_is_left_out():
+    page = (
+        '<div style="color:red;DISPLAY : none">Preview</div><p style="x-display:none">One.'
+        '<p>Two<span style="display:none"> hidden</span>.<table style="display:none"><tr><td>x'
+    )
+    assert text(page) == "One.\n\nTwo."
