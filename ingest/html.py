@@ -191,6 +191,8 @@ class _Page:
         """The terms, as a heading has them."""
         self._marker = ""
         """The number of an item, before the text that it begins with."""
+        self._quotes = 0
+        """The number of quotations around a text."""
         self._is_aside = False
         self._language: str | None = None
         self._section: int | None = None
@@ -252,7 +254,7 @@ class _Page:
             case "dt":
                 if not self._names:
                     self._end_description()
-                self._term += _lines(_inline(part)) + "\n"
+                self._term += self._quoted(_lines(_inline(part))) + "\n"
                 self._names.append(one_line(_inline(part, links=False)))
             case "dd":
                 self._description(part)
@@ -281,7 +283,8 @@ class _Page:
 
     def _write(self, kind: str, text: str) -> None:
         if self._term or not _is_contents(text):
-            text = (self._term + self._marker + text).rstrip(" ")
+            kind = "quote" if self._quotes and text else kind
+            text = (self._term + self._quoted(self._marker + text)).rstrip(" ")
             if kind == "list":
                 shown = "\n".join(_with_targets(line, is_item=True) for line in text.split("\n"))
             else:
@@ -368,10 +371,24 @@ class _Page:
             write_rows(self._writer, body, title, has_links=True)
 
     def _quote(self, element: Element) -> None:
-        if _has(element, _LAYOUT | {"ul", "ol"}):
+        if _has(element, frozenset(_HEADINGS)):  # it only indents a part of the page
             self._parts(element)
+            return
+        if element.text().strip():  # what the quotation is the description of is no part of it
+            self._term, self._marker = self._term + self._marker, ""
+        self._quotes += 1
+        if _has(element, _LAYOUT | {"ul", "ol"}):
+            with self._writer.together():
+                self._parts(element)
         elif text := _lines(_inline(element)):
-            self._write("quote", "\n".join(f"> {line}" for line in text.split("\n")))
+            self._write("paragraph", text)
+        self._quotes -= 1
+
+    def _quoted(self, text: str) -> str:
+        """Returns a text with the signs of the quotations around it before each line."""
+        if not self._quotes or not text:
+            return text
+        return "\n".join(f"{'>' * self._quotes} {line}" for line in text.split("\n"))
 
 
 def _is_long(element: Element) -> bool:

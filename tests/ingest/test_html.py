@@ -141,3 +141,24 @@ def test_what_a_style_hides_is_left_out():
         '<p>Two<span style="display:none"> hidden</span>.<table style="display:none"><tr><td>x'
     )
     assert text(page) == "One.\n\nTwo."
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("<p>a<br>b</p>", "> a\n> b"),
+        ("<p>See:<ul><li>a<ul><li>b</ul></ul>c<br>d", "> See:\n\n> - a\n>   - b\n\n> c\n> d"),
+        ("a<blockquote>b<ul><li>c</ul></blockquote>d", "> a\n\n>> b\n\n>> - c\n\n> d"),
+        ("<ol><li>a<pre>b</pre></ol>", "> 1. a\n\n```\nb\n```"),
+        ("<dl><dt>a<dd><ul><li>b</ul></dl>", "> a\n> - b"),
+        ("<p>a<h2>b</h2>c", "a\n\n## b\n\nc"),
+    ],
+)
+def test_a_quotation_with_blocks_in_it_keeps_its_signs(page, expected):
+    assert text(f"<blockquote>{page}</blockquote>e") == f"{expected}\n\ne"
+
+
+def test_what_a_quotation_describes_is_no_part_of_it():
+    page = "<dl><dt>a<dd><blockquote>b<ul><li>c</ul></blockquote></dl>"
+    assert text(page) == "a\n> b\n\n> - c"
+    assert text("<ol><li><blockquote></blockquote><li><pre>b</pre></ol>") == "2.\n\n```\nb\n```"
