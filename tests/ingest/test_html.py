@@ -69,12 +69,12 @@ def test_a_span_of_no_use_is_none():
     ],
 )
 def test_spans_without_bound_cost_nothing(first):
-    rows = "<tr><td>x<td>y" * 10_000
+    rows = "<tr><td>x<td>y" * 3_000
     start = process_time()
     found = text(f"<table><tr>{first}{rows}</table>")
-    assert process_time() - start < 20
-    assert len(found) < 2_000_000
-    assert found.count("x") == 10_000
+    assert process_time() - start < 10
+    assert len(found) < 1_000_000
+    assert found.count("x") == 3_000
 
 
 def test_a_table_with_blocks_in_its_cells_is_written_row_by_row():
