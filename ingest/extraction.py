@@ -12,12 +12,13 @@ from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
+from itertools import chain
 
 from ibidem.ingest.formats import SOURCE_PROPS
 from ibidem.ingest.mark import BLANK, Block, Heading, Mark, SectionEnd, merged
 from ibidem.ingest.markdown import HEADING_CHARS_MAX, LANGUAGE_CHARS_MAX, markdown_marks
-from ibidem.ingest.plain import blocks, item_blocks, table_blocks
-from ibidem.ingest.split import CODE, ITEMS_CHARS_MAX, PROSE, ROWS, Finder
+from ibidem.ingest.plain import HEADER_CHARS_MAX, blocks, item_blocks, table_blocks
+from ibidem.ingest.split import CODE, ITEMS_CHARS_MAX, PROSE, ROWS, TERM_CHARS_MAX, Finder
 from ibidem.objects.constants import DOCUMENT_BYTES_MAX
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.record import record
@@ -130,7 +131,7 @@ class Writer:
         self, rows: Iterable[Sequence[str]], *, caption: str = "", has_links: bool = False
     ) -> None:
         """Adds a table; its first row is its header, which a passage of further rows has as
-        context.
+        context. With a header that is too long for that, it is added as `named_rows`.
 
         Args:
             rows: cells of any text.
@@ -141,14 +142,45 @@ class Writer:
         header = next(iterator, None)
         lines = [caption, ""] if (caption := one_line(caption)) else []
         if header is not None:
-            lines += [_row(header), "|" + "---|" * max(1, len(header))]
-        size = 0
-        for row in iterator:
-            lines.append(_row(row))
-            size += len(lines[-1]) + 1
-            self._check(size)
+            above = f"{_row(header)}\n|{'---|' * max(1, len(header))}"
+            if len(LINK_TEXT.sub(r"\1", above)) > HEADER_CHARS_MAX:
+                self.named_rows(
+                    (
+                        {at: cell for at, cell in enumerate(row) if one_line(cell)}
+                        for row in chain([header], iterator)
+                    ),
+                    caption=caption,
+                    has_links=has_links,
+                )
+                return
+            lines.append(above)
+        lines += self._checked(map(_row, iterator))
         kind = "paragraph" if header is None else "table"
         self.block(kind, "\n".join(lines), has_links=has_links)
+
+    def named_rows(
+        self, rows: Iterable[Mapping[int, str]], *, caption: str = "", has_links: bool = False
+    ) -> None:
+        """Adds a table as a list of its rows, each text after the name of its column.
+
+        Args:
+            rows: cells that are not blank by their column, those of the header first.
+            has_links: as for `block`.
+        """
+        self.lines([caption] if caption else [], has_links=has_links)
+        self.lines(_with_names(rows), has_links=has_links)
+
+    def lines(self, texts: Iterable[str], *, has_links: bool = False) -> None:
+        """Adds a list with an item for each text, a paragraph if there is only one.
+
+        Args:
+            has_links: as for `block`.
+        """
+        items = self._checked(map(one_line, texts))
+        if len(items) > 1:
+            self.block("list", "\n".join(f"- {item}" for item in items), has_links=has_links)
+        else:
+            self.block("paragraph", "".join(items), has_links=has_links)
 
     def markdown(self, text: str, level: int = 0) -> None:
         """Adds a text that is Markdown, with its own headings.
@@ -194,6 +226,16 @@ class Writer:
         self._size = start + len(text)
         return start
 
+    def _checked(self, lines: Iterable[str]) -> list[str]:
+        """Returns lines, unless they are more than the text may have; then it takes no more."""
+        taken: list[str] = []
+        size = 0
+        for line in lines:
+            taken.append(line)
+            size += len(line) + 1
+            self._check(size)
+        return taken
+
     def _check(self, more: int = 0) -> None:
         if self._bytes + more > self.bytes_max:
             raise InvalidInputError(
@@ -234,6 +276,20 @@ def _without_targets(text: str) -> tuple[str, list[tuple[int, str]]]:
         pieces += (before, match[1])
         done = match.end()
     return "".join([*pieces, text[done:]]), targets
+
+
+def _with_names(rows: Iterable[Mapping[int, str]]) -> Iterator[str]:
+    """Yields rows, each text after that of its column in the first row, unless that is too long for
+    a name."""
+    names: dict[int, str] | None = None
+    for row in rows:
+        if names is None:
+            names = {key: name for key, name in row.items() if len(name) <= TERM_CHARS_MAX}
+            yield " | ".join(row.values())
+        else:
+            yield " | ".join(
+                f"{names[key]}: {text}" if key in names else text for key, text in row.items()
+            )
 
 
 def _row(cells: Sequence[str]) -> str:

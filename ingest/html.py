@@ -12,14 +12,24 @@ the end of its line or below the text, as the definition of a reference link.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
+from itertools import takewhile
 
 from ibidem.ingest.extraction import LINK_TEXT, Extraction, Writer, link_text, one_line
 from ibidem.ingest.html_tree import Element, parse, words
+from ibidem.ingest.sheet import Row, filled, title_above, with_one_header, write_rows
 from ibidem.ingest.split import ITEMS_CHARS_MAX, heading_of
+from ibidem.objects.record import record
 
 LINK_CHARS_MAX = 500
+COLUMNS_MAX = 1000
+"""The columns that one cell may span, in any browser."""
+_SPANNED = 20
+_SPANNED_MIN = 10_000
+"""The cells and characters that a table may have by the spans of its cells, for each that it has
+without them, and in any case. The spans of one with more are ignored."""
 
 _DROPPED = words(
     """
@@ -32,11 +42,18 @@ _DROPPED_ROLES = frozenset(
 )
 _DROPPED_CLASSES = words(
     """
-    headerlink breadcrumb breadcrumbs sphinxsidebar sidebar navbar toc toctree-wrapper
+    headerlink breadcrumb breadcrumbs sphinxsidebar navbar toc toctree-wrapper
     linenos skip-link visually-hidden sr-only anchor-link md-nav navheader navfooter mainmenu
     submenu noprint no-print nosearch
+    mw-editsection mw-jump-link mw-cite-backlink catlinks navbox
     """
 )
+_DROPPED_IDS = frozenset(("sitesub", "catlinks"))
+_SIDEBAR = frozenset(("sidebar",))
+"""Beside the text of a page it is the site's, within it one of the text's notes."""
+_MATH = frozenset(("math",))
+"""Formulas that are hidden behind a picture of them, as in MediaWiki."""
+_HIDDEN = re.compile(r"(?:^|;)\s*display\s*:\s*none\b", re.IGNORECASE)
 _ASIDES = words("admonition caution important note tip warning")
 """Classes of notes within a text: their titles are no headings of what comes after them."""
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -53,6 +70,7 @@ _ANCHORS = frozenset({"\u00b6", "\u00a7", "#", "\U0001f517"})
 _OWN = ("pre", "table", "ul", "ol", "dl", "dt", "dd", "div", "blockquote", "figure", "hr")
 """Elements that are written in a way of their own, or separate what is beside them."""
 _CELLS = ("td", "th")
+_INTEGER = re.compile(r"\s*(-?[0-9]{1,9})")
 _EXPONENT = re.compile(r"\s*([-+\u2212]?[0-9]+|[a-z])\s*")
 _NUMBER = re.compile(r"\s*([0-9]+)\s*")
 _BREAKS = re.compile(r"(?<=[!-~])\u200b|\u200b(?=[!-~])|\u00ad")
@@ -106,8 +124,10 @@ def write_html(writer: Writer, source: str, level: int = 0) -> str | None:
         each.children = [
             _BREAKS.sub("", part) if isinstance(part, str) else part for part in each.children
         ]
+    contents = _contents(root)
+    _drop_sidebars(root)
     before = len(writer.marks)
-    for content in _contents(root):
+    for content in contents:
         _Page(writer, level).page(content)
         if len(writer.marks) > before:
             break
@@ -121,13 +141,23 @@ def write_html(writer: Writer, source: str, level: int = 0) -> str | None:
 
 def _contents(root: Element) -> list[Element]:
     """Returns the elements of a page to read: the first candidate that has text."""
-    main = [
-        element
-        for element in root.walk()
-        if element.tag == "main" or element.attributes.get("role") == "main"
-    ]
+    main = [element for element in root.walk() if _is_main(element)]
     articles = [element for element in root.walk() if element.tag == "article"]
     return [*main[:1], *(articles if len(articles) == 1 else []), root]
+
+
+def _is_main(element: Element) -> bool:
+    return element.tag == "main" or element.attributes.get("role") == "main"
+
+
+def _drop_sidebars(element: Element) -> None:
+    """Removes what stands beside the text of a page."""
+    element.children = [
+        part for part in element.children if isinstance(part, str) or not _has_class(part, _SIDEBAR)
+    ]
+    for part in element.children:
+        if isinstance(part, Element) and part.tag != "article" and not _is_main(part):
+            _drop_sidebars(part)
 
 
 def _is_dropped(element: Element) -> bool:
@@ -137,7 +167,9 @@ def _is_dropped(element: Element) -> bool:
         or "hidden" in attributes
         or attributes.get("aria-hidden") == "true"
         or attributes.get("role") in _DROPPED_ROLES
+        or attributes.get("id", "").lower() in _DROPPED_IDS
         or _has_class(element, _DROPPED_CLASSES)
+        or (_HIDDEN.search(attributes.get("style", "")) is not None and not _has(element, _MATH))
     )
 
 
@@ -157,6 +189,10 @@ class _Page:
         follows."""
         self._names: list[str] = []
         """The terms, as a heading has them."""
+        self._marker = ""
+        """The number of an item, before the text that it begins with."""
+        self._quotes = 0
+        """The number of quotations around a text."""
         self._is_aside = False
         self._language: str | None = None
         self._section: int | None = None
@@ -179,8 +215,10 @@ class _Page:
         elif _is_dropped(part):
             pass
         elif part.tag in _HEADINGS:
+            self._flush()
+            marker, self._marker = self._marker, ""
             self._end_term()
-            text = _inline(part, links=False)
+            text = marker + _inline(part, links=False)
             if self._is_aside:
                 self._term = _lines(text) + "\n"
             else:
@@ -216,7 +254,7 @@ class _Page:
             case "dt":
                 if not self._names:
                     self._end_description()
-                self._term += _lines(_inline(part)) + "\n"
+                self._term += self._quoted(_lines(_inline(part))) + "\n"
                 self._names.append(one_line(_inline(part, links=False)))
             case "dd":
                 self._description(part)
@@ -240,18 +278,19 @@ class _Page:
 
     def _end_term(self) -> None:
         self._flush()
-        if self._term:
+        if self._term or self._marker:
             self._write("paragraph", "")
 
     def _write(self, kind: str, text: str) -> None:
         if self._term or not _is_contents(text):
-            text = self._term + text
+            kind = "quote" if self._quotes and text else kind
+            text = (self._term + self._quoted(self._marker + text)).rstrip(" ")
             if kind == "list":
                 shown = "\n".join(_with_targets(line, is_item=True) for line in text.split("\n"))
             else:
                 shown = _with_targets(text)
             self._writer.block(kind, shown, has_links=True)
-        self._term, self._names = "", []
+        self._term, self._names, self._marker = "", [], ""
 
     def _description(self, element: Element) -> None:
         """Writes the description of a term; the term is the heading of a long one."""
@@ -276,52 +315,80 @@ class _Page:
 
     def _list(self, element: Element) -> None:
         if _has(element, _LAYOUT):
-            self._each(element, "li")
+            for part, marker in _marked(element):
+                if isinstance(part, Element) and part.tag == "li":
+                    self._item(part, f"{marker} " if element.tag == "ol" else "")
+                else:
+                    self._part(part)
+            self._flush()
         elif lines := _items(element, 0):
             self._write("list", "\n".join(lines))
 
-    def _each(self, element: Element, tag: str) -> None:
-        """Writes what each element of a name below an element has as one block."""
+    def _item(self, item: Element, marker: str) -> None:
+        """Writes an item, or a row, as one block."""
+        self._flush()
+        before = self._marker
+        self._marker += marker
+        with self._writer.together():
+            self._parts(item)
+        if self._marker == before + marker:  # without text
+            self._marker = before
+
+    def _each_row(self, element: Element) -> None:
+        """Writes what each row below an element has as one block."""
         for part in element.children:
             if isinstance(part, str) or _is_dropped(part):
                 self._part(part)
             elif part.tag in ("thead", "tbody", "tfoot"):
-                self._each(part, tag)
-            elif part.tag == tag:
-                self._flush()
-                with self._writer.together():
-                    self._parts(part)
+                self._each_row(part)
+            elif part.tag == "tr":
+                self._item(part, "")
             else:
                 self._part(part)
         self._flush()
 
     def _table(self, element: Element) -> None:
-        if _has(element, _LAYOUT):
+        if _has(element, frozenset({"table"})):
             self._parts(element)
             return
-        cells = [
-            [cell for cell in row.children if isinstance(cell, Element) and cell.tag in _CELLS]
-            for row in element.walk()
-            if row.tag == "tr"
-        ]
-        if max(map(len, cells), default=0) < 2:
-            self._each(element, "tr")
+        cells = _cells(element)
+        if _has(element, _LAYOUT) or max(map(len, cells), default=0) < 2:
+            self._each_row(element)
             return
         self._end_term()
         if loose := one_line(" ".join(_beside_cells(element))):
             self._write("paragraph", _with_targets(loose))
         caption = element.find("caption")
         title = "" if caption is None else _with_targets(_inline(caption), is_cell=True)
-        rows = ([_with_targets(_inline(cell), is_cell=True) for cell in row] for row in cells)
-        self._writer.table(
-            [row for row in rows if any(map(one_line, row))], caption=title, has_links=True
-        )
+        rows = list(_grid(cells))
+        lead = list(takewhile(lambda row: _is_line(cells[row.number]), rows))
+        with self._writer.together():
+            if lead:
+                lines = [title, *(text for row in lead for text in row.cells.values())]
+                title = title_above(lines)
+                self._writer.lines(filter(None, lines), has_links=True)
+            body = with_one_header(rows[len(lead) :])
+            write_rows(self._writer, body, title, has_links=True)
 
     def _quote(self, element: Element) -> None:
-        if _has(element, _LAYOUT | {"ul", "ol"}):
+        if _has(element, frozenset(_HEADINGS)):  # it only indents a part of the page
             self._parts(element)
+            return
+        if element.text().strip():  # what the quotation is the description of is no part of it
+            self._term, self._marker = self._term + self._marker, ""
+        self._quotes += 1
+        if _has(element, _LAYOUT | {"ul", "ol"}):
+            with self._writer.together():
+                self._parts(element)
         elif text := _lines(_inline(element)):
-            self._write("quote", "\n".join(f"> {line}" for line in text.split("\n")))
+            self._write("paragraph", text)
+        self._quotes -= 1
+
+    def _quoted(self, text: str) -> str:
+        """Returns a text with the signs of the quotations around it before each line."""
+        if not self._quotes or not text:
+            return text
+        return "\n".join(f"{'>' * self._quotes} {line}" for line in text.split("\n"))
 
 
 def _is_long(element: Element) -> bool:
@@ -370,19 +437,28 @@ def _has(element: Element, tags: frozenset[str]) -> bool:
     return any(inner.tag in tags for inner in element.walk() if inner is not element)
 
 
+def _marked(element: Element) -> Iterator[tuple[Element | str, str]]:
+    """Yields the parts of a list that are shown, with a number for each item of an ordered one."""
+    number = _integer(element, "start", 1)
+    for part in element.children:
+        if isinstance(part, Element) and _is_dropped(part):
+            continue
+        if isinstance(part, str) or part.tag in ("ul", "ol"):
+            yield part, "-"
+        else:
+            number = _integer(part, "value", number)
+            yield part, f"{number}." if element.tag == "ol" else "-"
+            number += 1
+
+
 def _items(element: Element, depth: int) -> list[str]:
     """Returns the items of a list as lines, with nested lists indented."""
     lines: list[str] = []
-    number = 0
-    for item in element.children:
+    for item, marker in _marked(element):
         if isinstance(item, str):
             if text := one_line(item):
-                lines.append(f"{'  ' * depth}- {text}")
+                lines.append(f"{'  ' * depth}{marker} {text}")
             continue
-        if _is_dropped(item):
-            continue
-        number += 1
-        bullet = f"{number}." if element.tag == "ol" else "-"
         own: list[str] = []
         below: list[str] = []
         for child in item.children:
@@ -394,7 +470,7 @@ def _items(element: Element, depth: int) -> list[str]:
         if item.tag in ("ul", "ol"):
             lines += _items(item, depth + 1)
         elif text:
-            lines.append(f"{'  ' * depth}{bullet} {text}")
+            lines.append(f"{'  ' * depth}{marker} {text}")
         lines += below
     return lines
 
@@ -419,6 +495,89 @@ def _signs(element: Element) -> Iterator[str]:
             yield part
         elif part.tag not in ("annotation", "annotation-xml"):
             yield from _signs(part)
+
+
+@record
+class _Cell:
+    """A cell of a table."""
+
+    text: str
+    is_data: bool
+    """Whether it is no part of a header."""
+    height: int
+    width: int
+
+
+def _cells(table: Element) -> list[list[_Cell]]:
+    """Returns the cells of each row, with spans that end within the table."""
+    rows = list(_rows(table))
+    is_marked = any(cell.tag == "th" for cell in rows[0]) if rows else False
+    found = [
+        [_cell(cell, len(rows) - at, is_marked=is_marked) for cell in row]
+        for at, row in enumerate(rows)
+    ]
+    size = sum(1 + len(cell.text) for row in found for cell in row)
+    spanned = sum(cell.height * (cell.width + len(cell.text)) for row in found for cell in row)
+    if spanned > max(_SPANNED * size, _SPANNED_MIN):
+        return [[replace(cell, height=1, width=1) for cell in row] for row in found]
+    return found
+
+
+def _rows(element: Element) -> Iterator[list[Element]]:
+    """Yields the cells of each row below an element."""
+    for part in element.children:
+        if isinstance(part, str) or _is_dropped(part):
+            continue
+        if part.tag == "tr":
+            cells = (cell for cell in part.children if isinstance(cell, Element))
+            yield [cell for cell in cells if cell.tag in _CELLS and not _is_dropped(cell)]
+        else:
+            yield from _rows(part)
+
+
+def _cell(cell: Element, height_max: int, *, is_marked: bool) -> _Cell:
+    """Returns a cell. Where no header is marked, a number is what no header has."""
+    text = one_line(_with_targets(_inline(cell), is_cell=True))
+    is_number = any(map(str.isdecimal, text)) and not any(map(str.isalpha, text))
+    is_data = cell.tag == "td" and (bool(text) if is_marked else is_number)
+    height = _integer(cell, "rowspan", 1) or height_max  # 0 is all rows that follow
+    width = _integer(cell, "colspan", 1)
+    return _Cell(text, is_data, min(max(1, height), height_max), min(max(1, width), COLUMNS_MAX))
+
+
+def _grid(rows: Sequence[Sequence[_Cell]]) -> Iterator[Row]:
+    """Yields the rows of a table that have text as those of a sheet: a cell is right of those that
+    rows above extend into its own."""
+    last_rows: dict[int, int] = {}
+    merged: dict[tuple[int, int], tuple[int, int]] = {}
+    found: list[Row] = []
+    for number, row in enumerate(rows):
+        column = 0
+        cells: dict[int, str] = {}
+        for cell in row:
+            while last_rows.get(column, -1) >= number:
+                column += 1
+            last, right = number + cell.height - 1, column + cell.width
+            if last > number:
+                last_rows.update(dict.fromkeys(range(column, right), last))
+            if cell.text:
+                cells[column] = cell.text
+                merged[number, column] = last, right - 1
+            column = right
+        if cells:
+            found.append(Row(number, cells, any(cell.is_data for cell in row)))
+    return filled(found, merged)
+
+
+def _is_line(row: Sequence[_Cell]) -> bool:
+    """Whether a row is a text across the table."""
+    return len(row) == 1 and row[0].height == 1
+
+
+def _integer(element: Element, name: str, default: int) -> int:
+    """Returns the number that an attribute begins with."""
+    found = _INTEGER.match(element.attributes.get(name, ""))
+    return int(found[1]) if found else default
 
 
 def _beside_cells(element: Element) -> Iterator[str]:

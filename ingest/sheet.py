@@ -8,6 +8,9 @@ Columns without a cell are left out. A cell that is merged over several rows is 
 a row is read without the ones above; one that is merged over columns is in the first. In the header
 it names a group of columns: "Q1" above "Plan" and "Actual" makes "Q1 Plan" and "Q1 Actual". Where
 nearly all cells are empty, a row is a line of its texts, each with that of its header.
+
+The tables of a page (`html.py`) have merged cells and headers of several rows too, and are written
+in the same way.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
-from ibidem.ingest.extraction import Writer, one_line
+from ibidem.ingest.extraction import Writer
 from ibidem.objects.record import record
 
 _CAPTION_CHARS_MAX = 200
@@ -34,9 +37,10 @@ class Row:
     cells: Mapping[int, str]
     """The texts that are not blank by their column, ascending."""
     has_number: bool = False
-    """Whether a cell has a number or a date."""
+    """Whether a cell has a number or a date: the row is no part of a header."""
     spans: Mapping[int, int] = field(default_factory=dict)
-    """The last column of each cell that is merged over columns, by its first."""
+    """The last column of each cell that is merged over columns and ends in this row, by its
+    first."""
 
 
 def filled(rows: Iterable[Row], merged: Mapping[tuple[int, int], tuple[int, int]]) -> Iterator[Row]:
@@ -45,24 +49,24 @@ def filled(rows: Iterable[Row], merged: Mapping[tuple[int, int], tuple[int, int]
     Args:
         merged: the last row and column of merged cells, by their first.
     """
-    open_cells: dict[int, tuple[str, int]] = {}
+    open_cells: dict[int, tuple[str, int, int]] = {}
     for row in rows:
-        spans: dict[int, int] = {}
         for column, text in row.cells.items():
             last, right = merged.get((row.number, column), (0, 0))
-            if last > row.number:
-                open_cells[column] = text, last
-            if right > column:
+            if (last, right) > (row.number, column):
+                open_cells[column] = text, last, right
+            else:
+                open_cells.pop(column, None)
+        cells = dict(row.cells)
+        spans: dict[int, int] = {}
+        for column, (text, last, right) in sorted(open_cells.items()):
+            if last >= row.number:
+                cells[column] = text
+            if last == row.number and right > column:
                 spans[column] = right
-        missing = {
-            column: text
-            for column, (text, last) in open_cells.items()
-            if row.number <= last and column not in row.cells
-        }
         open_cells = {key: value for key, value in open_cells.items() if value[1] > row.number}
-        if missing or spans:
-            cells = sorted({**row.cells, **missing}.items())
-            yield replace(row, cells=dict(cells), spans=spans)
+        if spans or len(cells) > len(row.cells):
+            yield replace(row, cells=dict(sorted(cells.items())), spans=spans)
         else:
             yield row
 
@@ -77,19 +81,14 @@ def write_sheet(writer: Writer, rows: Iterable[Row]) -> None:
     def flush() -> None:
         """Writes the table that has been read."""
         nonlocal table
-        columns = sorted({column for row in table for column in row.cells})
-        if len(columns) * len(table) > _SPARSE * sum(len(row.cells) for row in table):
-            _write_lines(writer, [caption] if caption else [])
-            _write_lines(writer, list(_named_cells(table)))
-        elif table:
-            shown = ([row.cells.get(column, "") for column in columns] for row in table)
-            writer.table(shown, caption=caption)
+        if table:
+            write_rows(writer, table, caption)
         table = []
 
     for block in _blocks(rows):
         at = next((at for at, row in enumerate(block) if len(row.cells) > 1), len(block))
         lead = [text for row in block[:at] for text in row.cells.values()]
-        body = _with_one_header(block[at:])
+        body = with_one_header(block[at:])
         if header and body and not _begins_table(body[0], header, table, has_lead=bool(lead)):
             table += block if table else [header, *block]
             continue
@@ -97,14 +96,48 @@ def write_sheet(writer: Writer, rows: Iterable[Row]) -> None:
             flush()
         lines += lead
         if body:
-            is_caption = bool(lines) and len(lines[-1]) <= _CAPTION_CHARS_MAX
-            caption = lines.pop() if is_caption else ""
+            caption = title_above(lines)
             header, table = body[0], body
         if len(block) > 1 or body:
-            _write_lines(writer, lines)
+            writer.lines(lines)
             lines = []
     flush()
-    _write_lines(writer, lines)
+    writer.lines(lines)
+
+
+def title_above(lines: list[str]) -> str:
+    """Takes the last line above a table as its caption; returns none if that is long."""
+    return lines.pop() if lines and len(lines[-1]) <= _CAPTION_CHARS_MAX else ""
+
+
+def write_rows(
+    writer: Writer, rows: Sequence[Row], caption: str, *, has_links: bool = False
+) -> None:
+    """Writes the rows of one table, the first of them its header.
+
+    Args:
+        has_links: as for `Writer.block`.
+    """
+    columns = sorted({column for row in rows for column in row.cells})
+    if len(columns) * len(rows) > _SPARSE * sum(len(row.cells) for row in rows):
+        cells = (row.cells for row in rows)
+        writer.named_rows(cells, caption=caption, has_links=has_links)
+    else:
+        shown = ([row.cells.get(column, "") for column in columns] for row in rows)
+        writer.table(shown, caption=caption, has_links=has_links)
+
+
+def with_one_header(rows: list[Row]) -> list[Row]:
+    """Returns the rows of a table, those of a header with groups of columns joined to one.
+
+    A header is told from rows of text by the numbers that follow it, and by its groups, which have
+    two names or more each below them, while the other columns have none.
+    """
+    size = next((at for at, row in enumerate(rows) if row.has_number), 0)
+    header = rows[0] if 1 < size <= _HEADER_ROWS_MAX else None
+    for row in rows[1:size]:
+        header = None if header is None else _with_names_below(header, row)
+    return rows if header is None else [header, *rows[size:]]
 
 
 def _blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:
@@ -127,19 +160,6 @@ def _begins_table(first: Row, header: Row, table: Sequence[Row], *, has_lead: bo
     return not first.has_number and is_other
 
 
-def _with_one_header(rows: list[Row]) -> list[Row]:
-    """Returns the rows of a table, those of a header with groups of columns joined to one.
-
-    A header is told from rows of text by the numbers that follow it, and by its groups, which have
-    two names or more each below them, while the other columns have none.
-    """
-    size = next((at for at, row in enumerate(rows) if row.has_number), 0)
-    header = rows[0] if 1 < size <= _HEADER_ROWS_MAX else None
-    for row in rows[1:size]:
-        header = None if header is None else _with_names_below(header, row)
-    return rows if header is None else [header, *rows[size:]]
-
-
 def _with_names_below(above: Row, below: Row) -> Row | None:
     """Returns a header that has names below its groups, None if `below` is no part of it."""
     firsts = list(above.spans)
@@ -154,21 +174,3 @@ def _with_names_below(above: Row, below: Row) -> Row | None:
             return None
     is_header = min(named.values(), default=0) > 1
     return replace(below, cells=dict(sorted(cells.items()))) if is_header else None
-
-
-def _named_cells(table: Sequence[Row]) -> Iterator[str]:
-    """Yields the rows of a table, each text after that of its column in the header."""
-    header = table[0].cells
-    yield " | ".join(header.values())
-    for row in table[1:]:
-        yield " | ".join(
-            f"{header[column]}: {text}" if column in header else text
-            for column, text in row.cells.items()
-        )
-
-
-def _write_lines(writer: Writer, lines: Sequence[str]) -> None:
-    if len(lines) > 1:
-        writer.block("list", "\n".join(f"- {one_line(line)}" for line in lines))
-    else:
-        writer.block("paragraph", "\n".join(map(one_line, lines)))

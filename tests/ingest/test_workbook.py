@@ -165,6 +165,14 @@ def test_groups_of_columns_are_part_of_the_names_of_their_columns():
     ]
 
 
+def test_a_cell_over_rows_and_columns_of_the_header_is_no_group_of_the_last_row():
+    rows = row(1, "Team", None, "2025", None) + row(2, None, None, "Plan", "Spent")
+    rows += row(3, "Sales", "east", 1, 2)
+    merged = "".join(f'<mergeCell ref="{cells}"/>' for cells in ("A1:B2", "C1:D1"))
+    read = lines(f"<sheetData>{rows}</sheetData><mergeCells>{merged}</mergeCells>")
+    assert read[0] == "| Team |  | 2025 Plan | 2025 Spent |"
+
+
 def test_groups_of_groups_of_columns_are_named_too():
     rows = (
         row(1, None, "2025", None, None, None)
