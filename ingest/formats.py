@@ -21,7 +21,7 @@ NDJSON = "application/x-ndjson"
 _OPEN = "application/vnd.oasis.opendocument"
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 
-EXTRACTOR_VERSION = "11"
+EXTRACTOR_VERSION = "12"
 """Version of the extractors in this package; it changes whenever their text would change."""
 
 SOURCE_PROPS = frozenset(
@@ -40,7 +40,7 @@ SOURCE_PROPS = frozenset(
 )
 """Every property that an extractor may give a document; a second ingest replaces them all."""
 
-READER_VERSION = "7"
+READER_VERSION = "8"
 """Version of the readers in this package; it changes whenever they would make other nodes of a
 text, so that unchanged files are ingested again."""
 
