@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
 from ibidem.ingest.extraction import Extraction
@@ -56,6 +57,9 @@ _CLOSING = re.compile(
 """Text that closes a definition or what is around it, and has no content of its own but notes of
 what that is."""
 
+_CPP = re.compile(r"^(?:class|namespace|template)\b", re.MULTILINE)
+"""How a line begins that no program in C has."""
+
 
 @record
 class Grammar:
@@ -75,6 +79,7 @@ GRAMMARS = {
     "php": Grammar("tree_sitter_php", "language_php"),
     "ruby": Grammar("tree_sitter_ruby"),
     "rust": Grammar("tree_sitter_rust"),
+    "tsx": Grammar("tree_sitter_typescript", "language_tsx"),
     "typescript": Grammar("tree_sitter_typescript", "language_typescript"),
 }
 
@@ -84,12 +89,19 @@ def extract(data: bytes, language: str) -> Extraction:
     from tree_sitter import Language, Parser
 
     source = data.decode("utf-8")
-    grammar = GRAMMARS[language]
+    grammar = _grammar(language, source)
     module = importlib.import_module(grammar.module)
     tree = Parser(Language(getattr(module, grammar.function)())).parse(data)
     start = len(BOM) if source.startswith(BOM) else 0
     marks = _Cut(source, data, language).body(tree.root_node, start, len(source), 1)
     return Extraction("", tuple(marks))
+
+
+def _grammar(language: str, source: str) -> Grammar:
+    """Returns the grammar of a program: a header of C++ may have the suffix of C."""
+    if language == "c" and _CPP.search(source) and find_spec(GRAMMARS["cpp"].module):
+        language = "cpp"
+    return GRAMMARS[language]
 
 
 class _Cut:

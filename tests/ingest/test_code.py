@@ -130,6 +130,16 @@ mod m { fn z() {} }
 """,
         ["S", "S", "S.new", "m", "m.z"],
     ),
+    "tsx": (
+        """\
+class A {
+  b() { return <p title="x">I'm {"<"}</p>; }
+  c() {}
+}
+export const D = () => <A>it's</A>;
+""",
+        ["A", "A.b", "A.c", "D"],
+    ),
     "typescript": (
         """\
 interface I { a: string }
@@ -185,10 +195,10 @@ def test_the_parts_give_the_source_back(language, pieces):
         assert source_of(outline(source, with_gaps(source, body, marks))) == source
 
 
-def test_there_are_ten_languages():
+def test_there_are_eleven_languages():
     table = {each.language for each in FORMATS if each.extra == "code"}
     assert table == set(code.GRAMMARS) == set(SAMPLES)
-    assert len(table) == 10
+    assert len(table) == 11
 
 
 def test_definitions_below_a_condition_are_sections():
@@ -231,3 +241,11 @@ def test_conditions_in_conditions_are_read_in_linear_time():
     pytest.importorskip("tree_sitter")
     source = "#if 1\n" * 1500 + "int f(void) {}\n" + "#endif\n" * 1500
     assert names(code.extract(source.encode(), "c").marks) == ["f"]
+
+
+def test_a_header_of_cpp_with_the_suffix_of_c_is_read_as_cpp(monkeypatch):
+    pytest.importorskip("tree_sitter")
+    source, expected = SAMPLES["cpp"]
+    assert names(code.extract(source.encode(), "c").marks) == expected
+    monkeypatch.setattr(code, "find_spec", lambda name: None)
+    assert "A::k" not in names(code.extract(source.encode(), "c").marks)
