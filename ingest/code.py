@@ -151,7 +151,7 @@ class _Cut:
 
     def _own(self, start: int, stop: int, level: int) -> Iterator[Mark]:
         """Yields what is between definitions; text that closes something is layout."""
-        read = source_blocks(self._source, start, stop, self._language)
+        read: Iterator[Mark] = source_blocks(self._source, start, stop, self._language)
         if level == 1:
             read = code_marks(self._source, self._language, start, stop)
         for mark in read:
