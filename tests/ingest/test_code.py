@@ -152,7 +152,7 @@ abstract class C { n() {} }
 PIECES = st.sampled_from(
     ["class A {", "}", "fn f() {", "void f(int a) {", "// c", "/* c */", "def m", "end", ";", "é",
      "\n\n", "export", "function f() {}", "func (t T) M() {}", "namespace N {", "'", '"',
-     "<?php", "@a", "#[b]"]
+     "<?php", "@a", "#[b]", "\n#if A\n", "\n#else\n", "\n#endif // A\n", "} // n\n"]
 )  # fmt: skip
 
 
